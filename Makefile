@@ -3,38 +3,41 @@
 
 SWIFT ?= swift
 PREFIX ?= /usr/local
-# So many tests at once: with all of them at once, a load of one waits for the others' until its connection's idle time is over.
+# The number of tests that run at the same time. Without a limit, a test waits so long for the others that its connections time out.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
-# How deep the mutants of the plugin contract are judged.
+# The level up to which the checks run against the mutants (portolan check --level).
 LEVEL ?= 3
-# With the benchmarks, which are part of the package for this alone (Package.swift): to test them, and to measure, which needs packages more.
+# With this variable the benchmarks are part of the package (Package.swift): 1 builds them with their tests, peers also adds the packages with which they
+# are compared.
 WITH_BENCHMARKS := env PORTOLAN_BENCHMARKS=1 $(SWIFT)
 WITH_PEERS := env PORTOLAN_BENCHMARKS=peers $(SWIFT)
-# What has to be built before tests run; nothing where it has been.
+# The target that builds the tests. It is empty if they are already built.
 BUILD_TESTS ?= build-tests
-# Builds of one folder, one after another.
+# Targets run one after another, because they build in the same folder.
 .NOTPARALLEL:
 FORMATTED := Sources PluginKit/Package.swift Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding tutorials packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint update-psl clean
+.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding tutorials traits packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint update-psl clean
 
-# Installs what is missing, builds, and loads real input through each kind of handler.
+# Installs the packages that are missing, builds, and loads real input with each kind of handler.
 run: packages-run build plugins
 	@scripts/run.sh
 
-# Installs what the tests need, builds, and runs every test; says at its end how long each part took.
+# Installs the packages that the tests need, builds, and runs every test. At the end it prints how long each part took.
 test:
-	@LEVEL=$(LEVEL) BUILD_TESTS= scripts/parts.sh '$(MAKE)' packages-test contract-reference fixtures embedding build-tests tutorials bench-test test-mutants+test-suite
+	@LEVEL=$(LEVEL) BUILD_TESTS= scripts/parts.sh '$(MAKE)' packages-test contract-reference fixtures embedding build-tests traits tutorials bench-test test-mutants+test-suite
 
-# All but the benchmarks' tests and the mutants, as build-tests has built them; beside the mutants, for the suite alone leaves a processor idle.
+# All tests that build-tests has built, except for those of the benchmarks and the mutants. make test runs the mutants at the same time, because these
+# tests do not use all processors.
 test-suite: fixtures
 	scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --ignore-lock --disable-xctest --skip BenchTests
 
-# One build for the tests, the benchmarks' tests and lint. A target that imports one it does not name fails it.
+# One build for the tests, the tests of the benchmarks, and lint. A target that imports another target without naming it in Package.swift is an error.
 build-tests: packages-peers
 	$(WITH_BENCHMARKS) build --build-tests --explicit-target-dependency-import-check error
 
-# Each check of `portolan check`, up to LEVEL, fails the plugins that break its rule. Nice, for its many processes take the time that the suite leaves.
+# Each check of `portolan check`, up to LEVEL, must fail for the plugins that violate its rule. Runs with a low priority, so that the other tests get the
+# processors first.
 test-mutants: $(BUILD_TESTS) fixtures
 	PORTOLAN_MUTANTS=$(LEVEL) nice scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --ignore-lock --disable-xctest --filter MutantTests
 
@@ -46,7 +49,7 @@ test-full: test
 test-asan: packages-test fixtures
 	scripts/test-asan.sh
 
-# The plugins of the tests and what libffi calls, as far as they are C alone, under Valgrind.
+# The C plugins of the tests, and calls through libffi, under Valgrind.
 memcheck:
 	@scripts/packages.sh memcheck
 	@scripts/memcheck.sh
@@ -55,7 +58,7 @@ memcheck:
 test-tsan: packages-test
 	scripts/test-tsan.sh
 
-# Each fuzzer for FUZZ_TIME seconds, or FUZZ_TARGET alone; fails where one finds something.
+# Runs each fuzzer, or only FUZZ_TARGET, for FUZZ_TIME seconds. A finding is a failure.
 fuzz: packages
 	@scripts/fuzz.sh
 
@@ -84,25 +87,25 @@ build:
 plugins: build
 	@scripts/plugins.sh "$$($(SWIFT) build -c release --show-bin-path)/plugins"
 
-# The command, the plugins, the C headers with what pkg-config needs, the kit for plugins in Swift, and the pages:  make install PREFIX=/usr/local [DESTDIR=/stage]
+# Installs the command, the plugins, the C headers with their pkg-config file, the kit for plugins in Swift, and the pages:  make install PREFIX=/usr/local [DESTDIR=/stage]
 install: packages-install build plugins
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh "$$($(SWIFT) build -c release --show-bin-path)"
 
-# The plugin libraries that the tests load: sound ones, and ones that break the contract.
+# The plugin libraries that the tests load: correct ones, and ones that violate the contract.
 fixtures:
 	@$(MAKE) -s -j "$$(nproc)" -C Tests/PluginFixtures OUT=../../.build/fixtures
 
-# Packages that depend on this one by URL and version, as a user's do: the example and those of the tutorials.
+# Builds and runs packages that depend on this one by URL and version, as the package of a user does: the example, and the packages of the tutorials.
 embedding:
 	@scripts/embedding.sh
 
-# Does what the tutorials say with the command that build-tests has built. Their packages are part of embedding.
-# The Swift blocks of the pages compile, and the tutorials' commands print what the pages say.
+# Compiles the Swift blocks of the pages, and runs the commands of the tutorials with the portolan that build-tests has built. The target embedding runs
+# the packages of the tutorials.
 tutorials: $(BUILD_TESTS)
 	@built="$$($(WITH_BENCHMARKS) build --show-bin-path)" && scripts/examples.py "$$built/Modules" && PORTOLAN="$$built/portolan" scripts/tutorials.py portolan .build/tutorials
 
-# Measures Portolan beside its peers, and writes .build/bench/results.json and report.html:  make bench [BENCH="--row gzip --rounds 3"]
-# In a folder of its own, where no plugins lie beside the program.
+# Measures Portolan and the libraries with which it is compared, and writes .build/bench/results.json and report.html:  make bench [BENCH="--row gzip --rounds 3"]
+# A separate build folder, so that there are no plugins beside the program.
 OPTIMISED := -c release --scratch-path .build/benchmarks
 
 bench: bench-plugins
@@ -110,7 +113,11 @@ bench: bench-plugins
 	$(WITH_PEERS) build $(OPTIMISED) --product bench
 	@.build/benchmarks/release/bench $(BENCH)
 
-# Sees a row that was made slow on purpose over its budget.
+# The library and the command compile without the package trait.
+traits: $(BUILD_TESTS)
+	@scripts/traits.sh "$$($(WITH_BENCHMARKS) build --show-bin-path)/Modules"
+
+# The tests of the benchmarks. One of them makes a row slow on purpose, and expects that it exceeds its budget.
 bench-test: bench-plugins $(BUILD_TESTS)
 	scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --disable-xctest --filter BenchTests
 
@@ -122,7 +129,7 @@ bench-plugins: packages-bench
 	@$(MAKE) -s -C Plugins/Echo OUT=../../.build/bench/plugins
 	@$(MAKE) -s -C Plugins/Gzip OUT=../../.build/bench/plugins
 
-# The documentation as a site in .build/docs; a warning fails it.
+# Builds the documentation as a site in .build/docs. A warning is an error.
 docs: packages-docs
 	@SWIFT='$(SWIFT)' scripts/docs.sh
 
@@ -133,7 +140,7 @@ packages-docs:
 contract-reference:
 	@/usr/bin/python3 scripts/contract-reference.py --check
 
-# The table of public suffixes, from Debian's package.
+# Generates the table of public suffixes from Debian's package.
 update-psl: packages-test
 	scripts/public-suffixes.py > .build/PublicSuffixTable.swift
 	mv .build/PublicSuffixTable.swift Sources/PortolanCookies/PublicSuffixes/PublicSuffixTable.swift
@@ -141,7 +148,7 @@ update-psl: packages-test
 format:
 	$(SWIFT) format -i -r $(FORMATTED)
 
-# Style, and the layers: a target that imports one it does not name fails the build.
+# Checks the style, and that each target names the targets that it imports.
 lint: build-tests
 	$(SWIFT) format lint --strict -r $(FORMATTED)
 	/usr/bin/python3 scripts/traps.py

@@ -15,6 +15,9 @@ let strict: [SwiftSetting] = [
 
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+/// SQLite, for what outlives the process. Nobody builds it who does not use PortolanStore or the command, or who turns
+/// the trait off.
+let database: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Persistence"]))
 /// What `make docs` needs, and nobody who builds or depends on this package.
 let documentation: [Package.Dependency] =
     Context.environment["PORTOLAN_DOCUMENTATION"] == nil
@@ -67,15 +70,21 @@ let package = Package(
         .library(name: "Portolan", targets: ["Portolan"]),
         .library(name: "PortolanHandlers", targets: ["PortolanHandlers"]),
         .library(name: "PortolanPlugins", targets: ["PortolanPlugins"]),
+        .library(name: "PortolanStore", targets: ["PortolanStore"]),
         .library(name: "PortolanPluginKit", targets: ["PortolanPluginKit"]),
         .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"]),
         .library(name: "PortolanConformance", targets: ["PortolanConformance"]),
         .executable(name: "portolan", targets: ["PortolanCLI"]),
     ],
+    traits: [
+        .trait(name: "Persistence", description: "Stores on disk, with SQLite: PortolanStore, and the options of the command that use it."),
+        .default(enabledTraits: ["Persistence"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
     ] + documentation + peers,
     targets: [
         .target(name: "CPortolan"),
@@ -91,7 +100,13 @@ let package = Package(
             name: "PortolanCore", dependencies: ["PortolanURL", "CPortolanLinux", httpTypes, logging],
             swiftSettings: strict),
         .target(name: "PortolanCookies", dependencies: ["PortolanURL", "PortolanCore", httpTypes], swiftSettings: strict),
-        .target(name: "PortolanHSTS", dependencies: ["PortolanURL", "PortolanCore", httpTypes], swiftSettings: strict),
+        // PortolanCookies has the table of public suffixes.
+        .target(
+            name: "PortolanHSTS", dependencies: ["PortolanURL", "PortolanCore", "PortolanCookies", httpTypes], swiftSettings: strict),
+        .target(
+            name: "PortolanStore",
+            dependencies: ["PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanURL", "CPortolanLinux", logging, database],
+            swiftSettings: strict),
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -150,8 +165,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Portolan", "PortolanHandlers", "PortolanCoding", "PortolanHTTP", "PortolanHTTPSyntax", "PortolanPlugins",
-                "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL", httpTypes, logging,
+                "Portolan", "PortolanHandlers", "PortolanCoding", "PortolanCookies", "PortolanCore", "PortolanHTTP", "PortolanHTTPSyntax",
+                "PortolanPlugins", "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL", httpTypes, logging,
             ],
             path: "Fuzzing/Targets", swiftSettings: strict),
         .executableTarget(
@@ -160,8 +175,23 @@ let package = Package(
                 "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCookies", "PortolanHSTS", "PortolanCore", "PortolanData",
                 "PortolanFile",
                 "PortolanHTML",
-                "PortolanJSON", "PortolanPlugins", "PortolanTrace", "CPortolanLinux", httpTypes, logging,
+                .target(name: "PortolanStore", condition: .when(traits: ["Persistence"])),
+                "PortolanHTTPSyntax", "PortolanJSON", "PortolanPlugins", "PortolanTrace", "PortolanTransport", "CPortolanLinux", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+        // A process that tests kill while it writes; no product.
+        .executableTarget(
+            name: "StoreWriter",
+            dependencies: [
+                "PortolanCookies", "PortolanCore", .target(name: "PortolanStore", condition: .when(traits: ["Persistence"])),
+            ],
+            path: "Tests/StoreWriter", swiftSettings: strict),
+        .testTarget(
+            name: "PortolanStoreTests",
+            dependencies: [
+                "PortolanStore", "StoreWriter", "PortolanCookies", "PortolanHSTS", "PortolanCore", "PortolanURL", "PortolanTestSupport",
+                "TestThreads", logging,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -172,7 +202,8 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
+            name: "PortolanCoreTests",
+            dependencies: ["PortolanCore", "PortolanHandlers", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
         .testTarget(
             name: "PortolanTraceTests",
             dependencies: ["PortolanTrace", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes],
@@ -207,8 +238,8 @@ let package = Package(
         .testTarget(
             name: "PortolanPluginsTests",
             dependencies: [
-                "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "PortolanJSON", "CPortolan", "PortolanData", "PortolanHTTP",
-                "PortolanTestSupport", "TestThreads", "ServerSupport", "CPortolanLinux", httpTypes, logging,
+                "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "PortolanCookies", "PortolanJSON", "CPortolan", "PortolanData",
+                "PortolanHTTP", "PortolanTestSupport", "TestThreads", "ServerSupport", "CPortolanLinux", httpTypes, logging,
             ], swiftSettings: strict),
         .testTarget(
             name: "PortolanCLITests",

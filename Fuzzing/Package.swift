@@ -32,7 +32,10 @@ let package = Package(
             ], path: "Targets", swiftSettings: strict),
         .target(name: "FuzzDriver", dependencies: ["CLibFuzzer", "FuzzTargets"], path: "Driver", swiftSettings: strict),
     ]
-        + ["data", "mime", "url", "manifest", "events", "gzip", "head", "chunked", "coding", "http2", "tls"].map { name in
+        + [
+            "data", "mime", "url", "manifest", "events", "gzip", "head", "chunked", "coding", "http2", "tls", "cookies", "cookiedate",
+            "cookiefile", "challenge", "netrc",
+        ].map { name in
             .executableTarget(
                 name: "fuzz-\(name)", dependencies: ["FuzzDriver", "FuzzTargets"], path: "Executables/\(name)", swiftSettings: strict)
         }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Debian's package tool.
-#   scripts/apt.sh install PACKAGE…         installs them, as root or through sudo
-#   scripts/apt.sh unpack FOLDER PACKAGE…   puts their files below FOLDER and runs nothing of theirs, nor installs what they depend on
+#   scripts/apt.sh install PACKAGE…         installs the packages, as root or with sudo
+#   scripts/apt.sh unpack FOLDER PACKAGE…   copies their files to FOLDER; runs none of their scripts, and installs no dependencies
 set -euo pipefail
 
 verb=$1
@@ -30,7 +30,7 @@ unpack)
     update
     parts=$(mktemp -d)
     trap 'rm -rf "$parts"' EXIT
-    # Root's apt fetches as a user of its own.
+    # apt downloads as another user, who must be able to read the folder.
     chmod 755 "$parts"
     (cd "$parts" && apt-get download -qq -o APT::Sandbox::User=root "$@")
     mkdir -p "$folder"

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the Swift blocks of README.md and of the pages, each as it is printed.
+"""Compiles each Swift block of README.md and of the pages without changes.
 
     scripts/examples.py MODULES
 
-MODULES is the folder with the built modules (`.build/debug/Modules`). The statements of a block become the body of a
-function, in a file of its own with the imports of the block, or with `import Portolan` where it has none. Names from the
-text around a block are in scripts/examples.swift. Blocks that declare a C function (`@_cdecl`) are compiled at file scope,
-with the blocks above them on their page. Where a page shows two libraries, below comments with their names, Portolan's
-part is compiled, and URLSession's. Indented blocks are not compiled. The tutorials have a script of their own, which also runs what it compiles.
+MODULES is the folder with the built modules (`.build/debug/Modules`). Each block becomes the body of a function in a separate file, with the
+imports of the block, or with `import Portolan` if it has none. scripts/examples.swift declares the names that the text around a block explains.
+A block that declares a C function (`@_cdecl`) is compiled at file scope, with the blocks above it on the page. If a block compares libraries,
+below comments with their names, only the parts of Portolan and URLSession are compiled. Indented blocks are not compiled. scripts/tutorials.py
+runs the blocks of the tutorials.
 """
 import glob, os, re, subprocess, sys, tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGES = ["README.md", *sorted(glob.glob("docs/*.md", root_dir=ROOT)), *sorted(glob.glob("Sources/Portolan/Portolan.docc/*.md", root_dir=ROOT))]
-# Whether a part of a block is compiled, by the comment above it: not where the package does not depend on the library.
+# Whether the part of a block below the comment with this name is compiled. The package does not depend on AsyncHTTPClient.
 LIBRARIES = {"Portolan": True, "URLSession": True, "AsyncHTTPClient": False}
 
 
@@ -51,7 +51,7 @@ def sources(page):
 
 def main():
     modules, = sys.argv[1:]
-    # Modules of C libraries, which those of Swift import.
+    # The modules of C libraries, which the Swift modules import.
     maps = [os.path.dirname(path) for path in glob.glob(f"{ROOT}/Sources/C*/**/module.modulemap", recursive=True)]
     with tempfile.TemporaryDirectory() as folder:
         files = [os.path.join(ROOT, "scripts/examples.swift")]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the fuzzers and runs each: FUZZ_TIME seconds (300) for each, or for FUZZ_TARGET alone. Fails at the first finding, whose input is
-# then in Fuzzing/FailCases/TARGET/, where `make test` replays it.
+# Builds the fuzzers, and runs each of them, or only FUZZ_TARGET, for FUZZ_TIME seconds (300). It fails at the first finding, and stores the input of the
+# finding in Fuzzing/FailCases/TARGET/, where `make test` replays it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${FUZZ_TIME:-300}
@@ -17,9 +17,9 @@ if [ -n "${FUZZ_TARGET:-}" ]; then
     targets=$FUZZ_TARGET
 fi
 
-# Everything is instrumented, Portolan's modules too. lld, because gold warns of each of AddressSanitizer's symbols.
+# All modules are instrumented, including those of Portolan. The linker is lld, because gold prints a warning for each symbol of AddressSanitizer.
 options=(--package-path Fuzzing --scratch-path "$scratch" -c release)
-# What counts the branches is exported for the plugin, whose code counts too.
+# Exports the functions that count branches, so that the code of the plugin is counted, too.
 flags=(--sanitize address -Xswiftc -sanitize=fuzzer,address -Xswiftc -use-ld=lld
     -Xlinker '--export-dynamic-symbol=__sanitizer_cov_*' -Xlinker '--export-dynamic-symbol=__sancov_*')
 for target in $targets; do
@@ -55,7 +55,7 @@ for target in $targets; do
         && "$bin/fuzz-$target" -max_total_time="$time" -detect_leaks=0 -entropic_scale_per_exec_time=1 -print_final_stats=1 \
             "${limits[@]}" "${dictionary[@]}" "$corpus" "Fuzzing/Seeds/$target"; } >"$log" 2>&1; then
         grep -aE "^finding in|^==.*ERROR|SUMMARY|Fatal error" "$log" | head -5 >&2 || true
-        echo "$target: FOUND something after $((SECONDS - start)) s: $(grep -ao 'Test unit written to .*' "$log" | sed 's/.* //' | tail -1); all of it in $log" >&2
+        echo "$target: found a failure after $((SECONDS - start)) s: $(grep -ao 'Test unit written to .*' "$log" | sed 's/.* //' | tail -1); the log is $log" >&2
         rmdir "Fuzzing/FailCases/$target" 2>/dev/null || true
         exit 1
     fi

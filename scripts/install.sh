@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the command and the plugins that lie in FOLDER, with the headers, what pkg-config needs, the kit for plugins in Swift, and the pages.
+# Installs the command and the plugins in FOLDER, the headers with their pkg-config file, the kit for plugins in Swift, and the pages.
 #   PREFIX=/usr/local [DESTDIR=/stage] scripts/install.sh FOLDER
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: PREFIX=/usr/local [DESTDIR=/stage] scripts/install.sh FOLDER" >&2; exit 2; }
@@ -9,21 +9,21 @@ cd "$(dirname "$0")/.."
 prefix=${PREFIX:-/usr/local}
 while [ "${prefix%/}" != "$prefix" ]; do prefix=${prefix%/}; done
 case $prefix in
-/*[[:space:]\"\'\\\$\`\#:\(\)]*) echo "PREFIX '$prefix' has a space, a quote or the like, which pkg-config and make cannot hold; choose another" >&2; exit 2 ;;
+/*[[:space:]\"\'\\\$\`\#:\(\)]*) echo "PREFIX '$prefix' contains a space, a quote or another character that pkg-config and make do not support; choose another one" >&2; exit 2 ;;
 /*) ;;
-*) echo "PREFIX '${PREFIX:-}' is no absolute path below /; write for example PREFIX=/usr/local" >&2; exit 2 ;;
+*) echo "PREFIX '${PREFIX:-}' is not an absolute path below /; write for example PREFIX=/usr/local" >&2; exit 2 ;;
 esac
 root=${DESTDIR:-}$prefix
 library=$root/lib/portolan
 
-# put MODE FILE FOLDER: beside it first and then in its place, so that a program or library that is in use keeps its bytes.
+# put MODE FILE FOLDER: renames a copy, so that a process that has the old file open keeps its bytes.
 put() {
     install -d -m 755 "$3"
     install -m "$1" "$2" "$3/.$(basename "$2").new"
     mv -f "$3/.$(basename "$2").new" "$3/$(basename "$2")"
 }
 
-# The command lies beside its plugins, where it finds them under any prefix; in bin/ is a link to it.
+# The command is installed beside its plugins, so that it finds them with any prefix. PREFIX/bin/portolan is a link to it.
 put 755 "$built/portolan" "$library"
 install -d -m 755 "$root/bin"
 ln -sfn ../lib/portolan/portolan "$root/bin/portolan"
@@ -33,11 +33,11 @@ for plugin in "$built"/plugins/*/; do
 done
 for header in Sources/CPortolan/include/portolan/*.h; do put 644 "$header" "$root/include/portolan"; done
 put 644 docs/plugin-manifest.schema.json "$root/share/portolan"
-# The kit for plugins in Swift, with copies of what are links here; anew, so that no source of an older version stays.
+# The kit for plugins in Swift, with files instead of links. The old kit is removed first, so that no source of an older version stays.
 kit=$root/share/portolan/PluginKit
 rm -rf "$kit"
 (cd PluginKit && find -L . -type f) | while read -r file; do put 644 "PluginKit/$file" "$kit/$(dirname "$file")"; done
-# With links to one another and to nothing that is not installed.
+# The installed pages have links only to installed files.
 install -d -m 755 "$root/share/doc/portolan"
 /usr/bin/python3 scripts/pages.py install "$root/share/doc/portolan"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What is C alone under Valgrind: the plugins of the tests, and the fixture library through libffi. The debug information of a program of Swift 6
-# is what Valgrind gives up at: `portolan check --sanitizer` runs without it. scripts/test-asan.sh looks at both sides together.
+# Runs C code under Valgrind: the plugins of the tests, and the fixture library through libffi. A program in Swift is not used, because Valgrind cannot
+# read the debug information of Swift 6; `portolan check --sanitizer` removes it. scripts/test-asan.sh tests C and Swift together.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=.build/memcheck
@@ -9,7 +9,7 @@ make -s -C Tests/PluginFixtures OUT=../../.build/fixtures
 mkdir -p "$out"
 flags=(-std=gnu11 -g -Wall -Wextra -Wpedantic -Werror -pthread)
 cc "${flags[@]}" -I Sources/CPortolan/include Tests/Memcheck/loads.c -o "$out/loads" -ldl
-# shellcheck disable=SC2046 # what pkg-config prints are words
+# shellcheck disable=SC2046 # the output of pkg-config is a list of arguments
 cc "${flags[@]}" $(pkg-config --cflags libffi) Tests/Memcheck/calls.c -o "$out/calls" $(pkg-config --libs libffi) -ldl
 
 check() {

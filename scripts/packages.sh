@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that building and testing need, where a command of theirs is missing.
-#   scripts/packages.sh [run|test|memcheck|peers|bench|docs]    and what `make run`, the tests, Valgrind, building or running the benchmarks, or the
-#   documentation needs, too
+# Installs the Debian packages that a build needs, if their commands or files are missing.
+#   scripts/packages.sh [run|install|test|memcheck|peers|bench|docs]    also those that the make target with this name needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Daemons lie where not everybody's PATH has them.
+# Not every user has the folders of daemons in the PATH.
 PATH=$PATH:/usr/local/sbin:/usr/sbin
 missing=()
 need() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
@@ -22,7 +21,8 @@ pkg-config --exists zlib 2>/dev/null || missing+=(zlib1g-dev)
 pkg-config --exists libffi 2>/dev/null || missing+=(libffi-dev)
 pkg-config --atleast-version=3.0 openssl 2>/dev/null || missing+=(libssl-dev)
 pkg-config --exists libnghttp2 2>/dev/null || missing+=(libnghttp2-dev)
-# What the manifests in Plugins/ bind.
+pkg-config --atleast-version=3.37 sqlite3 2>/dev/null || missing+=(libsqlite3-dev)
+# The libraries that the manifests in Plugins/ bind.
 bound() {
     [ -e "/usr/lib/$(cc -print-multiarch)/libcurl.so.4" ] || missing+=(libcurl4)
     [ -e "/usr/lib/$(cc -print-multiarch)/libmagic.so.1" ] || missing+=(libmagic1)
@@ -40,23 +40,22 @@ install)
     ;;
 test)
     bound
-    # The tests judge manifests by their JSON Schema with it, too.
+    # The tests validate manifests and reports with these packages, too.
     /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || missing+=(python3-jsonschema)
-    # … and what is reported for other programs with these.
     /usr/bin/python3 -c 'import junitparser' 2>/dev/null || missing+=(python3-junitparser)
     need prove perl
-    # The list that the table of public suffixes comes from.
+    # The source of the table of public suffixes.
     [ -e /usr/share/publicsuffix/public_suffix_list.dat ] || missing+=(publicsuffix)
-    # What `portolan check --sanitizer` runs.
+    # For `portolan check --sanitizer`.
     need valgrind valgrind
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
     need curl curl
     need openssl openssl
     need nghttpd nghttp2-server
-    # Without the package apache2, which makes a service of it.
+    # The package apache2 would start a service.
     need apache2 apache2-bin
     need microsocks microsocks
-    # Opens the pages that the commands write.
+    # Opens the HTML pages that the commands write.
     need chromium chromium
     ;;
 memcheck) need valgrind valgrind ;;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The links of the pages: checks them, and installs the pages so that each of them leads somewhere.
+"""Checks the links of the pages, and installs the pages with links that work.
 
-    scripts/pages.py check PATH…            every relative link of the pages in these files and folders has to resolve
-    scripts/pages.py install FOLDER         puts the pages of this repository into FOLDER, which is PREFIX/share/doc/portolan
+    scripts/pages.py check PATH…            checks every relative link of the pages in these files and folders
+    scripts/pages.py install FOLDER         installs the pages of this repository in FOLDER, which is PREFIX/share/doc/portolan
 
-An installed page keeps a link whose target is installed, too, rewritten to where it lies there. Any other relative link becomes its text.
-DocC's own links are read in a folder whose name ends in .docc alone: doc:NAME is NAME.md beside the page, an image is a file in Resources.
+In an installed page, a link to an installed file gets the path of that file. Any other relative link becomes plain text.
+Links of DocC are read only in a folder whose name ends in .docc: doc:NAME is NAME.md beside the page, and an image is a file in Resources.
 """
 import os
 import re
@@ -19,7 +19,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)|<(doc:[\w-
 
 
 def masked(text):
-    """The text with its code replaced by characters that no link has, so that what looks like one in code is none; and the pieces of code."""
+    """Returns the text with its code replaced by placeholders, so that code that looks like a link is ignored, and the pieces of code."""
     pieces = []
 
     def take(match):
@@ -37,7 +37,7 @@ def unmasked(text, pieces):
 
 
 def anchors(page):
-    """The names of the page's headings, as hosts of repositories make them."""
+    """Returns the anchors of the page's headings, as hosts of repositories generate them."""
     with open(page, encoding="utf-8") as file:
         text, pieces = masked(file.read())
     found = set()
@@ -52,7 +52,7 @@ def anchors(page):
 
 
 def target_of(page, match):
-    """The path that a link leads to and its anchor; None for one to another site."""
+    """Returns the path and the anchor of a link; None for a link to another site."""
     mark, _, url, doc = match.groups()
     url = doc or url
     folder = os.path.dirname(page)
@@ -108,13 +108,13 @@ def check(paths):
 
 
 def installed_files():
-    """Where each file is installed, from the folder of the pages on."""
+    """Returns the installed path of each file, relative to the folder of the pages."""
     result = {"README.md": "README.md", "CHANGELOG.md": "CHANGELOG.md", "LICENSE": "LICENSE"}
     for folder, place in (("docs", ""), (DOCC, ""), (f"{DOCC}/Resources", "Resources/")):
         for name in sorted(os.listdir(os.path.join(ROOT, folder))):
             if os.path.isfile(os.path.join(ROOT, folder, name)):
                 result[f"{folder}/{name}"] = place + name
-    # What scripts/install.sh puts elsewhere.
+    # Files that scripts/install.sh installs in other folders.
     result["docs/plugin-manifest.schema.json"] = "../../portolan/plugin-manifest.schema.json"
     result["Sources/CPortolan/include/portolan"] = "../../../include/portolan"
     assert len(set(result.values())) == len(result), "two files have one name"

@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes targets one after another, and says at the end how long each took:  scripts/parts.sh make packages-test build-tests test-mutants+test-suite
-# Targets joined by + run at once; what they print comes one after the other. The closing lines of the test runs come last, and before them, where
-# tests fail, which did. It ends at the first part that fails.
+# Makes targets one after another, and prints at the end how long each took:  scripts/parts.sh make packages-test build-tests test-mutants+test-suite
+# Targets joined by + run at the same time, and their output is printed one after another. The last lines of each test run are repeated at the end, with the
+# failed tests. The script ends at the first part that fails.
 set -uo pipefail
 make=$1
 shift
-# make -n: what they would do is all that is wanted.
+# With make -n, only print the commands of the targets.
 if [[ "${MAKEFLAGS-}" =~ ^[a-zA-Z]*n[a-zA-Z]*( |$) ]]; then exec "$make" --no-print-directory ${@//+/ }; fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 jobs=()
-# Ctrl-C and a closed terminal do not reach what runs in the background.
+# Background jobs do not get the signal of Ctrl-C or of a closed terminal.
 trap 'for job in "${jobs[@]}"; do kill -- "-$job" 2> /dev/null; done; exit 130' INT TERM HUP
 table=""
 status=0
 
-# Makes one target, and leaves its time and its closing line.
+# Makes one target, and writes its time and its closing lines to files.
 one() {
     local start=$SECONDS result=0
     PORTOLAN_CLOSING_LINES=$folder/$1.closing "$make" --no-print-directory "$1" || result=$?
@@ -27,8 +27,8 @@ one() {
 for part in "$@"; do
     IFS=+ read -ra targets <<< "$part"
     jobs=()
-    # All but the last write to files, which are printed when it has ended. It runs in the background beside them, for a trap waits for what runs in the
-    # foreground.
+    # All targets but the last one write to files, which are printed when the last one has ended. The last one runs in the background, too, because a trap
+    # would wait for a command in the foreground.
     for target in "${targets[@]::${#targets[@]}-1}"; do
         set -m
         one "$target" > "$folder/$target.log" 2>&1 &
@@ -51,7 +51,7 @@ for part in "$@"; do
     done
     for target in "${targets[@]}"; do
         together=""
-        [ "${#targets[@]}" -eq 1 ] || together=" (at once with $(printf '%s\n' "${targets[@]}" | grep -vx "$target" | paste -sd ' '))"
+        [ "${#targets[@]}" -eq 1 ] || together=" (at the same time as $(printf '%s\n' "${targets[@]}" | grep -vx "$target" | paste -sd ' '))"
         table+=$(printf '%5d s  %s' "$(cat "$folder/$target.time")" "$target$together")$'\n'
         cat "$folder/$target.closing" >> "$folder/closing" 2> /dev/null || true
     done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds each plugin in Plugins/ with its own Makefile, and puts library and manifest into FOLDER/NAME/. What binds a library of the system has none of
-# its own: there the manifest is all.
+# Builds each plugin in Plugins/ with its Makefile, and copies its library and its manifest to FOLDER/NAME/. A plugin that binds a library of the system
+# has only a manifest.
 #   scripts/plugins.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,12 +22,12 @@ for source in Plugins/*/; do
     [ -e "${source}Makefile" ] || { echo "$source has no Makefile: write one that builds its library into OUT, as Plugins/Template's does" >&2; exit 1; }
     library=$(sed -n 's/^ *"library": *"\([^"]*\)".*/\1/p' "$manifest")
     [ -n "$library" ] || { echo "$manifest names no \"library\"" >&2; exit 1; }
-    # Built under a path without spaces, for make can hold none in a name.
+    # The build folder has a path without spaces, because make does not allow spaces in names.
     built=.build/plugins/$name
     make -s -C "$source" OUT="../../$built"
     [ -e "$built/$library" ] || { echo "${source}Makefile built no $library, the \"library\" of $manifest" >&2; exit 1; }
     mkdir -p "$out/$name"
-    # Beside it first and then in its place: a library that a process has open keeps its bytes.
+    # Renames a copy, so that a process that has the old library open keeps its bytes.
     cp "$built/$library" "$out/$name/.$library.new"
     mv "$out/$name/.$library.new" "$out/$name/$library"
     cp "$manifest" "$out/$name/"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports comments that are longer than 120 columns, and words in comments and pages that mark a sentence to rewrite.
 
-Swift comments on lines of their own, and Markdown outside of code blocks. A line that may stay is in scripts/prose-allowed.txt:
-its path, a tab, and a part of its text. An entry that nothing needs is reported, too.
+It reads comments of Swift on separate lines, and Markdown outside of code blocks. scripts/prose-allowed.txt lists exceptions: the path, a
+tab, and a part of the line. It also reports an exception that no line needs.
 """
 import os
 import re
@@ -13,7 +13,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ALLOWED = os.path.join(ROOT, "scripts", "prose-allowed.txt")
 LONGEST = 120
-# Written from the headers and from the rules.
+# Pages that are generated from the headers and the rules.
 GENERATED = {"Sources/Portolan/Portolan.docc/contract-reference.md", "docs/conformance.md", "docs/conformance-matrix.md"}
 TELLTALES = re.compile(
     r"\b(?:whoever|just now|so many|so-many|so and so|heeds?|nobody's|somebody's|is told|are told|was told|is lent|are lent|was lent)\b"
@@ -29,7 +29,7 @@ def allowed():
 
 
 def comments(lines):
-    """Each comment that has a line of its own, as its number and text. Text of a literal over several lines is none."""
+    """Yields the number and the text of each line that is only a comment, except for lines in multi-line string literals."""
     is_text = False
     for number, line in enumerate(lines, 1):
         quotes = line.count('"""')
@@ -40,7 +40,7 @@ def comments(lines):
 
 
 def prose(lines):
-    """Each line of a page that is in no code block."""
+    """Yields each line of a page outside of code blocks."""
     is_code = False
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("```"):

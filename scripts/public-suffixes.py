@@ -4,8 +4,8 @@
 
     scripts/public-suffixes.py [LIST] > Sources/PortolanCookies/PublicSuffixes/PublicSuffixTable.swift
 
-One line for each domain that a rule names, sorted by bytes: the domain in its xn-- form, a tab, and the sum of
-1 (a public suffix), 2 (`*.` before it: each domain directly below is one) and 4 (`!` before it: it is none).
+The table has one line for each domain of a rule, sorted by bytes: the domain in its xn-- form, a tab, and the sum of 1 (the domain is a
+public suffix), 2 (`*.`: each domain directly below it is one) and 4 (`!`: the domain is not one, although `*.` applies).
 """
 import re, sys
 
@@ -34,7 +34,7 @@ def main():
         domain = ascii_form(domain.lower())
         rules[domain] = rules.get(domain, 0) | value
     if len(rules) < 1000:
-        sys.exit(f"{path}: only {len(rules)} domains; this is not the list")
+        sys.exit(f"{path}: only {len(rules)} domains; this is not the list of public suffixes")
     version = re.search(r"// VERSION: (\S+)", text)
     print("// SPDX-License-Identifier: MPL-2.0")
     print()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Loads real input through each kind of handler, and says what each did.
+# Loads real input with each kind of handler, and prints the results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(swift build -c release --show-bin-path)
@@ -12,7 +12,7 @@ compare() {
     [ "$1" = "$2" ] || { echo "the digests differ" >&2; exit 1; }
 }
 
-# Nothing but what was built here is to be found.
+# Only the plugins of this build must be found.
 unset PORTOLAN_PLUGIN_PATH PORTOLAN_PLUGIN_ALLOW PORTOLAN_PLUGIN_DENY
 export XDG_DATA_HOME=/nonexistent XDG_CONFIG_HOME=/nonexistent
 
@@ -41,7 +41,7 @@ echo "portolan plugins list"
 "$portolan" plugins list | sed "s|$bin/|…/|; s/^/    /"
 
 echo
-echo "== template: a plugin in C, opened because its scheme is asked for"
+echo "== template: a plugin in C; the first URL with its scheme opens it"
 url='template://greet/World?times=2'
 echo "portolan explain '$url'"
 "$portolan" explain "$url" | sed 's/^/    /'
@@ -49,7 +49,7 @@ echo "portolan get '$url'"
 "$portolan" get "$url" | sed 's/^/    /'
 
 echo
-echo "== echo: a plugin in Swift, which can be told what to answer"
+echo "== echo: a test plugin in Swift; the URL says how it responds"
 url='echo:redirect?to=data:,there'
 echo "portolan get '$url'"
 text=$("$portolan" get "$url")
@@ -57,7 +57,7 @@ echo "    $text"
 [ "$text" = there ] || { echo "that is not 'there'" >&2; exit 1; }
 
 echo
-echo "== gzip: a plugin that asks for the URL inside its own, 173 MiB of text"
+echo "== gzip: a plugin that decompresses the URL after gzip:, 173 MiB of text"
 base64 "$folder/large file.bin" | gzip -1 > "$folder/text.gz"
 url="gzip:file://$folder/text.gz"
 echo "portolan get 'gzip:file:///…/text.gz' | sha256sum"
@@ -66,13 +66,13 @@ expected=$(base64 "$folder/large file.bin" | sha256sum | cut -d' ' -f1)
 compare "$loaded" "$expected"
 
 echo
-echo "== https: and http: from an nginx that is started for it"
-# It ends when the descriptor is closed: with this script, however that ends.
+echo "== https: and http: from an nginx that this script starts"
+# nginx ends when the descriptor is closed, and so at the latest when this script ends.
 mkfifo "$folder/open" "$folder/line"
 Tests/Servers/serve --only nginx --limit 300 < "$folder/open" > "$folder/line" &
 exec 9> "$folder/open"
 IFS= read -rt 60 servers < "$folder/line" || { echo "the server did not start" >&2; exit 1; }
-# of KEY…: what stands there in the line that the servers print
+# of KEY…: the value with this path in the JSON line that the servers print
 of() {
     /usr/bin/python3 -c '
 import json, sys
@@ -94,3 +94,5 @@ exec 9>&-
 
 echo
 echo "All seven loaded. The release build is $portolan"
+echo "Next: '$portolan get URL' loads another URL, and 'make install' installs the command for every user."
+echo "The tutorials in Sources/Portolan/Portolan.docc show how to embed the library (tutorial-embed.md) and to add a protocol (tutorial-protocol.md)."

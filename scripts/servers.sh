@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Puts servers that the tests start into .build/servers, where the machine does not have them.
+# Installs servers for the tests in .build/servers, if the machine does not have them.
 #   scripts/servers.sh [nginx] [squid] [atftpd] [httpbin]
-# The packages of nginx, squid and atftpd would start a service, now and whenever the machine starts: they are unpacked, not installed.
+# The packages of nginx, squid and atftpd are unpacked and not installed, because they would start a service.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=.build/servers
@@ -13,7 +13,7 @@ daemon() { # name package…
     shift
     command -v "$name" >/dev/null 2>&1 || [ -x "$here/usr/sbin/$name" ] || scripts/apt.sh unpack "$here" "$@"
     [ -x "$here/usr/sbin/$name" ] || return 0
-    # Libraries start nothing. Those of Perl are for helpers that nobody uses here.
+    # The libraries can be installed, because they start no service. Those of Perl are for helper programs that the tests do not use.
     if ldd "$here/usr/sbin/$name" | grep -q 'not found'; then
         local library libraries=()
         for library in $(apt-cache show --no-all-versions "$name" | sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *//; s/[ (|].*//'); do
@@ -26,7 +26,7 @@ daemon() { # name package…
     fi
 }
 
-# What pip says is kept for the tests that miss it; the others need no network.
+# A failure is not an error here: the output of pip is stored, and the tests that need httpbin report it. All other tests need no network.
 httpbin() {
     local wanted=Tests/Servers/requirements.txt
     cmp -s "$wanted" "$here/httpbin/requirements.txt" && return 0

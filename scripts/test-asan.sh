@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every test under AddressSanitizer with leak detection, the plugins that they load too: these are compiled by Swift's own clang, for
-# the functions of another one's sanitizer would not be found.
+# Runs every test under AddressSanitizer with leak detection, with the plugins that they load. Swift's clang compiles the plugins, because the sanitizer of
+# another clang has other functions.
 #
-# Two runs, because LeakSanitizer looks up each thread by its number among all threads that it has seen, and keeps those that were started joinable
-# after they have ended and were joined. Where Linux gives such a number to a new thread, the new thread's stack is not looked at, and what it
-# alone holds seems lost. Numbers repeat after `kernel.pid_max` of them (32,768 on small machines). The end-to-end tests use 31,000, for they start
-# programs; all others together 13,000.
+# There are two runs, because LeakSanitizer identifies a thread by its number, and keeps joinable threads in its list after they have been joined. If Linux
+# gives the number of such a thread to a new one, LeakSanitizer does not search the stack of the new thread, and reports false leaks. Numbers repeat after
+# `kernel.pid_max` threads (32,768 on small machines). The end-to-end tests use 31,000 numbers, because they start programs; all other tests use 13,000.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 clang=$(dirname "$(readlink -f "$(command -v swiftc)")")/clang

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reports what a test may trap at: force unwraps, try! and as! in Tests and Benchmarks/Tests. One trap ends the process, and with it every other test.
+"""Reports expressions that can trap: force unwraps, try! and as! in Tests and Benchmarks/Tests. A trap ends the process with all its tests.
 
-`swift format lint` has rules for them, but they pass over functions with @Test. Write `try #require(…)` instead.
+`swift format lint` has rules for them, but it does not apply them to functions with @Test. Write `try #require(…)` instead.
 """
 import os
 import re
@@ -14,7 +14,7 @@ TRAP = re.compile(r"\b(?:try|as)!|[\w)\]}\"?]!(?![=\w(])(?!\s*\()")
 
 
 def found(source):
-    """The lines with one, outside of texts and comments, whose line ends stay."""
+    """Returns the numbers of lines with such an expression outside of string literals and comments."""
     code = TEXTS.sub(lambda match: '""' + "\n" * match.group(0).count("\n"), source)
     return [number for number, line in enumerate(code.split("\n"), 1) if TRAP.search(line)]
 
@@ -28,6 +28,6 @@ for top in ("Tests", "Benchmarks/Tests"):
             path = os.path.join(folder, name)
             with open(path, encoding="utf-8") as file:
                 for number in found(file.read()):
-                    print(f"{os.path.relpath(path, ROOT)}:{number}: may trap; write 'try #require(…)'")
+                    print(f"{os.path.relpath(path, ROOT)}:{number}: can trap; write 'try #require(…)'")
                     count += 1
 sys.exit(1 if count else 0)

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does what the tutorials say, each in an empty folder, and compares what the commands print.
+"""Follows each tutorial in an empty folder, and compares the output and the exit statuses of the commands with the page.
 
     scripts/tutorials.py swift|portolan FOLDER [PAGE…]
 
 Every fenced block of a page must be one of these:
-- a file: the line before it is `PATH`: and the block is its contents;
-- a change: "In `PATH`, replace", a block with the old text, "by", a block with the new text;
-- a console: commands after "$ ", each with the output that follows it. "…" alone stands for any lines, within a line for any text.
+- a file: the line before the block is "`PATH`:", and the block is the contents of the file;
+- a change of a file: the line "In `PATH`, replace", a block with the old text, the line "by", and a block with the new text;
+- a console: commands after "$ ", each followed by its output. A line "…" means any lines, and "…" within a line means any text.
 
-`swift` runs only the commands that begin with "swift", in a package that depends on $PORTOLAN_URL, from version
-$PORTOLAN_VERSION, and builds in $SCRATCH. `portolan` runs the others, with the command $PORTOLAN.
+A command must succeed. Where it fails, the next command is "echo $?", and its output is the exit status.
+
+With `swift`, the script runs only the commands that begin with "swift". The package of the tutorial then depends on $PORTOLAN_URL, from version
+$PORTOLAN_VERSION, and is built in $SCRATCH. With `portolan`, the script runs all other commands, with the program $PORTOLAN.
 """
 import os, re, shutil, subprocess, sys
 
@@ -40,7 +42,7 @@ def blocks(text):
 
 
 def matches(expected, printed):
-    """Whether the printed lines are the expected ones."""
+    """Returns whether the printed lines match the expected ones."""
     if not expected:
         return not printed
     if expected[0] == "…":
@@ -55,30 +57,42 @@ def run(command, folder):
     outcome = subprocess.run(
         ["/bin/sh", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600,
         env=dict(os.environ, PWD=folder))
-    return outcome.stdout.rstrip("\n").split("\n") if outcome.stdout.strip("\n") else []
+    printed = outcome.stdout.rstrip("\n").split("\n") if outcome.stdout.strip("\n") else []
+    return printed, outcome.returncode
+
+
+def expected_status(part):
+    """The exit status that the command before `part` must have."""
+    status = re.fullmatch(r"echo \$\?\n(\d+)\n*", part)
+    return int(status[1]) if status else 0
 
 
 def console(text, folder, wanted, line):
     count = 0
-    for part in re.split(r"(?m)^\$ ", text)[1:]:
+    parts = re.split(r"(?m)^\$ ", text)[1:]
+    for part, following in zip(parts, [*parts[1:], ""]):
         command, *expected = part.rstrip("\n").split("\n")
+        if command == "echo $?":
+            continue
         is_swift = command.startswith("swift ")
         if is_swift != (wanted == "swift"):
             continue
         if is_swift:
             command = re.sub(r"^(swift \w+)", rf"\1 --scratch-path '{os.environ['SCRATCH']}' --disable-dependency-cache", command)
             command += " 2>errors" if " -q " in command + " " else ""
-        printed = run(command, folder)
+        printed, status = run(command, folder)
         if not matches(expected, printed):
             errors = os.path.join(folder, "errors")
             more = open(errors).read() if is_swift and os.path.exists(errors) else ""
             raise Problem(f"line {line}: `{command}` printed\n" + "\n".join(printed) + more + "\ninstead of\n" + "\n".join(expected))
+        if status != expected_status(following):
+            raise Problem(f"line {line}: `{command}` ended with status {status} instead of {expected_status(following)}\n" + "\n".join(printed))
         count += 1
     return count
 
 
 def follow(page, folder, wanted):
-    """Does what the page says; returns how many commands ran."""
+    """Follows the page, and returns the number of commands that ran."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     count, change = 0, None
@@ -89,7 +103,7 @@ def follow(page, folder, wanted):
                 raise Problem(f"line {line}: the block after `replace` must follow 'by'")
             place, old = change
             change = None
-            # A command that makes the file may belong to the other run.
+            # The command that creates the file can belong to the other run.
             if wanted == "portolan" or os.path.exists(place):
                 contents = open(place).read()
                 if contents.count(old) != 1:
@@ -109,7 +123,7 @@ def follow(page, folder, wanted):
                 text = text.replace(path, f'.package(url: "{os.environ["PORTOLAN_URL"]}", from: "{os.environ["PORTOLAN_VERSION"]}")')
             open(place, "w").write(text)
         else:
-            raise Problem(f"line {line}: this block is no file, no change and no console")
+            raise Problem(f"line {line}: this block is not a file, a change or a console")
     return count
 
 

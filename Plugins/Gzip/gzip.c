@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `gzip:URL` is the decompressed content of URL. A layered plugin in the event-driven style: it loads the inner URL
+/* `gzip:URL` is the decompressed content of URL. A layered plugin in the event-driven style: it loads the nested URL
  * through the host and delivers as fast as the reader takes the bytes. Comments name the rules where the code follows
  * them. */
 #include "gzip.h"
@@ -11,7 +11,7 @@
 #define DEFAULT_BYTES ((int64_t)64 << 30)
 #define LARGEST_RATIO 1000000
 
-/* The host copies an error before the call returns, so it may be on the stack. */
+/* The host copies an error before the call returns, so the error can be on the stack. */
 static void *refuse(portolan_refusal *refusal, portolan_code code, const char *message) {
     portolan_error error = { .size = sizeof error, .code = code, .message = { message, strlen(message) } };
     refusal->give(refusal, &error);
@@ -26,21 +26,21 @@ static int is_absolute(portolan_string url) {
     return at > 0 && at < url.length && url.bytes[at] == ':';
 }
 
-/* Everything after the scheme, including the query, but not the fragment, which is for the reader. */
+/* Everything after the scheme, including the query, but not the fragment, which is for the application. */
 static portolan_string inner_url(const portolan_request *request) {
     size_t prefix = request->scheme.length + 1, suffix = request->fragment.bytes ? request->fragment.length + 1 : 0;
     if (request->url.length < prefix + suffix) return PORTOLAN_STRING("");
     return (portolan_string){ request->url.bytes + prefix, request->url.length - prefix - suffix };
 }
 
-/* Refuses what is wrong at first sight. Buffers are allocated with the response, so a load that waits is small. */
+/* Refuses requests with errors that need no load. Buffers are allocated with the response, so a load that waits is small. */
 static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                   portolan_refusal *refusal) {
-    (void)cached; /* its responses may not be stored, so there is none to confirm */
+    (void)cached; /* the host stores no response, so there is none to confirm */
     if (!portolan_equal(request->method, PORTOLAN_STRING("GET")) && !portolan_equal(request->method, PORTOLAN_STRING("HEAD")))
         return refuse(refusal, PORTOLAN_ERROR_BAD_REQUEST, "gzip: URLs can only be read: use the method GET or HEAD");
     portolan_string inner = inner_url(request);
-    if (!is_absolute(inner)) /* not quoted: it may contain user information (ERR-05) */
+    if (!is_absolute(inner)) /* not quoted: it can contain user information (ERR-05) */
         return refuse(refusal, PORTOLAN_ERROR_BAD_URL, "no absolute URL follows gzip: write it as in gzip:file:///folder/file.gz");
     gzip_load *load = calloc(1, sizeof *load);
     if (!load) return refuse(refusal, PORTOLAN_ERROR_NO_MEMORY, "no memory for a gzip: load");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One load. Bytes go one way: zlib reads the borrowed bytes of the inner URL, and writes to the load's only buffer,
+/* One load. Bytes go one way: zlib reads the borrowed bytes of the nested URL, and writes to the load's only buffer,
  * which the client borrows. A load that does not pull pauses the inner load (NEST-04), so memory does not grow with the
  * body. */
 #include "gzip.h"
@@ -20,14 +20,14 @@
 /* Why the loop of deliveries continues or ends. */
 typedef enum step {
     STEP_MORE,    /* the buffer is full, or the turn is over */
-    STEP_WAITS,   /* the inner load has nothing yet; the host will call `woken` */
-    STEP_IS_OVER, /* the whole inner body was read */
-    STEP_FAILED,  /* the inner load failed, or the outer was stopped */
+    STEP_WAITS,   /* the nested load has nothing yet; the host will call `woken` */
+    STEP_IS_OVER, /* the whole nested body was read */
+    STEP_FAILED,  /* the nested load failed, or the parent load was stopped */
     STEP_IS_BAD,  /* the input is not gzip data */
     STEP_NO_MEMORY
 } step;
 
-/* Ends the load with a failure of its own. Stops the inner load first, because nobody wants its rest (CANCEL-08). */
+/* Fails the load. Stops the nested load first, because its other bytes are not needed (CANCEL-08). */
 __attribute__((format(printf, 3, 4))) static void fail(gzip_load *load, portolan_code code, const char *format, ...) {
     char message[400];
     va_list values;
@@ -46,7 +46,7 @@ static void finish(gzip_load *load) {
     load->client->did_finish(load->client);
 }
 
-/* Ends the load with the inner failure as its cause, and with the same code (NEST-02). Without a failure the outer load
+/* Ends the load with the nested failure as its cause, and with the same code (NEST-02). Without a failure the parent load
  * was stopped, and needs no end. */
 static void fail_as_inner(gzip_load *load) {
     const portolan_error *cause = load->plugin->nested->error(load->inner);
@@ -69,7 +69,7 @@ static void fail_as_data(gzip_load *load) {
              (unsigned long long)members->taken, (unsigned long long)members->member, members->words);
 }
 
-/* The code that a reader expects for a server's status instead of the file. */
+/* The error code for the status of a server that did not return the file. */
 static portolan_code code_of_status(int32_t status) {
     switch (status) {
     case 401:
@@ -125,7 +125,7 @@ static int respond(gzip_load *load) {
     return flow == PORTOLAN_CONTINUE;
 }
 
-/* Decompresses until the buffer is full or there is no input. So pieces are large if the inner load is fast (BODY-05),
+/* Decompresses until the buffer is full or there is no input. So pieces are large if the nested load is fast (BODY-05),
  * and do not wait if it is slow (PERF-04). After an end, it returns the same again. */
 static step fill(gzip_load *load, uint64_t turn_end) {
     gzip_members *members = &load->members;
@@ -141,7 +141,7 @@ static step fill(gzip_load *load, uint64_t turn_end) {
         int64_t count = load->plugin->nested->next(load->inner, &bytes);
         if (count == 0) return STEP_IS_OVER;
         if (count < 0) return count == PORTOLAN_WAIT ? STEP_WAITS : STEP_FAILED;
-        if (count > LARGEST_INPUT) return STEP_NO_MEMORY; /* no host gives so many at once */
+        if (count > LARGEST_INPUT) return STEP_NO_MEMORY; /* no host gives so many bytes in one call */
         members->zlib.next_in = bytes;
         members->zlib.avail_in = (uInt)count;
     }
@@ -167,7 +167,7 @@ static int is_over_limit(gzip_load *load) {
     return 0;
 }
 
-/* The end of the inner body. */
+/* The end of the nested body. */
 static void end(gzip_load *load) {
     const gzip_members *members = &load->members;
     if (gzip_members_may_end(members)) { finish(load); return; }
@@ -178,7 +178,7 @@ static void end(gzip_load *load) {
              (unsigned long long)members->taken, (unsigned long long)members->member);
 }
 
-/* Delivers until the client pauses or stops the load, the inner load has nothing yet, the turn is over, or the body
+/* Delivers until the client pauses or stops the load, the nested load has nothing yet, the turn is over, or the body
  * ends (BODY-10: a body that is cut short is a failure). */
 static void deliver(gzip_load *load) {
     const uint64_t turn_end = load->members.taken + load->members.given + TURN_LENGTH;
@@ -226,7 +226,7 @@ static void proceed(gzip_load *load) {
     else if (has_buffers(load)) deliver(load);
 }
 
-/* Range and If-… of the outer request are not about the compressed file, so no field is passed on, and no body. */
+/* Range and If-… of the request of the parent load are not about the compressed file, so no field is passed on, and no body. */
 static void start(void *pointer) {
     gzip_load *load = pointer;
     portolan_change change = { .size = sizeof change, .url = load->inner_url, .drops_body = 1, .drops_fields = 1 };
@@ -242,7 +242,7 @@ static void resume(void *pointer) {
 
 static void woken(void *pointer) { proceed(pointer); }
 
-/* The host closes the inner load of a stopped load. */
+/* The host closes the nested load of a stopped load. */
 static void destroy(void *pointer) {
     gzip_load *load = pointer;
     if (load->output) gzip_members_end(&load->members);
@@ -250,5 +250,5 @@ static void destroy(void *pointer) {
     free(load);
 }
 
-/* `stop` is NULL: the host stops the inner load with the outer one, and `destroy` frees the rest (CANCEL-08). */
+/* `stop` is NULL: the host stops the nested load with the parent load, and `destroy` frees the rest (CANCEL-08). */
 const portolan_load_table gzip_loads = { .size = sizeof gzip_loads, .start = start, .resume = resume, .woken = woken, .destroy = destroy };

@@ -9,7 +9,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-/* The place in the file after the input so far. */
+/* The position in the file after the input that was read. */
 typedef enum gzip_place {
     GZIP_AT_START, /* no input yet */
     GZIP_IN_MEMBER,
@@ -19,7 +19,7 @@ typedef enum gzip_place {
 
 typedef enum gzip_result {
     GZIP_NEEDS_INPUT, /* all input was taken */
-    GZIP_IS_FULL,     /* no room is left for output; there may be more */
+    GZIP_IS_FULL,     /* the output buffer is full; there can be more output */
     GZIP_IS_BAD,      /* `words` says why; every later call returns this again */
     GZIP_NO_MEMORY
 } gzip_result;
@@ -41,7 +41,7 @@ void gzip_members_end(gzip_members *);
  * Input without output, such as padding, also counts as taken. */
 gzip_result gzip_members_read(gzip_members *, unsigned char *buffer, size_t capacity, size_t *length);
 
-/* Whether the file may end here. */
+/* Whether the file can end here. */
 int gzip_members_may_end(const gzip_members *);
 
 #endif

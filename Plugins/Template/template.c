@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One instance of the plugin. Two may exist at once, so no global variable changes (REG-04). */
+/* One instance of the plugin. Two can exist at the same time, so no global variable changes (REG-04). */
 typedef struct template_plugin {
     portolan_string greeting; /* memory of the host: its settings are valid until deinit has returned */
 } template_plugin;
@@ -28,11 +28,11 @@ typedef struct template_load {
     int64_t times;         /* greet: how many times */
     char text[512];        /* decoded: the name to greet, or the URL to go to */
     size_t text_length;
-    portolan_string about; /* the part of the URL that is being read; an error quotes it */
+    portolan_string about; /* the part of the URL that the plugin is reading; an error quotes it */
 } template_load;
 
 /* Writes "what: value". The value is shortened and limited to printable ASCII, because a message is one line of valid UTF-8 (ERR-02).
- * Never quote the URL's user information, or the whole URL, which may contain user information (ERR-05). */
+ * Never quote the URL's user information, or the whole URL, which can contain user information (ERR-05). */
 static void describe(char *message, size_t capacity, const char *what, portolan_string value) {
     char quoted[64];
     size_t length = value.length < sizeof quoted - 1 ? value.length : sizeof quoted - 1;
@@ -41,7 +41,7 @@ static void describe(char *message, size_t capacity, const char *what, portolan_
     snprintf(message, capacity, "%s: \"%s\"%s", what, quoted, length < value.length ? " and more" : "");
 }
 
-/* The host copies an error before the call returns, so the error may be on the stack. */
+/* The host copies an error before the call returns, so the error can be on the stack. */
 static void *refuse(portolan_refusal *refusal, portolan_code code, const char *what, portolan_string value) {
     char message[256];
     describe(message, sizeof message, what, value);
@@ -58,7 +58,7 @@ static void fail(template_load *load, portolan_code code, portolan_string messag
 
 /* The response for a text of `length` bytes. */
 static portolan_response text_response(int64_t length) {
-    /* .storage stays 0, which forbids storing. Allow more only if a later request of another caller may get this response (CACHE-05). */
+    /* .storage stays 0, which forbids storing. Allow more only if the host may give this response to a later request of another caller (CACHE-05). */
     return (portolan_response){ .size = sizeof(portolan_response), .mime_type = PORTOLAN_TEXT("text/plain"),
                                 .text_encoding = PORTOLAN_TEXT("utf-8"), .expected_length = length };
 }
@@ -105,7 +105,7 @@ static void serve_echo(template_load *load) {
     if (respond(load, &response) == PORTOLAN_STOPPED) return;
     while ((count = client->read_body(client, piece, sizeof piece)) > 0) { /* waits for bytes (UPLOAD-02) */
         total += count;
-        client->did_send(client, total); /* the total so far, not the size of the piece (ORDER-09, UPLOAD-06) */
+        client->did_send(client, total); /* the total number of bytes, not the size of the piece (ORDER-09, UPLOAD-06) */
         if (client->did_load(client, piece, (size_t)count) == PORTOLAN_STOPPED) return;
     }
     /* The load was stopped, or the body failed. The host has then ended the load with the error of the body (UPLOAD-03). */
@@ -190,7 +190,7 @@ static const char *read_greeting(template_load *load, const portolan_request *re
 static const char *read_target(template_load *load, const portolan_request *request) {
     load->serve = serve_redirect;
     const char *wrong = read_text(load, portolan_query_item(request->query, PORTOLAN_STRING("to")));
-    load->about = request->host; /* not the redirect's URL, which may contain user information (ERR-05) */
+    load->about = request->host; /* not the redirect's URL, which can contain user information (ERR-05) */
     if (wrong) return wrong;
     size_t scheme = strcspn(load->text, ":/?#");
     for (size_t i = 0; i < load->text_length; i++)
@@ -209,10 +209,10 @@ static const char *read_url(template_load *load, const portolan_request *request
     return load->serve ? NULL : "the host is not one of greet, echo, redirect, secret, missing";
 }
 
-/* Refuses a malformed URL at once. Calls no function of the client (LIFE-01). Frees everything before it refuses (LIFE-07). */
+/* Refuses a malformed URL immediately. Calls no function of the client (LIFE-01). Frees everything before it refuses (LIFE-07). */
 static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                   portolan_refusal *refusal) {
-    (void)cached; /* no response may be stored, so there is none to revalidate */
+    (void)cached; /* the host stores no response, so there is none to revalidate */
     template_load *load = calloc(1, sizeof *load);
     if (!load) return refuse(refusal, PORTOLAN_ERROR_NO_MEMORY, "no memory for a load of", request->host);
     load->request = request;

@@ -25,6 +25,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+/* The readable form of a mangled Swift name (libswiftCore); NULL if it is none. The caller frees the result. */
+char *swift_demangle(const char *name, size_t length, char *output, size_t *output_size, uint32_t flags);
+
 static inline int portolan_thread_number(void) { return (int)syscall(SYS_gettid); }
 
 /* Sends a signal to one thread of this process (tgkill(2)). */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What `import Portolan` gives a program: each type by its name. The rest of PortolanCore is for authors of handlers,
-// who import PortolanHandlers. Who works with plugins imports PortolanPlugins. docs/public-api.txt lists them. Modules
-// are in backquotes so that a tool that searches the text for declarations (`struct NAME`) finds none here.
+// The types that `import Portolan` gives a program, by name. Authors of handlers also import PortolanHandlers, for the
+// rest of PortolanCore. Programs that open plugins themselves import PortolanPlugins. docs/public-api.txt lists all
+// public declarations. Modules are in backquotes so that a tool that searches for declarations (`struct NAME`) finds
+// none here.
 
 @_exported public import HTTPTypes
 // For Loader.Configuration.logger.
@@ -22,15 +23,12 @@
 @_exported public import struct `PortolanCore`.Request
 @_exported public import struct `PortolanCore`.Response
 @_exported public import struct `PortolanCore`.Body
-@_exported public import class `PortolanCore`.BodyPipe
+@_exported public import class `PortolanCore`.BodyWriter
 @_exported public import struct `PortolanCore`.MIMEType
 @_exported public import struct `PortolanCore`.Timeouts
 @_exported public import struct `PortolanCore`.LoadPriority
 @_exported public import enum `PortolanCore`.CachePolicy
-@_exported public import enum `PortolanCore`.NetworkServiceType
 @_exported public import struct `PortolanCore`.RequestProperties
-@_exported public import protocol `PortolanCore`.RequestPropertyKey
-@_exported public import protocol `PortolanCore`.RequestPropertyValue
 @_exported public import enum `PortolanCore`.PropertyValue
 
 // URLs.
@@ -51,19 +49,20 @@
 @_exported public import enum `PortolanCore`.ChallengeAnswer
 @_exported public import enum `PortolanCore`.Credential
 @_exported public import struct `PortolanCore`.ProtectionSpace
+@_exported public import class `PortolanCore`.CredentialStorage
+@_exported public import struct `PortolanCore`.NetrcFile
+@_exported public import class `PortolanCore`.StorageObservation
 
 // Cookies and HSTS.
 @_exported public import class `PortolanCookies`.CookieStorage
 @_exported public import struct `PortolanCookies`.Cookie
 @_exported public import struct `PortolanCookies`.CookieError
-@_exported public import struct `PortolanCookies`.Site
 @_exported public import class `PortolanHSTS`.HSTSStorage
 
-// Handlers: their registry, the one that is an async function, and the one that changes loads of others.
+// Handlers: their registry, a handler in one async function, and one that changes the loads of other handlers.
 @_exported public import class `PortolanCore`.ProtocolRegistry
 @_exported public import struct `PortolanCore`.Registration
 @_exported public import struct `PortolanCore`.HandlerDrain
-@_exported public import struct `PortolanCore`.HandlerCandidate
 @_exported public import struct `PortolanCore`.AsyncHandler
 @_exported public import struct `PortolanCore`.AsyncClient
 @_exported public import struct `PortolanCore`.Interceptor
@@ -73,12 +72,10 @@
 @_exported public import class `PortolanHTTP`.HTTPHandler
 @_exported public import struct `PortolanHTTP`.HTTPConfiguration
 @_exported public import struct `PortolanHTTP`.ConnectionLimits
-@_exported public import struct `PortolanHTTP`.ExpectationPolicy
+@_exported public import struct `PortolanHTTP`.ExpectContinuePolicy
 @_exported public import struct `PortolanHTTP`.MultipartLimits
-@_exported public import enum `PortolanHTTP`.HTTPVersionChoice
 @_exported public import struct `PortolanHTTPSyntax`.HTTPLimits
 @_exported public import struct `PortolanCoding`.ContentDecodingLimits
-@_exported public import enum `PortolanCoding`.DisablesContentDecoding
 
 // TLS and proxies.
 @_exported public import struct `PortolanTransport`.TLSSettings
@@ -87,4 +84,3 @@
 @_exported public import struct `PortolanTransport`.ClientIdentity
 @_exported public import struct `PortolanTransport`.ServerCertificate
 @_exported public import struct `PortolanTransport`.ProxyPolicy
-@_exported public import enum `PortolanTransport`.RequestProxy

@@ -9,24 +9,24 @@ public import PortolanHTTP
 public import PortolanPlugins
 
 extension ProtocolRegistry {
-    /// The default registry: the built-in handlers, and in front of them the installed plugins
-    /// (`PluginCatalogue.shared`). What is registered here is asked before all of them.
-    public static let shared = sharedWithPlugins.registry
+    /// The default registry. It contains the built-in handlers and the installed plugins (`PluginCatalogue.shared`).
+    /// Plugins take precedence over built-in handlers. A handler that you register here takes precedence over both.
+    public static let shared = sharedRegistryAndPlugins.registry
 
-    /// The installed plugins in ``shared``, by which they can be reloaded.
-    public static let sharedPlugins = sharedWithPlugins.plugins
+    /// The plugins in ``shared``. Use them to reload a plugin.
+    public static let sharedPlugins = sharedRegistryAndPlugins.plugins
 
-    private static let sharedWithPlugins: (registry: ProtocolRegistry, plugins: [RegisteredPlugin]) = {
-        let registry = builtIn()
+    private static let sharedRegistryAndPlugins: (registry: ProtocolRegistry, plugins: [RegisteredPlugin]) = {
+        let registry = withBuiltInHandlers()
         return (registry, PluginCatalogue.shared.register(in: registry))
     }()
 
-    /// A registry of its own with the handlers for `data:`, `file:`, `http:` and `https:`, and no plugins.
+    /// Makes a registry with the handlers for `data:`, `file:`, `http:` and `https:`, and no plugins.
     ///
-    ///     let loader = Loader(configuration: .default, registry: .builtIn())
+    ///     let loader = Loader(configuration: .default, registry: .withBuiltInHandlers())
     ///
-    /// - Parameter http: the handler for `http:` and `https:`, for a configuration other than the default.
-    public static func builtIn(http: HTTPHandler = HTTPHandler()) -> ProtocolRegistry {
+    /// - Parameter http: the handler for `http:` and `https:`.
+    public static func withBuiltInHandlers(http: HTTPHandler = HTTPHandler()) -> ProtocolRegistry {
         let registry = ProtocolRegistry()
         registry.register(http)
         registry.register(FileHandler())
@@ -35,38 +35,35 @@ extension ProtocolRegistry {
     }
 }
 
-extension PluginCatalogue {
-    /// The plugins that were installed when they were first asked for, in the standard folders.
-    public static let shared = PluginCatalogue()
-}
-
 extension Loader.Configuration {
-    /// Settings with the cookies and the HSTS hosts that all loaders of this process share.
+    /// A configuration with `CookieStorage.shared`, `CredentialStorage.shared` and `HSTSStorage.shared`.
     public static var `default`: Self {
         var configuration = Self()
         configuration.cookies = .shared
+        configuration.credentials = .shared
         configuration.strictTransportSecurity = .shared
         return configuration
     }
 
-    /// Settings with cookies and HSTS hosts of their own, in memory. Loaders that are made with the same value share
-    /// them.
+    /// A configuration with new, empty storages for cookies, credentials and HSTS hosts, in memory. Loaders that are
+    /// made with the same value share them.
     public static var ephemeral: Self {
         var configuration = Self()
         configuration.cookies = CookieStorage()
+        configuration.credentials = CredentialStorage()
         configuration.strictTransportSecurity = HSTSStorage()
         return configuration
     }
 }
 
 extension Loader {
-    /// A loader with the default configuration and the shared handlers.
+    /// A loader with the default configuration and the handlers of ``ProtocolRegistry/shared``.
     ///
     ///     import Portolan
     ///     let (body, response) = try await Loader.shared.data(from: "file:///etc/hostname")
     public static let shared = Loader()
 
-    /// A loader that shares the handlers of ``ProtocolRegistry/shared``.
+    /// Makes a loader with the handlers of ``ProtocolRegistry/shared``.
     public convenience init(configuration: Configuration = .default) {
         self.init(configuration: configuration, registry: .shared)
     }

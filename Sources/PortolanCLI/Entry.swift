@@ -25,32 +25,21 @@ enum Entry {
             if let message = failure.message { Diagnostics.report(message) }
             return failure.status
         } catch {
-            return end(for: error, arguments)
+            return handle(error, arguments)
         }
     }
 
-    /// Prints help and similar output, or reports what is wrong with the command line.
-    private static func end(for error: any Error, _ arguments: [String]) -> ExitStatus {
+    /// Prints the help if the user requested it, or reports the error in the command line.
+    private static func handle(_ error: any Error, _ arguments: [String]) -> ExitStatus {
         guard PortolanCommand.exitCode(for: error) != .success else {
             SignalHandler.ignoreClosedPipes()
-            // `try?` because help that nobody reads is no error.
+            // `try?` because it is not an error if the reader closes the output of the help.
             try? StandardOutput.write(PortolanCommand.fullMessage(for: error) + "\n")
             return .success
         }
-        let message = PortolanCommand.message(for: error)
-        let help = (["portolan", "help"] + command(of: arguments)).joined(separator: " ")
-        Diagnostics.report("\(message.split(separator: "\n").joined(separator: " ")) (see '\(help)')")
+        let path = CommandPath(of: arguments)
+        let message = path.problem ?? PortolanCommand.message(for: error).split(separator: "\n").joined(separator: " ")
+        Diagnostics.report("\(message) (see '\((["portolan", "help"] + path.names).joined(separator: " "))')")
         return .usage
-    }
-
-    /// The words of `arguments` that name a command, as in `plugins watch`.
-    private static func command(of arguments: [String]) -> ArraySlice<String> {
-        var commands = PortolanCommand.configuration.subcommands
-        let end = arguments.firstIndex { argument in
-            guard let next = commands.first(where: { $0.configuration.commandName == argument }) else { return true }
-            commands = next.configuration.subcommands
-            return false
-        }
-        return arguments[..<(end ?? arguments.endIndex)]
     }
 }

@@ -5,14 +5,20 @@ import ArgumentParser
 /// `portolan`
 struct PortolanCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "portolan", abstract: "Load URLs of every scheme that a handler or plugin serves.",
+        commandName: "portolan", abstract: "Load URLs of every scheme for which there is a handler or a plugin.",
         discussion: """
-            An error is one line on standard error, and an exit status ('portolan help exit-codes').
+            On failure, portolan prints one line to standard error and exits with a non-zero status ('portolan exit-codes' lists them).
             Shell completions: 'portolan --generate-completion-script bash' (or zsh, or fish).
             """,
         subcommands: [
             GetCommand.self, ExplainCommand.self, StdioCommand.self, PluginsCommand.self, CheckCommand.self, NewCommand.self,
-            VersionCommand.self,
-            ExitCodesCommand.self,
-        ])
+        ] + ofState + [VersionCommand.self, ExitCodesCommand.self])
+
+    private static var ofState: [any ParsableCommand.Type] {
+        #if Persistence
+            [CookiesCommand.self]
+        #else
+            []
+        #endif
+    }
 }

@@ -8,26 +8,31 @@ import Synchronization
 
 /// Sends the stored cookies with the requests of a loader, and stores those of the responses.
 ///
-/// Cookies count in redirects, in 401 responses of the origin and in final responses; not in 1xx responses, in the
-/// responses of proxies, and in the parts of a multipart response.
+/// It stores the cookies of redirects, of 401 responses of the origin and of final responses. It ignores those of 1xx
+/// responses, of responses of proxies, and of the parts of a multipart response.
 package struct CookiePolicy: LoadPolicy {
     package let storage: CookieStorage
 
     package init(storage: CookieStorage) { self.storage = storage }
 
-    /// Adds the stored cookies to the request's own `Cookie` field, behind them and without those of the same names.
+    /// Adds the stored cookies to the request, after those of its own `Cookie` field. A stored cookie is left out if
+    /// that field has one with its name.
     package func apply(to request: inout Request, next: any ProtocolClient) -> any ProtocolClient {
         guard request.handlesCookies else { return next }
         let client = CookieClient(storage: storage, request: request, next: next)
         if !storage.isEmpty, let context = client.context {
-            Self.setCookies(of: &request.fields, own: client.own, storage, context)
+            Self.setCookies(of: &request.fields, callerFields: client.callerFields, storage, context)
         }
         return client
     }
 
-    /// Adds the stored cookies to the caller's own `Cookie` fields.
-    fileprivate static func setCookies(of fields: inout HTTPFields, own: HTTPFields, _ storage: CookieStorage, _ context: CookieContext) {
-        let values = bytes(of: .cookie, in: own)
+    /// Sets the `Cookie` field from the caller's own `Cookie` fields and from the stored cookies.
+    ///
+    /// - Parameter callerFields: the fields of the request as the caller made it.
+    fileprivate static func setCookies(
+        of fields: inout HTTPFields, callerFields: HTTPFields, _ storage: CookieStorage, _ context: CookieContext
+    ) {
+        let values = bytes(of: .cookie, in: callerFields)
         let names = values.flatMap { $0.split(separator: UInt8(ascii: ";")) }.map { pair in
             Array(pair.prefix { $0 != UInt8(ascii: "=") }.drop { $0 == 0x20 })
         }
@@ -47,13 +52,13 @@ private final class CookieClient: ForwardingClient {
     private let storage: CookieStorage
     private let document: URLRecord?
     /// The fields of the request as the caller made it.
-    let own: HTTPFields
+    let callerFields: HTTPFields
     private let url: URLRecord
     private let hasResponse = Atomic(false)
 
     init(storage: CookieStorage, request: Request, next: any ProtocolClient) {
         (self.storage, self.next) = (storage, next)
-        (document, own, url) = (request.mainDocumentURL, request.fields, request.url)
+        (document, callerFields, url) = (request.mainDocumentURL, request.fields, request.url)
     }
 
     /// `nil` if the URL has no host, and so no cookies.
@@ -64,15 +69,15 @@ private final class CookieClient: ForwardingClient {
         // The next request gets the cookies of its own URL.
         var request = request
         request.fields[.cookie] = nil
-        for field in own where field.name == .cookie { request.fields.append(field) }
+        for field in callerFields where field.name == .cookie { request.fields.append(field) }
         return next.wasRedirected(to: request, redirectResponse: redirectResponse)
     }
 
     func requestToResend(_ request: Request) -> Request {
         var request = next.requestToResend(request)
         request.fields[.cookie] = nil
-        for field in own where field.name == .cookie { request.fields.append(field) }
-        if let context { CookiePolicy.setCookies(of: &request.fields, own: own, storage, context) }
+        for field in callerFields where field.name == .cookie { request.fields.append(field) }
+        if let context { CookiePolicy.setCookies(of: &request.fields, callerFields: callerFields, storage, context) }
         return request
     }
 

@@ -3,7 +3,7 @@
 public import PortolanCore
 
 extension Loader.Configuration {
-    /// The cookies that the loader sends and stores; `nil` for none. Several loaders may share a storage.
+    /// The cookies that the loader sends and stores; `nil` for none. Several loaders can share a storage.
     public var cookies: CookieStorage? {
         get { (cookiePolicy as? CookiePolicy)?.storage }
         set { cookiePolicy = newValue.map(CookiePolicy.init) }

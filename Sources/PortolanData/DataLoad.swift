@@ -13,7 +13,7 @@ final class DataLoad: ProtocolLoad {
     private enum State {
         case waiting, delivering
         case paused(DataURLDecoder)
-        case over
+        case ended
     }
 
     private let request: Request
@@ -26,32 +26,32 @@ final class DataLoad: ProtocolLoad {
         self.client = client
     }
 
-    /// A stop may come between two pieces, when the next one is about to be delivered.
+    /// A stop can come between two pieces, when the next one is about to be delivered.
     var stopsInTurn: Bool { true }
 
     func startLoading() { calls.submit(.start, perform: perform) }
     func resumeLoading() { calls.submit(.resume, perform: perform) }
-    func stopLoading() { state.withLock { $0 = .over } }
+    func stopLoading() { state.withLock { $0 = .ended } }
 
     private func perform(_ call: SerialCalls.Call) {
-        if call == .start { begin() } else if let decoder = takePaused() { deliver(decoder) }
+        if call == .start { start() } else if let decoder = takePausedDecoder() { deliver(decoder) }
     }
 
-    private func begin() {
+    private func start() {
         let decoder: DataURLDecoder
         do throws(DataURLError) {
             decoder = try DataURLDecoder(parsing: request.url.description, fragmentOffset: request.url.fragmentOffset)
         } catch {
             return client.didFail(with: LoadError(.badURL, message: error.description))
         }
-        let goesOn = state.withLock { state in
+        let isRunning = state.withLock { state in
             guard case .waiting = state else { return false }
             state = .delivering
             return true
         }
-        guard goesOn else { return }
+        guard isRunning else { return }
         let flow = client.didReceive(response(decoder), storage: .notAllowed)
-        if flow == .keepGoing { deliver(decoder) } else { leave(decoder, flow) }
+        if flow == .keepGoing { deliver(decoder) } else { finishDelivery(of: decoder, flow) }
     }
 
     /// The fields for all URLs without a type. Building them again would take a tenth of the time of a short load.
@@ -85,22 +85,22 @@ final class DataLoad: ProtocolLoad {
                 flow = unsafe client.didLoad(buffer.span.extracting(..<count).bytes)
             }
         }
-        if leave(decoder, flow) { client.didFinishLoading() }
+        if finishDelivery(of: decoder, flow) { client.didFinishLoading() }
     }
 
-    /// Stores the decoder if the client has paused the load.
+    /// Stores the decoder if the client has paused the load, and ends the load otherwise.
     ///
     /// - Returns: whether everything was delivered.
     @discardableResult
-    private func leave(_ decoder: DataURLDecoder, _ flow: Flow) -> Bool {
+    private func finishDelivery(of decoder: DataURLDecoder, _ flow: Flow) -> Bool {
         state.withLock { state in
             guard case .delivering = state else { return false }
-            state = flow == .pause ? .paused(decoder) : .over
+            state = flow == .pause ? .paused(decoder) : .ended
             return flow == .keepGoing
         }
     }
 
-    private func takePaused() -> DataURLDecoder? {
+    private func takePausedDecoder() -> DataURLDecoder? {
         state.withLock { state in
             guard case .paused(let decoder) = state else { return nil }
             state = .delivering

@@ -2,7 +2,7 @@
 
 public import PortolanCore
 
-/// Decodes a `data:` URL. The MIME type is available at once, and the body in pieces.
+/// Decodes a `data:` URL. The MIME type is available immediately, and the body in pieces.
 ///
 /// The initialiser validates the whole URL. The length is therefore exact, and no byte of a malformed body is returned.
 /// After that the caller takes pieces at any time. Between calls the decoder holds the URL and a few words, but no

@@ -26,7 +26,7 @@ package enum ByteRange: Hashable, Sendable {
         }
     }
 
-    package enum Answer: Hashable, Sendable {
+    package enum Resolution: Hashable, Sendable {
         case part(Range<Int64>)
         /// The suffix of an empty file. It is satisfiable but has no `Content-Range`.
         case whole
@@ -34,7 +34,7 @@ package enum ByteRange: Hashable, Sendable {
     }
 
     /// The bytes that the range selects from a total of `size` bytes.
-    package func resolved(in size: Int64) -> Answer {
+    package func resolved(in size: Int64) -> Resolution {
         switch self {
         case .suffix(0): .notSatisfiable
         case .suffix(let count): size == 0 ? .whole : .part(max(size - count, 0)..<size)

@@ -20,7 +20,7 @@ final class FileLoad: StallExplaining {
     private let isStopped = Atomic(false)
     private let waitsForThread = Atomic(false)
     /// The reason why no thread was available for a call.
-    private let refusal = Mutex<LoadError?>(nil)
+    private let threadError = Mutex<LoadError?>(nil)
 
     init(_ request: Request, client: any ProtocolClient, threads: LoadThreadPool, types: MIMETypeDatabase) {
         self.request = request
@@ -46,7 +46,7 @@ final class FileLoad: StallExplaining {
             }
         } catch {
             waitsForThread.store(false, ordering: .relaxed)
-            refusal.withLock { $0 = error }
+            threadError.withLock { $0 = error }
             calls.submit(call, perform: perform)
         }
     }
@@ -58,15 +58,15 @@ final class FileLoad: StallExplaining {
     }
 
     private func perform(_ call: SerialCalls.Call) {
-        var held = transfer.withLock { $0.take() }
+        var pausedTransfer = transfer.withLock { $0.take() }
         if isStopped.load(ordering: .acquiring) { return }
-        if let error = refusal.withLock({ $0 }) {
-            held = nil
+        if let error = threadError.withLock({ $0 }) {
+            pausedTransfer = nil
             return client.didFail(with: error)
         }
         do throws(LoadError) {
             if call == .start { return try start() }
-            if let transfer = held.take() { try proceed(transfer) }
+            if let transfer = pausedTransfer.take() { try deliverPieces(of: transfer) }
         } catch {
             client.didFail(with: error)
         }
@@ -77,15 +77,15 @@ final class FileLoad: StallExplaining {
         let selection = try FileSelection(of: file, for: request)
         let response = selection.response(to: request, type: types.mimeType(ofFileNamed: file.path.lastComponent) ?? .octetStream)
         let transfer = FileTransfer(file, range: request.method == .head ? 0..<0 : selection.range)
-        try proceed(transfer, after: client.didReceive(response, storage: .notAllowed))
+        try deliverPieces(of: transfer, after: client.didReceive(response, storage: .notAllowed))
     }
 
     /// Delivers pieces until the client pauses or stops the load, or all bytes are delivered.
-    private func proceed(_ transfer: consuming FileTransfer, after answer: Flow = .keepGoing) throws(LoadError) {
-        var answer = answer
+    private func deliverPieces(of transfer: consuming FileTransfer, after flow: Flow = .keepGoing) throws(LoadError) {
+        var flow = flow
         var buffer = PieceBuffer(forLength: transfer.remaining)
         while true {
-            switch answer {
+            switch flow {
             case .stopped: return
             case .pause:
                 var paused = Optional(transfer)
@@ -94,7 +94,7 @@ final class FileLoad: StallExplaining {
             }
             if isStopped.load(ordering: .acquiring) { return }
             guard let next = try transfer.deliverPiece(in: &buffer, to: client) else { break }
-            answer = next
+            flow = next
         }
         // Close the descriptor before the client receives the end.
         _ = consume transfer

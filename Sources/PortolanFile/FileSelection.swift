@@ -17,12 +17,12 @@ struct FileSelection {
     init(of file: borrowing RegularFile, for request: Request) throws(LoadError) {
         lastModified = HTTPDate(secondsSince1970: file.modified)
         size = file.size
-        guard let size, let wanted = Self.wantedRange(in: request, lastModified: lastModified) else {
+        guard let size, let requestedRange = Self.requestedRange(in: request, lastModified: lastModified) else {
             range = file.size.map { 0..<$0 }
             isPart = false
             return
         }
-        switch wanted.resolved(in: size) {
+        switch requestedRange.resolved(in: size) {
         case .part(let part):
             range = part
             isPart = true
@@ -32,13 +32,14 @@ struct FileSelection {
         case .notSatisfiable:
             let remedy = size == 0 ? "load it without a Range field" : "ask for bytes from 0 to \(size - 1)"
             throw LoadError(
-                .rangeNotSatisfiable, message: "the range '\(wanted)' lies outside file '\(file.path)', which has \(size) bytes; \(remedy)")
+                .rangeNotSatisfiable,
+                message: "the range '\(requestedRange)' lies outside file '\(file.path)', which has \(size) bytes; \(remedy)")
         }
     }
 
     /// `Range` applies to GET only, and only if an `If-Range` field holds. `If-Range` must be exactly the date in
     /// `Last-Modified`. Files have no entity tags, so a tag never holds.
-    private static func wantedRange(in request: Request, lastModified: HTTPDate?) -> ByteRange? {
+    private static func requestedRange(in request: Request, lastModified: HTTPDate?) -> ByteRange? {
         guard request.method == .get, let field = request.fields[.range] else { return nil }
         if let validator = request.fields[.ifRange], validator != lastModified?.description { return nil }
         return ByteRange(fieldValue: field)

@@ -2,7 +2,7 @@
 
 internal import PortolanCore
 
-/// An open file that is being delivered to a client, and the offset up to which it was read.
+/// An open file whose bytes are delivered to a client, and the offset of the next byte to read.
 ///
 /// The length is fixed at the start. A file that grows is delivered up to that length. A file that shrinks fails the
 /// load.
@@ -27,7 +27,7 @@ struct FileTransfer: ~Copyable, Sendable {
 
     /// Delivers the next piece.
     ///
-    /// - Returns: the client's answer; `nil` if all bytes were delivered before.
+    /// - Returns: the client's result; `nil` if all bytes were delivered before.
     /// - Throws: ``LoadError/Code/truncated`` if the file became shorter; the errors of
     ///   ``RegularFile/read(into:atMost:from:)``.
     mutating func deliverPiece(in buffer: inout PieceBuffer, to client: any ProtocolClient) throws(LoadError) -> Flow? {

@@ -2,7 +2,7 @@
 
 internal import PortolanCore
 
-/// The memory into which a load reads, piece after piece, while it has a thread.
+/// The memory into which a load reads one piece after the other. It exists while the load has a thread.
 @safe
 struct PieceBuffer: ~Copyable {  // … because it owns its memory and exposes only bytes that were read
     /// Measured on a warm page cache, where the cost of a call does not depend on its size: 19 GB of reads per second

@@ -2,8 +2,8 @@
 
 import FoundationEssentials
 
-/// Hosts in the file format of curl: one line each, with a dot before the name of a host that speaks for those below
-/// it, and the end in UTC, or `unlimited`.
+/// Hosts in the file format of curl: one line each, with the name and the expiry in UTC, or `unlimited`. A dot before
+/// the name means that the hosts below it are included.
 ///
 ///     .example.com "20271125 20:00:00"
 ///
@@ -18,7 +18,7 @@ package enum HSTSFile {
         return calendar
     }()
 
-    /// Reads hosts, and returns the numbers of the lines that are none.
+    /// Reads hosts, and returns the numbers of the malformed lines.
     package static func parse(_ bytes: [UInt8]) -> (hosts: [HSTSStorage.Host], problems: [Int]) {
         var (hosts, problems): ([HSTSStorage.Host], [Int]) = ([], [])
         for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {

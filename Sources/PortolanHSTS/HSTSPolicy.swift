@@ -5,7 +5,7 @@ import HTTPTypes
 public import PortolanCore
 
 extension Loader.Configuration {
-    /// The hosts that are loaded over secure connections only; `nil` for none. Several loaders may share a storage.
+    /// The hosts that are loaded over HTTPS only; `nil` for none. Several loaders can share a storage.
     public var strictTransportSecurity: HSTSStorage? {
         get { (upgradePolicy as? HSTSPolicy)?.storage }
         set { upgradePolicy = newValue.map(HSTSPolicy.init) }
@@ -17,7 +17,7 @@ extension HSTSStorage {
     public static let shared = HSTSStorage()
 }
 
-/// Upgrades requests to hosts that want secure connections only, and notes such hosts.
+/// Upgrades requests to hosts that must be loaded over HTTPS only, and adds the hosts whose responses ask for that.
 package struct HSTSPolicy: UpgradePolicy {
     package let storage: HSTSStorage
 
@@ -25,8 +25,8 @@ package struct HSTSPolicy: UpgradePolicy {
 
     package func upgraded(_ url: URLRecord) -> URLRecord? { storage.upgraded(url, now: Date()) }
 
-    /// Only the first field of a response counts (RFC 6797 §8.1).
-    package func note(_ response: Response) {
+    /// Adds or removes the host of a response. Only the first field is used (RFC 6797 §8.1).
+    package func learn(from response: Response) {
         guard response.isVerified, let name = HTTPField.Name("Strict-Transport-Security"),
             let field = response.fields.first(where: { $0.name == name })
         else { return }

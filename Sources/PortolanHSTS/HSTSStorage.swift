@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+import PortolanCookies
+package import PortolanCore
 package import PortolanURL
 import Synchronization
 
-/// The hosts that want secure connections only (HTTP Strict Transport Security), in memory.
+/// The hosts that must be loaded over HTTPS only (HTTP Strict Transport Security), in memory. `StateFolder` has
+/// a storage that also keeps them on disk.
 ///
 /// A load of an `http:` URL of such a host is redirected to `https:` before anything is sent. Any thread. RFC 6797
 public final class HSTSStorage: Sendable {
-    /// A host that wants secure connections only.
+    /// A host that must be loaded over HTTPS only.
     public struct Host: Hashable, Sendable {
         /// In lower case, without a dot at its end.
         public var name: String
-        /// Whether it speaks for the hosts below it, too.
+        /// Whether the hosts below it must be loaded so, too.
         public var includesSubdomains: Bool
-        /// When its wish ends; `nil` for never.
+        /// When the entry expires; `nil` for never.
         public var expiry: Date?
 
         public init(name: String, includesSubdomains: Bool = false, expiry: Date? = nil) {
@@ -22,71 +25,167 @@ public final class HSTSStorage: Sendable {
         }
     }
 
-    /// How many hosts are kept. Over it, those that expire first are removed.
-    private let limit: Int
-    private let hosts = Mutex<[String: Host]>([:])
+    /// The changes for a store on disk.
+    package typealias Log = ChangeLog<String, Host>
 
-    /// - Parameter limit: how many hosts are kept. Over it, those that expire first are removed.
-    public init(limit: Int = 20_000) { self.limit = limit }
+    private struct State {
+        let log: Log?
+        var hosts: [String: Host] = [:]
+        /// The hosts that were added because of a response, by registrable domain.
+        var learnedNames: [String: Set<String>] = [:]
+
+        mutating func learn(_ name: String) {
+            learnedNames[HSTSStorage.registrableDomain(of: name), default: []].insert(name)
+        }
+
+        mutating func remove(_ name: String) {
+            guard hosts.removeValue(forKey: name) != nil else { return }
+            log?.record(.removed, for: name)
+            forget(name)
+        }
+
+        /// Removes a host from ``learnedNames``.
+        mutating func forget(_ name: String) {
+            guard !learnedNames.isEmpty else { return }
+            let domain = HSTSStorage.registrableDomain(of: name)
+            learnedNames[domain]?.remove(name)
+            if learnedNames[domain]?.isEmpty == true { learnedNames[domain] = nil }
+        }
+
+        /// Removes hosts until there are `count`: first those that expire first.
+        mutating func evict(from names: some Collection<String>, downTo count: Int) {
+            let order = names.compactMap { hosts[$0] }.sorted { ($0.expiry ?? .distantFuture) < ($1.expiry ?? .distantFuture) }
+            for host in order.prefix(max(0, order.count - count)) { remove(host.name) }
+        }
+    }
+
+    private let limit: Int
+    private let domainLimit: Int
+    private let state: Mutex<State>
+    private let log: Log?
+    private let store: (any AnyObject & Sendable)?
+
+    /// - Parameters:
+    ///   - limit: how many hosts are kept. Over it, those that expire first are removed.
+    ///   - domainLimit: how many hosts of one registrable domain, such as `example.co.uk`, are added because of
+    ///     responses. Without it, a domain could remove all other hosts by means of many names.
+    public init(limit: Int = 20_000, domainLimit: Int = 1000) {
+        (self.limit, self.domainLimit, log, store) = (limit, domainLimit, nil, nil)
+        state = Mutex(State(log: nil))
+    }
+
+    /// Makes a storage whose hosts are on disk. They count as hosts that were added because of responses.
+    ///
+    /// - Parameters:
+    ///   - hosts: the hosts on disk.
+    ///   - log: receives the changes.
+    ///   - store: writes them, and stays open as long as the storage exists.
+    package init(limit: Int = 20_000, domainLimit: Int = 1000, stored hosts: [Host], log: Log, in store: any AnyObject & Sendable) {
+        (self.limit, self.domainLimit, self.log, self.store) = (limit, domainLimit, log, store)
+        var state = State(log: log)
+        for host in hosts {
+            state.hosts[host.name] = host
+            state.learn(host.name)
+        }
+        self.state = Mutex(state)
+    }
 
     /// The hosts that have not expired, by name.
     public var allHosts: [Host] {
         let now = Date()
-        return hosts.withLock { hosts in hosts.values.filter { !$0.isExpired(at: now) }.sorted { $0.name < $1.name } }
+        return state.withLock { state in state.hosts.values.filter { !$0.isExpired(at: now) }.sorted { $0.name < $1.name } }
     }
 
     /// Adds a host, for example of a list that was made in advance, or replaces it. Addresses are not added.
     public func set(_ host: Host) {
-        guard let name = Self.canonical(host.name) else { return }
+        guard let name = Self.canonicalName(host.name) else { return }
         var host = host
         host.name = name
-        hosts.withLock { hosts in
-            hosts[name] = host
-            if hosts.count > limit { evict(from: &hosts) }
-        }
+        state.withLock { set(host, in: &$0) }
+        log?.notify()
+    }
+
+    private func set(_ host: Host, in state: inout State) {
+        state.hosts[host.name] = host
+        log?.record(.set(host), for: host.name)
+        evict(from: &state)
+    }
+
+    private func evict(from state: inout State) {
+        // A twentieth more than necessary, so that a flood does not sort all hosts for each new one.
+        if state.hosts.count > limit { state.evict(from: Array(state.hosts.keys), downTo: limit - limit / 20) }
     }
 
     public func remove(_ name: String) {
-        guard let name = Self.canonical(name) else { return }
-        hosts.withLock { _ = $0.removeValue(forKey: name) }
+        guard let name = Self.canonicalName(name) else { return }
+        state.withLock { $0.remove(name) }
+        log?.notify()
     }
 
-    public func removeAll() { hosts.withLock { $0 = [:] } }
-
-    private func evict(from hosts: inout [String: Host]) {
-        let order = hosts.values.sorted { ($0.expiry ?? .distantFuture) < ($1.expiry ?? .distantFuture) }
-        for host in order.prefix(hosts.count - limit + limit / 20) { hosts[host.name] = nil }
+    public func removeAll() {
+        state.withLock { state in
+            if let log { for name in state.hosts.keys { log.record(.removed, for: name) } }
+            state = State(log: log)
+        }
+        log?.notify()
     }
 
-    /// Notes the wish of a host in a response that came over a connection without a certificate error.
+    /// Applies what other processes have changed in the store, except for hosts with a newer change that waits to be
+    /// written.
+    package func apply(set changed: [Host], removed: Set<String>) {
+        state.withLock { state in
+            for name in removed where log?.hasChange(for: name) != true {
+                state.hosts[name] = nil
+                state.forget(name)
+            }
+            for host in changed where log?.hasChange(for: host.name) != true {
+                state.hosts[host.name] = host
+                state.learn(host.name)
+            }
+            evict(from: &state)
+        }
+        log?.notify()
+    }
+
+    /// Adds or removes a host because of a response that came over a connection without a certificate error.
     ///
     /// RFC 6797 §8.1
     package func note(_ value: [UInt8], from url: URLRecord, now: Date) {
         guard url.scheme == "https", let field = StrictTransportSecurity(parsing: value),
-            let name = url.host.flatMap({ Self.canonical($0) })
+            let name = url.host.flatMap({ Self.canonicalName($0) })
         else { return }
         if field.maxAge == 0 { return remove(name) }
-        // A thousand years are never.
+        // A thousand years count as never.
         let expiry = field.maxAge > 1000 * 366 * 86400 ? nil : now.addingTimeInterval(Double(field.maxAge))
-        set(Host(name: name, includesSubdomains: field.includesSubdomains, expiry: expiry))
+        let domain = Self.registrableDomain(of: name)
+        state.withLock { state in
+            if state.hosts[name] == nil {
+                let names = state.learnedNames[domain, default: []]
+                if names.count >= domainLimit { state.evict(from: names, downTo: domainLimit - 1 - domainLimit / 20) }
+                state.learn(name)
+            }
+            set(Host(name: name, includesSubdomains: field.includesSubdomains, expiry: expiry), in: &state)
+        }
+        log?.notify()
     }
 
     /// Returns the `https:` URL that must be loaded instead; `nil` if the URL may be loaded as it is.
     ///
     /// RFC 6797 §8.2, §8.3
     package func upgraded(_ url: URLRecord, now: Date) -> URLRecord? {
-        guard !hosts.withLock({ $0.isEmpty }), url.scheme == "http", let host = url.host, let name = Self.canonical(host),
+        guard !state.withLock({ $0.hosts.isEmpty }), url.scheme == "http", let host = url.host, let name = Self.canonicalName(host),
             isKnown(name, now)
         else { return nil }
         // The parser removes the port 443, and a URL of `http:` has no port 80.
         return try? URLRecord(parsing: "https:\(url.description.dropFirst(5))")  // a URL with another special scheme is valid
     }
 
+    /// Whether the host, or one above it that includes its subdomains, must be loaded over secure connections.
     private func isKnown(_ name: String, _ now: Date) -> Bool {
-        hosts.withLock { hosts in
+        state.withLock { state in
             var rest = name[...]
             while true {
-                if let host = hosts[String(rest)], !host.isExpired(at: now), host.includesSubdomains || rest.count == name.count {
+                if let host = state.hosts[String(rest)], !host.isExpired(at: now), host.includesSubdomains || rest.count == name.count {
                     return true
                 }
                 guard let dot = rest.firstIndex(of: ".") else { return false }
@@ -96,12 +195,15 @@ public final class HSTSStorage: Sendable {
     }
 
     /// The name in lower case, without a dot at its end; `nil` for an address and an empty name.
-    private static func canonical(_ name: some StringProtocol) -> String? {
+    package static func canonicalName(_ name: some StringProtocol) -> String? {
         var name = name.lowercased()
         if name.hasSuffix(".") { name.removeLast() }
         guard !name.isEmpty, name.last != "]", name.split(separator: ".").last?.allSatisfy(\.isNumber) != true else { return nil }
         return name
     }
+
+    /// The registrable domain of a host, or the host if it has none.
+    private static func registrableDomain(of name: String) -> String { PublicSuffixList.registrableDomain(of: name) ?? name }
 }
 
 extension HSTSStorage.Host {

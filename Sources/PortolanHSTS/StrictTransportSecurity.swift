@@ -4,7 +4,7 @@
 ///
 /// RFC 6797 §6.1
 struct StrictTransportSecurity: Hashable, Sendable {
-    /// For how many seconds the host wants secure connections only; 0 for no longer.
+    /// For how many seconds the host must be loaded over HTTPS only; 0 ends that.
     let maxAge: Int64
     let includesSubdomains: Bool
 
@@ -14,7 +14,7 @@ struct StrictTransportSecurity: Hashable, Sendable {
         var (maxAge, includesSubdomains): (Int64?, Bool) = (nil, false)
         var names: Set<String> = []
         var scanner = Scanner(value)
-        while let directive = scanner.next() {
+        while let directive = scanner.nextElement() {
             guard case .directive(let name, let argument) = directive else {
                 if case .malformed = directive { return nil }
                 continue
@@ -34,7 +34,7 @@ struct StrictTransportSecurity: Hashable, Sendable {
         (self.maxAge, self.includesSubdomains) = (maxAge, includesSubdomains)
     }
 
-    /// Digits. A number that is too large counts as the largest.
+    /// The value of `max-age`: digits. A number that is too large is reduced.
     private static func seconds(_ digits: [UInt8]) -> Int64? {
         guard !digits.isEmpty else { return nil }
         var seconds: Int64 = 0
@@ -58,16 +58,16 @@ struct StrictTransportSecurity: Hashable, Sendable {
 
         init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-        mutating func next() -> Element? {
+        mutating func nextElement() -> Element? {
             guard position <= bytes.count, position == 0 || bytes[position - 1] == UInt8(ascii: ";") else { return nil }
             skipBlanks()
-            let name = token()
+            let name = readToken()
             skipBlanks()
             var argument: [UInt8]?
             if position < bytes.count, bytes[position] == UInt8(ascii: "=") {
                 position += 1
                 skipBlanks()
-                argument = position < bytes.count && bytes[position] == UInt8(ascii: "\"") ? quoted() : token()
+                argument = position < bytes.count && bytes[position] == UInt8(ascii: "\"") ? readQuotedString() : readToken()
                 if argument?.isEmpty != false { return .malformed }
                 skipBlanks()
             }
@@ -82,7 +82,7 @@ struct StrictTransportSecurity: Hashable, Sendable {
         }
 
         /// RFC 9110 §5.6.2
-        private mutating func token() -> [UInt8] {
+        private mutating func readToken() -> [UInt8] {
             let start = position
             while position < bytes.count, Self.isTokenByte(bytes[position]) { position += 1 }
             return Array(bytes[start..<position])
@@ -96,7 +96,7 @@ struct StrictTransportSecurity: Hashable, Sendable {
         }
 
         /// RFC 9110 §5.6.4. Returns `nil` if the string does not end.
-        private mutating func quoted() -> [UInt8]? {
+        private mutating func readQuotedString() -> [UInt8]? {
             position += 1
             var text: [UInt8] = []
             while position < bytes.count {

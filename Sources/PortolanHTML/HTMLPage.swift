@@ -27,7 +27,7 @@ package enum HTMLPage {
         """
     }
 
-    /// The colors have a contrast of at least 4.5 to their background (WCAG 2, 1.4.3). Nothing is shown by color alone.
+    /// The colors have a contrast of at least 4.5 to their background (WCAG 2, 1.4.3). Color is never the only sign.
     private static let baseStyle = """
         :root { color-scheme: light dark; --text: #1f2328; --page: #ffffff; --panel: #f6f8fa; --line: #d1d9e0; --dim: #59636e;
           --good: #1a7f37; --bad: #cf222e; --odd: #8a5d00; --link: #0550ae; --on: #ffffff; }

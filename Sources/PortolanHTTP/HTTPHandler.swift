@@ -3,10 +3,9 @@
 public import PortolanCore
 import Synchronization
 
-/// Loads `http:` and `https:` URLs: HTTP/1.1 (RFC 9112) and HTTP/2 (RFC 9113), with the meaning of RFC 9110.
+/// Loads `http:` and `https:` URLs, with HTTP/1.1 (RFC 9110, RFC 9112) and HTTP/2 (RFC 9113).
 ///
-/// Its loads share its connections. Everything is made when the first load starts. A handler without loads has neither
-/// thread nor socket.
+/// All loads of a handler share its connections. Threads and sockets are made when the first load starts.
 public final class HTTPHandler: ProtocolHandler {
     public let identifier = "org.portolan.http"
     public let schemes = SchemeSet.only(["http", "https"])
@@ -29,7 +28,7 @@ public final class HTTPHandler: ProtocolHandler {
         }
     }
 
-    /// After a failure the next load tries again.
+    /// Makes the pools if necessary, also after a failure.
     private func connectionPools() throws(LoadError) -> HTTPConnectionPools {
         try pools.withLock { pools throws(LoadError) in
             if let pools { return pools }
@@ -39,7 +38,7 @@ public final class HTTPHandler: ProtocolHandler {
         }
     }
 
-    /// Closes the connections that carry no load.
+    /// Closes all idle connections.
     public func closeIdleConnections() {
         pools.withLock { $0 }?.closeIdleConnections()
     }

@@ -2,7 +2,7 @@
 
 package import HTTPTypes
 
-/// Where the body of a response ends.
+/// How the end of a response's body is found.
 ///
 /// RFC 9112 §6.3
 package enum BodyFraming: Sendable, Equatable {
@@ -12,18 +12,17 @@ package enum BodyFraming: Sendable, Equatable {
     case chunked
     /// The body ends with the connection.
     case untilClose
-    /// No body. From here on the connection is a tunnel and carries no more HTTP.
+    /// No body. The connection is a tunnel from now on, and carries no more HTTP.
     case tunnel
 
     /// Applies the rules of RFC 9112 §6.3, in their order.
     ///
-    /// If a response has both Transfer-Encoding and Content-Length, Transfer-Encoding counts (rule 3). A body whose
-    /// Transfer-Encoding does not include chunked ends with the connection (rule 4). ``FramingFields/transferCodings``
-    /// lists the codings to undo. An unknown coding and a coding applied over chunked are errors, because the delivered
-    /// bytes would not be what the server means (§6.1).
+    /// If a response has both Transfer-Encoding and Content-Length, Content-Length is ignored (rule 3). If
+    /// Transfer-Encoding does not include chunked, the body ends with the connection (rule 4). An unknown coding, and a
+    /// coding after chunked, are errors, because the client could not decode the body (§6.1).
     ///
     /// - Parameter method: the method of the request.
-    /// - Throws: the reason why the framing is invalid. Nothing that follows on the connection means anything then.
+    /// - Throws: the reason why the framing is invalid. The connection can't be used again then.
     package init(method: HTTPRequest.Method, head: ResponseHead) throws(ResponseSyntaxError) {
         let framing = head.framing
         switch head.status {
@@ -42,11 +41,11 @@ package enum BodyFraming: Sendable, Equatable {
 }
 
 extension ResponseHead {
-    /// Whether another request may be sent on the connection after the body has ended.
+    /// Whether the client can send another request on the connection after the body has ended.
     ///
-    /// `false` if one side could see the end of this response elsewhere than the client does. This is the case for
-    /// Transfer-Encoding together with Content-Length, for Transfer-Encoding in HTTP/1.0 (RFC 9112 §6.1), for invalid
-    /// lengths even if they don't count, and for an announced body where none is possible.
+    /// `false` if the server, or a proxy, could place the end of this response differently than the client: if there
+    /// are both Transfer-Encoding and Content-Length, for Transfer-Encoding in HTTP/1.0 (RFC 9112 §6.1), for invalid
+    /// lengths even if they are ignored, and if the fields announce a body that the response must not have.
     ///
     /// RFC 9112 §9.3
     package func allowsReuse(after body: BodyFraming) -> Bool {
@@ -54,8 +53,8 @@ extension ResponseHead {
         case .untilClose, .tunnel: return false
         case .none, .length, .chunked: break
         }
-        let isSound = !framing.isSuspect && framing.contentLengthFault == nil && framing.transferEncodingFault == nil
-        guard isSound, !framing.closes, minorVersion > 0 || framing.keepsAlive else { return false }
+        let isValid = !framing.isSuspect && framing.contentLengthFault == nil && framing.transferEncodingFault == nil
+        guard isValid, !framing.closesConnection, minorVersion > 0 || framing.keepsConnectionOpen else { return false }
         if framing.hasTransferEncoding, framing.contentLength != nil || minorVersion == 0 { return false }
         let canAnnounce = !(100..<200).contains(status) && status != 204
         return canAnnounce || !framing.hasTransferEncoding && (framing.contentLength ?? 0) == 0

@@ -15,12 +15,12 @@ extension UInt8 {
     package static let quote = UInt8(ascii: "\"")
     package static let backslash = UInt8(ascii: "\\")
 
-    /// Whether the octet is a `tchar`. The two words hold one bit for each of the 128 ASCII octets.
+    /// Whether the octet is a `tchar`. The two masks have one bit for each of the 128 ASCII octets.
     @inline(__always)
     package var isTokenOctet: Bool {
         guard self < 0x80 else { return false }
-        let word: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
-        return (word &>> UInt64(self & 63)) & 1 != 0
+        let mask: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+        return (mask &>> UInt64(self & 63)) & 1 != 0
     }
 
     /// Whether the octet is SP or HTAB, the octets of `OWS` and `BWS`.
@@ -29,11 +29,11 @@ extension UInt8 {
 
     package var isDecimalDigit: Bool { self &- 0x30 < 10 }
 
-    /// Whether `quoted-string` may have the octet without an escape: HTAB, SP, VCHAR and obs-text, except quote and
-    /// backslash.
+    /// Whether the octet can stand in a `quoted-string` without an escape: HTAB, SP, VCHAR and obs-text, except quote
+    /// and backslash.
     var isQuotedText: Bool { self != .quote && self != .backslash && isFieldOctet }
 
-    /// Whether the octet is HTAB, SP, VCHAR or obs-text. A sender may put these octets in a field value.
+    /// Whether the octet is HTAB, SP, VCHAR or obs-text. A field value consists of these octets.
     @inline(__always)
     package var isFieldOctet: Bool { self >= 0x20 ? self != 0x7F : self == .tab }
 
@@ -41,7 +41,7 @@ extension UInt8 {
     @inline(__always)
     package var lowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
 
-    /// The value of a hexadecimal digit, or nil.
+    /// The value of a hexadecimal digit; `nil` for any other octet.
     @inline(__always)
     package var hexadecimalValue: UInt8? {
         if isDecimalDigit { return self &- 0x30 }

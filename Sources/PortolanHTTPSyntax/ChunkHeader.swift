@@ -10,8 +10,8 @@
 ///
 /// RFC 9112 §7.1
 package enum ChunkHeader {
-    /// Bytes of the longest size line: sixteen digits and the line end.
-    package static let longest = 18
+    /// The bytes of the longest size line: 16 digits and the line end.
+    package static let maximumLength = 18
     package static let end: [UInt8] = [.carriageReturn, .lineFeed]
     package static let last: [UInt8] = Array("0\r\n\r\n".utf8)
 

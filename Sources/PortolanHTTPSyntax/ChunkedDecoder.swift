@@ -2,16 +2,16 @@
 
 package import HTTPTypes
 
-/// Removes the chunked transfer coding from input in pieces of any size, without copying the data.
+/// Decodes the chunked transfer coding. The input comes in pieces of any size. The data is not copied.
 ///
-/// Sizes, extensions and chunk ends are parsed strictly and need CR LF. Blanks may follow a size. Trailers are parsed
-/// like the fields of a head, but returned separately (RFC 9110 §6.5).
+/// Sizes, extensions and chunk ends are parsed strictly and need CR LF. Only blanks after a size are also allowed.
+/// Trailers are parsed like the fields of a head, but returned separately (RFC 9110 §6.5).
 ///
 /// RFC 9112 §7.1
 package struct ChunkedDecoder: Sendable {
     package enum Piece: Sendable {
-        /// All bytes were consumed, and the body continues.
-        case needMore
+        /// All input was consumed. The body is not complete.
+        case needsMore
         /// The range of the next body bytes in the input. It is never empty.
         case data(Range<Int>)
         /// The body and its trailers are complete.
@@ -34,8 +34,8 @@ package struct ChunkedDecoder: Sendable {
     /// First the size of the chunk, then its remaining bytes.
     private var remaining: Int64 = 0
     private var parameters = ParameterScanner()
-    private var extensionsOfChunk = 0
-    private var extensionsInAll = 0
+    private var extensionBytesOfChunk = 0
+    private var extensionBytesOfBody = 0
     private var trailers: FieldSectionParser
     private let limits: HTTPLimits
 
@@ -49,7 +49,7 @@ package struct ChunkedDecoder: Sendable {
 
     /// Consumes bytes of `input` from `offset` on, up to the end of the next data in `input`, or of the body.
     ///
-    /// Call it until it returns `.needMore` or `.end`. After an error the decoder must not be used.
+    /// Call it until it returns `.needsMore` or `.end`. After an error, do not use the decoder.
     package mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(ResponseSyntaxError) -> Piece {
         try input.withOctets { (octets) throws(ResponseSyntaxError) in try next(octets, from: &offset) }
     }
@@ -65,34 +65,34 @@ package struct ChunkedDecoder: Sendable {
                 if remaining == 0 { state = .returnAfterData }
                 return .data(range)
             case .trailers:
-                guard try trailers.parse(input, from: &offset) else { return .needMore }
+                guard try trailers.parse(input, from: &offset) else { return .needsMore }
                 state = .ended
                 return .end(trailers: trailers.fields)
             case .firstDigit, .digits, .extensions, .lineFeedAfterSize, .returnAfterData, .lineFeedAfterData:
-                try take(input[offset])
+                try consume(input[offset])
                 offset += 1
             case .ended:
                 return .end(trailers: trailers.fields)
             }
         }
-        return .needMore
+        return .needsMore
     }
 
-    /// Consumes an octet that belongs neither to the data nor to a trailer.
+    /// Consumes an octet outside of the data and the trailers.
     @inline(__always)
-    private mutating func take(_ octet: UInt8) throws(ResponseSyntaxError) {
+    private mutating func consume(_ octet: UInt8) throws(ResponseSyntaxError) {
         switch state {
         case .firstDigit:
             guard let digit = octet.hexadecimalValue else { throw Self.error(.chunkSize, octet) }
             remaining = Int64(digit)
             state = .digits
-        case .digits: try takeAfterDigit(octet)
-        case .extensions: try takeExtension(octet)
+        case .digits: try consumeAfterDigit(octet)
+        case .extensions: try consumeExtension(octet)
         case .lineFeedAfterSize:
             guard octet == .lineFeed else { throw Self.error(.chunkSize, octet) }
             state = remaining == 0 ? .trailers : .data
             parameters = ParameterScanner()
-            extensionsOfChunk = 0
+            extensionBytesOfChunk = 0
         case .returnAfterData:
             guard octet == .carriageReturn else { throw Self.error(.chunkEnd, octet) }
             state = .lineFeedAfterData
@@ -103,9 +103,9 @@ package struct ChunkedDecoder: Sendable {
         }
     }
 
-    private mutating func takeAfterDigit(_ octet: UInt8) throws(ResponseSyntaxError) {
+    private mutating func consumeAfterDigit(_ octet: UInt8) throws(ResponseSyntaxError) {
         guard let digit = octet.hexadecimalValue else {
-            if octet == .carriageReturn { state = .lineFeedAfterSize } else { try takeExtension(octet) }
+            if octet == .carriageReturn { state = .lineFeedAfterSize } else { try consumeExtension(octet) }
             return
         }
         guard remaining <= Int64.max >> 4 else { throw ResponseSyntaxError(.chunkSizeTooLarge) }
@@ -113,7 +113,7 @@ package struct ChunkedDecoder: Sendable {
         remaining = remaining << 4 | Int64(digit)
     }
 
-    private mutating func takeExtension(_ octet: UInt8) throws(ResponseSyntaxError) {
+    private mutating func consumeExtension(_ octet: UInt8) throws(ResponseSyntaxError) {
         let isFirst = state == .digits
         state = .extensions
         if octet == .carriageReturn, parameters.isComplete {
@@ -121,13 +121,14 @@ package struct ChunkedDecoder: Sendable {
             return
         }
         try countExtension()
-        guard parameters.take(octet) else { throw Self.error(isFirst ? .chunkSize : .chunkExtension, octet) }
+        guard parameters.consume(octet) else { throw Self.error(isFirst ? .chunkSize : .chunkExtension, octet) }
     }
 
     private mutating func countExtension() throws(ResponseSyntaxError) {
-        extensionsOfChunk += 1
-        extensionsInAll += 1
-        guard extensionsOfChunk <= limits.chunkExtensions, extensionsInAll <= limits.chunkExtensionsTotal else {
+        extensionBytesOfChunk += 1
+        extensionBytesOfBody += 1
+        guard extensionBytesOfChunk <= limits.maximumChunkExtensionBytes, extensionBytesOfBody <= limits.maximumChunkExtensionBytesPerBody
+        else {
             throw ResponseSyntaxError(.chunkExtensionsTooLong)
         }
     }

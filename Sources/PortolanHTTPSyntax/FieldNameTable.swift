@@ -2,10 +2,9 @@
 
 package import HTTPTypes
 
-/// Prebuilt names of the fields that most responses have, so that parsing a head makes no new name for each field.
+/// The names of common response fields. They are made once, so that parsing a head does not make them again.
 ///
-/// The table has each name in two spellings, such as `Content-Type` and `content-type`. A name in another spelling is
-/// not found.
+/// The table contains each name in two spellings, such as `Content-Type` and `content-type`, and no other spelling.
 package final class FieldNameTable: Sendable {
     package static let common = FieldNameTable(of: commonNames)
 
@@ -21,8 +20,8 @@ package final class FieldNameTable: Sendable {
 
     private let entries: [Entry]
     private let spellings: [UInt8]
-    /// For each hash the index of an entry plus one, or 0 if there is none. An entry whose slot is taken is in the next
-    /// free slot.
+    /// A hash table: the index of an entry plus one, or 0 for a free slot. If the slot of a name's hash is in use, the
+    /// entry is in the next free slot.
     private let slots: [UInt16]
 
     private init(of names: [String]) {
@@ -43,21 +42,21 @@ package final class FieldNameTable: Sendable {
         self.slots = slots
     }
 
-    /// Returns the name with exactly this spelling, and its role in the framing, if the table has it.
+    /// Finds the name with exactly this spelling.
     @inline(__always)
     package func find(_ octets: Span<UInt8>) -> (name: HTTPField.Name, role: FramingRole)? {
         guard !octets.isEmpty else { return nil }
         var slot = Self.slot(of: octets)
         while slots[slot] != 0 {
             let index = Int(slots[slot]) - 1
-            if isSpelling(index, octets) { return (entries[index].name, entries[index].role) }
+            if hasSpelling(index, octets) { return (entries[index].name, entries[index].role) }
             slot = (slot + 1) & (Self.slotCount - 1)
         }
         return nil
     }
 
     @inline(__always)
-    private func isSpelling(_ index: Int, _ octets: Span<UInt8>) -> Bool {
+    private func hasSpelling(_ index: Int, _ octets: Span<UInt8>) -> Bool {
         guard entries[index].count == octets.count else { return false }
         let start = entries[index].start
         for position in octets.indices where spellings[start + position] != octets[position] { return false }
@@ -87,7 +86,7 @@ package final class FieldNameTable: Sendable {
     ]
 }
 
-/// The meaning of a field for the end of the message and for the connection.
+/// How a field affects the end of the message, or the connection.
 package enum FramingRole: Sendable {
     case none, contentLength, transferEncoding, connection
 

@@ -3,10 +3,10 @@
 package import HTTPTypes
 
 extension HTTPChallenge {
-    /// Parses the challenges in all fields of one name, in their order.
+    /// Parses the challenges in all fields with this name, in their order.
     ///
-    /// In a malformed field, the part before the error counts, and the rest is ignored. A challenge that has begun
-    /// keeps its complete parameters.
+    /// If a field is malformed, the part after the error is ignored. The challenge before the error keeps its complete
+    /// parameters.
     ///
     /// - Complexity: linear in the bytes of the fields.
     package static func parse(_ name: HTTPField.Name, of fields: HTTPFields) -> [HTTPChallenge] {
@@ -15,12 +15,19 @@ extension HTTPChallenge {
         }
     }
 
+    /// The schemes in the fields of one name, in lower case and in their order, each once.
+    package static func schemes(_ name: HTTPField.Name, of fields: HTTPFields) -> [String] {
+        var schemes: [String] = []
+        for challenge in parse(name, of: fields) where !schemes.contains(challenge.scheme) { schemes.append(challenge.scheme) }
+        return schemes
+    }
+
     /// Parses the parameters of the `Authentication-Info` field of a response (RFC 9110 §11.6.3).
     ///
-    /// - Returns: `nil` without the field.
+    /// - Returns: `nil` if the response does not have the field.
     package static func information(in fields: HTTPFields) -> HTTPChallenge? {
         guard let name = HTTPField.Name("Authentication-Info"), let field = fields[fields: name].first else { return nil }
-        // The parameters are those of a challenge, without its scheme.
+        // The field has the syntax of a challenge without a scheme.
         let value = unsafe Array("info ".utf8) + field.withUnsafeBytesOfValue { unsafe Array($0) }
         return parse(value.span).first
     }
@@ -49,7 +56,7 @@ private struct ChallengeScanner {
             let end = position
             skip(in: value, while: \.isBlank)
             if position < value.count, value[position] == .equals {
-                guard takeParameter(name, in: value), isAtEndOfElement(value) else { return }
+                guard parseParameter(name, in: value), isAtEndOfElement(value) else { return }
                 isAfterScheme = false
                 continue
             }
@@ -67,7 +74,7 @@ private struct ChallengeScanner {
         while position < value.count, condition(value[position]) { position += 1 }
     }
 
-    /// Reads the token at the position, in lower case.
+    /// Reads the token at the position. Returns it in lower case.
     private mutating func token(in value: Span<UInt8>) -> String? {
         let start = position
         skip(in: value, while: \.isTokenOctet)
@@ -75,8 +82,8 @@ private struct ChallengeScanner {
         return value.extracting(start..<position).latin1Text.lowercased()
     }
 
-    /// Reads `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="` if nothing else follows in the element.
-    /// Otherwise the position does not change.
+    /// Reads `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`. If anything else follows in the element,
+    /// the position does not change.
     private mutating func token68(in value: Span<UInt8>) -> String? {
         let start = position
         skip(in: value, while: \.isToken68Octet)
@@ -90,7 +97,7 @@ private struct ChallengeScanner {
         return text
     }
 
-    /// Whether a comma or the end follows. If so, consumes the blanks before it.
+    /// Whether a comma or the end follows. If so, consumes the blanks before the comma.
     private mutating func isAtEndOfElement(_ value: Span<UInt8>) -> Bool {
         let start = position
         skip(in: value, while: \.isBlank)
@@ -99,30 +106,30 @@ private struct ChallengeScanner {
         return false
     }
 
-    /// Reads the value from the equals sign on, into the last challenge.
-    private mutating func takeParameter(_ name: String, in value: Span<UInt8>) -> Bool {
+    /// Reads the value after the equals sign, and adds the parameter to the last challenge.
+    private mutating func parseParameter(_ name: String, in value: Span<UInt8>) -> Bool {
         guard !challenges.isEmpty, challenges[challenges.count - 1].token68 == nil else { return false }
         position += 1
         skip(in: value, while: \.isBlank)
         guard position < value.count else { return false }
         var text: [UInt8] = []
         if value[position] == .quote {
-            guard takeQuoted(value, into: &text) else { return false }
+            guard parseQuotedString(value, into: &text) else { return false }
         } else {
-            // Servers also send other values than tokens without quotes, such as Base64.
+            // Some servers also send other values without quotes, such as Base64.
             let start = position
             skip(in: value) { $0 != .comma && $0 != .semicolon && $0 != .quote && !$0.isBlank && $0.isFieldOctet }
             guard position > start else { return false }
             for index in start..<position { text.append(value[index]) }
         }
-        challenges[challenges.count - 1].parameters.append(HTTPChallenge.Parameter(name: name, value: Self.text(text)))
+        challenges[challenges.count - 1].parameters.append(HTTPChallenge.Parameter(name: name, octets: text))
         return true
     }
 
-    /// Reads the quoted string at the position. Returns `false` if it does not end or holds a forbidden octet.
+    /// Reads the quoted string at the position. Returns `false` if it has no end, or contains a forbidden octet.
     ///
     /// RFC 9110 §5.6.4
-    private mutating func takeQuoted(_ value: Span<UInt8>, into text: inout [UInt8]) -> Bool {
+    private mutating func parseQuotedString(_ value: Span<UInt8>, into text: inout [UInt8]) -> Bool {
         position += 1
         while position < value.count {
             var octet = value[position]
@@ -140,16 +147,10 @@ private struct ChallengeScanner {
         }
         return false
     }
-
-    /// Decodes UTF-8 if the octets are valid UTF-8, otherwise ISO-8859-1.
-    private static func text(_ octets: [UInt8]) -> String {
-        String(validating: octets, as: UTF8.self) ?? octets.span.latin1Text
-    }
 }
 
 extension UInt8 {
-    /// Whether the octet may be part of a token68, except for its padding. These octets cover both Base64 alphabets,
-    /// hexadecimal and similar codings.
+    /// Whether the octet can be part of a token68, apart from its padding.
     fileprivate var isToken68Octet: Bool {
         switch self {
         case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"): true

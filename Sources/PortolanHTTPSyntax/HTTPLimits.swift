@@ -2,25 +2,25 @@
 
 /// Size limits for the parts of a response other than its body: heads, lines, chunk extensions and trailers.
 ///
-/// A response that exceeds a limit fails with `LoadError.Code.limitExceeded`. Bytes are counted as received. Each line
-/// of a section counts two bytes for its end, however it ends.
+/// If a response exceeds a limit, the load fails with `LoadError.Code.limitExceeded`. Bytes are counted as received.
+/// The end of each line counts two bytes, even if it has only one.
 public struct HTTPLimits: Sendable, Hashable {
-    /// Bytes of the status line.
-    public var statusLine = 8 << 10
-    /// Bytes of one field line, including its continuation lines.
-    public var fieldLine = 64 << 10
-    /// Field lines in one section, which is a head or trailers. Values above 60,000 count as 60,000.
-    public var fieldCount = 1000
-    /// Bytes of all field lines of a head.
-    public var fieldSection = 256 << 10
-    /// Interim responses (1xx) before the final one.
-    public var interimResponses = 32
-    /// Bytes after the size on the line that starts a chunk, and leading zeros of the size.
-    public var chunkExtensions = 4 << 10
-    /// The same for all chunks of one body.
-    public var chunkExtensionsTotal = 64 << 10
-    /// Bytes of all trailer lines.
-    public var trailerSection = 64 << 10
+    /// The maximum length of the status line in bytes.
+    public var maximumStatusLineBytes = 8 << 10
+    /// The maximum length of one field line in bytes, including its continuation lines.
+    public var maximumFieldLineBytes = 64 << 10
+    /// The maximum number of field lines in a head or in trailers. Values above 60,000 count as 60,000.
+    public var maximumFieldCount = 1000
+    /// The maximum size of all field lines of a head, in bytes.
+    public var maximumFieldSectionBytes = 256 << 10
+    /// The maximum number of interim responses (1xx) before the final one.
+    public var maximumInterimResponsesPerResponse = 32
+    /// The maximum number of bytes for the extensions of one chunk. Leading zeros of the chunk size also count.
+    public var maximumChunkExtensionBytes = 4 << 10
+    /// The maximum number of bytes for the extensions of all chunks of one body.
+    public var maximumChunkExtensionBytesPerBody = 64 << 10
+    /// The maximum size of all trailer lines, in bytes.
+    public var maximumTrailerSectionBytes = 64 << 10
 
     public init() {}
 }

@@ -2,15 +2,15 @@
 
 import Glibc
 
-/// Splits input in pieces of any size into lines.
+/// Splits the input into lines. The input comes in pieces of any size.
 ///
-/// A line within one piece is returned as a range of it. A line that spans several pieces is assembled, up to the
-/// limit. LF ends a line; one CR before it belongs to the end (RFC 9112 §2.2).
+/// A line within one piece is returned as a range of the input. A line that spans several pieces is copied. LF ends a
+/// line, and so does CR LF (RFC 9112 §2.2).
 struct LineReader {
     enum Line {
         /// The range of the line in the input.
         case inInput(Range<Int>)
-        /// The line was assembled from several pieces.
+        /// A copy of a line that spans several pieces.
         case assembled([UInt8])
     }
 
@@ -22,16 +22,16 @@ struct LineReader {
     /// Number of buffered bytes of a line that has not ended.
     var unfinishedCount: Int { pending.count }
 
-    /// Reads the next line from `offset` on and returns it without its end. Returns nil if all bytes are consumed and
-    /// the line is incomplete.
+    /// Reads the next line from `offset` on, and returns it without its end. Returns `nil` if all input was consumed
+    /// and the line is incomplete.
     ///
     /// - Parameters:
     ///   - limit: the maximum number of bytes of the line.
-    ///   - rule: the rule that a longer line breaks. The error is thrown as soon as more bytes are there, even if the
-    ///     line has not ended.
+    ///   - rule: the rule that a longer line breaks. The error is thrown as soon as more bytes have arrived, even if
+    ///     the line has not ended.
     @inline(__always)
     mutating func next(
-        in input: Span<UInt8>, from offset: inout Int, atMost limit: Int, orBreak rule: ResponseSyntaxError.Rule
+        in input: Span<UInt8>, from offset: inout Int, atMost limit: Int, orThrow rule: ResponseSyntaxError.Rule
     ) throws(ResponseSyntaxError) -> Line? {
         let start = offset
         guard let lineFeed = Self.firstLineFeed(in: input, from: start) else {
@@ -43,14 +43,14 @@ struct LineReader {
             return nil
         }
         offset = lineFeed + 1
-        guard pending.isEmpty else { return try .assembled(assemble(input.extracting(start..<lineFeed), atMost: limit, orBreak: rule)) }
+        guard pending.isEmpty else { return try .assembled(assemble(input.extracting(start..<lineFeed), atMost: limit, orThrow: rule)) }
         let end = lineFeed > start && input[lineFeed - 1] == .carriageReturn ? lineFeed - 1 : lineFeed
         guard end - start <= limit else { throw ResponseSyntaxError(rule) }
         return .inInput(start..<end)
     }
 
     private mutating func assemble(
-        _ rest: Span<UInt8>, atMost limit: Int, orBreak rule: ResponseSyntaxError.Rule
+        _ rest: Span<UInt8>, atMost limit: Int, orThrow rule: ResponseSyntaxError.Rule
     ) throws(ResponseSyntaxError) -> [UInt8] {
         guard pending.count + rest.count - 1 <= limit else { throw ResponseSyntaxError(rule) }
         append(rest)

@@ -27,17 +27,17 @@ struct ListElements {
     }
 }
 
-/// The parameters that may follow a coding or a chunk size: names with values, each after a semicolon.
+/// The optional parameters after a coding or a chunk size. A semicolon precedes each one.
 enum Parameters {
     /// Whether the octets are `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`.
     static func areValid(_ octets: Span<UInt8>) -> Bool {
         var scanner = ParameterScanner()
-        for index in octets.indices where !scanner.take(octets[index]) { return false }
+        for index in octets.indices where !scanner.consume(octets[index]) { return false }
         return scanner.isComplete
     }
 }
 
-/// Validates parameters octet by octet, and stores none of them.
+/// Validates parameters octet by octet. Stores nothing.
 ///
 /// RFC 9112 §7 (`transfer-parameter`), §7.1.1 (`chunk-ext`)
 struct ParameterScanner {
@@ -47,7 +47,7 @@ struct ParameterScanner {
 
     private var state = State.beforeSemicolon
 
-    /// Whether the parameters may end here.
+    /// Whether the parameters can end here.
     var isComplete: Bool {
         switch state {
         case .beforeSemicolon, .name, .beforeEquals, .value, .afterQuote: true
@@ -55,11 +55,11 @@ struct ParameterScanner {
         }
     }
 
-    /// Whether only blanks were read so far.
+    /// Whether the input had only blanks.
     var isEmpty: Bool { state == .beforeSemicolon }
 
-    /// Reads one octet. Returns false if it is not allowed at this place.
-    mutating func take(_ octet: UInt8) -> Bool {
+    /// Consumes one octet. Returns `false` if the octet is not allowed here.
+    mutating func consume(_ octet: UInt8) -> Bool {
         switch state {
         case .beforeSemicolon, .afterQuote:
             if octet == .semicolon { state = .beforeName } else { return octet.isBlank }
@@ -67,9 +67,9 @@ struct ParameterScanner {
             if octet.isTokenOctet { state = .name } else { return octet.isBlank }
         case .name:
             if octet.isTokenOctet { return true }
-            return takeAfterName(octet)
+            return consumeAfterName(octet)
         case .beforeEquals:
-            return takeAfterName(octet)
+            return consumeAfterName(octet)
         case .beforeValue:
             if octet == .quote { state = .quoted } else if octet.isTokenOctet { state = .value } else { return octet.isBlank }
         case .value:
@@ -85,7 +85,7 @@ struct ParameterScanner {
         return true
     }
 
-    private mutating func takeAfterName(_ octet: UInt8) -> Bool {
+    private mutating func consumeAfterName(_ octet: UInt8) -> Bool {
         switch octet {
         case .semicolon: state = .beforeName
         case .equals: state = .beforeValue

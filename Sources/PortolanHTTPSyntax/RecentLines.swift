@@ -2,49 +2,48 @@
 
 import Glibc
 
-/// The field lines of the previous head, by their index. A server mostly sends the same lines again, so the parsed
-/// fields can be reused.
+/// The field lines of the previous head. A server often sends the same lines again. Then the parser reuses the parsed
+/// fields.
 ///
-/// Bounded, because it lives as long as the connection. Lines after the sixty-fourth, or beyond 4 KiB in all, are not
-/// stored.
+/// At most 64 lines with a total of 4 KiB are stored, because this object lives as long as the connection.
 struct RecentLines {
-    private static let mostLines = 64
-    private static let mostBytes = 4 << 10
+    private static let maximumLineCount = 64
+    private static let maximumByteCount = 4 << 10
 
     private var bytes: [UInt8] = []
     private var ends: [Int] = []
     private var roles: [FramingRole] = []
 
-    /// The framing role of the line at this index, if it equals `line`.
+    /// The framing role of the line at this index; `nil` if the line differs from `line`.
     @inline(__always)
-    func role(of line: Span<UInt8>, at place: Int) -> FramingRole? {
-        guard place < ends.count else { return nil }
-        let start = place == 0 ? 0 : ends[place - 1]
-        guard ends[place] - start == line.count else { return nil }
-        let isSame = unsafe bytes.withUnsafeBytes { mine in
-            unsafe line.withUnsafeBytes { theirs in
-                guard let mine = mine.baseAddress, let theirs = theirs.baseAddress else { return true }
-                return unsafe memcmp(mine + start, theirs, line.count) == 0
+    func role(of line: Span<UInt8>, at index: Int) -> FramingRole? {
+        guard index < ends.count else { return nil }
+        let start = index == 0 ? 0 : ends[index - 1]
+        guard ends[index] - start == line.count else { return nil }
+        let isSame = unsafe bytes.withUnsafeBytes { stored in
+            unsafe line.withUnsafeBytes { new in
+                guard let stored = stored.baseAddress, let new = new.baseAddress else { return true }
+                return unsafe memcmp(stored + start, new, line.count) == 0
             }
         }
-        return isSame ? roles[place] : nil
+        return isSame ? roles[index] : nil
     }
 
     /// Stores a line at an existing index, or at the next one.
-    mutating func keep(_ line: Span<UInt8>, _ role: FramingRole, at place: Int) {
-        guard place <= ends.count, place < Self.mostLines else { return }
+    mutating func store(_ line: Span<UInt8>, _ role: FramingRole, at index: Int) {
+        guard index <= ends.count, index < Self.maximumLineCount else { return }
         if bytes.isEmpty { reserve() }
-        let start = place == 0 ? 0 : ends[place - 1]
-        let end = place < ends.count ? ends[place] : start
+        let start = index == 0 ? 0 : ends[index - 1]
+        let end = index < ends.count ? ends[index] : start
         let growth = line.count - (end - start)
-        guard bytes.count + growth <= Self.mostBytes else { return forget(from: place) }
+        guard bytes.count + growth <= Self.maximumByteCount else { return removeLines(from: index) }
         unsafe line.withUnsafeBufferPointer { unsafe bytes.replaceSubrange(start..<end, with: $0) }
-        if place == ends.count {
+        if index == ends.count {
             ends.append(start)
             roles.append(role)
         }
-        roles[place] = role
-        for index in place..<ends.count { ends[index] += growth }
+        roles[index] = role
+        for later in index..<ends.count { ends[later] += growth }
     }
 
     /// Reserves the memory that most heads need.
@@ -55,10 +54,10 @@ struct RecentLines {
     }
 
     /// Removes the line at this index and all later ones.
-    mutating func forget(from place: Int) {
-        guard place < ends.count else { return }
-        bytes.removeSubrange((place == 0 ? 0 : ends[place - 1])...)
-        ends.removeSubrange(place...)
-        roles.removeSubrange(place...)
+    mutating func removeLines(from index: Int) {
+        guard index < ends.count else { return }
+        bytes.removeSubrange((index == 0 ? 0 : ends[index - 1])...)
+        ends.removeSubrange(index...)
+        roles.removeSubrange(index...)
     }
 }

@@ -3,11 +3,10 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// Writes the head of a request as bytes: the request line, the fields in their order and the empty line. It adds no
-/// fields.
+/// Writes the head of a request as bytes: the request line, the fields in their order and the empty line.
 ///
-/// It rejects input that could be read as something else, and corrects nothing. A CR, LF, NUL or other control
-/// character in method, target, name or value never reaches the connection.
+/// It does not correct invalid input, but throws an error. So no control character in the method, the target, a name or
+/// a value can inject another field or request.
 ///
 ///     let writer = try RequestHeadWriter(method: request.method, target: .origin(of: request.url), fields: fields)
 ///     buffer.reserveCapacity(writer.byteCount) … writer.write(to: &output)
@@ -17,7 +16,7 @@ package struct RequestHeadWriter {
     private let method: HTTPRequest.Method
     private let target: RequestTarget
     private let lines: [UInt8]
-    /// Number of bytes that ``write(to:)`` appends.
+    /// The number of bytes that ``write(to:)`` appends.
     let byteCount: Int
 
     private static let version: StaticString = " HTTP/1.1\r\n"
@@ -42,7 +41,7 @@ package struct RequestHeadWriter {
         byteCount = method.rawValue.utf8.count + 1 + target.byteCount + Self.version.utf8CodeUnitCount + lines.count + 2
     }
 
-    /// The field lines in their order.
+    /// The bytes of the field lines.
     ///
     /// - Throws: ``LoadError/Code/badRequest``
     package static func lines(of fields: HTTPFields) throws(LoadError) -> [UInt8] {

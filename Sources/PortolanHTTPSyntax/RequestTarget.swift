@@ -6,24 +6,24 @@ package import PortolanCore
 ///
 /// RFC 9112 §3.2
 package enum RequestTarget: Equatable {
-    /// `/path?query`, to the server itself. An empty path is sent as `/`.
+    /// `/path?query`, for the server itself. An empty path is sent as `/`.
     case origin(path: Substring, query: Substring?)
-    /// The whole URL without user information and fragment, to a forward proxy.
+    /// The whole URL without user information and fragment, for a forward proxy.
     case absolute(scheme: Substring, authority: String, path: Substring, query: Substring?)
     /// `host:port`, for CONNECT only. The port is always present (RFC 9110 §9.3.6).
     case authority(String)
 
-    /// The target of a request to the server that the URL names.
+    /// The target for a request to the origin.
     package static func origin(of url: URLRecord) -> RequestTarget {
         .origin(path: url.path, query: url.query)
     }
 
-    /// The target of the same resource for a forward proxy.
+    /// The target for a request to a forward proxy.
     package static func absolute(of url: URLRecord) -> RequestTarget {
         .absolute(scheme: url.scheme, authority: hostField(of: url), path: url.path, query: url.query)
     }
 
-    /// The value of Host: the host, and the port unless it is the scheme's default.
+    /// The value of Host: the host, and the port if it is not the scheme's default.
     ///
     /// RFC 9110 §7.2
     package static func hostField(of url: URLRecord) -> String {
@@ -31,7 +31,7 @@ package enum RequestTarget: Equatable {
         return url.port.map { "\(host):\($0)" } ?? String(host)
     }
 
-    /// The target as the request line has it.
+    /// The target as text in the request line.
     package var text: String {
         let bytes = [UInt8](capacity: byteCount) { output in write(to: &output) }
         return String(decoding: bytes, as: UTF8.self)
@@ -50,8 +50,8 @@ package enum RequestTarget: Equatable {
         max(1, path.utf8.count) + (query.map { $0.utf8.count + 1 } ?? 0)
     }
 
-    /// Whether every byte is visible ASCII other than `#`, and the parts can't be confused. A path begins with `/` and
-    /// has no `?`, and an authority has neither.
+    /// Whether every byte is visible ASCII other than `#`, and the parts are unambiguous. A path begins with `/` and
+    /// has no `?`. An authority has no `/` and no `?`.
     var isValid: Bool {
         switch self {
         case .origin(let path, let query): Self.isValid(path, query)
@@ -101,7 +101,7 @@ package enum RequestTarget: Equatable {
 }
 
 extension OutputRawSpan {
-    /// Appends the octets. There must be room for them.
+    /// Appends the octets. The span must have capacity for them.
     @inline(__always)
     mutating func append(_ octets: Span<UInt8>) {
         unsafe octets.withUnsafeBytes { unsafe append(contentsOf: $0) }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Parses the head of one response, in pieces of any size.
+/// Parses the heads of responses. The input comes in pieces of any size.
 ///
-/// A head in one piece is parsed in place. Of a head in several pieces, only a line that spans two pieces is buffered.
-/// An error is thrown with the line that contains it, and not before, however the input is split. Only a start other
-/// than `HTTP/` is reported at once.
+/// The parser copies only lines that span several pieces. It throws an error when the line with the error is complete,
+/// however the input is split. Only an input that does not start with `HTTP/` fails immediately.
 ///
 /// RFC 9112 §2, §4, §5
 package struct ResponseHeadParser: Sendable {
@@ -24,12 +23,12 @@ package struct ResponseHeadParser: Sendable {
     /// The error if the connection ends now.
     package var errorAtEnd: ResponseSyntaxError { ResponseSyntaxError(isAtStart ? .noResponse : .cutInHead) }
 
-    /// Consumes bytes of `input` from `offset` on. Returns the head when it is complete; `offset` is then behind its
-    /// last byte.
+    /// Consumes bytes of `input` from `offset` on. Returns the head when it is complete. `offset` is after its last
+    /// byte then.
     ///
-    /// After a head the parser is ready for the next one. After an error it must not be used.
+    /// After a head the parser is ready for the next one. After an error, do not use the parser.
     ///
-    /// - Complexity: linear in the bytes taken.
+    /// - Complexity: linear in the number of consumed bytes.
     package mutating func parse(
         _ input: borrowing RawSpan, from offset: inout Int
     ) throws(ResponseSyntaxError) -> ResponseHead? {
@@ -42,16 +41,16 @@ package struct ResponseHeadParser: Sendable {
         let head = ResponseHead(
             minorVersion: line.minorVersion, status: line.status, reason: line.reason, fields: section.fields, framing: section.framing)
         statusLine = nil
-        section.startAgain()
+        section.reset()
         return head
     }
 
     private mutating func nextStatusLine(_ input: Span<UInt8>, from offset: inout Int) throws(ResponseSyntaxError) -> StatusLine? {
         let rest = input.extracting(offset...)
         guard StatusLine.canContinue(lines.unfinishedCount, with: rest) else {
-            throw ResponseSyntaxError(lines.unfinishedCount == 0 && rest.startsRecordOfTLS ? .tlsResponse : .notHTTP, rest)
+            throw ResponseSyntaxError(lines.unfinishedCount == 0 && rest.startsTLSRecord ? .tlsResponse : .notHTTP, rest)
         }
-        switch try lines.next(in: input, from: &offset, atMost: limits.statusLine, orBreak: .statusLineTooLong) {
+        switch try lines.next(in: input, from: &offset, atMost: limits.maximumStatusLineBytes, orThrow: .statusLineTooLong) {
         case nil: return nil
         case .inInput(let range): return try StatusLine(parsing: input.extracting(range))
         case .assembled(let octets): return try StatusLine(parsing: octets.span)
@@ -60,6 +59,6 @@ package struct ResponseHeadParser: Sendable {
 }
 
 extension Span<UInt8> {
-    /// Whether it begins like a TLS alert or handshake record (RFC 8446 §5.1).
-    fileprivate var startsRecordOfTLS: Bool { count >= 2 && (self[0] == 0x15 || self[0] == 0x16) && self[1] == 3 }
+    /// Whether the octets begin like a TLS alert or handshake record (RFC 8446 §5.1).
+    fileprivate var startsTLSRecord: Bool { count >= 2 && (self[0] == 0x15 || self[0] == 0x16) && self[1] == 3 }
 }

@@ -2,22 +2,23 @@
 
 package import PortolanCore
 
-/// How to fix a response that breaks a rule.
+/// What the user can do about an invalid response.
 package enum ResponseRemedy: Sendable, Hashable {
-    /// Raise the limit that was exceeded. The value is the setting's name, such as `HTTPLimits.fieldLine`.
-    case raise(String)
-    /// A clause for the message.
+    /// The name of the limit that the response exceeds, such as `HTTPLimits.maximumFieldLineBytes`.
+    case raiseLimit(String)
+    /// Text to append to the error message.
     case advice(String)
 
+    /// The text to append to the error message.
     package var phrase: String {
         switch self {
-        case .raise(let limit): LoadError.Remedy.raiseLimit(limit).phrase
+        case .raiseLimit(let limit): LoadError.Remedy.raiseLimit(limit).phrase
         case .advice(let clause): clause
         }
     }
 
-    /// `nil` if no setting fixes it.
-    package var setting: LoadError.Remedy? {
-        if case .raise(let limit) = self { .raiseLimit(limit) } else { nil }
+    /// `nil` if no setting helps.
+    package var loadErrorRemedy: LoadError.Remedy? {
+        if case .raiseLimit(let limit) = self { .raiseLimit(limit) } else { nil }
     }
 }

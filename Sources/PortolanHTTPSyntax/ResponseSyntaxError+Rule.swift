@@ -7,7 +7,7 @@ extension ResponseSyntaxError {
     package enum Rule: Sendable, Hashable, CaseIterable {
         // The status line
         case notHTTP
-        /// A TLS record. A server that waits for a ClientHello sends one.
+        /// The response is a TLS record. A server that expects TLS on this port sends one.
         case tlsResponse
         case version
         case statusLine
@@ -82,7 +82,7 @@ extension ResponseSyntaxError.Rule {
         }
     }
 
-    /// What is wrong, as a clause.
+    /// The error, as a clause of a message.
     var problem: String {
         switch self {
         case .notHTTP: "the server does not respond in HTTP/1"
@@ -120,13 +120,13 @@ extension ResponseSyntaxError.Rule {
 
     var remedy: ResponseRemedy {
         switch self {
-        case .statusLineTooLong: .raise("HTTPLimits.statusLine")
-        case .fieldLineTooLong: .raise("HTTPLimits.fieldLine")
-        case .tooManyFields: .raise("HTTPLimits.fieldCount")
-        case .fieldSectionTooLarge: .raise("HTTPLimits.fieldSection")
-        case .trailerSectionTooLarge: .raise("HTTPLimits.trailerSection")
-        case .tooManyInterimResponses: .raise("HTTPLimits.interimResponses")
-        case .chunkExtensionsTooLong: .raise("HTTPLimits.chunkExtensions or chunkExtensionsTotal")
+        case .statusLineTooLong: .raiseLimit("HTTPLimits.maximumStatusLineBytes")
+        case .fieldLineTooLong: .raiseLimit("HTTPLimits.maximumFieldLineBytes")
+        case .tooManyFields: .raiseLimit("HTTPLimits.maximumFieldCount")
+        case .fieldSectionTooLarge: .raiseLimit("HTTPLimits.maximumFieldSectionBytes")
+        case .trailerSectionTooLarge: .raiseLimit("HTTPLimits.maximumTrailerSectionBytes")
+        case .tooManyInterimResponses: .raiseLimit("HTTPLimits.maximumInterimResponsesPerResponse")
+        case .chunkExtensionsTooLong: .raiseLimit("HTTPLimits.maximumChunkExtensionBytes or maximumChunkExtensionBytesPerBody")
         case .notHTTP, .version: .advice("check that host and port are those of an HTTP server")
         case .tlsResponse: .advice("use https:")
         case .noResponse, .cutInHead, .cutInBody: .advice("load it again")

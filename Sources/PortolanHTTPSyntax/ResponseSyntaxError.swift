@@ -2,7 +2,7 @@
 
 package import PortolanCore
 
-/// An error in a response: the rule that it breaks, and the received text.
+/// An error in a response: the broken rule, and the received text.
 package struct ResponseSyntaxError: Error, Equatable, Sendable {
     package let rule: Rule
     /// The line, value or byte that breaks the rule, escaped and shortened; empty if there is nothing to show.
@@ -23,17 +23,17 @@ package struct ResponseSyntaxError: Error, Equatable, Sendable {
     /// The error for the caller of the load.
     package var loadError: LoadError {
         var error = LoadError(rule.code, message: description)
-        error.remedy = rule.remedy.setting
+        error.remedy = rule.remedy.loadErrorRemedy
         return error
     }
 
-    private static let longestExcerpt = 60
+    private static let maximumExcerptLength = 60
 
-    /// Returns the octets in quotes. Visible ASCII is unchanged, other octets become `\xNN`, and "…" replaces those
-    /// after the sixtieth.
+    /// Returns the octets in quotes. Visible ASCII is unchanged, and other octets become `\xNN`. "…" replaces all
+    /// octets after the first 60.
     private static func excerpt(of octets: Span<UInt8>) -> String {
         var text = "\""
-        for index in octets.indices.prefix(longestExcerpt) {
+        for index in octets.indices.prefix(maximumExcerptLength) {
             switch octets[index] {
             case .quote: text += "\\\""
             case .backslash: text += "\\\\"
@@ -43,7 +43,7 @@ package struct ResponseSyntaxError: Error, Equatable, Sendable {
                 text += (digits.utf8.count == 1 ? "\\x0" : "\\x") + digits
             }
         }
-        return text + (octets.count > longestExcerpt ? "…\"" : "\"")
+        return text + (octets.count > maximumExcerptLength ? "…\"" : "\"")
     }
 }
 

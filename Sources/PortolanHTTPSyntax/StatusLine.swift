@@ -2,8 +2,7 @@
 
 /// The first line of a response.
 ///
-/// More than one SP or HTAB may separate the parts. The reason and the SP before it may be missing. `HTTP` is in
-/// capitals. The status has three digits, of any value.
+/// Lenient: several blanks can separate the parts, the reason can be missing, and the status can have any three digits.
 ///
 /// RFC 9112 §4
 struct StatusLine {
@@ -33,11 +32,11 @@ struct StatusLine {
         reason = phrase.latin1Text
     }
 
-    /// Whether `octets` may follow the first `count` octets of a status line, which were checked before.
+    /// Whether `octets` can follow the first `count` octets of a status line. These were checked before.
     static func canContinue(_ count: Int, with octets: Span<UInt8>) -> Bool {
         let name: StaticString = "HTTP/"
-        let judged = max(0, min(octets.count, name.utf8CodeUnitCount - count))
-        for index in 0..<judged where unsafe octets[index] != name.utf8Start[count + index] { return false }
+        let checkedCount = max(0, min(octets.count, name.utf8CodeUnitCount - count))
+        for index in 0..<checkedCount where unsafe octets[index] != name.utf8Start[count + index] { return false }
         return true
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a text is not JSON, and the offset of the error.
+/// The reason why a text is not JSON, and the offset of the error.
 package struct JSONError: Error, Equatable, CustomStringConvertible {
     package enum Problem: String, Sendable {
         case unexpectedEnd = "the text ends too early"

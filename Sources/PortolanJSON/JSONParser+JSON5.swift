@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The additions of JSON5 to JSON (spec.json5.org): comments, more white space, names without quotes, more number
-/// formats.
+/// The parts of JSON5 that JSON does not have (spec.json5.org): comments, more white space, names without quotes, and
+/// more number formats.
 extension JSONParser {
     func checkUnicode() throws(JSONError) {
         guard String(validating: bytes, as: UTF8.self) == nil else { return }
@@ -18,7 +18,7 @@ extension JSONParser {
                 position += 1
             } else if byte == UInt8(ascii: "/") {
                 try skipComment()
-            } else if byte >= 0x80, let (scalar, length) = scalar(), Self.isExtendedSpace(scalar) {
+            } else if byte >= 0x80, let (scalar, length) = peekScalar(), Self.isExtendedSpace(scalar) {
                 position += length
             } else {
                 return
@@ -32,7 +32,7 @@ extension JSONParser {
         guard position < bytes.count else { throw JSONError(problem: .unexpectedByte, offset: start) }
         switch bytes[position] {
         case UInt8(ascii: "/"):
-            while position < bytes.count, !endsLine { position += 1 }
+            while position < bytes.count, !isAtLineTerminator { position += 1 }
         case UInt8(ascii: "*"):
             position += 1
             while true {
@@ -46,12 +46,12 @@ extension JSONParser {
     }
 
     /// Whether a line terminator is next: LF, CR, U+2028 or U+2029.
-    var endsLine: Bool {
-        bytes[position] == 0x0A || bytes[position] == 0x0D || isSeparator
+    var isAtLineTerminator: Bool {
+        bytes[position] == 0x0A || bytes[position] == 0x0D || isAtSeparator
     }
 
     /// Whether U+2028 or U+2029 is next.
-    var isSeparator: Bool {
+    var isAtSeparator: Bool {
         position + 2 < bytes.count && bytes[position] == 0xE2 && bytes[position + 1] == 0x80
             && (bytes[position + 2] == 0xA8 || bytes[position + 2] == 0xA9)
     }
@@ -64,19 +64,19 @@ extension JSONParser {
     }
 
     /// The next code point, and its length in bytes.
-    func scalar() -> (Unicode.Scalar, Int)? {
+    func peekScalar() -> (Unicode.Scalar, Int)? {
         let rest = bytes[position..<min(position + 4, bytes.count)]
         var (decoder, iterator) = (UTF8(), rest.makeIterator())
         guard case .scalarValue(let scalar) = decoder.decode(&iterator) else { return nil }
         return (scalar, UTF8.width(scalar))
     }
 
-    /// ECMAScript 5.1 §7.6, IdentifierName.
-    mutating func identifier() throws(JSONError) -> String {
+    /// Reads an IdentifierName (ECMAScript 5.1 §7.6).
+    mutating func readIdentifier() throws(JSONError) -> String {
         var name = ""
         while position < bytes.count {
             let start = position
-            guard let scalar = try identifierScalar() else { break }
+            guard let scalar = try readIdentifierScalar() else { break }
             guard Self.isIdentifier(scalar, atStart: name.isEmpty) else {
                 position = start
                 break
@@ -87,12 +87,12 @@ extension JSONParser {
         return name
     }
 
-    private mutating func identifierScalar() throws(JSONError) -> Unicode.Scalar? {
+    private mutating func readIdentifierScalar() throws(JSONError) -> Unicode.Scalar? {
         if skip(UInt8(ascii: "\\")) {
-            guard skip(UInt8(ascii: "u")), let scalar = Unicode.Scalar(try codeUnit()) else { throw error(.badEscape) }
+            guard skip(UInt8(ascii: "u")), let scalar = Unicode.Scalar(try readCodeUnit()) else { throw error(.badEscape) }
             return scalar
         }
-        guard let (scalar, length) = scalar() else { return nil }
+        guard let (scalar, length) = peekScalar() else { return nil }
         position += length
         return scalar
     }
@@ -110,45 +110,45 @@ extension JSONParser {
         }
     }
 
-    /// Reads a number and returns it in JSON's syntax. `Infinity` and `NaN`, which JSON lacks, are kept as they are;
-    /// the reader of the value accepts or rejects them.
-    mutating func extendedNumber() throws(JSONError) -> JSONValue {
+    /// Reads a number and returns it in JSON's syntax. Keeps `Infinity` and `NaN`, which JSON does not have. The user
+    /// of the value accepts or rejects them.
+    mutating func readExtendedNumber() throws(JSONError) -> JSONValue {
         let sign = skip(UInt8(ascii: "-")) ? "-" : ""
         if sign.isEmpty { skip(UInt8(ascii: "+")) }
         switch try peek() {
-        case UInt8(ascii: "I"): return try word("Infinity", .number(sign + "Infinity"))
-        case UInt8(ascii: "N"): return try word("NaN", .number("NaN"))
+        case UInt8(ascii: "I"): return try readKeyword("Infinity", .number(sign + "Infinity"))
+        case UInt8(ascii: "N"): return try readKeyword("NaN", .number("NaN"))
         case UInt8(ascii: "0") where position + 1 < bytes.count && bytes[position + 1] | 0x20 == UInt8(ascii: "x"):
             position += 2
-            return .number(sign + (try hexadecimal()))
-        default: return .number(sign + (try decimal()))
+            return .number(sign + (try readHexadecimal()))
+        default: return .number(sign + (try readDecimal()))
         }
     }
 
-    private mutating func hexadecimal() throws(JSONError) -> String {
+    private mutating func readHexadecimal() throws(JSONError) -> String {
         let start = position
         while position < bytes.count, Unicode.Scalar(bytes[position]).properties.isASCIIHexDigit { position += 1 }
         guard let value = UInt64(text(from: start), radix: 16) else { throw JSONError(problem: .badNumber, offset: start) }
         return String(value)
     }
 
-    private mutating func decimal() throws(JSONError) -> String {
+    private mutating func readDecimal() throws(JSONError) -> String {
         let start = position
         var text = "0"
         if skip(UInt8(ascii: ".")) {
-            try digits(orElse: .badNumber)
+            try skipDigits(orElse: .badNumber)
             text += self.text(from: start)
         } else {
-            if !skip(UInt8(ascii: "0")) { try digits(orElse: .unexpectedByte) }
+            if !skip(UInt8(ascii: "0")) { try skipDigits(orElse: .unexpectedByte) }
             text = self.text(from: start)
             let point = position
             if skip(UInt8(ascii: ".")), position < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) {
-                try digits(orElse: .badNumber)
+                try skipDigits(orElse: .badNumber)
                 text += self.text(from: point)
             }
         }
         let end = position
-        try exponent()
+        try skipExponent()
         return text + self.text(from: end)
     }
 }

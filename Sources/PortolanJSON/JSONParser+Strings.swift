@@ -2,7 +2,7 @@
 
 extension JSONParser {
     /// Reads a string, starting at its opening quote.
-    mutating func string() throws(JSONError) -> String {
+    mutating func readString() throws(JSONError) -> String {
         let quote = bytes[position]
         position += 1
         let start = position
@@ -15,9 +15,9 @@ extension JSONParser {
         while try peek() == UInt8(ascii: "\\") {
             position += 1
             try appendEscape(to: &text)
-            let plain = position
+            let plainStart = position
             try skipPlainText(to: quote)
-            text += bytes[plain..<position]
+            text += bytes[plainStart..<position]
         }
         position += 1
         return String(decoding: text, as: UTF8.self)
@@ -61,7 +61,7 @@ extension JSONParser {
         case UInt8(ascii: "t"): text.append(0x09)
         case UInt8(ascii: "u"):
             position += 1
-            text += String(try scalar()).utf8
+            text += String(try readEscapedScalar()).utf8
             return
         case _ where dialect.isExtended: return try appendExtendedEscape(letter, to: &text)
         default: throw error(.badEscape)
@@ -69,11 +69,11 @@ extension JSONParser {
         position += 1
     }
 
-    /// Decodes an escape of JSON5: a line break is dropped; most characters stand for themselves.
+    /// Decodes an escape of JSON5. A line break is dropped. Most other characters stand for themselves.
     private mutating func appendExtendedEscape(_ letter: UInt8, to text: inout [UInt8]) throws(JSONError) {
-        if endsLine {
+        if isAtLineTerminator {
             let isReturn = letter == 0x0D
-            position += isSeparator ? 3 : 1
+            position += isAtSeparator ? 3 : 1
             if isReturn { skip(0x0A) }
             return
         }
@@ -87,7 +87,7 @@ extension JSONParser {
             return text.append(0)
         case UInt8(ascii: "x"):
             position += 1
-            let value = try hexadecimalDigits(2)
+            let value = try readHexadecimalDigits(2)
             text += String(Unicode.Scalar(UInt8(truncatingIfNeeded: value))).utf8
             return
         case UInt8(ascii: "1")...UInt8(ascii: "9"): throw error(.badEscape)
@@ -96,11 +96,12 @@ extension JSONParser {
         position += 1
     }
 
-    /// Reads the hexadecimal digits of a `\u` escape, and the second escape if the first is half of a surrogate pair.
-    private mutating func scalar() throws(JSONError) -> Unicode.Scalar {
+    /// Reads the hexadecimal digits of a `\u` escape. If it is the first half of a surrogate pair, also reads the
+    /// second escape.
+    private mutating func readEscapedScalar() throws(JSONError) -> Unicode.Scalar {
         let replacement: Unicode.Scalar = "\u{FFFD}"
         let start = position
-        let unit = try codeUnit()
+        let unit = try readCodeUnit()
         if !dialect.repairsText, UTF16.isTrailSurrogate(unit) { throw JSONError(problem: .notUnicode, offset: start) }
         guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) ?? replacement }
         let afterFirst = position
@@ -109,7 +110,7 @@ extension JSONParser {
             return replacement
         }
         position += 2
-        let second = try codeUnit()
+        let second = try readCodeUnit()
         guard UTF16.isTrailSurrogate(second) else {
             guard dialect.repairsText else { throw JSONError(problem: .notUnicode, offset: start) }
             position = afterFirst
@@ -118,9 +119,9 @@ extension JSONParser {
         return Unicode.Scalar(0x10000 + (UInt32(unit & 0x3FF) << 10 | UInt32(second & 0x3FF))) ?? replacement
     }
 
-    mutating func codeUnit() throws(JSONError) -> UInt16 { try hexadecimalDigits(4) }
+    mutating func readCodeUnit() throws(JSONError) -> UInt16 { try readHexadecimalDigits(4) }
 
-    private mutating func hexadecimalDigits(_ count: Int) throws(JSONError) -> UInt16 {
+    private mutating func readHexadecimalDigits(_ count: Int) throws(JSONError) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<count {
             let digit = try peek()

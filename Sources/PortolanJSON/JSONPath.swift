@@ -8,7 +8,7 @@ package struct JSONPath: Hashable, Sendable {
     }
 
     package private(set) var steps: [Step]
-    /// Whether the path denotes the member's name instead of its value.
+    /// Whether the path leads to the name of the member instead of its value.
     package private(set) var isName = false
 
     package init(_ steps: [Step] = []) {
@@ -18,7 +18,7 @@ package struct JSONPath: Hashable, Sendable {
     package subscript(name: String) -> JSONPath { JSONPath(steps + [.member(name)]) }
     package subscript(index: Int) -> JSONPath { JSONPath(steps + [.element(index)]) }
 
-    /// This path with `step` in front.
+    /// Returns this path with `step` at its start.
     package func inside(_ step: Step) -> JSONPath {
         var path = self
         path.steps.insert(step, at: 0)
@@ -34,7 +34,7 @@ package struct JSONPath: Hashable, Sendable {
 }
 
 extension JSONPath: CustomStringConvertible {
-    /// As in `conformance.loads[2].url`.
+    /// For example `conformance.loads[2].url`.
     package var description: String {
         var text = ""
         for step in steps {
@@ -48,10 +48,9 @@ extension JSONPath: CustomStringConvertible {
 }
 
 extension JSONPath {
-    /// The offset of the value at this path in the text, in bytes, or `nil` if there is no such value.
+    /// Returns the offset of the value at this path in the text, in bytes. `nil` if there is no such value.
     ///
-    /// Values do not store their positions. Positions are needed only for error messages; the text is then parsed
-    /// again.
+    /// Parses the text again, because values do not store their positions. Only error messages need positions.
     ///
     /// - Complexity: linear in the length of the text.
     package func offset(in bytes: [UInt8], _ dialect: JSONDialect) -> Int? {
@@ -73,22 +72,22 @@ extension JSONParser {
         return path.isName ? nameOffset : position
     }
 
-    /// The offset of the child's value, and of its name if it has one.
+    /// Returns the offsets of the value of a member or element, and of the member's name.
     private mutating func offset(of step: JSONPath.Step) throws(JSONError) -> (name: Int?, value: Int)? {
         var found: (name: Int?, value: Int)?
         try skipWhitespace()
         switch (step, try peek()) {
-        case (.member(let wanted), UInt8(ascii: "{")):
-            try members { (parser, name, nameOffset) throws(JSONError) in
-                if name.hasSameBytes(as: wanted) { found = (nameOffset, parser.position) }
-                _ = try parser.value(depth: 0)
+        case (.member(let wantedName), UInt8(ascii: "{")):
+            try forEachMember { (parser, name, nameOffset) throws(JSONError) in
+                if name.hasSameBytes(as: wantedName) { found = (nameOffset, parser.position) }
+                _ = try parser.readValue(depth: 0)
             }
-        case (.element(let wanted), UInt8(ascii: "[")):
+        case (.element(let wantedIndex), UInt8(ascii: "[")):
             var index = 0
-            try elements { (parser) throws(JSONError) in
-                if index == wanted { found = (nil, parser.position) }
+            try forEachElement { (parser) throws(JSONError) in
+                if index == wantedIndex { found = (nil, parser.position) }
                 index += 1
-                _ = try parser.value(depth: 0)
+                _ = try parser.readValue(depth: 0)
             }
         default: break
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A position in a text as editors count: line and column in code points, both from 1.
+/// A position in a text: line and column, both starting with 1. Columns count code points, as in most editors.
 package struct JSONPosition: Hashable, Sendable, CustomStringConvertible {
     package let line: Int
     package let column: Int

@@ -3,7 +3,7 @@
 extension JSONValue {
     /// The value as UTF-8 on one line, without the line feed.
     ///
-    /// Escapes every character that some reader treats as a line end: controls, U+0085, U+2028 and U+2029.
+    /// Escapes every character that some programs treat as a line end: control characters, U+0085, U+2028 and U+2029.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)

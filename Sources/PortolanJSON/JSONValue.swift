@@ -4,7 +4,7 @@
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
-    /// The number's original text, so that `1e400` and 20-digit identifiers survive.
+    /// The original text of the number, so that `1e400` and 20-digit identifiers are kept.
     case number(String)
     case string(String)
     case array([JSONValue])
@@ -19,15 +19,15 @@ package enum JSONValue: Hashable, Sendable {
             self.value = value
         }
 
-        /// Compares bytes (RFC 8259 §8.3). `String` comparison would treat é in one code point and é in two as equal,
-        /// and would first sort the marks of a name that has many.
+        /// Compares bytes (RFC 8259 §8.3). `String` comparison treats é in one code point and é in two as equal, and
+        /// first sorts the combining marks, which takes long for many marks.
         package func isNamed(_ name: String) -> Bool { self.name.hasSameBytes(as: name) }
     }
 }
 
 extension JSONValue {
-    /// The member with this name; the last one if there are several, as in `JSON.parse`. `nil` also if this value is
-    /// not an object.
+    /// The value of the member with this name, or of the last one if there are several, as in `JSON.parse`. `nil` if
+    /// there is none, or if this value is not an object.
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.last { $0.isNamed(name) }?.value
@@ -63,8 +63,8 @@ extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, 
 extension String {
     func hasSameBytes(as other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
-        let (own, others) = (utf8.span, other.utf8.span)
-        for index in own.indices where own[index] != others[index] { return false }
+        let (bytes, otherBytes) = (utf8.span, other.utf8.span)
+        for index in bytes.indices where bytes[index] != otherBytes[index] { return false }
         return true
     }
 }

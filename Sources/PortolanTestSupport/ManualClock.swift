@@ -7,7 +7,7 @@ import Synchronization
 public final class ManualClock: LoadClock {
     private struct State {
         var now = Duration.zero
-        var alarms = TimerQueue()
+        var timers = TimerQueue()
     }
 
     private let state = Mutex(State())
@@ -16,34 +16,34 @@ public final class ManualClock: LoadClock {
 
     public var now: Duration { state.withLock { $0.now } }
 
-    /// The number of pending alarms: scheduled, not due yet, and not cancelled.
-    public var pendingAlarmCount: Int { state.withLock { $0.alarms.pendingCount } }
+    /// The number of pending timers: scheduled, not due yet, and not cancelled.
+    public var pendingTimerCount: Int { state.withLock { $0.timers.pendingCount } }
 
-    public func schedule(_ alarm: ScheduledTimer, at deadline: Duration) {
+    public func schedule(_ timer: ScheduledTimer, at deadline: Duration) {
         let isDue = state.withLock { state in
             guard deadline > state.now else { return true }
-            state.alarms.insert(alarm, at: deadline)
+            state.timers.insert(timer, at: deadline)
             return false
         }
-        if isDue { alarm.fire() }
+        if isDue { timer.fire() }
     }
 
-    /// Advances time by `duration`. Fires each alarm that falls due, at its own time, before it returns.
+    /// Advances time by `duration`. Fires each timer that becomes due, at its own time, before it returns.
     public func advance(by duration: Duration) {
         let end = now + duration
-        while let alarms = takeNext(until: end) {
-            for alarm in alarms { alarm.fire() }
+        while let timers = takeNext(until: end) {
+            for timer in timers { timer.fire() }
         }
     }
 
     private func takeNext(until end: Duration) -> [ScheduledTimer]? {
         state.withLock { state in
-            guard let next = state.alarms.nextDeadline, next <= end else {
+            guard let next = state.timers.nextDeadline, next <= end else {
                 state.now = end
                 return nil
             }
             state.now = max(state.now, next)
-            return state.alarms.removeDue(at: state.now)
+            return state.timers.removeDue(at: state.now)
         }
     }
 }

@@ -12,7 +12,7 @@ public final class ManualHandler: ProtocolHandler {
     private struct State {
         var made: [ManualLoad] = []
         /// The number of loads that ``nextLoad()`` has returned.
-        var given = 0
+        var returnedCount = 0
         var waiters: [@Sendable (ManualLoad) -> Void] = []
     }
 
@@ -40,12 +40,12 @@ public final class ManualHandler: ProtocolHandler {
     public func nextLoad() async -> ManualLoad {
         await withCheckedContinuation { continuation in
             let load = state.withLock { state -> ManualLoad? in
-                guard state.given < state.made.count else {
+                guard state.returnedCount < state.made.count else {
                     state.waiters.append { continuation.resume(returning: $0) }
                     return nil
                 }
-                defer { state.given += 1 }
-                return state.made[state.given]
+                defer { state.returnedCount += 1 }
+                return state.made[state.returnedCount]
             }
             if let load { continuation.resume(returning: load) }
         }
@@ -56,7 +56,7 @@ public final class ManualHandler: ProtocolHandler {
             let waiter = state.withLock { state -> (@Sendable (ManualLoad) -> Void)? in
                 state.made.append(load)
                 guard !state.waiters.isEmpty else { return nil }
-                state.given += 1
+                state.returnedCount += 1
                 return state.waiters.removeFirst()
             }
             onStart(load)
@@ -90,14 +90,14 @@ public final class ManualLoad: ProtocolLoad {
     public var client: any ProtocolClient { state.withLock { $0.client } ?? SilentClient.shared }
 
     public func startLoading() {
-        note(.start)
+        record(.start)
         state.withLock { $0.onStart.take() }?(self)
     }
 
-    public func stopLoading() { note(.stop) }
-    public func resumeLoading() { note(.resume) }
+    public func stopLoading() { record(.stop) }
+    public func resumeLoading() { record(.resume) }
 
-    private func note(_ call: Call) { state.withLock { $0.calls.append(call) } }
+    private func record(_ call: Call) { state.withLock { $0.calls.append(call) } }
 
     // MARK: Short forms of events
 

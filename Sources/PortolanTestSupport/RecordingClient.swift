@@ -17,7 +17,7 @@ public final class RecordingClient: ProtocolClient {
         case step(LoadStep)
         case newBody
         case challenge(failures: Int)
-        case challengeWithdrawn
+        case challengeCancelled
         case finished
         case failed(LoadError)
 
@@ -29,7 +29,7 @@ public final class RecordingClient: ProtocolClient {
         }
     }
 
-    private struct Record {
+    private struct State {
         var events: [Event] = []
         var bytes: [UInt8] = []
         var responses: [Response] = []
@@ -39,7 +39,7 @@ public final class RecordingClient: ProtocolClient {
         var challenge: AuthenticationChallenge?
     }
 
-    private let record = ConditionLock(Record())
+    private let state = ConditionLock(State())
     /// Returns the response to the event, which is counted from 0. Called without a lock.
     private let onEvent: @Sendable (Int, Event) -> Flow
     private let onChallenge: @Sendable (AuthenticationChallenge) -> Void
@@ -54,13 +54,13 @@ public final class RecordingClient: ProtocolClient {
         self.onEvent = onEvent
     }
 
-    public var events: [Event] { record.withLock { $0.events } }
-    public var bytes: [UInt8] { record.withLock { $0.bytes } }
-    public var response: Response? { record.withLock { $0.responses.last } }
-    public var responses: [Response] { record.withLock { $0.responses } }
-    public var redirect: Request? { record.withLock { $0.redirect } }
-    public var redirectResponse: Response? { record.withLock { $0.redirectResponse } }
-    public var trailers: HTTPFields? { record.withLock { $0.trailers } }
+    public var events: [Event] { state.withLock { $0.events } }
+    public var bytes: [UInt8] { state.withLock { $0.bytes } }
+    public var response: Response? { state.withLock { $0.responses.last } }
+    public var responses: [Response] { state.withLock { $0.responses } }
+    public var redirect: Request? { state.withLock { $0.redirect } }
+    public var redirectResponse: Response? { state.withLock { $0.redirectResponse } }
+    public var trailers: HTTPFields? { state.withLock { $0.trailers } }
 
     /// The load's error; `nil` if it finished or did not end by itself.
     public var error: LoadError? {
@@ -70,52 +70,52 @@ public final class RecordingClient: ProtocolClient {
 
     /// Waits until the condition holds for the events.
     public func wait(until condition: ([Event]) -> Bool) {
-        record.wait { condition($0.events) ? () : nil }
+        state.wait { condition($0.events) ? () : nil }
     }
 
     public func waitForChallenge() -> AuthenticationChallenge {
-        record.wait { record in
-            defer { record.challenge = nil }
-            return record.challenge
+        state.wait { state in
+            defer { state.challenge = nil }
+            return state.challenge
         }
     }
 
     @discardableResult
-    private func note(_ event: Event, _ change: (inout Record) -> Void = { _ in }) -> Flow {
-        let index = record.withLockBroadcasting { record in
-            record.events.append(event)
-            change(&record)
-            return record.events.count - 1
+    private func record(_ event: Event, _ change: (inout State) -> Void = { _ in }) -> Flow {
+        let index = state.withLockBroadcasting { state in
+            state.events.append(event)
+            change(&state)
+            return state.events.count - 1
         }
         return onEvent(index, event)
     }
 
     public func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        note(.redirect(request.url.description)) { ($0.redirect, $0.redirectResponse) = (request, redirectResponse) }
+        record(.redirect(request.url.description)) { ($0.redirect, $0.redirectResponse) = (request, redirectResponse) }
     }
-    public func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { note(.confirmed) }
-    public func didReceiveInterim(_ response: Response) { note(.interim(response.status?.code ?? 0)) }
+    public func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { record(.confirmed) }
+    public func didReceiveInterim(_ response: Response) { record(.interim(response.status?.code ?? 0)) }
     public func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        note(.response(response.expectedLength.map { Int($0) })) { $0.responses.append(response) }
+        record(.response(response.expectedLength.map { Int($0) })) { $0.responses.append(response) }
     }
     public func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         let copy = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
-        return note(.data(copy.count)) { $0.bytes += copy }
+        return record(.data(copy.count)) { $0.bytes += copy }
     }
-    public func didReceiveTrailers(_ fields: HTTPFields) { note(.trailers) { $0.trailers = fields } }
-    public func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) { note(.sent(total)) }
-    public func didReach(_ step: LoadStep) { note(.step(step)) }
+    public func didReceiveTrailers(_ fields: HTTPFields) { record(.trailers) { $0.trailers = fields } }
+    public func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) { record(.sent(total)) }
+    public func didReach(_ step: LoadStep) { record(.step(step)) }
     public func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
-        note(.newBody)
+        record(.newBody)
         answer(newBody)
     }
     public func didReceive(_ challenge: AuthenticationChallenge) {
-        note(.challenge(failures: challenge.previousFailureCount)) { $0.challenge = challenge }
+        record(.challenge(failures: challenge.previousFailureCount)) { $0.challenge = challenge }
         onChallenge(challenge)
     }
-    public func didCancel(_ challenge: AuthenticationChallenge) { note(.challengeWithdrawn) }
-    public func didFinishLoading() { note(.finished) }
-    public func didFail(with error: LoadError) { note(.failed(error)) }
+    public func didCancel(_ challenge: AuthenticationChallenge) { record(.challengeCancelled) }
+    public func didFinishLoading() { record(.finished) }
+    public func didFail(with error: LoadError) { record(.failed(error)) }
     public func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         FailedLoad(LoadError(.notOffered, message: "this client makes no nested loads"), client: client)
     }

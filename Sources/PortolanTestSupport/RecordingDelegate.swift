@@ -13,10 +13,10 @@ public final class RecordingDelegate: LoadDelegate {
         case step(LoadStep)
         case sent
         case redirect(URLRecord)
-        case challenge, challengeWithdrawn, newBody
+        case challenge, challengeCancelled, newBody
         /// A nested load began at this depth. The next case is its end, with its error.
-        case inner(URLRecord, depth: Int)
-        case innerEnd(URLRecord, LoadError.Code?)
+        case nestedLoadBegan(URLRecord, depth: Int)
+        case nestedLoadEnded(URLRecord, LoadError.Code?)
         case finished
         case failed(LoadError.Code)
     }
@@ -65,7 +65,7 @@ public final class RecordingDelegate: LoadDelegate {
     }
 
     @discardableResult
-    private func note(_ event: Event, _ task: LoadTask) -> Flow {
+    private func record(_ event: Event, for task: LoadTask) -> Flow {
         state.withLock { state in
             state.events.append(event)
             if case .data(let bytes) = event { state.body += bytes }
@@ -73,38 +73,38 @@ public final class RecordingDelegate: LoadDelegate {
         return onEvent(event, task)
     }
 
-    public func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { note(.response(response.url), task) }
+    public func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { record(.response(response.url), for: task) }
     public func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        note(.data(unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }), task)
+        record(.data(unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }), for: task)
     }
-    public func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { note(.interim, task) }
-    public func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { note(.trailers, task) }
-    public func loadTask(_ task: LoadTask, didReach step: LoadStep) { note(.step(step), task) }
-    public func loadTaskDidSend(_ task: LoadTask) { note(.sent, task) }
+    public func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { record(.interim, for: task) }
+    public func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { record(.trailers, for: task) }
+    public func loadTask(_ task: LoadTask, didReach step: LoadStep) { record(.step(step), for: task) }
+    public func loadTaskDidSend(_ task: LoadTask) { record(.sent, for: task) }
     public func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        note(.redirect(request.url), task)
+        record(.redirect(request.url), for: task)
         onRedirect(request, decide)
     }
     public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        note(.challenge, task)
+        record(.challenge, for: task)
         onChallenge(challenge)
     }
-    public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { note(.challengeWithdrawn, task) }
+    public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { record(.challengeCancelled, for: task) }
     public func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
-        note(.newBody, task)
+        record(.newBody, for: task)
         let body = task.currentRequest.body
         answer(body.flatMap { $0.isRewindable ? $0 : nil })
     }
-    public func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {
-        note(.inner(inner.originalRequest.url, depth: inner.nestingDepth), task)
+    public func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {
+        record(.nestedLoadBegan(nestedTask.originalRequest.url, depth: nestedTask.nestingDepth), for: task)
     }
-    public func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
-        note(.innerEnd(inner.originalRequest.url, error?.code), task)
+    public func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {
+        record(.nestedLoadEnded(nestedTask.originalRequest.url, error?.code), for: task)
     }
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        note(error.map { .failed($0.code) } ?? .finished, task)
+        record(error.map { .failed($0.code) } ?? .finished, for: task)
         let waiters = state.withLock { state in
             state.error = error
             state.hasEnded = true

@@ -3,7 +3,7 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// A load in front of a stage under test. Makes its calls one after the other, waits at each pause, and resumes.
+/// Calls a stage under test as a load does: one call after the other, with a resume after each pause.
 package struct StagedLoad {
     package var response: Response
     package var pieces: [[UInt8]]
@@ -21,20 +21,20 @@ package struct StagedLoad {
     /// Plays the load to its end, or until the stage returns `.stopped`.
     ///
     /// - Parameter resume: resumes the stage.
-    /// - Returns: whether the load may receive each of the responses. After the end only `.stopped` is allowed.
+    /// - Returns: whether the last result was `.stopped`, as it must be after the end.
     @discardableResult
     package func play(to stage: some ForwardingClient, resume: () -> Flow) -> Bool {
         var flow = stage.didReceive(response, storage: .allowed)
         for (index, piece) in pieces.enumerated() {
             while flow == .pause { flow = resume() }
             if flow == .stopped { return true }
-            // The bytes have their own memory, which is freed at once. AddressSanitizer finds bytes that are retained
-            // without a copy.
-            let lent = UnsafeMutableRawBufferPointer.allocate(byteCount: piece.count, alignment: 1)
-            unsafe lent.copyBytes(from: piece)
-            flow = unsafe stage.didLoad(UnsafeRawBufferPointer(lent).bytes)
-            unsafe lent.initializeMemory(as: UInt8.self, repeating: 0xA5)
-            unsafe lent.deallocate()
+            // The bytes have separate memory, which is freed immediately. So AddressSanitizer finds bytes that are
+            // kept without a copy.
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: piece.count, alignment: 1)
+            unsafe memory.copyBytes(from: piece)
+            flow = unsafe stage.didLoad(UnsafeRawBufferPointer(memory).bytes)
+            unsafe memory.initializeMemory(as: UInt8.self, repeating: 0xA5)
+            unsafe memory.deallocate()
             if endsInPause, index == pieces.count - 1 { break }
         }
         while flow == .pause, !endsInPause { flow = resume() }

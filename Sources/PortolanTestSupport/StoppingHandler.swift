@@ -2,8 +2,8 @@
 
 package import PortolanCore
 
-/// Stops the loads of another handler at the worst moment: a load is about to deliver bytes, or to report its failure,
-/// and the client has not received the call yet.
+/// Stops the loads of another handler at the worst moment: after a load has called its client with bytes or a failure,
+/// and before the client receives the call.
 package struct StoppingHandler: ProtocolHandler {
     private let handler: any ProtocolHandler
     private let stop: @Sendable () -> Void

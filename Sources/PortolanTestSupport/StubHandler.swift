@@ -33,7 +33,7 @@ public struct StubHandler: ProtocolHandler {
         } catch let error as LoadError {
             return FailedLoad(error, client: client)
         } catch {
-            return FailedLoad(LoadError(.unknown, message: "the stub threw \(error)", cause: error), client: client)
+            return FailedLoad(LoadError(.unknown, message: "the stub threw \(error)", underlyingError: error), client: client)
         }
     }
 }

@@ -7,7 +7,7 @@
 struct ByteSet: Sendable, Hashable {
     private var low: UInt64 = 0
     private var high: UInt64 = 0
-    private var holdsNonASCII = false
+    private var containsNonASCII = false
 
     /// Makes the set of the ASCII characters in `characters`.
     init(_ characters: String) {
@@ -16,14 +16,14 @@ struct ByteSet: Sendable, Hashable {
 
     @inline(__always)
     func contains(_ byte: UInt8) -> Bool {
-        if byte >= 0x80 { return holdsNonASCII }
+        if byte >= 0x80 { return containsNonASCII }
         return ((byte < 64 ? low : high) &>> UInt64(byte & 63)) & 1 != 0
     }
 
     /// Returns the set with all bytes above 0x7F added.
     func includingNonASCII() -> ByteSet {
         var result = self
-        result.holdsNonASCII = true
+        result.containsNonASCII = true
         return result
     }
 
@@ -36,7 +36,7 @@ struct ByteSet: Sendable, Hashable {
         var result = self
         result.low |= other.low
         result.high |= other.high
-        result.holdsNonASCII = holdsNonASCII || other.holdsNonASCII
+        result.containsNonASCII = containsNonASCII || other.containsNonASCII
         return result
     }
 
@@ -65,8 +65,8 @@ extension ByteSet {
 extension ByteSet {
     static let forbiddenInHost = ByteSet("\0\t\n\r #/:<>?@[\\]^|")
     static let forbiddenInDomain = forbiddenInHost.union(c0ControlSet).union("%")
-    /// Bytes that keep a domain from staying as it is written: forbidden, percent-encoded, upper-case, or beyond ASCII.
-    static let needsWorkInDomain = forbiddenInDomain.union("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    /// Bytes that prevent a domain from being kept unchanged: forbidden, percent-encoded, upper-case, or beyond ASCII.
+    static let mustBeConvertedInDomain = forbiddenInDomain.union("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }
 
 extension UInt8 {

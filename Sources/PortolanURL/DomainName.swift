@@ -3,9 +3,8 @@
 /// Converts the domain of a special URL to the ASCII form in which it is serialised and looked up.
 enum DomainName {
     /// Percent-decodes a domain, converts it to lower case, and checks that it contains no forbidden character. A
-    /// domain that is not ASCII goes through UTS 46 in between. An ASCII domain does not, even with `xn--` labels:
-    /// sites exist whose `xn--` labels are not valid Punycode, and the standard returns every ASCII domain in lower
-    /// case for their sake.
+    /// domain that is not ASCII is also converted by UTS 46. An ASCII domain is not, even with `xn--` labels, because
+    /// some sites have `xn--` labels that are not valid Punycode.
     ///
     /// - Throws: `.domainInvalidCodePoint`, or a rule whose name starts with "domain-to-ASCII".
     ///

@@ -3,9 +3,8 @@
 /// An output text that costs nothing while it equals the input text.
 ///
 /// While everything appended so far is a prefix of the source, only its length is stored. At the first difference that
-/// prefix is copied, and from then on the buffer has its own bytes. A URL that is already canonical is therefore
-/// serialised without a copy, and neither the parser nor the serialiser has to know. Each call must receive the same
-/// source.
+/// prefix is copied, and from then on the buffer has its own bytes. So a URL that is already canonical is serialised
+/// without a copy, and the parser needs no special case for it. Each call must receive the same source.
 struct RewriteBuffer {
     private var shared = 0
     private var copy: [UInt8] = []

@@ -76,8 +76,8 @@ extension URLParser {
     /// Whether a range is a letter and a colon or vertical bar.
     func isDriveLetter(_ range: Range<Int>, of source: Span<UInt8>) -> Bool {
         guard range.count == 2, source[range.lowerBound].isASCIILetter else { return false }
-        let mark = source[range.lowerBound + 1]
-        return mark == UInt8(ascii: ":") || mark == UInt8(ascii: "|")
+        let separator = source[range.lowerBound + 1]
+        return separator == UInt8(ascii: ":") || separator == UInt8(ascii: "|")
     }
 
     /// Whether a drive letter comes next, followed by nothing or by the end of a segment.

@@ -32,7 +32,7 @@ extension URLParser {
     }
 
     private mutating func parseDomain(_ range: Range<Int>, of source: Span<UInt8>) throws(Failure) {
-        if range.contains(where: { ByteSet.needsWorkInDomain.contains(source[$0]) }) {
+        if range.contains(where: { ByteSet.mustBeConvertedInDomain.contains(source[$0]) }) {
             let domain = try DomainName.ascii(range, of: source)
             let bytes = domain.span
             if let address = try IPv4Address(domain: bytes, at: range.lowerBound) {

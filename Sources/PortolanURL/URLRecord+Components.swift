@@ -5,7 +5,7 @@ extension URLRecord {
     public var scheme: Substring { self[.scheme] }
 
     /// Whether the scheme is http, https, ws, wss, ftp or file.
-    public var isSpecial: Bool { layout.specialScheme != nil }
+    package var isSpecial: Bool { layout.specialScheme != nil }
 
     /// The user name, percent-encoded; empty if there is none.
     public var username: Substring { self[.username] }
@@ -66,7 +66,7 @@ extension URLRecord {
 
 extension URLRecord {
     /// A part of the serialised URL; empty if it is absent.
-    public enum Component: Sendable, Hashable, CaseIterable {
+    package enum Component: Sendable, Hashable, CaseIterable {
         case scheme, username, password, host, path, query, fragment
         /// Everything between the scheme's colon and the fragment.
         case schemeSpecificPart
@@ -75,7 +75,7 @@ extension URLRecord {
     }
 
     /// The slice of the text for a component, or an empty one.
-    public subscript(component: Component) -> Substring {
+    package subscript(component: Component) -> Substring {
         let utf8 = description.utf8
         let range = range(of: component)
         let start = utf8.index(utf8.startIndex, offsetBy: range.lowerBound)
@@ -83,7 +83,7 @@ extension URLRecord {
     }
 
     /// Passes the bytes of a component to `body` without a copy, borrowed for the length of the call.
-    public func withUTF8<Result: ~Copyable, Failure: Error>(
+    package func withUTF8<Result: ~Copyable, Failure: Error>(
         of component: Component, _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let utf8 = description.utf8

@@ -4,8 +4,7 @@
 ///
 /// WHATWG URL §1.1, the validation errors that are failures.
 extension URLSyntaxError.Rule {
-    /// Not a failure of the whole: the parser starts again without tabs and newlines. No error reports this rule to a
-    /// caller.
+    /// Never reported to a caller: the parser starts again without tabs and newlines.
     static let tabOrNewline = Self("invalid-URL-unit", "it contains a tab or newline", "remove it")
 
     package static let missingScheme = Self(

@@ -6,11 +6,11 @@
 /// and without the user name and password.
 public struct URLSyntaxError: Error, Equatable, CustomStringConvertible {
     /// The rule that the text violates.
-    public let rule: Rule
+    package let rule: Rule
     /// The position, in bytes of UTF-8 from the start of the original text.
     public let offset: Int
     /// The text, shortened to about 80 characters, without user information.
-    public let excerpt: String
+    package let excerpt: String
 
     init(rule: Rule, offset: Int, text: String) {
         self.rule = rule
@@ -23,13 +23,13 @@ public struct URLSyntaxError: Error, Equatable, CustomStringConvertible {
 
 extension URLSyntaxError {
     /// A rule of the URL Standard whose violation makes parsing fail.
-    public struct Rule: Sendable, Hashable, CustomStringConvertible {
+    package struct Rule: Sendable, Hashable, CustomStringConvertible {
         /// The name, which is the standard's if the standard has one.
-        public let description: String
+        package let description: String
         /// What is wrong, as a clause.
-        public let problem: String
+        package let problem: String
         /// How to fix it, as a clause.
-        public let remedy: String
+        package let remedy: String
 
         init(_ name: String, _ problem: String, _ remedy: String) {
             self.description = name
@@ -37,7 +37,7 @@ extension URLSyntaxError {
             self.remedy = remedy
         }
 
-        public static func == (a: Rule, b: Rule) -> Bool { a.description == b.description }
-        public func hash(into hasher: inout Hasher) { hasher.combine(description) }
+        package static func == (a: Rule, b: Rule) -> Bool { a.description == b.description }
+        package func hash(into hasher: inout Hasher) { hasher.combine(description) }
     }
 }

@@ -19,8 +19,8 @@ package enum UserInformation {
         let source = Array(bytes)
         guard source.contains(UInt8(ascii: "@")) else { return [] }
         // The parser removes tabs and newlines anywhere.
-        let places = source.contains(where: \.isTabOrNewline) ? source.indices.filter { !source[$0].isTabOrNewline } : nil
-        let text = places?.map { source[$0] } ?? source
+        let originalIndices = source.contains(where: \.isTabOrNewline) ? source.indices.filter { !source[$0].isTabOrNewline } : nil
+        let text = originalIndices?.map { source[$0] } ?? source
         var ranges: [Range<Int>] = []
         var position = 0
         while position < text.count {
@@ -34,10 +34,10 @@ package enum UserInformation {
             let authority = text[position...].firstIndex { $0 != UInt8(ascii: ":") && !isSlash($0) } ?? text.count
             // In special URLs, which include references here, a backslash also ends the authority.
             let end = text[authority...].firstIndex { endsAuthority($0) && ($0 != UInt8(ascii: "\\") || start.isSpecial) } ?? text.count
-            let at = text[authority..<end].lastIndex(of: UInt8(ascii: "@"))
-            if let at, at > authority, isAuthority(at: authority, of: start, in: text) {
-                ranges.append((places?[authority] ?? authority)..<(places?[at] ?? at) + 1)
-                position = at + 1
+            let atSign = text[authority..<end].lastIndex(of: UInt8(ascii: "@"))
+            if let atSign, atSign > authority, isAuthority(at: authority, of: start, in: text) {
+                ranges.append((originalIndices?[authority] ?? authority)..<(originalIndices?[atSign] ?? atSign) + 1)
+                position = atSign + 1
             } else {
                 // No URL that begins in the authority has an `@`, unless it begins with the colon at the end.
                 position = max(end > 0 && text[end - 1] == UInt8(ascii: ":") ? end - 1 : end, position + 1)
@@ -68,7 +68,7 @@ package enum UserInformation {
     private static func urlStart(in text: [UInt8], at position: Int, _ includingReferences: Bool) -> Start? {
         if text[position] == UInt8(ascii: ":") {
             let name = scheme(in: text, before: position)
-            // Also if more letters precede the name: a password that is found too often does no harm.
+            // Also if more letters precede the name, because it is harmless to find a password where there is none.
             if specialSchemes.contains(where: { isEnd($0, of: text[name]) }) { return Start(slashes: position + 1, isSpecial: true) }
             let hasSlashes = position + 2 < text.count && text[position + 1] == UInt8(ascii: "/") && text[position + 2] == UInt8(ascii: "/")
             // The host of a `file:` URL has no user.

@@ -83,6 +83,17 @@ import Testing
         #expect(outcome.errors.isEmpty)
     }
 
+    @Test(arguments: [
+        (["chek", "x"], "there is no command 'chek'; did you mean 'portolan check'? (see 'portolan help')"),
+        (["plugins", "lst"], "there is no command 'plugins lst'; did you mean 'portolan plugins list'? (see 'portolan help plugins')"),
+        (["data:,x"], "there is no command 'data:,x'; did you mean 'portolan get data:,x'? (see 'portolan help')"),
+        (["nosuch"], "there is no command 'nosuch' (see 'portolan help')"),
+    ])
+    func unknownCommandIsReportedWithTheCommandThatTheUserMeant(arguments: [String], message: String) throws {
+        let outcome = try program.run(arguments)
+        #expect(outcome.status == 2 && outcome.errors == ["portolan: \(message)"], "\(outcome)")
+    }
+
     @Test(arguments: [["nosuch"], ["get"], ["stdio", "x"], ["explain", "a:b", "c:d"]])
     func invalidCommandLineIsReportedInOneLine(arguments: [String]) throws {
         let outcome = try program.run(arguments)

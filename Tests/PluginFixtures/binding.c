@@ -17,7 +17,7 @@ int bf_data = 7;
 const char bf_constant[] = "seven";
 __thread int bf_own_data;
 
-/* The number of things that the library has given out and not got back. */
+/* The number of allocations that the caller has not freed yet. */
 static int live_things, live_blocks, calls;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -297,7 +297,7 @@ int bf_keep(write_function *write, void *user) {
     return 0;
 }
 
-/* Calls the kept callback, which may happen after its load is over. */
+/* Calls the kept callback, which can happen after its load has ended. */
 int64_t bf_call_kept(void) { return kept ? (int64_t)kept("late", 1, 4, kept_user) : -1; }
 
 static void *call_elsewhere(void *answer) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A correct event-driven plugin, for one thing at a time:
  *
- *   ticker://COUNT?size=BYTES   a thread of its own writes COUNT pieces into a socket pair; the load delivers them as they come
+ *   ticker://COUNT?size=BYTES   its thread writes COUNT pieces into a socket pair; the load delivers each when it arrives
  *   ticker://COUNT?ask=1        the same, after it has waited for a password (ticker, tock)
  *   ticker://echo               returns the upload body, and waits while there are no bytes
  *   ticker://nest?url=URL       passes on what portolan.nested/1 loads from URL (percent-encoded)
- *   ticker://redirect?to=URL    a redirect whose decision may come later; if it is not taken, an empty response
+ *   ticker://redirect?to=URL    a redirect whose decision can come later; if it is not taken, an empty response
  *
  * One function, `pump`, is the whole event-driven load: it does what can be done now and returns. start, resume, woken
  * and answered only record what has changed, and call it. The thread uses only its end of the socket and `wake`. */
@@ -100,7 +100,7 @@ static void ask(ticker *t) {
     const portolan_answer *answer = NULL;
     portolan_flow flow = t->client->did_receive_challenge(t->client, &challenge, &answer);
     t->stage = ASKED;
-    if (flow == PORTOLAN_CONTINUE && answer) take_answer(t, answer); /* the answer may be there at once */
+    if (flow == PORTOLAN_CONTINUE && answer) take_answer(t, answer); /* the answer can be there immediately */
     else note(t, flow);
 }
 

@@ -176,7 +176,7 @@ static void call_from_own_thread(fixture *f) { /* no calls overlap: only the thr
     f->has_thread = 0;
     finish(f);
 }
-static void overlap(fixture *f) { /* both threads at once */
+static void overlap(fixture *f) { /* both threads at the same time */
     respond(f, -1);
     f->has_thread = pthread_create(&f->thread, NULL, other_thread, f) == 0;
     other_thread(f);

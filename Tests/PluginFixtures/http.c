@@ -393,7 +393,7 @@ static void offer(http_load *h) {
         to.method = PORTOLAN_STRING("GET");
         to.drops_body = 1;
     }
-    h->stage = DECIDING; /* STOPPED: taken; otherwise the response is delivered, at once or after `resume` */
+    h->stage = DECIDING; /* STOPPED: taken; otherwise the response is delivered, immediately or after `resume` */
     note(h, h->client->was_redirected(h->client, &to, &response));
 }
 

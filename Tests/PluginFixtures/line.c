@@ -47,7 +47,7 @@ static void note(line *l, portolan_flow flow) {
     if (flow == PORTOLAN_PAUSE) l->is_paused = 1;
 }
 
-/* Returns at once, and is called again when the socket is ready. */
+/* Returns immediately. The host calls `woken` when the socket is ready. */
 static int wait_for(line *l, int32_t readiness) {
     int32_t result = l->watch->watch(l->client, l->fd, readiness);
     if (result > 0) fail(l, PORTOLAN_ERROR_NO_RESOURCES, "the socket can't be watched");

@@ -17,9 +17,9 @@ import Testing
         let symbol = try unsafe #require(dlsym(nil, "abs"))
         let function = unsafe unsafeBitCast(symbol, to: CallInterface.Function.self)
         let frame = CallFrame()
-        unsafe ScalarType.int.store(integer: -7, UnsafeMutableRawPointer(frame.cells))
+        unsafe ScalarType.int.store(integer: -7, at: UnsafeMutableRawPointer(frame.cells))
         interface.call(function, frame)
-        #expect(unsafe ScalarType.int.loadResult(frame.result) == .integer(7))
+        #expect(unsafe ScalarType.int.loadResult(at: frame.result) == .integer(7))
     }
 
     /// libffi widens a narrow result to a word, or leaves the previous bits. Only the bits of the type count.
@@ -28,16 +28,16 @@ import Testing
         unsafe frame.result.pointee = .max
         switch type {
         case .float, .double: break
-        case .bool: #expect(unsafe type.loadResult(frame.result) == .boolean(true))
-        default: #expect(unsafe type.loadResult(frame.result) == .integer(type.isSigned ? -1 : type.range.upperBound))
+        case .bool: #expect(unsafe type.loadResult(at: frame.result) == .boolean(true))
+        default: #expect(unsafe type.loadResult(at: frame.result) == .integer(type.isSigned ? -1 : type.range.upperBound))
         }
     }
 
     @Test(arguments: ScalarType.allCases.filter(\.isInteger)) func numberRoundTrips(_ type: ScalarType) {
         let frame = CallFrame()
         for value in [type.range.lowerBound, type.range.upperBound, 0, 1] {
-            unsafe type.store(integer: value, UnsafeMutableRawPointer(frame.cells))
-            #expect(unsafe type.load(UnsafeRawPointer(frame.cells)) == .integer(value))
+            unsafe type.store(integer: value, at: UnsafeMutableRawPointer(frame.cells))
+            #expect(unsafe type.load(at: UnsafeRawPointer(frame.cells)) == .integer(value))
         }
     }
 }

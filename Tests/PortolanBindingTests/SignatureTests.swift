@@ -54,7 +54,10 @@ import Testing
         ("Thing freed by f ()", "a handle needs a cleanup"), ("int (\(String(repeating: "int, ", count: 16))int)", "over 16 parameters"),
         (String(repeating: " ", count: 1025), "over 1024 bytes"), ("int (int\u{0})", "',' is needed"),
         ("int (callback)", "the name of the callback"),
-        ("int (buffer room[n] filled by m, bytes data[n], size n, out size m)", "'n' is the length of two parameters; give each its own"),
+        (
+            "int (buffer room[n] filled by m, bytes data[n], size n, out size m)",
+            "'n' is the length of two parameters; give each of them a length parameter"
+        ),
         ("int (bytes data[n], buffer room[n] filled by result, size n)", "'n' is the length of two parameters"),
         ("void (buffer b[n] filled by result, size n)", "the result is the number of filled bytes, so it must be an integer"),
         ("double (buffer b[n] filled by result, size n)", "must be an integer"),

@@ -6,7 +6,7 @@ import PortolanTestSupport
 extension CodedBody {
     static let hello = Array("Hello, hello, hello!\n".utf8)
 
-    /// `hello` as Python encodes it in gzip, in zlib and as a bare DEFLATE stream.
+    /// `hello` as Python encodes it in gzip, in zlib and as a raw DEFLATE stream.
     static let gzip: [UInt8] = [
         0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0xD7, 0x51, 0xC8, 0x40, 0xA2,
         0x14, 0xB9, 0x00, 0xBB, 0xC7, 0x53, 0xED, 0x15, 0x00, 0x00, 0x00,
@@ -14,7 +14,7 @@ extension CodedBody {
     static let zlib: [UInt8] = [
         0x78, 0x9C, 0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0xD7, 0x51, 0xC8, 0x40, 0xA2, 0x14, 0xB9, 0x00, 0x4F, 0x7E, 0x06, 0xE0,
     ]
-    static let bare: [UInt8] = [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0xD7, 0x51, 0xC8, 0x40, 0xA2, 0x14, 0xB9, 0x00]
+    static let raw: [UInt8] = [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0xD7, 0x51, 0xC8, 0x40, 0xA2, 0x14, 0xB9, 0x00]
     /// With an extra field, a name, a comment and a checksum of the head.
     static let gzipWithAllFields: [UInt8] = [
         0x1F, 0x8B, 0x08, 0x1E, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x05, 0x00, 0x41, 0x50, 0x01, 0x00, 0x78, 0x6E, 0x61, 0x6D,
@@ -27,7 +27,7 @@ extension CodedBody {
     static let zlibWithDictionary: [UInt8] = [
         0x78, 0xF9, 0x09, 0xEE, 0x02, 0x41, 0xF3, 0x80, 0x50, 0x19, 0x48, 0x94, 0x22, 0x17, 0x00, 0x4F, 0x7E, 0x06, 0xE0,
     ]
-    static let bareOfGzip = Deflated.make(gzip + [0], .none)
+    static let rawOfGzip = Deflated.make(gzip + [0], .none)
     /// Longer than two buffers, with matches of every size.
     static let long: [UInt8] = {
         var generator = SeededGenerator(seed: 5)
@@ -54,16 +54,16 @@ extension CodedBody {
         CodedBody("rubbish that begins like a member", "gzip", gzip + [0x1F, 0x1F, 0x8B] + gzip, hello),
         CodedBody("a member after rubbish", "gzip", gzip + [0] + gzip, hello),
         CodedBody("deflate", "deflate", zlib, hello),
-        CodedBody("deflate, bare", "deflate", bare, hello),
+        CodedBody("deflate, raw", "deflate", raw, hello),
         CodedBody("rubbish after deflate", "deflate", zlib + zlib, hello),
-        CodedBody("rubbish after bare deflate", "deflate", bare + bare, hello),
+        CodedBody("rubbish after raw deflate", "deflate", raw + raw, hello),
         CodedBody("stored block", "deflate", [0x01, 0x02, 0x00, 0xFD, 0xFF, 0x68, 0x69], Array("hi".utf8)),
-        CodedBody("empty, bare", "deflate", [0x03, 0x00], []),
+        CodedBody("empty, raw", "deflate", [0x03, 0x00], []),
         CodedBody("two codings", "deflate, gzip", Deflated.make(zlib, .gzip), hello),
         CodedBody("two codings, the other way", "gzip, deflate", Deflated.make(gzip, .none), hello),
         CodedBody("five codings", "gzip,gzip,gzip,gzip,gzip", (0..<4).reduce(gzip) { coded, _ in Deflated.make(coded, .gzip) }, hello),
         CodedBody("identity among them", "gzip, identity,, deflate", Deflated.make(gzip, .zlib), hello),
-        CodedBody("rubbish after each of two", "gzip, deflate", bareOfGzip + [7], hello),
+        CodedBody("rubbish after each of two", "gzip, deflate", rawOfGzip + [7], hello),
         CodedBody("long", "gzip", Deflated.make(long, .gzip), long),
         CodedBody("long, in two members", "gzip", Deflated.make(long, .gzip) + Deflated.make(long, .gzip, level: 1), long + long),
         CodedBody("long, in two codings", "gzip, deflate", Deflated.make(Deflated.make(long, .gzip, level: 0), .none), long),

@@ -55,7 +55,7 @@ import Testing
         let bytes = content == "deflate" ? Deflated.make(CodedBody.zlib, .gzip) : CodedBody.gzip
         for keepsCoding in [false, true] {
             var request = try Request("http://a/")
-            request[DisablesContentDecoding.self] = keepsCoding
+            request.decodesContent = !keepsCoding
             let client = RecordingClient()
             let stage = ContentDecodingStage(
                 ContentDecoding(for: request, transferCodings: transfer, limits: ContentDecodingLimits()), next: client)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func decodingCanBeDisabled() throws {
-        let client = try load(try CodedBody.response("deflate, gzip")) { $0[DisablesContentDecoding.self] = true }
+        let client = try load(try CodedBody.response("deflate, gzip")) { $0.decodesContent = false }
         #expect(client.bytes == CodedBody.gzip)
         #expect(client.response?.remainingContentCodings == ["deflate", "gzip"])
     }

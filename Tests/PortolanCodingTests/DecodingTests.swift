@@ -39,26 +39,26 @@ import Testing
                 let client = try cut.decode(in: pieces)
                 #expect(body.contents.starts(with: client.bytes))
                 if client.error == nil {
-                    #expect(count == 0 || Self.mayEnd(cut), "\(count) bytes")
+                    #expect(count == 0 || Self.canEnd(cut), "\(count) bytes")
                 } else {
-                    #expect(client.error?.code == .truncated && !Self.mayEnd(cut), "\(count) bytes")
+                    #expect(client.error?.code == .truncated && !Self.canEnd(cut), "\(count) bytes")
                     #expect(client.error?.message.contains("ends after") == true)
                 }
             }
         }
     }
 
-    private static func mayEnd(_ body: CodedBody) -> Bool {
+    private static func canEnd(_ body: CodedBody) -> Bool {
         let coded = [
-            CodedBody.gzip, CodedBody.gzipWithAllFields, CodedBody.gzipOfNothing, CodedBody.zlib, CodedBody.bare, CodedBody.bareOfGzip,
+            CodedBody.gzip, CodedBody.gzipWithAllFields, CodedBody.gzipOfNothing, CodedBody.zlib, CodedBody.raw, CodedBody.rawOfGzip,
         ]
-        return coded.contains { body.bytes.starts(with: $0) && isWhole(Array(body.bytes[$0.count...]), coded) }
+        return coded.contains { body.bytes.starts(with: $0) && areCompleteMembers(Array(body.bytes[$0.count...]), coded) }
     }
 
-    /// Whether the bytes are whole members, followed by bytes that are no member.
-    private static func isWhole(_ rest: [UInt8], _ coded: [[UInt8]]) -> Bool {
+    /// Whether the bytes are complete members, followed by bytes that begin no member.
+    private static func areCompleteMembers(_ rest: [UInt8], _ coded: [[UInt8]]) -> Bool {
         guard rest.starts(with: [0x1F, 0x8B]) else { return true }
-        return coded.contains { rest.starts(with: $0) && isWhole(Array(rest[$0.count...]), coded) }
+        return coded.contains { rest.starts(with: $0) && areCompleteMembers(Array(rest[$0.count...]), coded) }
     }
 
     @Test func randomDataInRandomPiecesIsDecoded() throws {
@@ -78,9 +78,10 @@ import Testing
                 pieces.append(Array(rest.prefix(length)))
                 rest = rest.dropFirst(length)
             }
-            let rhythm = Int.random(in: 1...5, using: &generator)
+            let pausePeriod = Int.random(in: 1...5, using: &generator)
             let body = CodedBody("\(round)", wrapping.coding, coded, contents)
-            body.check(try body.decode(in: pieces, endsInPause: round % 2 == 0) { index, _ in index % rhythm == 0 ? .pause : .keepGoing })
+            body.check(
+                try body.decode(in: pieces, endsInPause: round % 2 == 0) { index, _ in index % pausePeriod == 0 ? .pause : .keepGoing })
         }
     }
 

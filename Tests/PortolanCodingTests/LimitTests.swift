@@ -34,8 +34,8 @@ import Testing
         #expect(client.error?.code == .limitExceeded)
     }
 
-    /// A bomb inside another coding, or whose output is coded again. The ratio of each level is relative to the bytes
-    /// of the wire.
+    /// A bomb inside another coding, or whose output is coded again. The ratio of each level is relative to the
+    /// received bytes.
     @Test func ratioIsRelativeToTheReceivedBytes() throws {
         let hidden = Deflated.make(Self.bomb, .gzip, level: 9)
         #expect(hidden.count < 2000)

@@ -43,7 +43,7 @@ import Testing
         #expect(client.events == [.response(nil), .data(hello.count), .failed(error)])
     }
 
-    @Test func failureWithoutAPauseComesAtOnce() throws {
+    @Test func failureWithoutAPauseComesImmediately() throws {
         let client = RecordingClient()
         let stage = try makeStage(client)
         _ = stage.didReceive(try CodedBody.response("gzip"), storage: .allowed)
@@ -85,16 +85,16 @@ import Testing
         #expect(client.error?.code == .truncated && client.trailers == nil)
     }
 
-    /// A resume may arrive while the load's thread still calls the client.
+    /// A resume can arrive while the load's thread still calls the client.
     @Test func resumeBeforeThePauseReturnsIsNotLost() throws {
-        let box = Mutex<ContentDecodingStage?>(nil)
+        let stageOfClient = Mutex<ContentDecodingStage?>(nil)
         let client = RecordingClient { _, _ in
-            #expect(box.withLock { $0 }?.resume() == .pause)
+            #expect(stageOfClient.withLock { $0 }?.resume() == .pause)
             return .pause
         }
         let stage = try makeStage(client)
-        box.withLock { $0 = stage }
-        defer { box.withLock { $0 = nil } }
+        stageOfClient.withLock { $0 = stage }
+        defer { stageOfClient.withLock { $0 = nil } }
         let coded = Deflated.make(CodedBody.long, .gzip)
         #expect(stage.didReceive(try CodedBody.response("gzip"), storage: .allowed) == .keepGoing)
         #expect(stage.didLoad(coded) == .keepGoing)
@@ -130,7 +130,7 @@ import Testing
         #expect(waiting.bytes.count == 64 << 10)
     }
 
-    @Test func aPauseKeepsOneBufferOfOutput() throws {
+    @Test func pausedStageKeepsOneBufferOfOutput() throws {
         let client = RecordingClient { _, _ in .pause }
         let stage = try makeStage(client)
         _ = stage.didReceive(try CodedBody.response("gzip"), storage: .allowed)

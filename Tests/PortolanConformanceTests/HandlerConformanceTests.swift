@@ -32,7 +32,7 @@ import Testing
         var runner = withLongTimeLimit(
             ConformanceRunner(
                 ConformanceTarget(loads: try ConformanceSection(parsing: Array(section.utf8), path: "test").loads) { StubHandler(nil) }))
-        runner.makeInnerLoader = {
+        runner.makeNestedLoader = {
             let registry = ProtocolRegistry()
             registry.register(StubHandler(nil, schemes: ["inner"]))
             return Loader(configuration: .init(), registry: registry)
@@ -75,6 +75,35 @@ import Testing
         }
     }
 
+    /// A finding has the code's name and the message of the error, on one line.
+    @Test func findingHasTheMessageOfTheError() throws {
+        let result = try runner(of: #"{"url": "stub://long", "length": 12}"#).result(of: try #require(ConformanceCheck.named("BODY-01")))
+        let detail = try #require(result.findings.first?.detail)
+        #expect(detail.contains("gave an error (notFound: 'nothing is at 'stub://long'"), "\(detail)")
+        #expect(!detail.contains("\n") && !detail.contains("\u{1B}") && detail.count < 500, "\(detail.count)")
+    }
+
+    /// A check does not wait for a load that hung in an earlier check, and only LIFE-02 fails.
+    @Test func loadThatHungIsNotWaitedForAgain() throws {
+        var runner = try runner(.hasNoEnd)
+        runner.timeLimit = .seconds(2)
+        let (first, second) = (try #require(ConformanceCheck.named("BODY-01")), try #require(ConformanceCheck.named("BODY-09")))
+        let result = runner.result(of: first)
+        #expect(result.verdict == .skipped && result.note?.contains("did not end within 500.0 ms (LIFE-02)") == true, "\(result)")
+        runner.hungLoads = result.hungLoads
+        runner.timeLimit = .seconds(120)
+        let start = MonotonicTime.now
+        let later = runner.result(of: second)
+        #expect(later.verdict == .skipped && later.note == "'stub://text' did not end in an earlier check; LIFE-02 reports it", "\(later)")
+        #expect(MonotonicTime.now - start < .seconds(10))
+        runner.timeLimit = .seconds(2)
+        let owner = runner.result(of: try #require(ConformanceCheck.named("LIFE-02")))
+        #expect(owner.verdict == .failed && owner.findings.count == 1, "\(owner)")
+        // A load that ends is not avoided.
+        let usual = try self.runner(nil).result(of: first)
+        #expect(usual.hungLoads == HungLoads() && usual.verdict == .passed)
+    }
+
     @Test func nestedLoadsUseTheRunnersLoader() throws {
         let check = try #require(ConformanceCheck.named("BODY-01"))
         let passed = try runner(of: #"{"url": "stub://nest", "length": 12, "tags": ["nested"]}"#).result(of: check)
@@ -87,7 +116,7 @@ import Testing
     @Test func innerLoadCanBeResumedBeforeItsPauseIsKnown() throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(nil, schemes: ["inner"]))
-        let loads = InnerLoads { Loader(configuration: .init(), registry: registry) }
+        let loads = NestedLoadCache { Loader(configuration: .init(), registry: registry) }
         let made = Mutex<(any ProtocolLoad)?>(nil)
         // The client and the load retain each other.
         defer { made.withLock { $0 = nil } }
@@ -99,7 +128,7 @@ import Testing
             default: return .keepGoing
             }
         }
-        let load = ExportedInnerLoad(Request(url: try URLRecord(parsing: "inner://text")), client, by: loads)
+        let load = ExportedNestedLoad(Request(url: try URLRecord(parsing: "inner://text")), client, by: loads)
         made.withLock { $0 = load }
         load.startLoading()
         client.wait { $0.last?.isEnd == true }
@@ -183,7 +212,7 @@ private final class StubLoad: ProtocolLoad {
     }
 
     func startLoading() {
-        // Runs inside `startLoading()`, so that the client's results report the stop at once.
+        // Runs inside `startLoading()`, so that the client's results report the stop immediately.
         if flaw == .ignoresStopped { return run() }
         do throws(LoadError) {
             try PlatformThread.start { [self] in run() }
@@ -199,10 +228,14 @@ private final class StubLoad: ProtocolLoad {
     func resumeLoading() { state.withLockBroadcasting { $0.mayContinue = true } }
 
     private func run() {
-        // The thread may start after the stop.
+        // The thread can start after the stop.
         if state.withLock(\.isStopped), flaw != .ignoresStopped { return }
         guard request.url[.host] == "text" else {
             let url = flaw == .showsThePassword ? request.url.description : request.url.withoutCredentials.description
+            if request.url[.host] == "long" {
+                let message = "nothing is at '\(url)'\u{1B}[2J\n" + String(repeating: "x", count: 3000)
+                return client.didFail(with: LoadError(.notFound, message: message))
+            }
             return client.didFail(with: LoadError(.notFound, message: "nothing is at '\(url)'"))
         }
         if flaw == .deliversDataFirst { guard canContinue(deliver("!")) else { return } }

@@ -29,7 +29,7 @@ import Testing
 
     private func observe(_ results: CheckResult...) -> [CheckResult] {
         var observer = MemoryObserver(scope)
-        for result in results { observer.note(result) }
+        for result in results { observer.add(result) }
         return observer.results
     }
 
@@ -38,7 +38,7 @@ import Testing
         #expect(verdicts(of: results) == ["MEM-01": .failed, "MEM-02": .passed, "MEM-03": .passed, "MEM-04": .failed])
         try #require(!results.isEmpty)
         #expect(results[0].findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])
-        #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"] && results[0].again("x") == "x --filter ORDER-01")
+        #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"] && results[0].repeatCommand("x") == "x --filter ORDER-01")
     }
 
     /// The result names the check that is first in the catalogue, in whatever order the checks end.
@@ -50,7 +50,7 @@ import Testing
             results.first?.findings.map(\.detail) == [
                 "DESC-01: InvalidRead of size 1; also in 1 other check", "ORDER-02: InvalidRead of size 1",
             ])
-        #expect(results.first?.again("x") == "x --filter DESC-01,ORDER-02")
+        #expect(results.first?.repeatCommand("x") == "x --filter DESC-01,ORDER-02")
     }
 
     /// Memory of a load that the check could not end is in use, not leaked. The leaks of a process that was killed are

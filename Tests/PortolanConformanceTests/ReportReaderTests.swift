@@ -142,7 +142,7 @@ import Testing
         #expect(figure.contains("<svg ") && figure.contains(">1.000<") && !figure.contains("nan") && !figure.contains("inf"))
     }
 
-    /// The calls are grouped by the load that a line names; a line may name none.
+    /// The calls are grouped by the load that a line names; a line can name none.
     @Test func callsAreGroupedByLoad() {
         let lines = [
             "0.100 ms  thread 7  → init", "0.200 ms  thread 7  load 1  → make tide://a b", "0.300 ms  thread 8  load 2  did_load",
@@ -151,7 +151,7 @@ import Testing
         let entries = lines.compactMap(CallLogEntry.init)
         #expect(entries.map(\.load) == [nil, 1, 2, 1, nil, nil])
         #expect(entries.map(\.phrase) == ["→ init", "→ make tide://a b", "did_load", "← make", "load x  y", "load 0  y"])
-        #expect(entries[1].entered == "make" && entries[3].left == "make")
+        #expect(entries[1].calledFunction == "make" && entries[3].returnedFunction == "make")
         let figure = Timeline(lines).figure
         let titles = figure.components(separatedBy: #"scope="rowgroup">"#).dropFirst().map { $0.prefix { $0 != "<" } }
         #expect(titles == ["No load", "Load 1", "Load 2"])

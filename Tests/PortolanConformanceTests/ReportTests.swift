@@ -74,8 +74,10 @@ import Testing
 
     @Test func resultRoundTripsThroughItsBytes() throws {
         var result = CheckResult(
-            try rule("ORDER-02"), .failed, findings: [Finding(.failure, "one"), Finding(.warning, "two \u{1F9ED}")], note: "a note")
+            try rule("ORDER-02"), .failed,
+            findings: [Finding(.failure, "one"), Finding(.warning, "two \u{1F9ED}", remedy: "Change two.")], note: "a note")
         result.lastEvents = ["0.100 ms  thread 7  → make"]
+        result.hungLoads = try #require(HungLoads([1, 2, 3, 4, 5, 6, 7, 8]))
         #expect(CheckResult(childBytes: result.childBytes, result.rule) == result)
         for count in 0..<result.childBytes.count {
             #expect(CheckResult(childBytes: Array(result.childBytes.prefix(count)), result.rule) == nil)
@@ -103,19 +105,79 @@ import Testing
         let old = sealed.key
         #expect(ResultKey(old.bytes) == old)
         sealed.renew()
-        #expect(!sealed.leave([1], for: rule, old))
-        #expect(sealed.leave([1], for: rule, sealed.key))
+        #expect(!sealed.store([1], for: rule, old))
+        #expect(sealed.store([1], for: rule, sealed.key))
         #expect(sealed.content(for: rule) == .result([1]))
         #expect(sealed.content(for: try self.rule("ORDER-03")) == .forged)
+    }
+
+    /// The rule's remedy is not given if each finding has its own.
+    @Test func findingCanHaveItsOwnRemedy() throws {
+        let rule = try rule("DESC-05")
+        let own = Finding(.failure, "handler 0 has no function make", remedy: "Set make.")
+        for (findings, remedy) in [
+            ([own, own], "Set make."), ([own, Finding(.failure, "x")], "Set make. \(rule.remedy)"), ([Finding(.failure, "x")], rule.remedy),
+        ] {
+            let result = CheckResult(rule, .failed, findings: findings)
+            #expect(result.remedy == remedy)
+            var report = TextReport(repeatingBy: "portolan check x", isVerbose: false)
+            #expect(report.lines(for: result).contains("         fix: \(remedy)"))
+        }
+        let crash = CheckResult(rule, .crashed, note: "ended by SIGSEGV")
+        #expect(!crash.reason.contains(rule.reason))
+    }
+
+    /// One mistake often fails several checks. The first one is reported completely.
+    @Test func checksWithTheSameErrorAreGrouped() throws {
+        func failed(_ id: String, _ details: String...) throws -> CheckResult {
+            CheckResult(try rule(id), .failed, findings: details.map { Finding(.failure, $0) })
+        }
+        let results = [
+            try failed("BODY-01", "'a:' gave an error (badResponse: 'no (x) length'), but should succeed"),
+            try failed("CHAL-03", "'b:' received the manifest's credential, but gave an error (badResponse: 'no (x) length')"),
+            try failed("BODY-06", "'c:' gave an error (truncated), but should succeed"),
+            try failed("BODY-07", "'d:' gave an error (badResponse: 'no (x) length'), but should succeed", "it did not end"),
+        ]
+        #expect(results.map(\.sharedError) == ["badResponse: 'no (x) length'", "badResponse: 'no (x) length'", "truncated", nil])
+        #expect(
+            Summary(results).errorLines == [
+                "2 checks failed with the same error, badResponse: 'no (x) length'; fix that first, then check again: BODY-01, CHAL-03"
+            ])
+        var report = TextReport(repeatingBy: "portolan check x", isVerbose: false)
+        let counts = results.map { report.lines(for: $0).count { $0.hasPrefix("         fix: ") } }
+        #expect(counts == [1, 0, 1, 1])
+    }
+
+    @Test func orderCarriesTheLoadsThatHung() throws {
+        let key = ResultKey()
+        let hung = try #require(HungLoads([0, 0, 0, 0, 0, 0, 1, 5]))
+        let order = CheckOrder(CheckOrder(258, hung, key).bytes)
+        #expect(order.number == 258 && order.hungLoads == hung && order.key == key)
+        #expect(HungLoads([1, 2]) == nil)
+    }
+
+    @Test func swiftNamesAreReadable() {
+        #expect(StackNames.swiftName(of: "$s4tide4load3urlySS_tF") == "tide.load(url: Swift.String) -> ()")
+        for name in ["run", "_ZN3fooEv", "$s", "$sx\u{301}", ""] { #expect(StackNames.swiftName(of: name) == name) }
+    }
+
+    /// Each call has its name in the picture, or is counted in the name before it.
+    @Test func picturedCallsHaveNames() {
+        let lines = [
+            "0.100 ms  thread 7  load 1  → run", "0.101 ms  thread 7  load 1  did_load 5", "0.102 ms  thread 7  load 1  did_finish",
+            "9.000 ms  thread 7  load 1  ← run", "5.000 ms  thread 8  load 2  → make <x>",
+        ]
+        let picture = Timeline(lines).svg
+        for name in [">→ run, +2</text>", ">← run</text>", ">→ make</text>"] { #expect(picture.contains(name), "\(name)") }
     }
 
     @Test func skipThatBlamesAPassedRuleFails() throws {
         func verdict(_ blamed: Verdict...) throws -> Verdict? {
             var contradictions = Contradictions(isJudged: true)
-            #expect(contradictions.note(CheckResult(try rule("FLOW-01"), .skipped, note: "'a:' did not end (LIFE-02): '(CAN-01)'")) == nil)
-            #expect(contradictions.unmade.map(\.id) == ["CAN-01", "LIFE-02"])
-            for verdict in blamed { _ = contradictions.note(CheckResult(try rule("LIFE-02"), verdict)) }
-            _ = contradictions.note(CheckResult(try rule("CAN-01"), .skipped))
+            #expect(contradictions.add(CheckResult(try rule("FLOW-01"), .skipped, note: "'a:' did not end (LIFE-02): '(CAN-01)'")) == nil)
+            #expect(contradictions.missingChecks.map(\.id) == ["CAN-01", "LIFE-02"])
+            for verdict in blamed { _ = contradictions.add(CheckResult(try rule("LIFE-02"), verdict)) }
+            _ = contradictions.add(CheckResult(try rule("CAN-01"), .skipped))
             return contradictions.results.first?.verdict
         }
         #expect(try verdict(.passed) == .failed)
@@ -129,13 +191,13 @@ import Testing
             ("DESC-04", "ORDER-01", Verdict.failed), ("LIFE-02", "ORDER-01", .skipped), ("CANCEL-04", "DESC-06", .skipped),
         ] {
             var contradictions = Contradictions(isJudged: true)
-            _ = contradictions.note(CheckResult(try rule("FLOW-01"), .skipped, note: "so it is (\(id))"))
-            _ = contradictions.note(CheckResult(try rule(id), .passed))
-            _ = contradictions.note(CheckResult(try rule(failing), id == "CANCEL-04" ? .passed : .failed))
+            _ = contradictions.add(CheckResult(try rule("FLOW-01"), .skipped, note: "so it is (\(id))"))
+            _ = contradictions.add(CheckResult(try rule(id), .passed))
+            _ = contradictions.add(CheckResult(try rule(failing), id == "CANCEL-04" ? .passed : .failed))
             #expect(contradictions.results.map(\.verdict) == [expected], "\(id)")
         }
         let other = CheckResult(try rule("FLOW-01"), .skipped, note: "it does not apply: every load of that kind blocks (or not)")
-        #expect(contradictions.note(other) == other)
+        #expect(contradictions.add(other) == other)
     }
 
     @Test func truncatedCrashReportIsStillACrash() throws {
@@ -201,10 +263,22 @@ import Testing
         var report = TextReport(repeatingBy: "portolan check x", isVerbose: false, hasSanitizer: true)
         let lines = results.flatMap { report.lines(for: $0) }
         #expect(lines.contains("         more: portolan check x --filter LIFE-05 --sanitizer"))
-        #expect(lines.contains("crashed  LIFE-01  same as LIFE-05: it crashed in run<int> (tide.c:13)"), "\(lines)")
+        #expect(!lines.contains { $0.hasPrefix("crashed  LIFE-01") }, "\(lines)")
+        let first = try #require(lines.firstIndex(of: "crashed  LIFE-05  it crashed in run<int> (tide.c:13)"), "\(lines)")
+        #expect(lines[first + 1] == "         during the check: \(results[3].rule.sentence)")
+        var verbose = TextReport(repeatingBy: "portolan check x", isVerbose: true)
+        #expect(results.flatMap { verbose.lines(for: $0) }.contains { $0.hasPrefix("crashed  LIFE-01") })
         let summary = Summary(results)
         #expect(
-            summary.causeLines == ["2 checks ended in the same way: it crashed in run<int> (tide.c:13); fix that first, then check again"])
+            summary.causeLines == [
+                "2 checks ended in the same way: it crashed in run<int> (tide.c:13); fix that first, then check again: LIFE-01, LIFE-05"
+            ])
+        let many = try ["DESC-05", "REG-04", "LIFE-01", "LIFE-02", "LIFE-03"].map { id in
+            var result = CheckResult(try rule(id), .crashed)
+            result.crash = .init(lines: [], function: "run", key: "run")
+            return result
+        }
+        #expect(Summary(many).causeLines.first?.hasSuffix("then check again: DESC-05, REG-04, LIFE-01 and 2 others") == true)
         let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x")
         #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Fix that first, then check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
         #expect(page.contains(#"id="LIFE-01" open"#) && page.contains(#"id="LIFE-05">"#) && page.contains(#"id="LIFE-02" open"#))

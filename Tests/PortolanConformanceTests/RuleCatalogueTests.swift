@@ -36,6 +36,27 @@ import Testing
         #expect(count > 100)
     }
 
+    /// `check --explain` names the headers and the declarations of a rule.
+    @Test func headerPlacesMatchTheHeaders() throws {
+        var found: [String: Set<String>] = [:]
+        for file in try ConformanceRepository.files(under: "Sources/CPortolan/include/portolan", ending: ".h") {
+            let name = "portolan/\(file.split(separator: "/").last ?? "")"
+            for id in try Self.ids(in: ConformanceRepository.text(of: file)) { found[id, default: []].insert(name) }
+        }
+        for rule in RuleCatalogue.rules {
+            let headers = Set(rule.headerPlaces.map { String($0.prefix { $0 != ":" }) })
+            #expect(headers == found[rule.id] ?? [], "\(rule)")
+            for place in rule.headerPlaces {
+                let parts = place.split(separator: ":", maxSplits: 1)
+                // The comment of a whole header names no declaration.
+                guard parts.count == 2 else { continue }
+                let declaration = try #require(parts.last).split(separator: ".").last?.trimmingCharacters(in: .whitespaces) ?? "?"
+                let text = try ConformanceRepository.text(of: "Sources/CPortolan/include/\(parts[0])")
+                #expect(text.contains(declaration), "\(place)")
+            }
+        }
+    }
+
     @Test(arguments: ["Plugins", "Tests/PluginFixtures", "docs"])
     func everyIDInTheRepositoryExists(folder: String) throws {
         let categories = Set(RuleCatalogue.categories.map(\.id))

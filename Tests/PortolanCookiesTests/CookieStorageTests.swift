@@ -177,6 +177,23 @@ struct Jar {
         }
     }
 
+    /// §5.7, "leave secure cookies alone"
+    @Test("A secure cookie on the other side of a public suffix is not covered")
+    func secureCookieBeyondAPublicSuffix() throws {
+        for (secure, other) in [
+            ("https://github.io/", "http://x.github.io/"), ("https://x.github.io/", "http://github.io/"),
+            ("https://x.y.github.io/", "http://github.io/"),
+        ] {
+            let jar = Jar()
+            try jar.set("a=1; Secure", secure)
+            #expect(try jar.set("a=2", other) == .overSecureCookie, "\(secure) \(other)")
+            #expect(try jar.set("b=2", other) == nil)
+        }
+        let jar = Jar()
+        try jar.set("a=1; Secure", "https://x.github.io/")
+        #expect(try jar.set("a=2", "http://y.github.io/") == nil)
+    }
+
     /// §5.6.6 and §5.7
     @Test func otherAPIsNeitherReadNorSetHTTPOnlyCookies() throws {
         let jar = Jar()

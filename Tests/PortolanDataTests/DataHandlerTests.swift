@@ -15,16 +15,18 @@ import Testing
         return Loader(configuration: .init(), registry: registry)
     }()
 
-    /// The load has checked that it continues. It is stopped before its next call.
-    @Test(arguments: ["data:,Hello", "data:;base64,SGVsbG8=", "data:;base64,%"]) func stopJustBeforeACallIsNoViolation(url: String) throws {
+    /// The load is stopped after it has checked that it continues, and before it calls its client.
+    @Test(arguments: ["data:,Hello", "data:;base64,SGVsbG8=", "data:;base64,%"]) func stopDirectlyBeforeACallIsNoViolation(url: String)
+        throws
+    {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(DataHandler()) { task.withLock { $0 }?.cancel() }
         let delegate = RecordingDelegate()
-        let made = PortolanTestSupport.loader(handler) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+        let newTask = PortolanTestSupport.loader(handler) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
             .task(for: try Request(url), delegate: delegate)
-        task.withLock { $0 = made }
-        made.resume()
+        task.withLock { $0 = newTask }
+        newTask.resume()
         #expect(delegate.events.last == .failed(.cancelled))
         #expect(observed.withLock { $0 }.isEmpty)
         task.withLock { $0 = nil }
@@ -52,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: ["data:", "data:text/plain", "data:;base64", "data:;base64,A", "data:;base64,A===", "data:;base64,Ä"])
-    func aMalformedURLFailsBeforeAnyByte(url: String) throws {
+    func malformedURLFailsBeforeAnyByte(url: String) throws {
         let delegate = RecordingDelegate()
         loader.task(for: try Request(url), delegate: delegate).resume()
         #expect(delegate.events == [.failed(.badURL)])
@@ -70,12 +72,12 @@ import Testing
     private static let large = [UInt8]((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
 
     /// The same bytes, in each form that a body can have.
-    private static let writings: [String] = [
+    private static let encodings: [String] = [
         "data:;base64," + Data(large).base64EncodedString(),
         "data:," + large.map { "%" + String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined(),
     ]
 
-    @Test(arguments: writings)
+    @Test(arguments: encodings)
     func pausingAtEveryDeliveryLosesAndRepeatsNothing(url: String) throws {
         let delegate = RecordingDelegate { _, _ in .pause }
         let task = loader.task(for: try Request(url), delegate: delegate)
@@ -113,9 +115,9 @@ import Testing
     @Test(arguments: 0..<5)
     func noDataFollowsAStop(at index: Int) throws {
         let delegate = RecordingDelegate { event, task in
-            if task.progress.received / 65_536 >= Int64(index) { .stopped } else { .keepGoing }
+            if task.progress.bytesReceived / 65_536 >= Int64(index) { .stopped } else { .keepGoing }
         }
-        loader.task(for: try Request(Self.writings[0]), delegate: delegate).resume()
+        loader.task(for: try Request(Self.encodings[0]), delegate: delegate).resume()
         #expect(delegate.events.last == .failed(.cancelled))
         #expect(delegate.body.count <= (index + 1) * 65_536)
     }

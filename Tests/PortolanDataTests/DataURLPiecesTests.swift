@@ -57,7 +57,7 @@ import Testing
         #expect(decoder.decodeAll(pieces: 7) == rest)
     }
 
-    @Test(arguments: samples.indices) func truncationsAreDecodedAsByTheReference(sample: Int) {
+    @Test(arguments: samples.indices) func truncatedURLsAreDecodedLikeTheReference(sample: Int) {
         let url = Array(Self.samples[sample].url.utf8)
         for end in 0...url.count {
             let text = String(decoding: url[..<end], as: UTF8.self)
@@ -117,14 +117,14 @@ import Testing
         #expect(Array(Array(url.utf8)[22..<27]) == Array("World".utf8))
     }
 
-    @Test(arguments: ["data:,a%20b", "data:;base64,QUI", "data:;base64,"]) func encodedBodyCanNotBeTakenVerbatim(url: String) throws {
+    @Test(arguments: ["data:,a%20b", "data:;base64,QUI", "data:;base64,"]) func encodedBodyCannotBeTakenVerbatim(url: String) throws {
         var decoder = try DataURLDecoder(parsing: url)
         let length = decoder.length
         #expect(decoder.takeVerbatim(upTo: .max) == nil)
         #expect(decoder.remaining == length)
     }
 
-    @Test func decoderHoldsNoBuffer() {
+    @Test func decoderHasNoBuffer() {
         #expect(MemoryLayout<DataURLDecoder>.size <= 128)
     }
 }

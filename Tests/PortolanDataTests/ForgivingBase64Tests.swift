@@ -13,7 +13,7 @@ import Testing
             ("TWE", [77, 97]), ("TQ", [77]),
             // Bits beyond the last byte are dropped
             ("TR", [77]), ("TX==", [77]), ("TWF", [77, 97]), ("TWH=", [77, 97]), ("//", [255]), ("///", [255, 255]),
-            // White space may stand anywhere
+            // White space is allowed everywhere
             (" T W F u ", [77, 97, 110]), ("T\tW\nF\u{C}u\r", [77, 97, 110]), ("TQ= =", [77]), ("TQ==\n", [77]),
             ("TQ \r\n= \t=\u{C}", [77]),
             ("T Q", [77]),
@@ -58,14 +58,14 @@ import Testing
         #expect(throws: error) { try ForgivingBase64.decode(text) }
     }
 
-    @Test(arguments: UInt8.min...UInt8.max) func eachByteIsDecodedAlikeInBlocksAndAlone(byte: UInt8) {
-        // In a text of 70 bytes, the first 64 bytes are checked in four blocks at once, and the last 6 one by one. In a
-        // text of 20 bytes, the first 16 are checked in one block.
-        for (length, places) in [(70, 0..<70), (20, 0..<20), (3, 0..<3)] {
-            for place in places {
+    @Test(arguments: UInt8.min...UInt8.max) func eachByteIsDecodedEquallyInBlocksAndOneByOne(byte: UInt8) {
+        // In a text of 70 bytes, the first 64 bytes are checked in four blocks together, and the last 6 one by one. In
+        // a text of 20 bytes, the first 16 are checked in one block.
+        for (length, positions) in [(70, 0..<70), (20, 0..<20), (3, 0..<3)] {
+            for position in positions {
                 var text = (0..<length).map { Reference.alphabet[$0 * 7 % 64] }
-                text[place] = byte
-                #expect((try? ForgivingBase64.decode(text.span)) == Reference.decodeBase64(text), "\(byte) at \(place) of \(length)")
+                text[position] = byte
+                #expect((try? ForgivingBase64.decode(text.span)) == Reference.decodeBase64(text), "\(byte) at \(position) of \(length)")
             }
         }
     }
@@ -85,7 +85,7 @@ import Testing
         #expect(try ForgivingBase64.decode(text.span) == bytes)
     }
 
-    @Test(arguments: 0..<40 as Range<UInt64>) func randomTextIsDecodedAsByTheReference(seed: UInt64) {
+    @Test(arguments: 0..<40 as Range<UInt64>) func randomTextIsDecodedLikeTheReference(seed: UInt64) {
         var numbers = SeededGenerator(seed: seed)
         let rare: [UInt8] = Array(" \t\n\r==-%\u{0}".utf8) + [0x0C, 0xFF, 0x80]
         for _ in 0..<100 {

@@ -8,14 +8,14 @@ final class Barrier: Sendable {
         var missing: Int
         var waiter: CheckedContinuation<Void, Never>?
     }
-    private let monitor: ConditionLock<State>
+    private let lock: ConditionLock<State>
 
     init(count: Int) {
-        monitor = ConditionLock(State(missing: count))
+        lock = ConditionLock(State(missing: count))
     }
 
     func arrive() {
-        let waiter = monitor.withLockBroadcasting { state -> CheckedContinuation<Void, Never>? in
+        let waiter = lock.withLockBroadcasting { state -> CheckedContinuation<Void, Never>? in
             state.missing -= 1
             return state.missing == 0 ? state.waiter : nil
         }
@@ -24,13 +24,13 @@ final class Barrier: Sendable {
 
     func arriveAndWait() {
         arrive()
-        monitor.wait { $0.missing <= 0 ? () : nil }
+        lock.wait { $0.missing <= 0 ? () : nil }
     }
 
     /// Returns when all threads have arrived. For one caller.
-    func passed() async {
+    func waitUntilPassed() async {
         await withCheckedContinuation { continuation in
-            let isPassed = monitor.withLock { state in
+            let isPassed = lock.withLock { state in
                 if state.missing > 0 { state.waiter = continuation }
                 return state.missing <= 0
             }

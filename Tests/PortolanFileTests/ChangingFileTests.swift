@@ -21,10 +21,10 @@ import Testing
         let error = try #require(recording.error)
         #expect(error.code == .truncated)
         #expect(error.message.contains("\(delivered) of 3000000 bytes"), "\(error)")
-        #expect(recording.holds(Array(Self.bytes[..<delivered])))
+        #expect(recording.hasBytes(Array(Self.bytes[..<delivered])))
         #expect(recording.finishes == 0)
         #expect(recording.violations.isEmpty)
-        try await harness.settle()
+        try await harness.waitUntilIdle()
         #expect(harness.folder.openDescriptors == 0)
     }
 
@@ -48,12 +48,12 @@ import Testing
             try? folder.resize("f", to: 5_000_000)
             return .keepGoing
         }
-        #expect(recording.holds(Self.bytes))
+        #expect(recording.hasBytes(Self.bytes))
         #expect(recording.finishes == 1)
         #expect(recording.violations.isEmpty)
     }
 
-    @Test func aFileThatIsReplacedIsReadToItsEnd() async throws {
+    @Test func replacedFileIsReadToItsEnd() async throws {
         let harness = try FileHarness()
         let folder = harness.folder
         try folder.write(Self.bytes, to: "f")
@@ -61,7 +61,7 @@ import Testing
             if event == 1 { try? folder.replace("f", by: "other".utf8) }
             return .keepGoing
         }
-        #expect(recording.holds(Self.bytes))
+        #expect(recording.hasBytes(Self.bytes))
         #expect(recording.finishes == 1)
     }
 }

@@ -26,11 +26,11 @@ import Testing
             try? threads.run { handlerLoad.resume() }
             return .pause
         }
-        #expect(recording.holds(Self.bytes))
+        #expect(recording.hasBytes(Self.bytes))
         #expect(recording.pieces.count == Self.events.last)
         #expect(recording.finishes == 1)
         #expect(recording.violations.isEmpty)
-        try await harness.settle()
+        try await harness.waitUntilIdle()
         #expect(harness.folder.openDescriptors == 0)
     }
 
@@ -45,7 +45,7 @@ import Testing
         #expect(recording.violations.isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(10))) func resumeMayComeBeforeThePauseReturns() async throws {
+    @Test(.timeLimit(.minutes(10))) func resumeCanComeBeforeThePauseReturns() async throws {
         let harness = try Self.harness()
         let load = Mutex<(any ProtocolLoad)?>(nil)
         let client = FileRecordingClient { _ in
@@ -53,16 +53,16 @@ import Testing
             return .pause
         }
         let request = try Request(harness.url(of: "f"))
-        let made = harness.handler.makeLoad(for: request, cachedResponse: nil, client: client)
-        load.withLock { $0 = made }
-        made.startLoading()
-        // Not `settle()`, because its job may run before the resumes that the load requests meanwhile.
+        let newLoad = harness.handler.makeLoad(for: request, cachedResponse: nil, client: client)
+        load.withLock { $0 = newLoad }
+        newLoad.startLoading()
+        // Not `waitUntilIdle()`, because its job may run before the resumes that the load requests meanwhile.
         while client.recording.ends == 0 {
             try Task.checkCancellation()
             await Task.yield()
         }
         load.withLock { $0 = nil }
-        #expect(client.recording.holds(Self.bytes))
+        #expect(client.recording.hasBytes(Self.bytes))
         #expect(client.recording.ends == 1)
     }
 
@@ -78,22 +78,22 @@ import Testing
                 guard event == 2 else { return .keepGoing }
                 paused.withLock { $0 += 1 }
                 return .pause
-            }, ended: { continuation.yield($0) })
+            }, onEnd: { continuation.yield($0) })
         first.start()
-        try await harness.settle()
+        try await harness.waitUntilIdle()
         #expect(paused.withLock { $0 } == 1)
         // The second load uses the only thread while the first load is paused in its body.
-        #expect(try await harness.load(url).holds(Self.bytes))
+        #expect(try await harness.load(url).hasBytes(Self.bytes))
         #expect(harness.folder.openDescriptors == 1)
         first.handlerLoad?.resume()
         var iterator = ends.makeAsyncIterator()
-        #expect(await iterator.next()?.holds(Self.bytes) == true)
+        #expect(await iterator.next()?.hasBytes(Self.bytes) == true)
     }
 
     @Test(arguments: events) func noEventFollowsAStop(_ last: Int) async throws {
         let harness = try Self.harness()
         let recording = try await harness.load(harness.url(of: "f")) { event, _ in event == last ? .stopped : .keepGoing }
-        try await harness.settle()
+        try await harness.waitUntilIdle()
         #expect(recording.pieces.count == last)
         #expect(recording.ends == 0)
         #expect(recording.violations.isEmpty)
@@ -106,19 +106,19 @@ import Testing
             if event == last { handlerLoad.end(with: LoadError(.cancelled, message: "enough")) }
             return .keepGoing
         }
-        try await harness.settle()
+        try await harness.waitUntilIdle()
         #expect(recording.pieces.count == last)
         #expect(recording.errors.map(\.code) == [.cancelled])
         #expect(recording.violations.isEmpty)
         #expect(harness.folder.openDescriptors == 0)
     }
 
-    @Test(arguments: events) func stopWhilePausedClosesTheFileAtOnce(_ last: Int) async throws {
+    @Test(arguments: events) func stopWhilePausedClosesTheFileImmediately(_ last: Int) async throws {
         let harness = try Self.harness()
         let prepared = harness.prepare(
-            try Request(harness.url(of: "f")), onEvent: { event, _ in event == last ? .pause : .keepGoing }, ended: { _ in })
+            try Request(harness.url(of: "f")), onEvent: { event, _ in event == last ? .pause : .keepGoing }, onEnd: { _ in })
         prepared.start()
-        try await harness.settle()
+        try await harness.waitUntilIdle()
         #expect(harness.folder.openDescriptors == 1)
         prepared.handlerLoad?.end(with: LoadError(.cancelled, message: "enough"))
         #expect(harness.folder.openDescriptors == 0)
@@ -132,7 +132,7 @@ import Testing
         load.stopLoading()
         load.startLoading()
         load.resumeLoading()
-        try await harness.settle()
+        try await harness.waitUntilIdle()
         #expect(client.recording.responses.isEmpty)
         #expect(client.recording.ends == 0)
     }
@@ -144,11 +144,11 @@ import Testing
             handlerLoad.resume()
             return .keepGoing
         }
-        #expect(recording.holds(Self.bytes))
+        #expect(recording.hasBytes(Self.bytes))
         #expect(recording.ends == 1)
     }
 
-    @Test func aThousandLoadsLeakNoDescriptor() async throws {
+    @Test func thousandLoadsLeakNoDescriptor() async throws {
         let harness = try FileHarness(threads: 4)
         try harness.folder.write(Patterned.bytes(300_000), to: "f")
         let url = harness.url(of: "f")
@@ -163,27 +163,27 @@ import Testing
         // Four jobs that wait for each other occupy all four threads, so no load runs on a thread any more.
         let barrier = Barrier(count: 4)
         for _ in 0..<4 { try harness.threads.run { barrier.arriveAndWait() } }
-        await barrier.passed()
+        await barrier.waitUntilPassed()
         #expect(harness.folder.openDescriptors == 0)
     }
 
-    @Test func aNestedLoadNeedsNoPlaceInThePool() async throws {
+    @Test func nestedLoadIsNotLimitedByTheThreadPool() async throws {
         let harness = try Self.harness(threads: 1)
         let barrier = Barrier(count: 2)
-        // Occupies the only thread until the nested load has ended.
+        // This job occupies the only thread until the nested load has ended.
         try harness.threads.run { barrier.arriveAndWait() }
         var request = try Request(harness.url(of: "f"))
         request.nestingDepth = 1
         let nested = request
         let recording = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                harness.prepare(nested, ended: { continuation.resume(returning: $0) }).start()
+                harness.prepare(nested, onEnd: { continuation.resume(returning: $0) }).start()
             }
         } onCancel: {
             // The time limit has passed while the load waits for the thread.
             barrier.arrive()
         }
-        #expect(recording.holds(Self.bytes))
+        #expect(recording.hasBytes(Self.bytes))
         barrier.arrive()
     }
 }

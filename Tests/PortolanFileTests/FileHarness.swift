@@ -7,7 +7,7 @@ import PortolanTestSupport
 import Synchronization
 import Testing
 
-/// A folder of files, and loads of them whose order of events is enforced as the core does it.
+/// A folder of files, and loads of these files with the order of events that the core enforces.
 struct FileHarness: Sendable {
     let folder: TemporaryFolder
     let threads: LoadThreadPool
@@ -44,16 +44,16 @@ struct FileHarness: Sendable {
         return recording
     }
 
-    /// Makes a load that is ready to start. `ended` is called once.
+    /// Makes a load that is ready to start. `onEnd` is called once.
     func prepare(
         _ request: Request, onEvent: @escaping @Sendable (_ event: Int, _ handlerLoad: HandlerLoad) -> Flow = { _, _ in .keepGoing },
-        ended: @escaping @Sendable (FileRecordingClient.Recording) -> Void
+        onEnd: @escaping @Sendable (FileRecordingClient.Recording) -> Void
     ) -> PreparedLoad {
         let prepared = PreparedLoad()
         let client = FileRecordingClient(
             onEvent: { event in prepared.handlerLoad.map { onEvent(event, $0) } ?? .stopped },
-            ended: {
-                if let recording = prepared.finish() { ended(recording) } else { Issue.record("a load ended twice") }
+            onEnd: {
+                if let recording = prepared.finish() { onEnd(recording) } else { Issue.record("a load ended twice") }
             })
         let handlerLoad = HandlerLoad(
             handler: handler.identifier, traits: handler.traits, request: request, offersCached: false, next: client, observer: client)
@@ -62,7 +62,7 @@ struct FileHarness: Sendable {
     }
 
     /// Returns when the current jobs of the only thread have ended.
-    func settle() async throws {
+    func waitUntilIdle() async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             do throws(LoadError) {
                 try threads.run { continuation.resume() }

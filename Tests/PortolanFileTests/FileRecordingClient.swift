@@ -20,9 +20,9 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
         var error: LoadError? { errors.first }
         var ends: Int { finishes + errors.count }
 
-        /// Whether exactly these bytes arrived. Used for long bodies, because a failed comparison of arrays is written
-        /// out element by element.
-        func holds(_ expected: [UInt8]) -> Bool { bytes == expected }
+        /// Whether exactly these bytes arrived. Used for long bodies, because a failed comparison of arrays prints
+        /// every element.
+        func hasBytes(_ expected: [UInt8]) -> Bool { bytes == expected }
     }
 
     /// Returns the flow for the event of this number, from 0 for the response.
@@ -30,12 +30,12 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
 
     private let onEvent: OnEvent
     /// Called when the load has ended.
-    private let ended: @Sendable () -> Void
+    private let onEnd: @Sendable () -> Void
     private let state = Mutex(Recording())
 
-    init(onEvent: @escaping OnEvent, ended: @escaping @Sendable () -> Void = {}) {
+    init(onEvent: @escaping OnEvent, onEnd: @escaping @Sendable () -> Void = {}) {
         self.onEvent = onEvent
-        self.ended = ended
+        self.onEnd = onEnd
     }
 
     var recording: Recording { state.withLock { $0 } }
@@ -67,7 +67,7 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
     }
 
     func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool) { record { $0.violations.append(rule) } }
-    func handlerLoadEnded() { ended() }
+    func handlerLoadEnded() { onEnd() }
 
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
         recordUnexpected(#function)

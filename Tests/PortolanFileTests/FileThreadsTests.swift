@@ -52,7 +52,7 @@ import Testing
         let paused = loader.task(for: try Request(files.url(of: "outer")), delegate: pausing)
         paused.resume()
         while pausing.events.isEmpty { await Task.yield() }
-        let holders = (0..<4).map { _ in
+        let blockedDelegates = (0..<4).map { _ in
             RecordingDelegate { event, _ in
                 guard case .response = event else { return .keepGoing }
                 barrier.arrive()
@@ -61,9 +61,9 @@ import Testing
             }
         }
         let request = try Request(files.url(of: "outer"))
-        let tasks = holders.map { loader.task(for: request, delegate: $0) }
+        let tasks = blockedDelegates.map { loader.task(for: request, delegate: $0) }
         for task in tasks { task.resume() }
-        await barrier.passed()
+        await barrier.waitUntilPassed()
         let waiting = loader.task(for: request, delegate: RecordingDelegate())
         waiting.resume()
         #expect(waiting.stallReason?.contains("all 4 threads for files") == true)
@@ -71,7 +71,7 @@ import Testing
         waiting.cancel()
         paused.cancel()
         isOpen.withLockBroadcasting { $0 = true }
-        for holder in holders { await holder.ended() }
+        for blockedDelegate in blockedDelegates { await blockedDelegate.ended() }
     }
 
     @Test func timeoutErrorNamesTheThreadsInUse() async throws {
@@ -79,7 +79,7 @@ import Testing
         let loader = loader(files.handler) { $0.clock = clock }
         let barrier = Barrier(count: 4)
         let isOpen = ConditionLock(false)
-        let holders = (0..<4).map { _ in
+        let blockedDelegates = (0..<4).map { _ in
             RecordingDelegate { event, _ in
                 guard case .response = event else { return .keepGoing }
                 barrier.arrive()
@@ -89,8 +89,8 @@ import Testing
         }
         var request = try Request(files.url(of: "outer"))
         request.timeouts.idle = .seconds(1000)
-        for holder in holders { loader.task(for: request, delegate: holder).resume() }
-        await barrier.passed()
+        for blockedDelegate in blockedDelegates { loader.task(for: request, delegate: blockedDelegate).resume() }
+        await barrier.waitUntilPassed()
         let last = RecordingDelegate()
         loader.task(for: try Request(files.url(of: "inner")), delegate: last).resume()
         clock.advance(by: .seconds(60))
@@ -98,6 +98,6 @@ import Testing
         #expect(last.error?.code == .timedOut)
         #expect(last.error?.message.contains("all 4 threads for files are busy with loads that have not ended") == true)
         isOpen.withLockBroadcasting { $0 = true }
-        for holder in holders { await holder.ended() }
+        for blockedDelegate in blockedDelegates { await blockedDelegate.ended() }
     }
 }

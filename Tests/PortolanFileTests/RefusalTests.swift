@@ -8,16 +8,16 @@ import PortolanTestSupport
 import Testing
 
 @Suite struct RefusalTests {
-    static let badURLs: [(url: String, says: String)] = [
+    static let badURLs: [(url: String, phrase: String)] = [
         ("file://server/share/x", "host 'server'"), ("file://a.localhost/x", "host 'a.localhost'"), ("file://localhost../x", "host"),
         ("file://127.0.0.1/x", "file:///"), ("file:///a%", "%25"), ("file:///a%2", "%25"),
         ("file:///a%zz", "at byte 2"), ("file:///a%00b", "%00"), ("file:///a%2Fb", "%2F"), ("file:///a%2fb", "%2F"),
     ]
 
-    @Test(arguments: badURLs) func malformedURLsAreRefused(_ row: (url: String, says: String)) async throws {
+    @Test(arguments: badURLs) func malformedURLsAreRefused(_ row: (url: String, phrase: String)) async throws {
         let error = try #require(try await FileHarness().load(row.url).error)
         #expect(error.code == .badURL)
-        #expect(error.message.contains(row.says), "\(error)")
+        #expect(error.message.contains(row.phrase), "\(error)")
     }
 
     /// A name with the dot of the root is the same name (RFC 6761 §6.3). The URL Standard retains the dot in the URL.
@@ -27,7 +27,7 @@ import Testing
         let url = harness.url(of: "file")
         let recording = try await harness.load("file://\(host)\(url.dropFirst("file://".count))")
         #expect(recording.error == nil)
-        #expect(recording.holds(Array("here".utf8)))
+        #expect(recording.hasBytes(Array("here".utf8)))
     }
 
     @Test(arguments: ["file://user@localhost/x", "file://user:word@/x", "file://localhost:80/x"])
@@ -43,14 +43,14 @@ import Testing
         #expect(error.message.contains("'\(method.rawValue)'"))
     }
 
-    static let entries: [(name: String, code: LoadError.Code, says: String)] = [
+    static let entries: [(name: String, code: LoadError.Code, phrase: String)] = [
         ("missing", .notFound, "missing"), ("file/below", .notFound, "not a directory"), ("file/", .notFound, "not a directory"),
         (String(repeating: "n", count: 300), .notFound, "longer"), ("folder", .isDirectory, "lists no directories"),
         ("folder/", .isDirectory, "lists no directories"), ("fifo", .notRegularFile, "a FIFO"), ("socket", .notRegularFile, "a socket"),
         ("circle", .ioFailed, "form a loop"), ("dangling", .notFound, "dangling"),
     ]
 
-    @Test(arguments: entries) func missingAndIrregularFilesAreRefused(_ row: (name: String, code: LoadError.Code, says: String))
+    @Test(arguments: entries) func missingAndIrregularFilesAreRefused(_ row: (name: String, code: LoadError.Code, phrase: String))
         async throws
     {
         let harness = try FileHarness()
@@ -64,7 +64,7 @@ import Testing
         let recording = try await harness.load(harness.url(of: row.name))
         let error = try #require(recording.error)
         #expect(error.code == row.code)
-        #expect(error.message.contains(row.says), "\(error)")
+        #expect(error.message.contains(row.phrase), "\(error)")
         #expect(recording.responses.isEmpty)
         #expect(recording.ends == 1)
         #expect(folder.openDescriptors == 0)

@@ -33,7 +33,7 @@ import Testing
         let bytes = Patterned.bytes(size)
         try harness.folder.write(bytes, to: "big")
         let recording = try await harness.load(harness.url(of: "big"))
-        #expect(recording.holds(bytes))
+        #expect(recording.hasBytes(bytes))
         #expect(recording.response?.expectedLength == Int64(size))
         #expect(recording.pieces.allSatisfy { $0 <= 1_048_576 })
         #expect(recording.finishes == 1)
@@ -113,6 +113,6 @@ import Testing
         try harness.folder.resize("hole", to: 100_000)
         let recording = try await harness.load(harness.url(of: "hole"))
         #expect(recording.response?.expectedLength == 100_000)
-        #expect(recording.holds([UInt8](repeating: 0, count: 100_000)))
+        #expect(recording.hasBytes([UInt8](repeating: 0, count: 100_000)))
     }
 }

@@ -117,6 +117,29 @@ import Testing
     }
 }
 
+extension HSTSTests {
+    @Test("One registrable domain can't remove the hosts of others")
+    func hostsOfOneDomainHaveALimit() throws {
+        let storage = HSTSStorage(limit: 200, domainLimit: 100)
+        let now = Date.now
+        func note(_ host: String, _ age: Int) throws {
+            storage.note(Array("max-age=\(age)".utf8), from: try URLRecord(parsing: "https://\(host)/"), now: now)
+        }
+        try note("bank.example", 1000)
+        storage.set(.init(name: "listed.evil.example", expiry: now + 10))
+        for number in 0..<500 { try note("h\(number).evil.example", 1001 + number) }
+        let names = Set(storage.allHosts.map(\.name))
+        #expect(names.contains("bank.example") && names.contains("listed.evil.example"))
+        #expect(names.contains("h499.evil.example") && !names.contains("h0.evil.example"))
+        #expect((95...102).contains(names.count))
+        // Each name directly below a public suffix is a domain.
+        for number in 0..<150 { try note("u\(number).github.io", 2000) }
+        #expect(storage.allHosts.filter { $0.name.hasSuffix(".github.io") }.count > 100)
+        try note("h499.evil.example", 0)
+        #expect(!storage.allHosts.contains { $0.name == "h499.evil.example" })
+    }
+}
+
 /// Tests the redirect that an upgrade is.
 @Suite struct HSTSLoadTests {
     /// Serves `http:` and `https:`, and records the URLs.

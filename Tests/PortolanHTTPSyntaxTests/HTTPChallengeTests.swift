@@ -92,11 +92,11 @@ struct HTTPChallengeTests {
         let octets = Array(value.utf8)
         let whole = Self.parse(octets)
         for count in 0..<octets.count {
-            let cut = Self.parse(Array(octets.prefix(count)))
-            // A truncated parameter name may be parsed as the name of a scheme.
-            #expect(cut.count <= whole.count + 1, "\(count)")
+            let truncated = Self.parse(Array(octets.prefix(count)))
+            // The parser can take a truncated parameter name for the name of a scheme.
+            #expect(truncated.count <= whole.count + 1, "\(count)")
             // All challenges except the last are the same as in the whole value.
-            for (short, long) in zip(cut.dropLast(), whole) { #expect(short.scheme == long.scheme, "\(count)") }
+            for (short, long) in zip(truncated.dropLast(), whole) { #expect(short.scheme == long.scheme, "\(count)") }
         }
     }
 

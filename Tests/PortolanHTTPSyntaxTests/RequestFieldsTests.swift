@@ -6,16 +6,16 @@ import Testing
 
 @testable import PortolanHTTPSyntax
 
-/// The fields that a request is sent with.
+/// The fields of a request, completed for sending.
 @Suite struct RequestFieldsTests {
     private let defaults = RequestFields.Defaults(userAgent: "p/1", acceptEncoding: "gzip")
 
-    private func given(_ pairs: [[String]]) throws -> HTTPFields {
+    private func callerFields(_ pairs: [[String]]) throws -> HTTPFields {
         HTTPFields(try pairs.map { HTTPField(name: try #require(HTTPField.Name($0[0])), value: $0[1]) })
     }
 
     private func sent(_ pairs: [[String]] = [], _ framing: RequestFraming = .none) throws -> [String] {
-        let fields = try RequestFields(completing: given(pairs), host: "a:81", framing: framing, defaults: defaults).fields
+        let fields = try RequestFields(completing: callerFields(pairs), host: "a:81", framing: framing, defaults: defaults).fields
         return fields.map { "\($0.name.rawName): \($0.value)" }
     }
 
@@ -54,8 +54,9 @@ import Testing
         #expect(try sent([["Connection", "Close"]]).last == "Connection: close")
         #expect(
             try sent([["TE", "trailers"], ["Connection", "keep-alive, TE"]]).suffix(2) == ["TE: trailers", "Connection: keep-alive, TE"])
-        let fields = try RequestFields(completing: given([["Connection", " close "]]), host: "a", framing: .none, defaults: defaults)
-        #expect(fields.closes)
+        let fields = try RequestFields(
+            completing: callerFields([["Connection", " close "]]), host: "a", framing: .none, defaults: defaults)
+        #expect(fields.closesConnection)
     }
 
     @Test func expectationNeedsABody() throws {
@@ -89,7 +90,7 @@ import Testing
         #expect(RequestFraming(method: .post, body: nil) == .length(0))
         #expect(RequestFraming(method: .put, body: nil) == .length(0))
         #expect(RequestFraming(method: .get, body: .text("abc")) == .length(3))
-        #expect(RequestFraming(method: .post, body: BodyPipe().body()) == .chunked)
+        #expect(RequestFraming(method: .post, body: BodyWriter().body()) == .chunked)
         #expect(!RequestFraming.length(0).hasBody && RequestFraming.chunked.hasBody)
     }
 }

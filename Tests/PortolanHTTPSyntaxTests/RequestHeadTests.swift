@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanHTTPSyntax
 
-/// The bytes of a request head, and the inputs that never become one.
+/// Writing request heads, and refusing invalid ones.
 @Suite struct RequestHeadTests {
     private func head(_ method: HTTPRequest.Method, _ target: RequestTarget, _ fields: HTTPFields = [:]) throws -> String {
         let writer = try RequestHeadWriter(method: method, target: target, fields: fields)
@@ -21,7 +21,7 @@ import Testing
         ("http://a.example/?", "GET /? HTTP/1.1\r\n\r\n"),
         ("http://u:p@a.example:8080/%20", "GET /%20 HTTP/1.1\r\n\r\n"),
         ("http://a.example//b", "GET //b HTTP/1.1\r\n\r\n"),
-    ]) func originForm(url: String, line: String) throws {
+    ]) func originFormHasPathAndQuery(url: String, line: String) throws {
         #expect(try head(.get, .origin(of: URLRecord(parsing: url))) == line)
     }
 
@@ -29,13 +29,13 @@ import Testing
         ("http://a.example/b?d#f", "GET http://a.example/b?d HTTP/1.1\r\n\r\n"),
         ("http://u:p@a.example:8080", "GET http://a.example:8080/ HTTP/1.1\r\n\r\n"),
         ("http://[::1]:81/", "GET http://[::1]:81/ HTTP/1.1\r\n\r\n"),
-    ]) func absoluteForm(url: String, line: String) throws {
+    ]) func absoluteFormHasNoUserInformationOrFragment(url: String, line: String) throws {
         #expect(try head(.get, .absolute(of: URLRecord(parsing: url))) == line)
     }
 
     @Test(arguments: [
         ("a.example:443", "CONNECT a.example:443 HTTP/1.1\r\n\r\n"), ("[::1]:81", "CONNECT [::1]:81 HTTP/1.1\r\n\r\n"),
-    ]) func authorityForm(authority: String, line: String) throws {
+    ]) func authorityFormHasHostAndPort(authority: String, line: String) throws {
         #expect(try head(.connect, .authority(authority)) == line)
     }
 
@@ -47,7 +47,7 @@ import Testing
         #expect(try head(.get, .origin(path: "/", query: nil), fields) == "GET / HTTP/1.1\r\nx-B: 1\r\nAccept: a\u{E9}\r\nX-b: \r\n\r\n")
     }
 
-    /// HTTPField itself replaces CR, LF and NUL with spaces. The other control characters reach the writer.
+    /// HTTPField replaces CR, LF and NUL with spaces, so the writer must refuse only the other control characters.
     @Test(arguments: (0..<32).map { UInt8($0) }.filter { ![0, 9, 10, 13].contains($0) } + [127]) func controlCharactersInValuesAreRefused(
         _ octet: UInt8
     ) {
@@ -73,8 +73,8 @@ import Testing
     }
 
     @Test(arguments: [(1, "1\r\n"), (15, "F\r\n"), (16, "10\r\n"), (0x1F40, "1F40\r\n"), (Int.max, "7FFFFFFFFFFFFFFF\r\n")])
-    func chunkSizes(count: Int, line: String) {
-        let bytes = [UInt8](capacity: ChunkHeader.longest) { output in ChunkHeader.write(count: count, to: &output) }
+    func chunkSizeIsHexadecimal(count: Int, line: String) {
+        let bytes = [UInt8](capacity: ChunkHeader.maximumLength) { output in ChunkHeader.write(count: count, to: &output) }
         #expect(String(decoding: bytes, as: UTF8.self) == line)
     }
 }

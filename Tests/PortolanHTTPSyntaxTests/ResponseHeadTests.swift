@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanHTTPSyntax
 
-/// Properties of a head that the table of responses does not check.
+/// Properties of response heads that the response cases of PortolanHTTPTests do not check.
 @Suite struct ResponseHeadTests {
     private func head(_ text: String) throws -> ResponseHead {
         var parser = ResponseHeadParser(limits: HTTPLimits())

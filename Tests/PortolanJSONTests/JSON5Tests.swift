@@ -24,8 +24,8 @@ import Testing
         #expect(try Self.parse(text) == value)
     }
 
-    /// Names are compared as in JSON (RFC 8259 §8.3): é in one code point is a different name from é in two. A
-    /// comparison does not reorder marks either, because that takes time that grows with the square of their number.
+    /// é in one code point is a different name from é in two (RFC 8259 §8.3). The comparison does not sort combining
+    /// marks, because that takes quadratic time.
     @Test(arguments: [0, 20]) func namesAreComparedByTheirBytes(others: Int) throws {
         let rest = (0..<others).map { "a\($0): 0, " }.joined()
         let value = try Self.parse("{\(rest)'\u{E9}': 1, 'e\u{301}': 2}")
@@ -52,7 +52,6 @@ import Testing
         #expect(throws: JSONError(problem: problem, offset: offset)) { try Self.parse(text) }
     }
 
-    /// The number of members before the name or between the two does not matter.
     @Test(arguments: [2, 15, 16, 17, 18, 100])
     func duplicateNameIsFoundAtAnyPosition(count: Int) throws {
         let names = (0..<count).map { "a\($0)" }
@@ -83,28 +82,28 @@ import Testing
         }
     }
 
-    @Test func aMemberThatIsLeftOutBecomesNull() throws {
+    @Test func omittedMemberBecomesNull() throws {
         let text = Array("{a: 1, b: {'c\\n': [1, \"}\", 'x\\'y', /* ] */ {}], b: NaN}, d: {b: 2}}".utf8)
-        let value = try JSONParser.parse(text, .json5, leavingOut: "b")
+        let value = try JSONParser.parse(text, .json5, omitting: "b")
         #expect(value == ["a": .number("1"), "b": nil, "d": ["b": .number("2")]])
     }
 
-    /// Text that is no JSON5 is also refused in a member that is left out, at the same offset.
+    /// Malformed text in an omitted member gives the same error as elsewhere.
     @Test(
         arguments: [
             "[,]", "{1a: 1}", "'a\nb'", "'\\01'", "\"\\x4\"", "[1 2]", "{a 1}", "{a: 1", "'a", "0x", "/* x", "{'a", "[{\"b\": ]}]",
             "undefined",
         ])
-    func membersThatAreLeftOutAreStillChecked(value: String) {
+    func omittedMemberIsStillChecked(value: String) {
         let text = Array("{b: \(value)}".utf8)
         let error = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5) }
-        let other = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, leavingOut: "b") }
+        let other = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, omitting: "b") }
         #expect(error != nil && error == other)
     }
 
-    @Test func membersThatAreLeftOutObeyTheDepthLimit() {
+    @Test func omittedMemberObeysTheDepthLimit() {
         let text = Array("{b: \(String(repeating: "[", count: 1000))".utf8)
-        let error = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, leavingOut: "b") }
+        let error = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, omitting: "b") }
         #expect(error?.problem == .tooDeep)
     }
 

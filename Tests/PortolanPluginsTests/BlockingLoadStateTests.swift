@@ -6,14 +6,14 @@ import Testing
 
 /// Explores every order of calls to a blocking load until its end.
 @Suite(.timeLimit(.minutes(2))) struct BlockingLoadStateTests {
-    /// The state machine and the calls into the plugin so far.
+    /// The state machine, and the calls into the plugin that were made.
     struct Model: Hashable {
         var state = BlockingLoadState()
         var runs = 0
         var stops = 0
         var stopsRunning = 0
         var destroys = 0
-        /// The load was notified of the end, or has ended: `stop` must not begin any more.
+        /// Whether the load knows that it has ended. `stop` must then not be called.
         var knewEnd = false
         var hasThread = false
         var isInWait = false
@@ -21,32 +21,32 @@ import Testing
     }
 
     enum Step: CaseIterable {
-        case start, threadArrives, stopElsewhere, stopOnLoadThread, noteEnd, beginWait, endWait, clientReturns, stopReturns, runReturns
-        case threadLooksWhetherToDestroy
+        case start, startRunning, stopOnOtherThread, stopOnLoadThread, reportEnd, beginWait, endWait, clientReturns, stopReturns, runReturns
+        case checkDestroy
     }
 
-    /// The model after `step`, or `nil` if the step can't occur.
-    static func after(_ step: Step, _ model: Model) -> Model? {
+    /// Returns the model after `step`. `nil` if the step cannot occur.
+    static func model(after step: Step, in model: Model) -> Model? {
         var next = model
-        let runs = model.state.phase == .running
+        let isRunning = model.state.phase == .running
         switch step {
         case .start:
-            guard model.state.phase == .made || model.state.phase == .destroyed, !model.hasThread else { return nil }
+            guard model.state.phase == .created || model.state.phase == .destroyed, !model.hasThread else { return nil }
             next.hasThread = next.state.start()
-        case .threadArrives:
+        case .startRunning:
             guard model.hasThread, model.runs == 0, model.state.phase == .queued || model.state.phase == .destroyed else { return nil }
-            if next.state.enter() { next.runs += 1 } else { next.hasThread = false }
-        case .stopElsewhere:
-            note(next.state.stop(onLoadThread: false), &next)
+            if next.state.beginRunning() { next.runs += 1 } else { next.hasThread = false }
+        case .stopOnOtherThread:
+            perform(next.state.stop(onLoadThread: false), &next)
         case .stopOnLoadThread:
-            guard runs, !model.isInWait else { return nil }
-            note(next.state.stop(onLoadThread: true), &next)
-        case .noteEnd:
-            guard runs, !model.isInWait else { return nil }
-            next.state.noteEnd()
+            guard isRunning, !model.isInWait else { return nil }
+            perform(next.state.stop(onLoadThread: true), &next)
+        case .reportEnd:
+            guard isRunning, !model.isInWait else { return nil }
+            next.state.recordEnd()
             next.knewEnd = true
         case .beginWait:
-            guard runs, !model.isInWait, !model.knewEnd else { return nil }
+            guard isRunning, !model.isInWait, !model.knewEnd else { return nil }
             next.state.beginWait()
             next.isInWait = true
         case .endWait:
@@ -54,27 +54,27 @@ import Testing
             next.state.endWait()
             next.isInWait = false
             if next.state.isStopped {
-                next.state.noteEnd()
+                next.state.recordEnd()
                 next.knewEnd = true
             }
         case .clientReturns:
-            guard runs, !model.isInWait else { return nil }
-            if next.state.takeOwedStop() { callStop(&next) }
+            guard isRunning, !model.isInWait else { return nil }
+            if next.state.takePendingStop() { callStop(&next) }
         case .stopReturns:
             guard model.stopsRunning > 0 else { return nil }
-            next.state.stopReturned()
+            next.state.stopDidReturn()
             next.stopsRunning -= 1
         case .runReturns:
-            guard runs, !model.isInWait else { return nil }
-            _ = next.state.leave()
-        case .threadLooksWhetherToDestroy:
+            guard isRunning, !model.isInWait else { return nil }
+            _ = next.state.runDidReturn()
+        case .checkDestroy:
             guard model.state.phase == .returned else { return nil }
             if next.state.destroy() { destroy(&next) }
         }
         return next
     }
 
-    private static func note(_ action: BlockingLoadState.StopAction, _ model: inout Model) {
+    private static func perform(_ action: BlockingLoadState.StopAction, _ model: inout Model) {
         switch action {
         case .nothing: break
         case .callStop: callStop(&model)
@@ -97,34 +97,34 @@ import Testing
     }
 
     @Test func everyOrderOfCallsKeepsTheContract() {
-        var seen: Set<Model> = [Model()]
+        var visited: Set<Model> = [Model()]
         var open = [Model()]
         while let model = open.popLast() {
             for step in Step.allCases {
-                guard let next = Self.after(step, model), seen.insert(next).inserted else { continue }
+                guard let next = Self.model(after: step, in: model), visited.insert(next).inserted else { continue }
                 #expect(next.violation == nil, "\(step) after \(model)")
                 #expect(next.runs <= 1 && next.stops <= 1 && next.destroys <= 1, "\(step) after \(model)")
                 #expect(next.state.phase != .destroyed || next.destroys == 1, "\(step) after \(model)")
                 open.append(next)
             }
         }
-        #expect(seen.count > 25)
+        #expect(visited.count > 25)
     }
 
     /// From every state, `destroy` follows when the threads run to their end.
     @Test func destroyIsAlwaysCalled() {
-        var seen: Set<Model> = [Model()]
+        var visited: Set<Model> = [Model()]
         var open = [Model()]
         while let model = open.popLast() {
             for step in Step.allCases {
-                guard let next = Self.after(step, model), seen.insert(next).inserted else { continue }
+                guard let next = Self.model(after: step, in: model), visited.insert(next).inserted else { continue }
                 open.append(next)
             }
         }
-        for model in seen {
+        for model in visited {
             var end = model
-            for step in [Step.stopElsewhere, .threadArrives, .endWait, .runReturns, .stopReturns, .threadLooksWhetherToDestroy] {
-                end = Self.after(step, end) ?? end
+            for step in [Step.stopOnOtherThread, .startRunning, .endWait, .runReturns, .stopReturns, .checkDestroy] {
+                end = Self.model(after: step, in: end) ?? end
             }
             #expect(end.destroys == 1, "\(model)")
         }
@@ -133,22 +133,22 @@ import Testing
     private static func running() -> BlockingLoadState {
         var state = BlockingLoadState()
         _ = state.start()
-        _ = state.enter()
+        _ = state.beginRunning()
         return state
     }
 
-    @Test func runThatReturnsWithoutAnEndStillNeedsOne() {
+    @Test func runThatReturnsWithoutAnEndIsAViolation() {
         var state = Self.running()
-        let owesEnd = state.leave()
-        #expect(owesEnd)
+        let isEndMissing = state.runDidReturn()
+        #expect(isEndMissing)
     }
 
     @Test(arguments: [true, false])
-    func endedOrStoppedRunNeedsNoFurtherEnd(_ isStopped: Bool) {
+    func runMayReturnAfterItsEndOrAStop(_ isStopped: Bool) {
         var state = Self.running()
-        if isStopped { _ = state.stop(onLoadThread: false) } else { state.noteEnd() }
-        let owesEnd = state.leave()
-        #expect(!owesEnd)
+        if isStopped { _ = state.stop(onLoadThread: false) } else { state.recordEnd() }
+        let isEndMissing = state.runDidReturn()
+        #expect(!isEndMissing)
     }
 
     @Test func waitingLoadLearnsOfTheEndWithoutAStopCall() {

@@ -24,27 +24,27 @@ import Testing
         request.properties["org.example.text"] = .text("value")
         request.properties["org.example.truth"] = .boolean(true)
         let storage = unsafe CStorage(request)
-        let image = unsafe storage.pointer.pointee
-        #expect(unsafe image.size == UInt32(MemoryLayout<portolan_request>.size))
-        #expect(unsafe text(image.url) == request.url.description)
-        #expect(unsafe text(image.scheme) == "web+x")
-        #expect(unsafe text(image.user) == "us%20er")
-        #expect(unsafe text(image.password) == "pw")
-        #expect(unsafe text(image.path) == "/a/b")
-        #expect(unsafe text(image.query) == "q=1")
-        #expect(unsafe text(image.fragment) == "f")
-        #expect(unsafe image.port == 81)
-        #expect(unsafe text(image.method) == "PUT")
-        #expect(unsafe image.method_is_safe == 0)
-        #expect(unsafe image.cache_policy == PORTOLAN_CACHE_NO_STORE)
-        #expect(unsafe image.service == PORTOLAN_SERVICE_VOICE)
-        #expect(unsafe image.body_length == 4)
-        #expect(unsafe image.timeout_ms == 1500)
-        #expect(unsafe image.priority == 100)
-        #expect(unsafe text(image.main_document) == "https://example.org/")
-        let fields = unsafe UnsafeBufferPointer(start: image.fields, count: image.field_count).map { unsafe text($0.value) }
+        let cRequest = unsafe storage.pointer.pointee
+        #expect(unsafe cRequest.size == UInt32(MemoryLayout<portolan_request>.size))
+        #expect(unsafe text(cRequest.url) == request.url.description)
+        #expect(unsafe text(cRequest.scheme) == "web+x")
+        #expect(unsafe text(cRequest.user) == "us%20er")
+        #expect(unsafe text(cRequest.password) == "pw")
+        #expect(unsafe text(cRequest.path) == "/a/b")
+        #expect(unsafe text(cRequest.query) == "q=1")
+        #expect(unsafe text(cRequest.fragment) == "f")
+        #expect(unsafe cRequest.port == 81)
+        #expect(unsafe text(cRequest.method) == "PUT")
+        #expect(unsafe cRequest.method_is_safe == 0)
+        #expect(unsafe cRequest.cache_policy == PORTOLAN_CACHE_NO_STORE)
+        #expect(unsafe cRequest.service == PORTOLAN_SERVICE_VOICE)
+        #expect(unsafe cRequest.body_length == 4)
+        #expect(unsafe cRequest.timeout_ms == 1500)
+        #expect(unsafe cRequest.priority == 100)
+        #expect(unsafe text(cRequest.main_document) == "https://example.org/")
+        let fields = unsafe UnsafeBufferPointer(start: cRequest.fields, count: cRequest.field_count).map { unsafe text($0.value) }
         #expect(fields == ["text/plain", "text/html"])
-        let properties = unsafe UnsafeBufferPointer(start: image.properties, count: image.property_count)
+        let properties = unsafe UnsafeBufferPointer(start: cRequest.properties, count: cRequest.property_count)
         #expect(unsafe properties.map { unsafe text($0.name) } == ["org.example.text", "org.example.truth"])
         #expect(unsafe properties.map { unsafe $0.kind.rawValue } == [PORTOLAN_KIND_TEXT.rawValue, PORTOLAN_KIND_TRUTH.rawValue])
     }
@@ -71,29 +71,29 @@ import Testing
 
     @Test func errorRoundTripsWithItsCauses() throws {
         let root = LoadError(LoadError.Code(rawValue: 77), domain: "org.example.tide", message: "deep")
-        let error = LoadError(.connectionLost, message: "broken", cause: LoadError(.ioFailed, message: "middle", cause: root))
+        let error = LoadError(
+            .connectionLost, message: "broken", underlyingError: LoadError(.ioFailed, message: "middle", underlyingError: root))
         let storage = unsafe CStorage(error)
         let back = unsafe try LoadError(reading: storage.pointer)
         #expect(back == error)
-        #expect((back.cause as? LoadError)?.message == "middle")
-        #expect(((back.cause as? LoadError)?.cause as? LoadError) == root)
+        #expect((back.underlyingError as? LoadError)?.message == "middle")
+        #expect(((back.underlyingError as? LoadError)?.underlyingError as? LoadError) == root)
     }
 
-    /// Each layer fails with the borrowed error of its inner load as its cause. The host passes the error that it read
-    /// to the next layer.
+    /// Each layer fails with the error of its nested load as the cause. The host passes the error to the next layer.
     @Test func rootCauseIsKeptThroughManyLayers() throws {
         var error = LoadError(.nestedTooDeep, message: "the first")
         for layer in 1...20 {
             let storage = unsafe CStorage(error)
             let message = unsafe CStorage(LoadError(.nestedTooDeep, message: "layer \(layer)"))
-            let place = unsafe UnsafeMutablePointer(mutating: message.pointer)
-            unsafe place.pointee.cause = storage.pointer
+            let pointer = unsafe UnsafeMutablePointer(mutating: message.pointer)
+            unsafe pointer.pointee.cause = storage.pointer
             error = unsafe try LoadError(reading: message.pointer)
             #expect(error.message == "layer \(layer)")
         }
         var last = error
-        while let cause = last.cause as? LoadError { last = cause }
-        // Together, the twenty layers left out 12 causes that they could not carry.
+        while let cause = last.underlyingError as? LoadError { last = cause }
+        // The twenty layers omitted 12 causes.
         #expect(last.message == "(12 causes left out) the first")
     }
 
@@ -113,13 +113,13 @@ import Testing
 
     @Test func cyclicCausesAreCutOff() throws {
         let storage = unsafe CStorage(LoadError(.ioFailed, message: "round"))
-        let place = unsafe UnsafeMutablePointer(mutating: storage.pointer)
-        unsafe place.pointee.cause = storage.pointer
+        let pointer = unsafe UnsafeMutablePointer(mutating: storage.pointer)
+        unsafe pointer.pointee.cause = storage.pointer
         var depth = 0
         var next: LoadError? = unsafe try LoadError(reading: storage.pointer)
         while let error = next {
             depth += 1
-            next = error.cause as? LoadError
+            next = error.underlyingError as? LoadError
         }
         #expect(depth == 9)
     }
@@ -170,10 +170,10 @@ import Testing
     }
 
     @Test func userInformationIsNotSentToAnotherOrigin() throws {
-        let carried = unsafe try change(request()) { unsafe $0.url = $1.string("https://u:p@example.com/") }
-        let itsOwn = unsafe try change(request()) { unsafe $0.url = $1.string("https://v:q@example.com/") }
-        #expect(carried.url.description == "https://example.com/")
-        #expect(itsOwn.url.description == "https://v:q@example.com/")
+        let sameCredentials = unsafe try change(request()) { unsafe $0.url = $1.string("https://u:p@example.com/") }
+        let newCredentials = unsafe try change(request()) { unsafe $0.url = $1.string("https://v:q@example.com/") }
+        #expect(sameCredentials.url.description == "https://example.com/")
+        #expect(newCredentials.url.description == "https://v:q@example.com/")
     }
 
     @Test func droppingTheBodyDropsItsFields() throws {
@@ -198,7 +198,7 @@ import Testing
         #expect(after.fields[.authorization] == "secret")
     }
 
-    @Test func aChangeCanDropAllFields() throws {
+    @Test func changeCanDropAllFields() throws {
         let after = unsafe try change(request()) { change, _ in unsafe change.drops_fields = 1 }
         #expect(after.fields.isEmpty)
     }

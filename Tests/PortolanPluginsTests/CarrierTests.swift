@@ -85,7 +85,7 @@ import Testing
         let load = try TestHandlerLoad(plugin, "\(style)://redirect", client: client)
         load.start()
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(client.events.dropFirst() == (isTaken ? [] : [.response(0), .finished]))
@@ -101,12 +101,12 @@ import Testing
         ("password", .use(.password(user: "us\u{E9}r", password: "p w")), "disposition 1, user us\u{E9}r, password p w"),
         ("certificate", .use(credential), "disposition 1, certificate leaf, certificate root, key key"),
         ("trust", .use(.serverTrust), "disposition 1"),
-        // A credential of the wrong kind is ignored.
+        // The host ignores a credential of the wrong kind.
         ("password", .use(credential), "disposition 3"), ("certificate", .use(.serverTrust), "disposition 3"),
         ("trust", .use(.password(user: "u", password: "p")), "disposition 3"),
     ]
     private static let others: [(ChallengeAnswer, String)] = [
-        (.continueWithout, "disposition 2"), (.performDefault, "disposition 3"), (.rejectProtectionSpace, "disposition 4"),
+        (.continueWithoutCredential, "disposition 2"), (.performDefault, "disposition 3"), (.rejectProtectionSpace, "disposition 4"),
         (.cancel, "disposition 5"),
     ]
 
@@ -135,16 +135,16 @@ import Testing
             ("password", ProtectionSpace.Kind.password(scheme: "digest"), "hold" as String?),
             ("certificate", .clientCertificate(acceptedIssuers: names), nil), ("trust", .serverTrust(chain: names), nil),
         ])
-    func challengeArrivesWithAllItsParts(style: String, question: (what: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
-        let seen = ConditionLock<AuthenticationChallenge?>(nil)
+    func challengeArrivesWithAllItsParts(style: String, challenge: (what: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
+        let receivedChallenge = ConditionLock<AuthenticationChallenge?>(nil)
         let client = RecordingClient(onChallenge: { challenge in
-            seen.withLock { $0 = challenge }
+            receivedChallenge.withLock { $0 = challenge }
             challenge.answer(.cancel)
         })
-        _ = try run("\(style)://\(question.what)", client)
+        _ = try run("\(style)://\(challenge.what)", client)
         let expected = ProtectionSpace(
-            kind: question.kind, protocolName: style, host: question.what, port: 4711, realm: question.realm, isProxy: true)
-        #expect(seen.withLock { $0 }?.protectionSpace == expected)
+            kind: challenge.kind, protocolName: style, host: challenge.what, port: 4711, realm: challenge.realm, isProxy: true)
+        #expect(receivedChallenge.withLock { $0 }?.protectionSpace == expected)
     }
 
     /// Uses the whole loader, which answers no certificate challenge itself.
@@ -179,7 +179,7 @@ import Testing
         let task = try loader().task(for: Request("\(style)://moments"), delegate: delegate)
         task.resume()
         await delegate.ended()
-        let steps: [LoadStep] = [.nameFound, .connected, .secured, .reused, .requestSent, .firstByte]
+        let steps: [LoadStep] = [.domainResolved, .connected, .tlsEstablished, .connectionReused, .requestSent, .firstByte]
         #expect(task.metrics.steps.map(\.step) == steps)
         #expect(zip(task.metrics.steps, task.metrics.steps.dropFirst()).allSatisfy { $0.time <= $1.time })
         #expect(
@@ -251,9 +251,9 @@ import Testing
     }
 
     @Test(arguments: styles)
-    func nestedLoadOfItsOwnRequestFailsWithARemedy(style: String) throws {
+    func nestedLoadOfTheSameRequestFailsWithARemedy(style: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request("\(style)://itself")) }
-        let cause = error?.cause as? LoadError
+        let cause = error?.underlyingError as? LoadError
         #expect(cause?.code == .unsupportedScheme)
         let handler = "org.portolan.carrier\(style.hasSuffix("events") ? ".events" : "")"
         #expect(

@@ -132,7 +132,7 @@ import Testing
         #expect(load.client.events.count == 2)
     }
 
-    @Test func withdrawnChallengeIsNotAnswered() throws {
+    @Test func cancelledChallengeIsNotAnswered() throws {
         let plugin = unsafe try InProcessPlugin(
             start: { load in
                 let client = unsafe load.client
@@ -150,10 +150,10 @@ import Testing
                 unsafe load.client.respond()
                 unsafe load.client.finish()
             })
-        let held = ConditionLock<AuthenticationChallenge?>(nil)
-        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
-        held.withLock { $0 }?.answer(.cancel)
-        #expect(load.client.events == [.challenge(failures: 0), .challengeWithdrawn, .response(nil), .finished])
+        let received = ConditionLock<AuthenticationChallenge?>(nil)
+        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in received.withLock { $0 = challenge } }))
+        received.withLock { $0 }?.answer(.cancel)
+        #expect(load.client.events == [.challenge(failures: 0), .challengeCancelled, .response(nil), .finished])
     }
 
     @Test func secondChallengeWhileOneWaitsIsAViolation() throws {
@@ -166,8 +166,8 @@ import Testing
             unsafe challenge.host = InProcessPlugin.string("host")
             for _ in 0..<2 { _ = unsafe client.pointee.did_receive_challenge(client, &challenge, nil) }
         })
-        let held = ConditionLock<AuthenticationChallenge?>(nil)
-        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
+        let received = ConditionLock<AuthenticationChallenge?>(nil)
+        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in received.withLock { $0 = challenge } }))
         #expect(load.client.error?.rule?.id == "CHAL-01")
     }
 }

@@ -6,7 +6,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// A correct event-driven plugin with its own thread and socket.
+/// A correct event-driven plugin with a thread and a socket.
 @Suite(.timeLimit(.minutes(2))) struct EventDrivenTests {
     @Test(arguments: [("ticker://0", 0), ("ticker://1", 4096), ("ticker://50?size=1000", 50_000), ("ticker://3?size=300000", 900_000)])
     func bytesFromThePluginsThreadArrive(_ url: String, _ count: Int) throws {
@@ -35,10 +35,10 @@ import Testing
         let load = try TestHandlerLoad(plugin, url, client: client)
         box.handlerLoad = load.handlerLoad
         load.start()
-        var seen = 0
+        var eventCount = 0
         while client.events.last?.isEnd != true {
-            client.wait { $0.count > seen }
-            seen = client.events.count
+            client.wait { $0.count > eventCount }
+            eventCount = client.events.count
             load.handlerLoad.resume()
         }
         load.waitUntilEnded()
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithout, .authenticationRequired),
+        (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithoutCredential, .authenticationRequired),
         (.performDefault, .authenticationRequired), (.rejectProtectionSpace, .authenticationRequired),
     ])
     func otherDispositionsFailTheLoad(_ answer: ChallengeAnswer, _ code: LoadError.Code) throws {
@@ -93,7 +93,7 @@ import Testing
         #expect(load.client.error?.code == code)
     }
 
-    /// The test releases the challenge without an answer, so the challenge answers itself.
+    /// A challenge that is released without an answer gives the default answer.
     @Test func droppedChallengeDoesNotHangTheLoad() throws {
         let plugin = try Fixtures.plugin("fixture-events")
         let load = try TestHandlerLoad(plugin, "ticker://1?ask=1")
@@ -104,7 +104,7 @@ import Testing
         #expect(load.client.error?.code == .authenticationRequired)
     }
 
-    @Test func aStopWhileAChallengeWaitsEndsTheLoad() throws {
+    @Test func stopWhileAChallengeIsOpenEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("fixture-events")
         let load = try TestHandlerLoad(plugin, "ticker://1?ask=1")
         load.start()
@@ -134,7 +134,7 @@ import Testing
         #expect(load.client.events.last == .finished)
     }
 
-    @Test func aStopWhileTheUploadWaitsEndsTheLoad() throws {
+    @Test func stopWhileTheUploadWaitsEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("fixture-events")
         let source = HandFedBody()
         var request = try Request("ticker://echo", method: .post)
@@ -155,7 +155,7 @@ import Testing
         let load = try TestHandlerLoad(plugin, "ticker://redirect?to=ticker%3A%2F%2F1", client: client)
         load.start()
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         let redirect = RecordingClient.Event.redirect("ticker://1")

@@ -18,11 +18,11 @@ import Testing
     static let calls: [SerialCalls.Call] = [.stop, .start, .resume, .woken, .answered, .ready, .destroy]
 
     @Test func everyOrderOfCallsKeepsTheContract() {
-        var seen: Set<Model> = [Model()]
+        var visited: Set<Model> = [Model()]
         var open = [Model()]
         while let model = open.popLast() {
             for requested in Self.calls {
-                for endsItself in [false, true] {
+                for reportsEnd in [false, true] {
                     var next = model
                     let call = next.state.begin(requested)
                     if model.destroys > 0 { #expect(call == nil) }
@@ -39,24 +39,24 @@ import Testing
                         next.destroys += 1
                     case nil: break
                     }
-                    if endsItself, call != nil, call != .stop, call != .destroy {
-                        next.state.noteEnd()
+                    if reportsEnd, call != nil, call != .stop, call != .destroy {
+                        next.state.recordEnd()
                         next.knewEnd = true
                     }
                     #expect(next.destroys <= 1)
-                    if next.stops > 0 || next.knewEnd { #expect(next.state.owesDestroy || next.destroys == 1) }
-                    if seen.insert(next).inserted { open.append(next) }
+                    if next.stops > 0 || next.knewEnd { #expect(next.state.mustDestroy || next.destroys == 1) }
+                    if visited.insert(next).inserted { open.append(next) }
                 }
             }
         }
-        #expect(seen.count >= 8)
+        #expect(visited.count >= 8)
     }
 
     @Test func loadStoppedBeforeItsStartIsDestroyedWithoutACall() {
         var state = EventLoadState()
         let calls = [state.begin(.stop), state.begin(.start)]
         #expect(calls == [nil, nil])
-        #expect(state.owesDestroy)
+        #expect(state.mustDestroy)
         let last = [state.begin(.destroy), state.begin(.destroy)]
         #expect(last == [.destroy, nil])
     }

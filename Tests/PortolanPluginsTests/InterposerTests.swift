@@ -31,7 +31,7 @@ import Testing
         #expect(error == nil)
         #expect(delegate.text == "hello")
         #expect(
-            delegate.seen == [
+            delegate.events == [
                 "1 data:,hello", "2 data:,hello", "end 2 data:,hello 5", "end 1 data:,hello 5", "trailers x-second: 5",
             ])
     }
@@ -52,17 +52,17 @@ import Testing
         #expect(error == nil)
         #expect(delegate.text == "hello")
         #expect(
-            delegate.seen.filter { !$0.hasPrefix("end") && !$0.hasPrefix("trailers") } == [
+            delegate.events.filter { !$0.hasPrefix("end") && !$0.hasPrefix("trailers") } == [
                 "1 relay:relay:data:,hello", "2 relay:relay:data:,hello", "3 relay:data:,hello", "4 relay:data:,hello",
                 "5 relay:data:,hello", "6 data:,hello", "7 data:,hello", "8 data:,hello",
             ])
     }
 
-    @Test func innerFailureIsTheOuterFailure() async throws {
+    @Test func failureOfTheNestedLoadFailsTheParentLoad() async throws {
         let (delegate, error) = try await load(Request("template://missing"))
         #expect(error?.code == .notFound)
         #expect(error?.message.hasPrefix("nothing exists at template://missing") == true)
-        #expect(delegate.seen.suffix(2) == ["end 2 template://missing 0 notFound", "end 1 template://missing 0 notFound"])
+        #expect(delegate.events.suffix(2) == ["end 2 template://missing 0 notFound", "end 1 template://missing 0 notFound"])
     }
 
     @Test func uploadPassesThroughBothInterposers() async throws {
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: CarrierTests.styles)
-    func innerRedirectIsFollowed(style: String) async throws {
+    func redirectOfANestedLoadIsFollowed(style: String) async throws {
         let (delegate, error) = try await load(Request("\(style)://redirect"))
         #expect(error == nil)
         #expect(delegate.text.contains("org.portolan.integer integer -9223372036854775808\n"))
@@ -83,20 +83,20 @@ import Testing
         request.fields[try #require(HTTPField.Name("x-alone"))] = "1"
         let (delegate, _) = try await load(request)
         #expect(delegate.text == "hello")
-        #expect(delegate.seen.isEmpty)
+        #expect(delegate.events.isEmpty)
     }
 
     /// Records the nested loads and the trailers.
     private final class RecordingNestedLoadDelegate: LoadDelegate {
         private struct State {
-            var seen: [String] = []
+            var events: [String] = []
             var bytes: [UInt8] = []
             var end: LoadError??
         }
 
         private let state = ConditionLock(State())
 
-        var seen: [String] { state.withLock { $0.seen } }
+        var events: [String] { state.withLock { $0.events } }
         var text: String { String(decoding: state.withLock { $0.bytes }, as: UTF8.self) }
         func waitForEnd() -> LoadError? { state.wait { $0.end } }
 
@@ -105,15 +105,16 @@ import Testing
             return .keepGoing
         }
         func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {
-            state.withLock { $0.seen.append("trailers " + fields.map { "\($0.name): \($0.value)" }.joined(separator: ", ")) }
+            state.withLock { $0.events.append("trailers " + fields.map { "\($0.name): \($0.value)" }.joined(separator: ", ")) }
         }
-        func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {
-            state.withLock { $0.seen.append("\(inner.nestingDepth) \(inner.originalRequest.url)") }
+        func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {
+            state.withLock { $0.events.append("\(nestedTask.nestingDepth) \(nestedTask.originalRequest.url)") }
         }
-        func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
+        func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {
             let code = error.map { " \($0.code)" } ?? ""
             state.withLock {
-                $0.seen.append("end \(inner.nestingDepth) \(inner.originalRequest.url) \(inner.progress.received)\(code)")
+                $0.events.append(
+                    "end \(nestedTask.nestingDepth) \(nestedTask.originalRequest.url) \(nestedTask.progress.bytesReceived)\(code)")
             }
         }
         func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { state.withLockBroadcasting { $0.end = .some(error) } }

@@ -81,7 +81,7 @@ import Testing
     @Test func refusalOfInitHasThePluginsMessage() {
         let error = #expect(throws: LoadError.self) { try Fixtures.plugin("descriptor-refuses_init") }
         #expect(error?.code == .pluginRefused)
-        #expect((error?.cause as? LoadError)?.code == .notOffered)
+        #expect((error?.underlyingError as? LoadError)?.code == .notOffered)
         expectOneLine(error, startsWith: "the plugin org.portolan.variant", names: "no tide today: wait for one")
     }
 

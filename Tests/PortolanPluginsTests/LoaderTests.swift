@@ -35,7 +35,8 @@ import Testing
         #expect(response.mimeType?.essence == "text/html")
     }
 
-    /// Each load holds up to three threads at once. If inner loads waited for one of the four, no load would end.
+    /// Each load uses up to three threads at the same time. If nested loads waited for the four threads, no load would
+    /// end.
     @Test func thousandLoadsNestedThreeTimesRunOnFourThreads() async throws {
         let loader = try loader("relay")
         let text = String(repeating: "0123456789", count: 1000)
@@ -57,7 +58,7 @@ import Testing
         #expect(Self.codes(of: error).contains(.nestedTooDeep))
     }
 
-    @Test func innerFailureIsTheCauseOfTheOuterFailure() async throws {
+    @Test func failureOfTheNestedLoadIsTheCauseOfTheParentsFailure() async throws {
         let loader = try loader("relay")
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "relay:data:;base64,A") }
         #expect(Self.codes(of: error).contains(.badURL))
@@ -74,7 +75,7 @@ import Testing
         ("misuse://closed-twice", "NEST-08"), ("misuse://used-after-close", "NEST-08"), ("misuse://null-place", "DESC-05"),
         ("misuse://null-handle", "ORDER-02"),
     ])
-    func misuseOfAnInnerLoadFailsTheOuterLoad(url: String, rule: String) async throws {
+    func misuseOfANestedLoadFailsTheParentLoad(url: String, rule: String) async throws {
         let loader = try loader("misuse")
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: url) }
         #expect(error.rule?.id == rule)
@@ -82,7 +83,7 @@ import Testing
 
     // MARK: Redirects, challenges, uploads
 
-    @Test func aRedirectLeadsToAnotherHandler() async throws {
+    @Test func redirectLeadsToAnotherHandler() async throws {
         let (body, response) = try await loader("template").data(from: "template://redirect?to=data:,elsewhere")
         #expect(String(decoding: body, as: UTF8.self) == "elsewhere")
         #expect(response.url.description == "data:,elsewhere")
@@ -105,7 +106,7 @@ import Testing
 
     @Test func slowlyWrittenUploadIsEchoed() async throws {
         let loader = try loader("template")
-        let pipe = BodyPipe(capacity: 10)
+        let pipe = BodyWriter(capacity: 10)
         async let answer = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
         for number in 0..<100 { try await pipe.write(Array("piece \(number)\n".utf8)) }
         pipe.finish()
@@ -117,12 +118,12 @@ import Testing
 
     @Test(arguments: ["template://greet/World?times=200000", "ticker://2000?size=1400"])
     func slowReaderKeepsTheBufferBounded(url: String) async throws {
-        let loader = try loader("template", "fixture-events") { $0.bufferLimit = 4096 }
+        let loader = try loader("template", "fixture-events") { $0.bufferSize = 4096 }
         let (chunks, response) = try await loader.bytes(from: url)
         var count: Int64 = 0
         for try await chunk in chunks {
             count += Int64(chunk.count)
-            let ahead = chunks.task.progress.received - count
+            let ahead = chunks.task.progress.bytesReceived - count
             // At most the limit and one more delivery are buffered.
             #expect(ahead <= 4096 + 64 << 10)
         }
@@ -132,12 +133,12 @@ import Testing
 
     @Test(arguments: ["template://greet/World?times=1000", "ticker://20?size=100", "relay:template://greet/World?times=1000"], 0..<6)
     func noEventFollowsACancelAtAnyEvent(url: String, index: Int) async throws {
-        let seen = Mutex(0)
+        let eventCount = Mutex(0)
         let delegate = RecordingDelegate { event, task in
             if case .failed = event { return .keepGoing }
-            let isLast = seen.withLock { seen in
-                defer { seen += 1 }
-                return seen == index
+            let isLast = eventCount.withLock { count in
+                defer { count += 1 }
+                return count == index
             }
             if isLast { task.cancel() }
             return .keepGoing
@@ -158,17 +159,17 @@ import Testing
         let delegate = RecordingDelegate()
         let task = loader.task(for: try Request("fixture-events://silent"), delegate: delegate)
         task.resume()
-        let retirements = registrations.map { registry.unregister($0) }
+        let removals = registrations.map { registry.unregister($0) }
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "fixture-events://good") }
         #expect(error.code == .unsupportedScheme)
-        #expect(retirements.contains { !$0.isFinished })
+        #expect(removals.contains { !$0.isFinished })
         task.cancel()
-        for retirement in retirements { await retirement.finished() }
+        for removal in removals { await removal.finished() }
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
     /// The codes of an error and of its causes.
     private static func codes(of error: LoadError) -> [LoadError.Code] {
-        [error.code] + ((error.cause as? LoadError).map(codes) ?? [])
+        [error.code] + ((error.underlyingError as? LoadError).map(codes) ?? [])
     }
 }

@@ -35,7 +35,7 @@ import Testing
         "ticker://nest?url=relay%3Astub%3A1000000",
         "relay:ticker://nest?url=relay%3Astub%3A1000000",
     ])
-    func innerBytesArrive(_ url: String) throws {
+    func bytesOfANestedLoadArrive(_ url: String) throws {
         let (data, response) = try loader().waitForData(for: Request(url))
         #expect(data.count == 1_000_000)
         #expect(data.allSatisfy { $0 == 7 })
@@ -47,19 +47,19 @@ import Testing
         "relay:stub:0?fail", "relay:stub:500000?fail", "relay:relay:stub:500000?fail", "ticker://nest?url=stub%3A0%3Ffail",
         "ticker://nest?url=stub%3A500000%3Ffail",
     ])
-    func innerFailureIsTheCauseOfTheOuterFailure(_ url: String) throws {
+    func failureOfTheNestedLoadIsTheCauseOfTheParentsFailure(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request(url)) }
         var root = error
-        while let cause = root?.cause as? LoadError { root = cause }
+        while let cause = root?.underlyingError as? LoadError { root = cause }
         #expect(root == PluginStubHandler.failure)
         #expect(error != PluginStubHandler.failure)
         waitUntilIdle()
     }
 
     @Test(arguments: ["relay:nosuch:x", "relay:///", "ticker://nest?url=%2Frelative"])
-    func innerRequestThatCannotBeOpenedFails(_ url: String) throws {
+    func nestedRequestWithAnInvalidURLFails(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request(url)) }
-        #expect(error?.cause != nil)
+        #expect(error?.underlyingError != nil)
         waitUntilIdle()
     }
 
@@ -71,14 +71,14 @@ import Testing
         var next = error
         while let error = next {
             codes.append(error.code)
-            next = error.cause as? LoadError
+            next = error.underlyingError as? LoadError
         }
         #expect(codes.contains(.nestedTooDeep), "\(codes)")
         waitUntilIdle()
     }
 
     @Test(arguments: ["relay:stub:10000?hang", "relay:relay:stub:10000?hang", "ticker://nest?url=stub%3A10000%3Fhang"])
-    func stoppingTheOuterLoadStopsTheInnerLoad(_ url: String) async throws {
+    func stoppingTheParentLoadStopsTheNestedLoad(_ url: String) async throws {
         let (bytes, _) = try await loader().bytes(for: Request(url))
         for try await chunk in bytes {
             #expect(!chunk.isEmpty)

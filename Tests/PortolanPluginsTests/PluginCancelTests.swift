@@ -9,11 +9,11 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct PluginCancelTests {
     static let cancelled = LoadError(.cancelled, message: "enough")
 
-    enum How: CaseIterable {
+    enum StopOrigin: CaseIterable {
         /// The client returns `.stopped`.
-        case answer
+        case returnValue
         /// The caller cancels from inside the event.
-        case inside
+        case insideTheEvent
         /// The caller cancels on another thread while the event is delivered.
         case otherThread
     }
@@ -22,17 +22,17 @@ import Testing
         ("fixture-events", "ticker://20", 22), ("template", "template://greet/sea?times=5000", 6),
     ]
 
-    @Test(arguments: loads.indices, How.allCases)
-    func noEventFollowsAStopAtAnyEvent(_ index: Int, _ how: How) throws {
+    @Test(arguments: loads.indices, StopOrigin.allCases)
+    func noEventFollowsAStopAtAnyEvent(_ index: Int, _ origin: StopOrigin) throws {
         let (library, url, count) = Self.loads[index]
         let plugin = try Fixtures.plugin(library)
         for k in 0..<count - 1 {
             let box = HandlerLoadBox()
             let client = RecordingClient { index, event in
                 guard index == k, !event.isEnd else { return .keepGoing }
-                switch how {
-                case .answer: return .stopped
-                case .inside: box.handlerLoad?.end(with: Self.cancelled)
+                switch origin {
+                case .returnValue: return .stopped
+                case .insideTheEvent: box.handlerLoad?.end(with: Self.cancelled)
                 case .otherThread: box.endElsewhere(with: Self.cancelled)
                 }
                 return .keepGoing
@@ -43,9 +43,9 @@ import Testing
             plugin.waitUntilIdle()
             box.handlerLoad = nil
             let events = client.events
-            #expect(events.count == (how == .answer ? k + 1 : k + 2), "\(url), event \(k), \(how): \(events)")
-            if how != .answer { #expect(events.last == .failed(Self.cancelled)) }
-            #expect(load.violations.isEmpty, "\(url), event \(k), \(how): \(load.violations)")
+            #expect(events.count == (origin == .returnValue ? k + 1 : k + 2), "\(url), event \(k), \(origin): \(events)")
+            if origin != .returnValue { #expect(events.last == .failed(Self.cancelled)) }
+            #expect(load.violations.isEmpty, "\(url), event \(k), \(origin): \(load.violations)")
         }
     }
 
@@ -77,9 +77,9 @@ import Testing
         #expect(load.violations.isEmpty)
     }
 
-    /// The load's own thread cancels in an event without a result, and then waits in a system call. `stop` comes on
-    /// another thread.
-    @Test func stopFromTheLoadsOwnThreadReachesIt() throws {
+    /// The load is stopped on its thread, in an event without a result, and then waits in a system call. The host calls
+    /// `stop` on another thread.
+    @Test func stopOnTheThreadOfTheLoadReachesTheLoad() throws {
         let plugin = try Fixtures.plugin("fixture")
         let box = HandlerLoadBox()
         let client = RecordingClient { _, event in
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: ["template://greet/sea?times=100000", "ticker://1000"])
-    func aStopWhilePausedEndsSilently(_ url: String) throws {
+    func stopWhilePausedEndsTheLoadWithoutAnEvent(_ url: String) throws {
         let plugin = try Fixtures.plugin(url.hasPrefix("ticker") ? "fixture-events" : "template")
         let client = RecordingClient { index, _ in index == 3 ? .pause : .keepGoing }
         let load = try TestHandlerLoad(plugin, url, client: client)
@@ -123,14 +123,14 @@ import Testing
 
 /// A reference to a handler load, so that the load's own client can end it.
 final class HandlerLoadBox: Sendable {
-    private let held = ConditionLock<HandlerLoad?>(nil)
+    private let value = ConditionLock<HandlerLoad?>(nil)
 
     var handlerLoad: HandlerLoad? {
-        get { held.withLock { $0 } }
-        set { held.withLock { $0 = newValue } }
+        get { value.withLock { $0 } }
+        set { value.withLock { $0 = newValue } }
     }
 
-    /// Ends the load on another thread, and waits until that is done.
+    /// Ends the load on another thread, and waits for that thread.
     func endElsewhere(with error: LoadError) {
         let handlerLoad = handlerLoad
         let isDone = ConditionLock(false)

@@ -94,7 +94,7 @@ import Testing
         #expect(load.violations.map(\.id) == violation.rules)
     }
 
-    /// Violations when the load has no listener any more: they are logged.
+    /// Violations after the end of the load are logged.
     @Test(arguments: [
         ContractViolation("fixture://event-in-destroy", "ORDER-06"),
         ContractViolation("fixture-events://event-in-destroy", "ORDER-06"),

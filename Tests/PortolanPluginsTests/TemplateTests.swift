@@ -105,7 +105,7 @@ import Testing
         source.fail(LoadError(.ioFailed, message: "the disk went away"))
         let load = try run("template://echo") { $0.body = source.body(length: 10) }
         #expect(load.client.error?.code == .bodyFailed)
-        #expect((load.client.error?.cause as? LoadError)?.message == "the disk went away")
+        #expect((load.client.error?.underlyingError as? LoadError)?.message == "the disk went away")
     }
 
     @Test(arguments: [1, 3])
@@ -118,7 +118,7 @@ import Testing
         #expect(load.client.events.filter(\.isEnd).count == 1)
     }
 
-    @Test func aStopWhileTheUploadWaitsEndsTheLoad() throws {
+    @Test func stopWhileTheUploadWaitsEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("template")
         var request = try Request("template://echo", method: .post)
         request.body = HandFedBody().body(length: nil)
@@ -153,7 +153,7 @@ import Testing
         let load = try TestHandlerLoad(plugin, "template://redirect?to=data%3A%2Cx", client: client)
         load.start()
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(client.events.count == (isTaken ? 1 : 4))
@@ -179,7 +179,7 @@ import Testing
         #expect(load.client.events.last == .finished)
     }
 
-    @Test func aStopWhileAChallengeWaitsEndsTheLoad() throws {
+    @Test func stopWhileAChallengeIsOpenEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("template")
         let load = try TestHandlerLoad(plugin, "template://secret")
         load.start()
@@ -192,7 +192,7 @@ import Testing
 
     @Test func otherDispositionsFailTheLoad() throws {
         for (answer, code) in [
-            (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithout, .authenticationRequired),
+            (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithoutCredential, .authenticationRequired),
             (.performDefault, .authenticationRequired), (.rejectProtectionSpace, .authenticationRequired),
         ] {
             let load = try run("template://secret", RecordingClient(onChallenge: { $0.answer(answer) }))

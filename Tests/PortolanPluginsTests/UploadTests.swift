@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: ["template://echo", "ticker://echo"])
-    func aFileIsSent(url: String) throws {
+    func fileIsSent(url: String) throws {
         let folder = try TemporaryFolder()
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let load = try upload(.file(path: folder.write(bytes, to: "body")), to: url)
@@ -31,7 +31,7 @@ import Testing
 
     /// Reads a body, rewinds it and reads it again: the bytes are the same, and the count of sent bytes restarts.
     @Test(arguments: CarrierTests.styles, ["bytes", "file", "stream"])
-    func aBodyIsReadTwice(style: String, kind: String) throws {
+    func bodyIsReadTwice(style: String, kind: String) throws {
         let folder = try TemporaryFolder()
         let first = HandFedBody()
         first.feed(Array(Self.bytes[..<3000]))
@@ -58,7 +58,7 @@ import Testing
         #expect(try upload(source.body(length: nil), to: "\(style)://twice").client.error?.code == .bodyFailed)
     }
 
-    /// A new body may come later, and may have no bytes at first. The plugin is woken for each.
+    /// A new body can arrive later, and can have no bytes at first. The host wakes the plugin for both.
     @Test(arguments: CarrierTests.styles)
     func loadWaitsForANewBody(style: String) throws {
         let (first, second) = (HandFedBody(), HandFedBody())
@@ -87,13 +87,13 @@ import Testing
         let task = Loader(configuration: .init(), registry: registry).task(for: request, delegate: delegate)
         task.resume()
         await delegate.ended()
-        #expect(task.progress.sent == 5000)
-        #expect(task.progress.expectedToSend == 5000)
-        #expect(task.progress.received == 10_000)
+        #expect(task.progress.bytesSent == 5000)
+        #expect(task.progress.expectedBytesToSend == 5000)
+        #expect(task.progress.bytesReceived == 10_000)
         #expect(task.progress.fractionReceived == 1)
     }
 
-    /// An echo whose reader does not take bytes reads only one piece of the body.
+    /// While the reader is not ready, the plugin reads only one piece of the body.
     @Test(arguments: [("template://echo", 16384), ("ticker://echo", 4096)])
     func slowClientSlowsTheUpload(url: String, piece: Int) throws {
         let source = CountingBody(length: 1 << 20)
@@ -103,13 +103,13 @@ import Testing
         load.start()
         for round in 1...3 {
             client.wait { Self.hasPieces(round, $0) }
-            #expect(source.given == round * piece)
+            #expect(source.readCount == round * piece)
             load.handlerLoad.resume()
         }
         client.wait { Self.hasPieces(4, $0) }
         load.handlerLoad.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
-        #expect(source.given == 4 * piece)
+        #expect(source.readCount == 4 * piece)
     }
 
     /// Whether `count` pieces arrived, or the load has ended.
@@ -125,7 +125,7 @@ import Testing
         init(length: Int) { self.length = length }
 
         var body: Body { Body(length: Int64(length), isRewindable: false) { self } }
-        var given: Int { count.withLock { $0 } }
+        var readCount: Int { count.withLock { $0 } }
 
         func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
             count.withLock { count in

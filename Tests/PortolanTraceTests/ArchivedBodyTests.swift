@@ -9,11 +9,11 @@ import Testing
 
 /// Whether the bodies of a browser's archive are complete.
 @Suite(.timeLimit(.minutes(2))) struct ArchivedBodyTests {
-    private func exchange(_ method: String = "GET", _ status: Int = 200, response: String) throws -> Exchange {
+    private func transaction(_ method: String = "GET", _ status: Int = 200, response: String) throws -> Transaction {
         let text = #"""
             {"log":{"entries":[{"request":{"method":"\#(method)","url":"http://h/"},"response":{"status":\#(status),\#(response)}}]}}
             """#
-        return try #require(try Recording(parsing: Array(text.utf8)).exchanges.first)
+        return try #require(try Recording(parsing: Array(text.utf8)).transactions.first)
     }
 
     /// A body that was cut off is shorter than its size. A byte order mark and another charset also change the length.
@@ -27,8 +27,8 @@ import Testing
         ("text/plain;charset=iso-8859-1", "héé", 1000, false), ("text/plain;charset=iso-8859-1", "hee", 4, false),
     ])
     func textIsCompleteIfItMatchesTheSize(type: String, text: String, size: Int, isWhole: Bool) throws {
-        let exchange = try exchange(response: #""content":{"mimeType":"\#(type)","size":\#(size),"text":"\#(text)"}"#)
-        #expect((exchange.gap == nil) == isWhole, "\(exchange.gap ?? "whole")")
+        let transaction = try transaction(response: #""content":{"mimeType":"\#(type)","size":\#(size),"text":"\#(text)"}"#)
+        #expect((transaction.incompleteness == nil) == isWhole, "\(transaction.incompleteness ?? "whole")")
     }
 
     /// A body that was never recorded is different from an empty body.
@@ -44,30 +44,30 @@ import Testing
             ("GET", 302, #""headers":[{"name":"Content-Length","value":"7"},{"name":"Location","value":"/x"}]"#, nil),
             ("GET", 200, #""headers":[{"name":"Content-Length","value":"-7"}]"#, nil),
         ] as [(String, Int, String, String?)])
-    func missingBodyIsAGap(method: String, status: Int, response: String, gap: String?) throws {
-        #expect(try exchange(method, status, response: response).gap == gap)
+    func missingBodyIsAGap(method: String, status: Int, response: String, incompleteness: String?) throws {
+        #expect(try transaction(method, status, response: response).incompleteness == incompleteness)
     }
 
     @Test(arguments: [("3", Int64(3)), ("+3", nil), ("-3", nil), (" 3 ", 3), ("3, 3", nil)])
     func contentLengthMustBeDigits(value: String, length: Int64?) throws {
-        let exchange = try exchange(
+        let transaction = try transaction(
             response: #""headers":[{"name":"Content-Length","value":"\#(value)"}],"content":{"size":3,"text":"abc"}"#)
-        #expect(exchange.response?.expectedLength == length)
+        #expect(transaction.response?.expectedLength == length)
     }
 
     /// Parts of a multipart body. An archive holds only one of them.
     @Test func archiveHoldsOneOfSeveralResponses() throws {
-        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
+        var (recording, transaction) = (Recording(), Transaction(.get, try URLRecord(parsing: "x:y"), began: 0))
         for part in ["one", "two"] {
-            exchange.note(.response(Response(url: exchange.url, mimeType: MIMEType(parsing: "text/\(part)"))), at: .zero)
-            exchange.note(.data(Array(part.utf8), count: 3), at: .zero)
+            transaction.append(.response(Response(url: transaction.url, mimeType: MIMEType(parsing: "text/\(part)"))), at: .zero)
+            transaction.append(.data(Array(part.utf8), count: 3), at: .zero)
         }
-        exchange.note(.finished, at: .zero)
-        recording.add(exchange)
-        let archived = try #require(try Recording(parsing: recording.bytes(as: .har)).exchanges.first)
-        #expect(archived.payload.bytes == Array("one".utf8) && archived.response?.mimeType?.description == "text/one")
-        #expect(archived.gap == "it has 2 responses, and an HTTP Archive can hold only one; record it as .json")
-        let traced = try #require(try Recording(parsing: recording.bytes(as: .json)).exchanges.first)
-        #expect(traced.payload.bytes == Array("onetwo".utf8) && traced.gap == nil)
+        transaction.append(.finished, at: .zero)
+        recording.add(transaction)
+        let archived = try #require(try Recording(parsing: recording.bytes(as: .har)).transactions.first)
+        #expect(archived.receivedBody.bytes == Array("one".utf8) && archived.response?.mimeType?.description == "text/one")
+        #expect(archived.incompleteness == "it has 2 responses, and an HTTP Archive can hold only one; record it as .json")
+        let traced = try #require(try Recording(parsing: recording.bytes(as: .json)).transactions.first)
+        #expect(traced.receivedBody.bytes == Array("onetwo".utf8) && traced.incompleteness == nil)
     }
 }

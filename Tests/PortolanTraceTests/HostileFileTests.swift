@@ -35,7 +35,7 @@ import Testing
         let phrase = "load 1, events[3] (line 4:1) makes the body 9e15 bytes or more"
         #expect(refusal(Self.load(Self.response, Self.data, Self.data)) == phrase)
         #expect(refusal(Self.load(Self.response, Self.repeated(Self.data, 1025)))?.hasSuffix("9e15 bytes or more") == true)
-        // The limit applies to each exchange separately.
+        // The limit applies to each transaction separately.
         let retried = Self.load(
             Self.response, Self.data, #"{"event":"failed","message":"x"}"#, #"{"event":"started","url":"x:","method":"GET"}"#,
             Self.response,
@@ -44,10 +44,10 @@ import Testing
     }
 
     @Test func byteCountSaturates() throws {
-        var exchange = Exchange(.get, try URLRecord(parsing: "x:"), began: 0)
-        for _ in 0..<3 { exchange.note(.data([1], count: .max / 2 + 1), at: .zero) }
-        exchange.note(.finished, at: .zero)
-        #expect(exchange.payload.count == .max && exchange.gap == "it has the first 3 bytes of \(Int.max)")
+        var transaction = Transaction(.get, try URLRecord(parsing: "x:"), began: 0)
+        for _ in 0..<3 { transaction.append(.data([1], count: .max / 2 + 1), at: .zero) }
+        transaction.append(.finished, at: .zero)
+        #expect(transaction.receivedBody.count == .max && transaction.incompleteness == "it has the first 3 bytes of \(Int.max)")
     }
 
     @Test(arguments: [
@@ -100,7 +100,7 @@ import Testing
 
     private func fields(_ headers: String, creator: String = "x") throws -> [String] {
         let recording = try Recording(parsing: Array(Self.archive(headers, creator: creator).utf8))
-        return try #require(recording.exchanges.first?.response?.fields).map { "\($0.name.canonicalName)=\($0.value)" }
+        return try #require(recording.transactions.first?.response?.fields).map { "\($0.name.canonicalName)=\($0.value)" }
     }
 
     @Test(arguments: [
@@ -134,7 +134,7 @@ import Testing
                 """#
             // `try?` because some archives are refused.
             let recording = try? Recording(parsing: Array(archive.utf8))
-            #expect(recording?.exchanges.first?.payload.bytes == bytes)
+            #expect(recording?.transactions.first?.receivedBody.bytes == bytes)
         }
     }
 }

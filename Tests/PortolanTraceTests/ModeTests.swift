@@ -46,7 +46,7 @@ import Testing
         return replay.recording
     }
 
-    private func urls(_ recording: Recording) -> [String] { recording.exchanges.map(\.url.description) }
+    private func urls(_ recording: Recording) -> [String] { recording.transactions.map(\.url.description) }
 
     /// The events of a test with the body in one piece, as HAR stores it.
     private func whole(_ events: [RecordingDelegate.Event]) -> [RecordingDelegate.Event] {
@@ -98,14 +98,14 @@ import Testing
 
     @Test func fillReloadsAnIncompleteEntry() throws {
         var part = try recording(of: "x:one")
-        var exchange = Exchange(.get, try URLRecord(parsing: "x:two"), began: 0)
-        exchange.note(.response(Response(url: exchange.url)), at: .zero)
-        exchange.note(.brokenOff("interrupted"), at: .zero)
-        part.add(exchange)
+        var transaction = Transaction(.get, try URLRecord(parsing: "x:two"), began: 0)
+        transaction.append(.response(Response(url: transaction.url)), at: .zero)
+        transaction.append(.interrupted("interrupted"), at: .zero)
+        part.add(transaction)
         let replay = ReplayHandler(try Recording(parsing: part.bytes(as: .json)), mode: .fill)
         #expect(try events("x:two", replay).last == .finished)
         #expect(source.requestedURLs.withLock { $0 } == ["x:one", "x:two"])
-        // The complete exchange is replayed, although the incomplete one stands first.
+        // The complete transaction is replayed, although the incomplete one stands first.
         let filled = try Recording(parsing: replay.recording.bytes(as: .json))
         #expect(filled.count == 3)
         #expect(try events("x:two", ReplayHandler(filled)).last == .finished)
@@ -113,9 +113,9 @@ import Testing
 
     @Test func fillReloadsAFailedEntry() throws {
         var failed = Recording()
-        var exchange = Exchange(.get, try URLRecord(parsing: "x:one"), began: 0)
-        exchange.note(.failed(LoadError(.timedOut, message: "too late")), at: .zero)
-        failed.add(exchange)
+        var transaction = Transaction(.get, try URLRecord(parsing: "x:one"), began: 0)
+        transaction.append(.failed(LoadError(.timedOut, message: "too late")), at: .zero)
+        failed.add(transaction)
         let read = try Recording(parsing: failed.bytes(as: .har))
         #expect(try events("x:one", ReplayHandler(read)) == [.failed(.timedOut)])
         let replay = ReplayHandler(read, mode: .fill)
@@ -146,13 +146,13 @@ import Testing
             ("location", "http://h/?to=a@b", "http://h/?to=a@b"), ("x-mark", "http://a@h/", "http://h/"), ("set-cookie2", "hidden", nil),
             ("cookie2", "hidden", nil),
         ]
-        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
-        var response = Response(url: exchange.url)
+        var (recording, transaction) = (Recording(), Transaction(.get, try URLRecord(parsing: "x:y"), began: 0))
+        var response = Response(url: transaction.url)
         for (name, value, _) in values { try response.fields.append(recorded: name, value) }
-        exchange.note(.response(response), at: .zero)
-        exchange.note(.finished, at: .zero)
-        recording.add(exchange)
-        let read = try #require(try Recording(parsing: recording.bytes(as: form)).exchanges.first?.response)
+        transaction.append(.response(response), at: .zero)
+        transaction.append(.finished, at: .zero)
+        recording.add(transaction)
+        let read = try #require(try Recording(parsing: recording.bytes(as: form)).transactions.first?.response)
         #expect(read.fields.map(\.value) == values.compactMap(\.2))
     }
 
@@ -181,7 +181,7 @@ import Testing
         for bytes in [Array("a=1".utf8), [0xFF, 0xFE]] { _ = try events("x:form", replay, method: .post, body: .bytes(bytes)) }
         for form in Recording.Form.allCases {
             let read = try Recording(parsing: replay.recording.bytes(as: form))
-            #expect(read.exchanges.map(\.body) == [Array("a=1".utf8), [0xFF, 0xFE]])
+            #expect(read.transactions.map(\.body) == [Array("a=1".utf8), [0xFF, 0xFE]])
             #expect(try events("x:form", ReplayHandler(read), method: .post, body: .bytes([1])) == [.failed(.notFound)])
             #expect(try events("x:form", ReplayHandler(read), method: .post, body: .bytes([0xFF, 0xFE])).last == .finished)
         }
@@ -196,28 +196,28 @@ import Testing
         let delegate = RecordingDelegate()
         Loader(configuration: configuration, registry: ProtocolRegistry()).task(for: try Request("x:large"), delegate: delegate).resume()
         #expect(delegate.body.count == 18 << 20)
-        #expect(replay.recording.exchanges.first?.gap == "it has the first 16777216 bytes of 18874368")
+        #expect(replay.recording.transactions.first?.incompleteness == "it has the first 16777216 bytes of 18874368")
     }
 
     @Test(arguments: Recording.Form.allCases) func partialBodyIsReadAsIncomplete(form: Recording.Form) throws {
-        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
-        exchange.note(.response(Response(url: exchange.url)), at: .zero)
-        exchange.note(.data([0xFF, 2], count: 5), at: .zero)
-        exchange.note(.finished, at: .zero)
-        recording.add(exchange)
+        var (recording, transaction) = (Recording(), Transaction(.get, try URLRecord(parsing: "x:y"), began: 0))
+        transaction.append(.response(Response(url: transaction.url)), at: .zero)
+        transaction.append(.data([0xFF, 2], count: 5), at: .zero)
+        transaction.append(.finished, at: .zero)
+        recording.add(transaction)
         let read = try Recording(parsing: recording.bytes(as: form))
-        #expect(read.exchanges.first?.gap == "it has the first 2 bytes of 5")
+        #expect(read.transactions.first?.incompleteness == "it has the first 2 bytes of 5")
         #expect(try events("x:y", ReplayHandler(read)).last == .failed(.truncated))
     }
 
     /// Failures in the middle of a body, and loads that the caller cancelled.
     @Test(arguments: Recording.Form.allCases, [true, false]) func endOfALoadIsRead(form: Recording.Form, failed: Bool) throws {
-        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
-        exchange.note(.response(Response(url: exchange.url)), at: .zero)
-        exchange.note(.data([0xFF, 2], count: 2), at: .zero)
-        exchange.note(failed ? .failed(LoadError(.ioFailed, message: "bad disk")) : .brokenOff("interrupted"), at: .zero)
-        recording.add(exchange)
+        var (recording, transaction) = (Recording(), Transaction(.get, try URLRecord(parsing: "x:y"), began: 0))
+        transaction.append(.response(Response(url: transaction.url)), at: .zero)
+        transaction.append(.data([0xFF, 2], count: 2), at: .zero)
+        transaction.append(failed ? .failed(LoadError(.ioFailed, message: "bad disk")) : .interrupted("interrupted"), at: .zero)
+        recording.add(transaction)
         let played = try events("x:y", ReplayHandler(try Recording(parsing: recording.bytes(as: form))))
-        #expect(played == [.response(exchange.url), .data([0xFF, 2]), .failed(failed ? .ioFailed : .truncated)])
+        #expect(played == [.response(transaction.url), .data([0xFF, 2]), .failed(failed ? .ioFailed : .truncated)])
     }
 }

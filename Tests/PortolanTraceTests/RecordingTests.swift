@@ -8,7 +8,7 @@ import Testing
 
 /// The files that are read as recordings, and the errors for other files.
 @Suite(.timeLimit(.minutes(2))) struct RecordingTests {
-    private static func exchanges(_ text: String) throws -> [Exchange] { try Recording(parsing: Array(text.utf8)).exchanges }
+    private static func transactions(_ text: String) throws -> [Transaction] { try Recording(parsing: Array(text.utf8)).transactions }
 
     @Test(arguments: [(Archives.chromium, 4), (Archives.firefox, 5), (Archives.minimal, 1), (Archives.events, 4)])
     func archivesOfOtherProgramsAreRead(text: String, count: Int) throws {
@@ -36,7 +36,7 @@ import Testing
             bytes[index] = [UInt8(ascii: "9"), UInt8(ascii: "\""), UInt8(ascii: "-"), 0xFF, UInt8(ascii: "}")][index % 5]
             // `try?` because both results are correct.
             if let recording = try? Recording(parsing: bytes) {
-                for exchange in recording.exchanges { #expect(exchange.script(for: request).count > 0) }
+                for transaction in recording.transactions { #expect(transaction.script(for: request).count > 0) }
             }
             bytes[index] = old
         }
@@ -99,7 +99,7 @@ import Testing
     ])
     func unreadableEntryIsSkippedAndKept(text: String, problems: [String]) throws {
         let recording = try Recording(parsing: Array(text.utf8))
-        #expect(recording.exchanges.map(\.url.description) == ["http://h/1", "http://h/3"])
+        #expect(recording.transactions.map(\.url.description) == ["http://h/1", "http://h/3"])
         #expect(recording.problems.map(\.description) == problems)
         #expect(recording.bytes(as: try #require(recording.form)) == Array(text.utf8) + [0x0A])
     }
@@ -107,12 +107,12 @@ import Testing
     @Test(arguments: Recording.Form.allCases, [0, 1, 42, 99, 100, 999]) func everyStatusRoundTrips(
         form: Recording.Form, code: Int
     ) throws {
-        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "http://h/"), began: 0))
-        exchange.note(.response(Response(url: exchange.url, status: .init(code: code, reasonPhrase: "X"))), at: .zero)
-        exchange.note(.finished, at: .zero)
-        recording.add(exchange)
-        let read = try #require(try Recording(parsing: recording.bytes(as: form)).exchanges.first)
-        #expect(read.response?.status?.code == code && read.response?.status?.reasonPhrase == "X" && read.gap == nil)
+        var (recording, transaction) = (Recording(), Transaction(.get, try URLRecord(parsing: "http://h/"), began: 0))
+        transaction.append(.response(Response(url: transaction.url, status: .init(code: code, reasonPhrase: "X"))), at: .zero)
+        transaction.append(.finished, at: .zero)
+        recording.add(transaction)
+        let read = try #require(try Recording(parsing: recording.bytes(as: form)).transactions.first)
+        #expect(read.response?.status?.code == code && read.response?.status?.reasonPhrase == "X" && read.incompleteness == nil)
     }
 
     /// Nobody could decide which list is valid.
@@ -125,18 +125,18 @@ import Testing
         #expect(error?.description.hasSuffix("keep one") == true, "\(error?.description ?? "no error")")
     }
 
-    /// An exchange that another process has added meanwhile is not added again.
+    /// A transaction that another process has added meanwhile is not added again.
     @Test func entriesOfOtherProcessesAreMerged() throws {
-        func exchange(_ url: String) throws -> Exchange {
-            var exchange = Exchange(.get, try URLRecord(parsing: url), began: 0)
-            exchange.note(.response(Response(url: exchange.url)), at: .zero)
-            exchange.note(.finished, at: .zero)
-            return exchange
+        func transaction(_ url: String) throws -> Transaction {
+            var transaction = Transaction(.get, try URLRecord(parsing: url), began: 0)
+            transaction.append(.response(Response(url: transaction.url)), at: .zero)
+            transaction.append(.finished, at: .zero)
+            return transaction
         }
         var recording = Recording()
-        for url in ["x:known", "x:others"] { recording.add(try exchange(url)) }
-        recording.add([try exchange("x:known"), try exchange("x:others"), try exchange("x:own")], besidesFirst: 1)
-        #expect(recording.exchanges.map(\.url.description) == ["x:known", "x:others", "x:known", "x:own"])
+        for url in ["x:known", "x:others"] { recording.add(try transaction(url)) }
+        recording.add([try transaction("x:known"), try transaction("x:others"), try transaction("x:own")], besidesFirst: 1)
+        #expect(recording.transactions.map(\.url.description) == ["x:known", "x:others", "x:known", "x:own"])
     }
 
     /// RFC 3339 has no sign before the fraction.
@@ -146,25 +146,25 @@ import Testing
     }
 
     @Test func fieldsOfABrowserArchiveAreKept() throws {
-        let page = try Self.exchanges(Archives.chromium)[1]
+        let page = try Self.transactions(Archives.chromium)[1]
         let response = try #require(page.response)
         #expect(response.fields[.contentEncoding] == "br" && response.expectedLength == nil && response.remainingContentCodings.isEmpty)
         #expect(response.fields[values: try #require(HTTPField.Name("vary"))] == ["a", "b"])
-        #expect(try Self.exchanges(Archives.chromium)[0].fields == [.accept: "*/*"])
+        #expect(try Self.transactions(Archives.chromium)[0].fields == [.accept: "*/*"])
     }
 
     /// The browser has decoded the text to Unicode. The text is replayed as UTF-8 with that charset.
     @Test func decodedTextOfABrowserBecomesUTF8() throws {
         let text = Archives.chromium.replacing(
             #""mimeType":"text/html","text""#, with: #""mimeType":"text/html;charset=ISO-8859-1","text""#)
-        let page = try Self.exchanges(text)[1]
-        #expect(page.payload.bytes == Array("<b>é</b>".utf8) && page.gap == nil)
+        let page = try Self.transactions(text)[1]
+        #expect(page.receivedBody.bytes == Array("<b>é</b>".utf8) && page.incompleteness == nil)
         #expect(page.response?.mimeType?.description == "text/html;charset=utf-8")
         #expect(page.response?.fields[.contentType] == "text/html;charset=utf-8")
     }
 
     @Test func timesAreSumsOfThePhases() throws {
-        let times = try Self.exchanges(Archives.chromium).map { $0.moments.map { $0.time / .milliseconds(1) } }
+        let times = try Self.transactions(Archives.chromium).map { $0.moments.map { $0.time / .milliseconds(1) } }
         try #require(times.count > 1)
         #expect(times[0] == [12.5, 12.5, 12.5])
         #expect(times[1] == [10, 30, 30])
@@ -177,17 +177,17 @@ import Testing
     ])
     func recordedFailuresMapToErrorCodes(name: String, code: LoadError.Code) throws {
         let text = Archives.chromium.replacing("net::ERR_NAME_NOT_RESOLVED", with: name)
-        #expect(try Self.exchanges(text)[3].failure?.code == code)
+        #expect(try Self.transactions(text)[3].failure?.code == code)
     }
 
     @Test func incompleteEntryNamesWhatIsMissing() throws {
         #expect(
-            try Self.exchanges(Archives.firefox).map(\.gap) == [
+            try Self.transactions(Archives.firefox).map(\.incompleteness) == [
                 nil, nil, "it has the first 18 bytes of 2000000", "it has none of the 9 bytes ('Response bodies are not included.')", nil,
             ])
-        #expect(try Self.exchanges(Archives.events).map(\.gap) == [nil, nil, nil, "interrupted"])
+        #expect(try Self.transactions(Archives.events).map(\.incompleteness) == [nil, nil, nil, "interrupted"])
         let lossy = Archives.events.replacing("\"redirects\":1}],\"lostEvents\":0", with: "\"redirects\":1}],\"lostEvents\":3")
-        #expect(try Self.exchanges(lossy)[1].gap == "3 events are missing in it")
+        #expect(try Self.transactions(lossy)[1].incompleteness == "3 events are missing in it")
     }
 
     @Test func emptyRecordingRoundTrips() throws {
@@ -203,13 +203,13 @@ import Testing
         let form = try #require(recording.form)
         let before = recording.bytes(as: form)
         #expect(before.filter { $0 != 0x0A && $0 != 0x20 } == Array(text.utf8).filter { $0 != 0x0A && $0 != 0x20 })
-        var new = Exchange(.get, try URLRecord(parsing: "x:new"), began: 0)
-        new.note(.response(Response(url: new.url)), at: .zero)
-        new.note(.finished, at: .zero)
+        var new = Transaction(.get, try URLRecord(parsing: "x:new"), began: 0)
+        new.append(.response(Response(url: new.url)), at: .zero)
+        new.append(.finished, at: .zero)
         recording.add(new)
         let after = recording.bytes(as: form)
         let common = zip(before, after).prefix { $0 == $1 }.count
         #expect(common > before.count - 8 && after.count > before.count)
-        #expect(try Recording(parsing: after).exchanges.last?.url == new.url)
+        #expect(try Recording(parsing: after).transactions.last?.url == new.url)
     }
 }

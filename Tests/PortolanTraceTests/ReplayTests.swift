@@ -86,7 +86,7 @@ import Testing
         let posted = try await self.error(try Request("http://h/lost", method: .post), from: loader)
         #expect(posted.message.contains("POST 'http://h/lost'; it has GET 'http://h/lost'"))
         let far = try await self.error(try Request("gopher://x/"), from: loader)
-        #expect(far.message == "the recording has no response to GET 'gopher://x/' or to a similar request (recorded exchanges: 3)")
+        #expect(far.message == "the recording has no response to GET 'gopher://x/' or to a similar request (recorded requests: 3)")
     }
 
     // MARK: The replayed events
@@ -144,7 +144,7 @@ import Testing
     @Test func responsesAreImmediateWithoutASpeed() throws {
         let (clock, delegate) = (ManualClock(), RecordingDelegate())
         loader(try replay(Archives.events, clock: clock)).task(for: try Request("x:first"), delegate: delegate).resume()
-        #expect(delegate.events.last == .finished && clock.pendingAlarmCount == 0)
+        #expect(delegate.events.last == .finished && clock.pendingTimerCount == 0)
     }
 
     @Test(arguments: [(1.0, 1), (2.0, 2), (0.5, -2)]) func speedScalesTheRecordedTimes(speed: Double, factor: Int) throws {
@@ -191,7 +191,7 @@ import Testing
         loader.task(for: try Request("x:second"), delegate: delegate).resume()
         clock.advance(by: .seconds(100))
         #expect(delegate.events.suffix(2) == [.data([0, 0xFF]), .failed(.cancelled)])
-        #expect(clock.pendingAlarmCount == 0 && violationCount.withLock { $0 } == 0)
+        #expect(clock.pendingTimerCount == 0 && violationCount.withLock { $0 } == 0)
     }
 
     @Test func twoConcurrentLoadsGetDifferentEntries() throws {

@@ -9,15 +9,15 @@ import Testing
 
 /// The comparison of a request with recorded requests. The known facts about both bodies decide.
 @Suite(.timeLimit(.minutes(2))) struct SentBodyTests {
-    private func exchange(_ body: Body?, _ response: String = "answer") throws -> Exchange {
+    private func transaction(_ body: Body?, _ response: String = "answer") throws -> Transaction {
         var request = try Request("http://h/", method: .post, body: body)
         request.fields[.contentType] = "application/x-www-form-urlencoded"
-        var exchange = Exchange(request, began: 0)
-        if body != nil { exchange.note(sent: BodyCollector.contents(of: body)) }
-        exchange.note(.response(Response(url: exchange.url, status: .ok)), at: .zero)
-        exchange.note(.data(Array(response.utf8), count: response.utf8.count), at: .zero)
-        exchange.note(.finished, at: .zero)
-        return exchange
+        var transaction = Transaction(request, began: 0)
+        if body != nil { transaction.setBody(BodyCollector.contents(of: body)) }
+        transaction.append(.response(Response(url: transaction.url, status: .ok)), at: .zero)
+        transaction.append(.data(Array(response.utf8), count: response.utf8.count), at: .zero)
+        transaction.append(.finished, at: .zero)
+        return transaction
     }
 
     private func outcome(_ body: Body?, from recording: Recording) throws -> String {
@@ -35,7 +35,7 @@ import Testing
         ] as [(String?, String?, Bool)], Recording.Form.allCases)
     func requestsMatchIfTheirBodiesMatch(row: (recorded: String?, sent: String?, isSame: Bool), form: Recording.Form) throws {
         var recording = Recording()
-        recording.add(try exchange(row.recorded.map { .text($0) }))
+        recording.add(try transaction(row.recorded.map { .text($0) }))
         let read = try Recording(parsing: recording.bytes(as: form))
         #expect(try outcome(row.sent.map { .text($0) }, from: read) == (row.isSame ? "answer" : "notFound"))
     }
@@ -44,11 +44,11 @@ import Testing
     @Test(arguments: Recording.Form.allCases) func omittedBodyIsComparedByItsDigest(form: Recording.Form) throws {
         let text = "password=hidden&a=" + String(repeating: "x", count: 9000)
         var recording = Recording()
-        recording.add(try exchange(.text(text), String(repeating: "y", count: 9000)))
+        recording.add(try transaction(.text(text), String(repeating: "y", count: 9000)))
         let file = recording.file(as: form, limit: 3000)
         #expect(file.entriesWithoutBody == 1)
         let read = try Recording(parsing: file.bytes)
-        #expect(read.exchanges.first?.body == nil)
+        #expect(read.transactions.first?.body == nil)
         for (body, outcome) in [
             (text, "truncated"), (text.replacing("hidden", with: "of today"), "truncated"), (text + "x", "notFound"),
             (text.replacing("a=x", with: "a=y"), "notFound"), ("", "notFound"),
@@ -93,12 +93,12 @@ import Testing
     /// An entry that another process has recorded for another body does not match this request.
     @Test func entriesForOtherBodiesAreAdded() throws {
         var recording = Recording()
-        recording.add(try exchange(.text("abc")))
-        recording.add([try exchange(nil), try exchange(.text("abc")), try exchange(.text("abcd"))], besidesFirst: 0)
-        #expect(recording.exchanges.map(\.bodyLength) == [3, 0, 4])
+        recording.add(try transaction(.text("abc")))
+        recording.add([try transaction(nil), try transaction(.text("abc")), try transaction(.text("abcd"))], besidesFirst: 0)
+        #expect(recording.transactions.map(\.bodyLength) == [3, 0, 4])
         recording = Recording()
-        recording.add(try exchange(nil))
-        recording.add([try exchange(.text("abc")), try exchange(nil)], besidesFirst: 0)
-        #expect(recording.exchanges.map(\.bodyLength) == [0, 3])
+        recording.add(try transaction(nil))
+        recording.add([try transaction(.text("abc")), try transaction(nil)], besidesFirst: 0)
+        #expect(recording.transactions.map(\.bodyLength) == [0, 3])
     }
 }

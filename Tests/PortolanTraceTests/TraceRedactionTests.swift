@@ -135,11 +135,11 @@ import Testing
         ("[x]=1&password=x", "[x]=1&password=*"),
     ])
     func redactedResponseBodiesKeepTheirLength(body: String, redacted: String) throws {
-        var exchange = Exchange(.get, try URLRecord(parsing: "http://h/"), began: 0)
-        exchange.note(.response(Response(url: exchange.url)), at: .zero)
+        var transaction = Transaction(.get, try URLRecord(parsing: "http://h/"), began: 0)
+        transaction.append(.response(Response(url: transaction.url)), at: .zero)
         let bytes = Array(body.utf8)
-        for byte in bytes { exchange.note(.data([byte], count: 1), at: .zero) }
-        #expect(String(decoding: exchange.redacted(by: redaction).payload.bytes, as: UTF8.self) == redacted)
+        for byte in bytes { transaction.append(.data([byte], count: 1), at: .zero) }
+        #expect(String(decoding: transaction.redacted(by: redaction).receivedBody.bytes, as: UTF8.self) == redacted)
     }
 
     /// A response shows no passwords, also if the file retains other secrets.
@@ -156,7 +156,7 @@ import Testing
                 Response(
                     url: url, mimeType: MIMEType(parsing: "text/html;u=\"http://u:hidden@h/\""), textEncodingName: "http://u:hidden@h/",
                     suggestedFilename: name, fields: [.contentDisposition: disposition]))
-            let text = String(decoding: EventWords.response(response).bytes, as: UTF8.self)
+            let text = String(decoding: EventJSON.response(response).bytes, as: UTF8.self)
             #expect(!text.contains("hidden"), "\(text)")
             #expect(response.mimeType?.essence == "text/html" && !response.suggestedFilename.isEmpty)
         }
@@ -174,42 +174,42 @@ import Testing
         #expect(response.status?.reasonPhrase.contains("hidden") == false)
     }
 
-    private func exchange() throws -> Exchange {
-        var exchange = Exchange(.post, try URLRecord(parsing: "http://u:hidden1@h/?token=hidden2"), began: 0)
-        exchange.fields = [.authorization: "hidden3", .contentType: "application/json"]
-        exchange.note(sent: .bytes(Array(#"{"password":"hidden4"}"#.utf8)))
-        var response = Response(url: exchange.url, mimeType: MIMEType(parsing: "application/json"), expectedLength: 24, status: .ok)
+    private func transaction() throws -> Transaction {
+        var transaction = Transaction(.post, try URLRecord(parsing: "http://u:hidden1@h/?token=hidden2"), began: 0)
+        transaction.fields = [.authorization: "hidden3", .contentType: "application/json"]
+        transaction.setBody(.bytes(Array(#"{"password":"hidden4"}"#.utf8)))
+        var response = Response(url: transaction.url, mimeType: MIMEType(parsing: "application/json"), expectedLength: 24, status: .ok)
         for (name, value) in [
             ("set-cookie", "hidden5"), ("location", "//us er:hidden6@i/"), ("refresh", "0;url=http:/u:hidden7@i/"),
             ("link", "<http:u:hidden8@i/?api_key=hidden9>"), ("x-a", "http:\\\\u:hidden10@i"),
         ] {
             try response.fields.append(recorded: name, value)
         }
-        exchange.note(.interim(response), at: .zero)
-        exchange.note(.response(response), at: .zero)
+        transaction.append(.interim(response), at: .zero)
+        transaction.append(.response(response), at: .zero)
         for piece in [#"{"access_tok"#, #"en":"hidd"#, "en\"}"] {
-            exchange.note(.data(Array(piece.utf8), count: piece.utf8.count), at: .zero)
+            transaction.append(.data(Array(piece.utf8), count: piece.utf8.count), at: .zero)
         }
-        exchange.note(.trailers([.cookie: "hidden"]), at: .zero)
-        exchange.note(.finished, at: .zero)
-        return exchange
+        transaction.append(.trailers([.cookie: "hidden"]), at: .zero)
+        transaction.append(.finished, at: .zero)
+        return transaction
     }
 
     @Test(arguments: Recording.Form.allCases) func recordingKeepsSecretsOnlyOnRequest(form: Recording.Form) throws {
         var recording = Recording()
-        recording.add(try exchange())
+        recording.add(try transaction())
         let text = String(decoding: recording.bytes(as: form), as: UTF8.self)
         #expect(!text.contains("hidd"), "\(text)")
-        let kept = try #require(try Recording(parsing: recording.bytes(as: form, keepingSecrets: true)).exchanges.first)
+        let kept = try #require(try Recording(parsing: recording.bytes(as: form, keepingSecrets: true)).transactions.first)
         #expect(kept.url.description == "http://h/?token=hidden2" && kept.response?.fields[.setCookie] == "hidden5")
-        #expect(String(decoding: kept.payload.bytes, as: UTF8.self) == #"{"access_token":"hidden"}"#)
+        #expect(String(decoding: kept.receivedBody.bytes, as: UTF8.self) == #"{"access_token":"hidden"}"#)
         #expect(!String(decoding: recording.bytes(as: form, keepingSecrets: true), as: UTF8.self).contains("hidden6"))
     }
 
-    /// A secret may be different each time.
+    /// A secret can be different each time.
     @Test(arguments: Recording.Form.allCases) func redactedSecretsAreNotCompared(form: Recording.Form) throws {
         var recording = Recording()
-        recording.add(try exchange())
+        recording.add(try transaction())
         let replay = ReplayHandler(try Recording(parsing: recording.bytes(as: form)))
         func body(_ url: String, _ body: String) throws -> String {
             let delegate = RecordingDelegate()
@@ -229,11 +229,11 @@ import Testing
     @Test func keptSecretsAreCompared() throws {
         var recording = Recording()
         for token in ["one", "two"] {
-            var exchange = Exchange(.get, try URLRecord(parsing: "http://h/?token=\(token)"), began: 0)
-            exchange.note(.response(Response(url: exchange.url)), at: .zero)
-            exchange.note(.data(Array(token.utf8), count: 3), at: .zero)
-            exchange.note(.finished, at: .zero)
-            recording.add(exchange)
+            var transaction = Transaction(.get, try URLRecord(parsing: "http://h/?token=\(token)"), began: 0)
+            transaction.append(.response(Response(url: transaction.url)), at: .zero)
+            transaction.append(.data(Array(token.utf8), count: 3), at: .zero)
+            transaction.append(.finished, at: .zero)
+            recording.add(transaction)
         }
         let replay = ReplayHandler(try Recording(parsing: recording.bytes(as: .har, keepingSecrets: true)))
         for token in ["two", "one"] {

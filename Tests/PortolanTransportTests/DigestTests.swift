@@ -17,9 +17,9 @@ import Testing
         Authorization(PasswordCredential(user: user, password: password), for: try #require(offers(challenge).first))
     }
 
-    private func parameters(_ value: String) throws -> HTTPChallenge {
-        #expect(value.hasPrefix("Digest "))
-        return try #require(HTTPChallenge.parse(Array(value.utf8).span).first)
+    private func parameters(_ value: [UInt8]) throws -> HTTPChallenge {
+        #expect(value.starts(with: Array("Digest ".utf8)))
+        return try #require(HTTPChallenge.parse(value.span).first)
     }
 
     private static let mufasa =
@@ -57,7 +57,7 @@ import Testing
     ) throws {
         let value = try authorization(challenge, user, password).value(
             method: "GET", target: target, clientNonce: clientNonce, contents: { () throws(LoadError) in [] }
-        ).value
+        ).octets
         let parameters = try parameters(value)
         #expect(parameters["response"] == response, "\(value)")
         #expect(parameters["uri"] == target && parameters["nc"] == (clientNonce == "unused" ? nil : "00000001"))
@@ -68,9 +68,37 @@ import Testing
         }
     }
 
+    @Test("A realm that is not UTF-8 is hashed and sent back as received")
+    func realmInISO88591() throws {
+        let value = HTTPField(name: .wwwAuthenticate, value: Array(#"Digest realm="caf"#.utf8) + [0xE9] + Array(#"", nonce="n""#.utf8))
+        let offer = try #require(AuthenticationOffer.all(in: .wwwAuthenticate, of: HTTPFields([value])).first)
+        #expect(offer.realm == "café")
+        let octets = try Authorization(PasswordCredential(user: "u", password: "p"), for: offer)
+            .value(method: "GET", target: "/", contents: { () throws(LoadError) in [] }).octets
+        #expect(try parameters(octets).octets(of: "realm") == Array("caf".utf8) + [0xE9])
+        // By Python's hashlib: md5(md5(b"u:caf\xe9:p") ":n:" md5("GET:/"))
+        #expect(try parameters(octets)["response"] == "2c4b022adab1768a5d63d2c55d953cd9")
+    }
+
+    @Test("Authentication-Info announces the next nonce, RFC 7616 §3.5")
+    func nextNonce() throws {
+        let authorization = try authorization(#"Digest realm="r", nonce="n", qop=auth, opaque=o"#, "u", "p")
+        let proof = try #require(
+            try authorization.value(method: "GET", target: "/", contents: { () throws(LoadError) in [] }).proof)
+        func next(_ value: String) throws -> DigestChallenge? {
+            let name = try #require(HTTPField.Name("Authentication-Info"))
+            let fields = HTTPFields([HTTPField(name: name, value: value)])
+            return proof.nextChallenge(try #require(HTTPChallenge.information(in: fields)))
+        }
+        let challenge = try #require(try next(#"nextnonce="m""#))
+        #expect(challenge.nonce == Array("m".utf8) && challenge.realm == "r" && challenge.opaque == Array("o".utf8))
+        #expect(challenge.nextUse() == "00000001")
+        #expect(try next(#"nextnonce="""#) == nil && next("qop=auth") == nil && next(#"nextnonce="n""#) == nil)
+    }
+
     @Test func sessionKeyDependsOnBothNonces() throws {
         let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth", algorithm=MD5-sess"#, "u", "p")
-        let value = try authorization.value(method: "GET", target: "/", clientNonce: "c", contents: { () throws(LoadError) in [] }).value
+        let value = try authorization.value(method: "GET", target: "/", clientNonce: "c", contents: { () throws(LoadError) in [] }).octets
         // By Python's hashlib: md5(md5(md5("u:r:p") ":n:c") ":n:00000001:c:auth:" md5("GET:/"))
         #expect(try parameters(value)["response"] == "6e4aac8b22e97762f88ccd0d5ccf5b1d")
     }
@@ -81,7 +109,7 @@ import Testing
         for body in ["a", "b"] {
             let value = try authorization.value(
                 method: "POST", target: "/", clientNonce: "c", contents: { () throws(LoadError) in Array(body.utf8) }
-            ).value
+            ).octets
             responses.append(try parameters(value)["response"])
             #expect(try parameters(value)["qop"] == "auth-int")
         }
@@ -93,20 +121,21 @@ import Testing
         let copy = authorization
         let counts = try [authorization, copy, authorization].map { authorization in
             try parameters(
-                authorization.value(method: "GET", target: "/", contents: { () throws(LoadError) in [] }).value)["nc"]
+                authorization.value(method: "GET", target: "/", contents: { () throws(LoadError) in [] }).octets)["nc"]
         }
         #expect(counts == ["00000001", "00000002", "00000003"])
     }
 
     @Test func textsAreQuotedAndEncoded() throws {
-        let value = try authorization(#"Digest realm="a\"b\\c", nonce="n", opaque="", qop=auth"#, "é\"", "p").value(
+        let octets = try authorization(#"Digest realm="a\"b\\c", nonce="n", opaque="", qop=auth"#, "é\"", "p").value(
             method: "GET", target: "/?\"", contents: { () throws(LoadError) in [] }
-        ).value
+        ).octets
+        let value = String(decoding: octets, as: UTF8.self)
         #expect(value.contains(#"realm="a\"b\\c""#) && value.contains("username*=UTF-8''%C3%A9%22, ") && value.contains(#"opaque="""#))
         let other = try authorization(#"Digest realm="r", nonce="n""#, #"a"b\"#, "p").value(
             method: "GET", target: "/", contents: { () throws(LoadError) in [] }
-        ).value
-        #expect(other.contains(#"username="a\"b\\""#))
+        ).octets
+        #expect(String(decoding: other, as: UTF8.self).contains(#"username="a\"b\\""#))
     }
 
     @Test(arguments: [
@@ -132,7 +161,7 @@ import Testing
             Issue.record("no digest")
             return
         }
-        #expect(challenge.nonce == "2" && challenge.algorithm.function == .sha256)
+        #expect(challenge.nonce == Array("2".utf8) && challenge.algorithm.function == .sha256)
     }
 
     /// RFC 7616 §3.5
@@ -140,7 +169,8 @@ import Testing
         let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth""#, "u", "p")
         let (_, proof) = try authorization.value(method: "GET", target: "/x", clientNonce: "c", contents: { () throws(LoadError) in [] })
         let key = try #require(DigestAlgorithm("MD5"))
-        let right = try key.hash("\(key.hash("u:r:p")):n:00000001:c:auth:\(key.hash(":/x"))")
+        func hash(_ text: String) throws -> String { try key.hash(Array(text.utf8)) }
+        let right = try hash("\(hash("u:r:p")):n:00000001:c:auth:\(hash(":/x"))")
         for (info, isRight) in [
             (#"rspauth="\#(right)", cnonce="c", nc=00000001, qop=auth"#, true), (#"rspauth="\#(right.uppercased())""#, true),
             (#"nextnonce="m""#, true), (#"rspauth="\#(right.dropLast())0""#, false), (#"rspauth="\#(right)", cnonce="d""#, false),

@@ -13,7 +13,7 @@ let canonicalURLs = [
 ]
 
 /// URLs that parsing rewrites or refuses. Tests cut and mutate them.
-let roughURLs = [
+let nonCanonicalURLs = [
     " HTTP://User:Pa ss@EXAMPLE.com:80/a/./b/../c d?q'r#é ", "http:\\\\h\\a\\..\\b", "file:c|/x/../..", "file://localhost/C|/..", "//h/a",
     "../../x?y",
     "http://0x7f.1/", "http://[1::1.2.3.4]:443/", "http://[::1", "http://h:99999/", "foo:/a/..//b", "foo://h/%2e%2E/%2e", "http://a%20b/",

@@ -53,7 +53,7 @@ import Testing
         #expect(UserInformation.removed(from: "'/tmp//me@home/x' is there") == "'/tmp//me@home/x' is there")
     }
 
-    /// The texts are as long as a header section may be.
+    /// The texts are as long as a header section can be.
     @Test(arguments: ["http:", "//@", "http://@", "x://@", "a:", "//", "http:a@", "\\\\a", ":", "x://a\\@"])
     func hostileTextsAreScannedInLinearTime(piece: String) {
         let text = String(repeating: piece, count: 30_000 / piece.utf8.count)

@@ -4,12 +4,12 @@ import Glibc
 import PortolanCore
 import Synchronization
 
-/// Handles the connections that a ``ConnectionAcceptor`` accepts. It must not retain the acceptor.
+/// Handles the connections of a ``ConnectionAcceptor``. A host must not retain the acceptor.
 protocol ConnectionHost: AnyObject, Sendable {
     /// - Parameter index: the connection's number, from 0.
     func didAccept(_ index: Int)
     /// Runs on the connection's thread. The acceptor closes the connection when this method returns or throws.
-    func converse(on socket: ServerSocket, _ index: Int) throws
+    func serve(_ socket: ServerSocket, _ index: Int) throws
     func didClose(_ index: Int)
 }
 
@@ -18,12 +18,14 @@ protocol ConnectionHost: AnyObject, Sendable {
 final class ConnectionAcceptor: Sendable {
     let port: Int
     private let host: any ConnectionHost
+    /// Readable once the server closes.
     private let stop: FileDescriptor
-    /// The stop event of connections that are accepted from now on.
+    /// The event that stops the current connections and the connections of the future.
     private let connectionStop: Mutex<FileDescriptor>
-    private let threads = Mutex(0)
-    /// Open when no thread runs. The first thread runs until no further thread can start.
-    private let ended: Gate
+    private let threadCount = Mutex(0)
+    /// Open when all threads have ended. The first thread starts the other threads, and ends only when no further
+    /// thread can start.
+    private let allThreadsEnded: Gate
 
     /// - Parameter limit: after this many connections the server stops listening, and further connections are refused.
     init(on loopback: Loopback, port: Int, for host: any ConnectionHost, accepting limit: Int) throws {
@@ -33,20 +35,20 @@ final class ConnectionAcceptor: Sendable {
         self.host = host
         stop = try SystemCalls.event()
         connectionStop = Mutex(try SystemCalls.event())
-        ended = try Gate()
+        allThreadsEnded = try Gate()
         try start { [self] in accept(from: listener, atMost: limit) }
     }
 
-    /// Closes the listener and all connections, and waits until all threads have ended.
+    /// Closes the listener and all connections. Blocks until all threads have ended.
     func close() {
-        signalEnd()
-        _ = SystemCalls.wait(for: [(ended.event, Int32(POLLIN))])
+        signalStop()
+        _ = SystemCalls.wait(for: [(allThreadsEnded.event, Int32(POLLIN))])
     }
 
-    /// Has the effect of ``close()`` without blocking a thread.
-    func end() async throws {
-        signalEnd()
-        try await ended.wait()
+    /// Does the same as ``close()`` without blocking a thread.
+    func closeAsync() async throws {
+        signalStop()
+        try await allThreadsEnded.wait()
     }
 
     /// Closes the current connections. The server still accepts new ones.
@@ -59,30 +61,30 @@ final class ConnectionAcceptor: Sendable {
             })
     }
 
-    private func signalEnd() {
+    private func signalStop() {
         SystemCalls.signal(stop)
         SystemCalls.signal(connectionStop.withLock { $0 })
     }
 
     private func start(_ body: @escaping @Sendable () -> Void) throws {
-        threads.withLock { $0 += 1 }
+        threadCount.withLock { $0 += 1 }
         do {
             try PlatformThread.start { [self] in
                 body()
-                leave()
+                threadDidEnd()
             }
         } catch {
-            leave()
+            threadDidEnd()
             throw error
         }
     }
 
-    private func leave() {
-        let isLast = threads.withLock {
+    private func threadDidEnd() {
+        let isLast = threadCount.withLock {
             $0 -= 1
             return $0 == 0
         }
-        if isLast { ended.open() }
+        if isLast { allThreadsEnded.open() }
     }
 
     private func accept(from listener: FileDescriptor, atMost limit: Int) {
@@ -98,21 +100,21 @@ final class ConnectionAcceptor: Sendable {
             count += 1
             host.didAccept(index)
             let socket = ServerSocket(socket: accepted, stop: connectionStop.withLock { $0 })
-            // If no thread can start, the connection is closed, and the test fails because of that.
+            // If no thread can start, the acceptor closes the connection, and the test fails.
             do {
                 try start { [self] in
-                    // The script ended: the peer closed the connection, the server is closing, or the script closed it.
-                    // `try?` because each of these ends is normal.
-                    try? host.converse(on: socket, index)
-                    end(socket, index)
+                    // `try?` because an error is a normal end: the peer closed the connection, the server is closing,
+                    // or the script closed the connection.
+                    try? host.serve(socket, index)
+                    close(socket, index)
                 }
             } catch {
-                end(socket, index)
+                close(socket, index)
             }
         }
     }
 
-    private func end(_ socket: ServerSocket, _ index: Int) {
+    private func close(_ socket: ServerSocket, _ index: Int) {
         socket.socket.close()
         host.didClose(index)
     }

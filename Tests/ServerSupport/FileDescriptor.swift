@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// An open descriptor. It is closed once, at the latest in `deinit`.
+/// A file descriptor that is closed exactly once: by `close()` or by `deinit`.
 final class FileDescriptor: Sendable {
     let number: Int32
     private let isClosed = Atomic(false)

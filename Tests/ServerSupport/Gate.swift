@@ -2,23 +2,23 @@
 
 /// A one-time signal between a script and a test: one side opens the gate, the other waits for it.
 package final class Gate: Sendable {
-    private let opened = Observed(false)
-    /// Readable once the gate is open. The threads of the scripts wait for it.
+    private let isOpened = Observed(false)
+    /// Readable once the gate is open. The threads of the servers wait for this event.
     let event: FileDescriptor
 
     package init() throws {
         event = try SystemCalls.event()
     }
 
-    package var isOpen: Bool { opened.state }
+    package var isOpen: Bool { isOpened.state }
 
     package func open() {
         SystemCalls.signal(event)
-        opened.update { $0 = true }
+        isOpened.update { $0 = true }
     }
 
     /// - Throws: `CancellationError` if the task is cancelled first.
     package func wait() async throws {
-        try await opened.wait { $0 }
+        try await isOpened.wait { $0 }
     }
 }

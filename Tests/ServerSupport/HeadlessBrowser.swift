@@ -5,38 +5,38 @@ package import Foundation
 /// Opens pages in headless Chromium (Debian's package `chromium`, which `make test` installs).
 package struct HeadlessBrowser {
     package struct Page {
-        /// The document as HTML, after it was loaded.
+        /// The HTML of the document after the browser has loaded it.
         package let document: String
-        /// What the page, or the browser about it, wrote to the console: errors, warnings and messages.
+        /// The errors, warnings and messages on the console, from the page and from the browser.
         package let consoleLines: [String]
 
-        /// The values of an attribute of all elements, in order, as the document has them.
+        /// The values of an attribute on all elements, in document order, not unescaped.
         package func values(of attribute: String) -> [String] {
             document.components(separatedBy: " \(attribute)=\"").dropFirst().map { $0.components(separatedBy: "\"")[0] }
         }
 
-        /// The links within the page that lead to no element.
+        /// The `#` links whose target does not exist.
         package var brokenLinks: [String] {
-            let places = Set(values(of: "id"))
-            return values(of: "href").filter { $0.hasPrefix("#") && !places.contains(String($0.dropFirst())) }
+            let targets = Set(values(of: "id"))
+            return values(of: "href").filter { $0.hasPrefix("#") && !targets.contains(String($0.dropFirst())) }
         }
     }
 
     private let folder: URL
 
-    /// - Parameter folder: An existing folder for the browser's files.
+    /// - Parameter folder: an existing folder for the browser's files.
     package init(in folder: URL) { self.folder = folder }
 
-    /// - Throws: If there is no Chromium, or if it does not show the page within a minute.
+    /// - Throws: if Chromium is not installed, or if it does not load the page within a minute.
     package func open(_ file: URL) throws -> Page {
         let files = folder.appendingPathComponent("chromium-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: files) }
         let (output, errors) = (files.appendingPathComponent("out"), files.appendingPathComponent("err"))
-        for place in [output, errors] { try Data().write(to: place) }
+        for file in [output, errors] { try Data().write(to: file) }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/timeout")
-        // The tests may run as root, for whom Chromium has no sandbox. The pages are the project's own.
+        // Chromium has no sandbox for root, and the tests can run as root. The pages are trusted.
         process.arguments = [
             "--kill-after=5", "60", "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
             "--enable-logging=stderr", "--user-data-dir=\(files.path)/profile", "--dump-dom", file.absoluteString,

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// State that threads change and tests wait for.
+/// State that threads change. Tests wait until the state meets a condition.
 package final class Observed<State: Sendable>: Sendable {
     private struct Waiter {
         let isMet: @Sendable (State) -> Bool
@@ -35,7 +35,8 @@ package final class Observed<State: Sendable>: Sendable {
         return result
     }
 
-    /// - Throws: `CancellationError` if the task is cancelled first, so that a test over its time limit ends.
+    /// - Throws: `CancellationError` if the task is cancelled first. Swift Testing cancels a test that exceeds its time
+    ///   limit.
     package func wait(until isMet: @escaping @Sendable (State) -> Bool) async throws {
         let number = guarded.withLock { guarded in
             guarded.nextWaiter += 1
@@ -60,7 +61,7 @@ package final class Observed<State: Sendable>: Sendable {
     private func cancel(_ number: UInt64) {
         let waiter = guarded.withLock { guarded in
             let waiter = guarded.waiters.removeValue(forKey: number)
-            // The task may be cancelled before it waits.
+            // The task can be cancelled before it waits.
             if waiter == nil { guarded.cancelled.insert(number) }
             return waiter
         }

@@ -2,7 +2,7 @@
 
 /// A snapshot of one connection to a ``ScriptedServer``.
 package struct ScriptedConnection: Sendable {
-    /// All bytes received from the wire.
+    /// All bytes that the server has received.
     package internal(set) var received: [UInt8] = []
     package internal(set) var isOpen = true
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ScriptedServer {
-    /// One action of a server on a connection. A script ends when the peer has closed the connection. After its last
-    /// step the server ends its own direction, reads until the peer ends the other direction, and closes.
+    /// One action of a server on a connection. A script ends early if the peer closes the connection. After the last
+    /// step, the server ends sending, reads until the peer ends sending, and closes the connection.
     package indirect enum Step: Sendable {
         /// Reads up to and including an empty line.
         case receiveHead
@@ -10,10 +10,10 @@ extension ScriptedServer {
         case receive(Int)
         /// Reads up to and including this text.
         case receiveThrough(String)
-        /// Reads until the peer ends its direction.
+        /// Reads until the peer ends sending.
         case receiveToEnd
         case send([UInt8])
-        /// Sends each byte in its own packet.
+        /// Sends each byte in a separate packet.
         case sendByteByByte([UInt8])
         /// Reads and sends nothing until the test opens the gate.
         case wait(Gate)
@@ -21,21 +21,21 @@ extension ScriptedServer {
         case open(Gate)
         /// Runs the closure. It must not block.
         case perform(@Sendable () -> Void)
-        /// Reads and sends nothing until the peer ends its direction.
+        /// Reads and sends nothing until the peer ends sending.
         case stall
-        /// Reads HTTP/2 frames and sends the closure's result for each. Continues with the next step when the closure
+        /// Reads HTTP/2 frames, calls the closure for each, and sends the result. The next step begins when the closure
         /// returns `nil`.
-        case answerFrames(@Sendable (Frame) -> [UInt8]?)
+        case respondToFrames(@Sendable (Frame) -> [UInt8]?)
         /// Repeats these steps until the peer has closed the connection.
         case forever([Step])
         /// A step that only works over TLS.
         case tls(TLSStep)
-        /// Ends the server's direction. The server can still receive.
+        /// Ends sending. The server can still receive.
         case halfClose
-        /// Closes at once, over TLS without close_notify. If received bytes are unread, the peer sees a reset and may
-        /// lose data that was sent.
+        /// Closes immediately, over TLS without close_notify. If the server has not read all bytes, the peer gets a
+        /// reset and can lose data that the server sent.
         case close
-        /// Sends a reset. It overtakes data that was sent and not yet read.
+        /// Sends a reset. The peer loses data that it has not read yet.
         case reset
 
         package static func send(text: String) -> Self { .send(Array(text.utf8)) }
@@ -56,12 +56,12 @@ extension ScriptedServer {
         case limitPackets(Int)
         /// Sends bytes without encryption.
         case sendInClear([UInt8])
-        /// Sends records that OpenSSL would not write. Requires TLS 1.3 with AES-128-GCM and no tickets; the connection
-        /// must not have sent any other record, and must not send one later.
+        /// Encrypts and sends records that OpenSSL would not write. Requires TLS 1.3 with AES-128-GCM and no tickets.
+        /// No other step of the connection can send a record.
         case sendSealed([Plaintext])
     }
 
-    /// The content of a record (RFC 8446 §5.2).
+    /// The plaintext of a TLS record (RFC 8446 §5.2).
     package struct Plaintext: Sendable {
         let type: UInt8
         let content: [UInt8]
@@ -71,7 +71,7 @@ extension ScriptedServer {
         package static func alert(level: UInt8, _ code: UInt8) -> Self { Self(type: 21, content: [level, code]) }
     }
 
-    /// A frame of HTTP/2 (RFC 9113 §4.1).
+    /// An HTTP/2 frame (RFC 9113 §4.1).
     package struct Frame: Sendable {
         package let type: UInt8
         package let flags: UInt8
@@ -84,6 +84,6 @@ extension ScriptedServer {
         package var isHead: Bool { type == 1 }
     }
 
-    /// A script of one exchange: reads the head of a request, then sends the response.
-    package static func responding(_ answer: String) -> [Step] { [.receiveHead, .send(text: answer)] }
+    /// A script of one transaction: reads the head of a request, then sends the response.
+    package static func responding(_ response: String) -> [Step] { [.receiveHead, .send(text: response)] }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A server that runs a script on each connection, with its own threads and sockets. A script may violate the protocol.
-/// The server shares no code with the tested code.
+/// A server that runs a script on each connection. A script can violate the protocol. The server has its own threads
+/// and sockets, and shares no code with the tested code.
 ///
 /// ``close()`` returns after all connections and threads have ended. `deinit` calls it.
 package final class ScriptedServer: Sendable {
@@ -37,7 +37,7 @@ package final class ScriptedServer: Sendable {
 
     package func url(_ path: String = "/") -> String { "http://\(loopback.host):\(port)\(path)" }
 
-    // MARK: What happened
+    // MARK: Connections
 
     /// All connections, in the order in which they were accepted.
     package var connections: [ScriptedConnection] { scriptHost.connections.state }
@@ -69,11 +69,11 @@ private final class ScriptHost: ConnectionHost {
 
     func didAccept(_ index: Int) { connections.update { $0.append(ScriptedConnection()) } }
 
-    func converse(on socket: ServerSocket, _ index: Int) throws {
-        var conversation = Conversation(socket, over: socket) { [connections] bytes in
+    func serve(_ socket: ServerSocket, _ index: Int) throws {
+        var runner = ScriptRunner(socket, over: socket) { [connections] bytes in
             connections.update { $0[index].received += bytes }
         }
-        try conversation.run(script(index))
+        try runner.run(script(index))
     }
 
     func didClose(_ index: Int) { connections.update { $0[index].isOpen = false } }

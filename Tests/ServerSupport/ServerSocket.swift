@@ -2,23 +2,23 @@
 
 import Glibc
 
-/// The byte connection of a ``Conversation``.
+/// The byte connection that a ``ScriptRunner`` uses.
 protocol Wire {
-    /// - Returns: an empty array if the peer has ended its direction.
+    /// - Returns: an empty array if the peer has ended sending.
     func receive() throws -> [UInt8]
     func send(_ bytes: ArraySlice<UInt8>) throws
-    /// Ends this direction. The peer reads the end and may still send.
+    /// Ends sending. The peer can still send.
     func endSending() throws
     /// Performs a step that only works over TLS.
     func perform(_ step: ScriptedServer.TLSStep) throws
 }
 
-/// Ends a conversation without a report.
-enum ConversationEnd: Error {
-    case peerHasGone, serverIsClosed, scriptCloses
+/// Thrown to end a script. Not a failure.
+enum ScriptEnd: Error {
+    case peerEndedSending, serverIsClosed, scriptCloses
 }
 
-/// A connected socket whose waits end when its server is closed. As a wire, it sends clear text.
+/// A connected socket that sends clear text. Closing the server ends all waits for the socket.
 struct ServerSocket: Wire {
     let socket: FileDescriptor
     /// Readable once the server is closed.
@@ -28,11 +28,11 @@ struct ServerSocket: Wire {
 
     func wait(for descriptor: FileDescriptor, _ events: Int32) throws {
         let found = SystemCalls.wait(for: [(descriptor, events), (stop, Int32(POLLIN))])
-        if found[1] != 0 { throw ConversationEnd.serverIsClosed }
+        if found[1] != 0 { throw ScriptEnd.serverIsClosed }
     }
 
     func checkStop() throws {
-        if SystemCalls.wait(for: [(stop, Int32(POLLIN))], milliseconds: 0)[0] != 0 { throw ConversationEnd.serverIsClosed }
+        if SystemCalls.wait(for: [(stop, Int32(POLLIN))], milliseconds: 0)[0] != 0 { throw ScriptEnd.serverIsClosed }
     }
 
     func receive() throws -> [UInt8] {

@@ -3,8 +3,8 @@
 import CServerSupport
 import Glibc
 
-/// A process that runs `Tests/Servers/serve`. It exits when its standard input ends. No other process has the other end
-/// of that pipe, so it also exits when this process ends in any way.
+/// A process that runs `Tests/Servers/serve`. It exits when its standard input ends. Only this process has the writing
+/// end of that pipe, so the child also exits when this process crashes.
 final class ServingProcess: Sendable {
     private let input: FileDescriptor
     private let output: FileDescriptor
@@ -36,30 +36,30 @@ final class ServingProcess: Sendable {
         return line
     }
 
-    private static func spawn(_ words: [String], input: FileDescriptor, output: FileDescriptor) throws -> pid_t {
+    private static func spawn(_ command: [String], input: FileDescriptor, output: FileDescriptor) throws -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawn_file_actions_adddup2(&actions, input.number, 0)
         unsafe posix_spawn_file_actions_adddup2(&actions, output.number, 1)
-        // A socket that other code opened without O_CLOEXEC would stay open in the child, and the socket's peer would
-        // not see it close.
+        // Other code can open a socket without O_CLOEXEC. Without this action the socket would stay open in the child,
+        // and its peer would not detect a close.
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
 
-        // The threads of Swift's pools block every signal, and a child would inherit that mask.
+        // The threads of Swift's thread pool block all signals. The child would inherit that mask.
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        var nothing = sigset_t()
-        unsafe sigemptyset(&nothing)
-        unsafe posix_spawnattr_setsigmask(&attributes, &nothing)
+        var noSignals = sigset_t()
+        unsafe sigemptyset(&noSignals)
+        unsafe posix_spawnattr_setsigmask(&attributes, &noSignals)
         unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
 
-        var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
+        var arguments: [UnsafeMutablePointer<CChar>?] = unsafe command.map { unsafe strdup($0) } + [nil]
         defer { for index in unsafe arguments.indices { unsafe free(arguments[index]) } }
         var child: pid_t = 0
-        let result = unsafe posix_spawn(&child, words[0], &actions, &attributes, &arguments, environ)
-        guard result == 0 else { throw ServerError(call: "starting \(words[0])", errno: result) }
+        let result = unsafe posix_spawn(&child, command[0], &actions, &attributes, &arguments, environ)
+        guard result == 0 else { throw ServerError(call: "starting \(command[0])", errno: result) }
         return child
     }
 }

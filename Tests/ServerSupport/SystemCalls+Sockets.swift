@@ -7,7 +7,7 @@ import Glibc
 package enum Loopback: Sendable {
     case ipv4, ipv6
 
-    /// The address in the form of a URL's host.
+    /// The address as the host of a URL.
     package var host: String {
         switch self {
         case .ipv4: "127.0.0.1"
@@ -65,14 +65,14 @@ extension SystemCalls {
 
     // MARK: Options and shutdown
 
-    /// Sends the bytes of each `send` without delay, as their own packet.
-    static func sendAtOnce(_ socket: FileDescriptor) throws {
+    /// Makes each `send` send its bytes immediately, in a separate packet.
+    static func disableNagle(_ socket: FileDescriptor) throws {
         var value: Int32 = 1
         try check(
             "setsockopt", unsafe setsockopt(socket.number, Int32(IPPROTO_TCP), TCP_NODELAY, &value, socklen_t(MemoryLayout<Int32>.size)))
     }
 
-    /// Makes a close of the socket send a reset. Sent data that has not arrived is discarded.
+    /// Makes a later close send a reset and discard the data that has not arrived.
     static func resetOnClose(_ socket: FileDescriptor) throws {
         var value = linger(l_onoff: 1, l_linger: 0)
         try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size)))
@@ -83,7 +83,7 @@ extension SystemCalls {
         try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size)))
     }
 
-    /// Ends this direction. The peer reads the end and may still send.
+    /// Ends sending. The peer can still send.
     static func endSending(_ socket: FileDescriptor) {
         _ = shutdown(socket.number, Int32(SHUT_WR))
     }

@@ -3,8 +3,8 @@
 import CServerSupport
 import Glibc
 
-/// The system calls of the test servers. Each one reports its errors and retries after a signal. Descriptors are closed
-/// on exec.
+/// The system calls of the test servers. Each function throws the error of its call, and repeats a call that a signal
+/// interrupted. All descriptors are closed on exec.
 enum SystemCalls {
     static func message(for errno: Int32) -> String {
         guard let text = unsafe strerror(errno) else { return "error \(errno)" }
@@ -34,7 +34,7 @@ enum SystemCalls {
 
     /// Waits until one of the descriptors has a requested event or has reached its end.
     ///
-    /// - Parameter events: `POLLIN` or `POLLOUT` or both, for each.
+    /// - Parameter descriptors: the descriptors, each with `POLLIN`, `POLLOUT` or both.
     /// - Returns: the events of each descriptor; zeros for all after a timeout.
     static func wait(for descriptors: [(FileDescriptor, Int32)], milliseconds: Int32 = -1) -> [Int32] {
         var watched = descriptors.map { pollfd(fd: $0.0.number, events: Int16($0.1), revents: 0) }
@@ -44,7 +44,7 @@ enum SystemCalls {
 
     // MARK: Bytes
 
-    /// - Returns: an empty array at the end; `nil` if no bytes are available yet.
+    /// - Returns: an empty array at the end of the stream; `nil` if no bytes are available yet.
     static func read(_ descriptor: FileDescriptor, upTo count: Int = 65536) throws -> [UInt8]? {
         var failure: Int32 = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The endpoints and files of the real servers. They start once per process, at the first use, and end with the
+/// The endpoints and files of the real servers. The servers of ``shared`` start at the first use and end with the
 /// process.
 package struct TestServers: Sendable {
     /// The address of a server.
@@ -71,8 +71,8 @@ package struct TestServers: Sendable {
         try String(contentsOfFile: path(of: file), encoding: .utf8).split(separator: "\n").map(String.init)
     }
 
-    /// Waits for the first line of a log that contains `text`. Polls the file, because servers write their log after
-    /// they have sent the response.
+    /// Waits for the first line of a log that contains `text`. Reads the file repeatedly, because servers write the
+    /// line after they have sent the response.
     ///
     /// - Throws: `CancellationError` if the task is cancelled first.
     package func line(of file: TestFile, with text: String) async throws -> String {
@@ -84,10 +84,10 @@ package struct TestServers: Sendable {
 
     /// The folder of the servers. Its contents are deleted when the servers end.
     package var folder: String { description.folder }
-    /// A user that each server and proxy with authentication accepts.
+    /// The user name that all servers and proxies with authentication accept.
     package var user: String { description.values["user"] ?? "" }
     package var password: String { description.values["password"] ?? "" }
     package var clientKeyPassword: String { description.values["clientKeyPassword"] ?? "" }
-    /// The parts that were not started, with the reasons.
+    /// The parts that `serve` did not start, with the reasons.
     package var missing: [String: String] { description.missing }
 }

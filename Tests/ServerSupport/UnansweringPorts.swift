@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A reserved port on which nobody listens: connections to it are refused.
+/// A reserved port on which no server listens. The kernel refuses connections to it.
 package final class RefusingPort: Sendable {
     package let port: Int
     private let socket: FileDescriptor
@@ -13,7 +13,7 @@ package final class RefusingPort: Sendable {
     }
 }
 
-/// A port whose queue is full: a connection to it is neither established nor refused (listen(2)).
+/// A port whose queue is full. The kernel neither establishes nor refuses connections to it (listen(2)).
 package final class BlackHolePort: Sendable {
     package let port: Int
     private let listener: FileDescriptor

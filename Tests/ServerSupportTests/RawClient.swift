@@ -4,9 +4,9 @@ import Glibc
 
 @testable import ServerSupport
 
-/// A client socket for a ``ScriptedServer``. Its calls block until they are done; the test's time limit ends them.
+/// A client socket for a ``ScriptedServer``. The methods block; the test's time limit ends them.
 struct RawClient {
-    /// How the server's direction ended.
+    /// How the server ended sending.
     enum End: Equatable {
         case closed, reset
     }
@@ -33,7 +33,7 @@ struct RawClient {
 
     func close() { socket.close() }
 
-    /// The next bytes; an empty array at the end.
+    /// - Returns: the next bytes; an empty array at the end of the stream.
     func receive() throws -> [UInt8] {
         while true {
             _ = SystemCalls.wait(for: [(socket, Int32(POLLIN))])
@@ -41,7 +41,7 @@ struct RawClient {
         }
     }
 
-    /// Receives all bytes until the end, and returns how the direction ended.
+    /// Receives all bytes until the end of the stream.
     func receiveAll() -> (text: String, end: End) {
         var all: [UInt8] = []
         do {

@@ -19,14 +19,14 @@ import Testing
     @Test func responseWaitsForTheHead() throws {
         let server = try ScriptedServer(ScriptedServer.responding("x"))
         let client = try RawClient(to: server.port)
-        // Drops "\r\n", which is one character in Swift.
+        // Drops the last "\r\n", which is one character in Swift.
         try client.send(String(Self.request.dropLast()))
         #expect(!client.receives(within: 20))
         try client.send("\r\n")
         #expect(client.receiveAll().text == "x")
     }
 
-    @Test func severalExchangesShareAConnection() throws {
+    @Test func severalTransactionsShareAConnection() throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "one"), .receiveHead, .receive(3), .send(text: "two")])
         let client = try RawClient(to: server.port)
         // Sends the second request together with the first.
@@ -108,7 +108,7 @@ import Testing
         let server = try ScriptedServer([], accepting: 1)
         _ = try RawClient(to: server.port).receiveAll()
         try await server.waitUntilClosed()
-        // The listener closes after the script has started. It may still be open here, but the server accepts no more
+        // The listener closes after the script has started. It can still be open here, but the server accepts no more
         // connections.
         let isServed = (try? RawClient(to: server.port).receiveAll().end) == .closed
         #expect(!isServed)
@@ -157,7 +157,7 @@ import Testing
         #expect(SystemCalls.wait(for: [(socket, Int32(POLLOUT))], milliseconds: 200) == [0])
     }
 
-    @Test func serverMayUseThePortOfTheOtherAddressFamily() throws {
+    @Test func serverCanUseThePortOfTheOtherAddressFamily() throws {
         guard (try? RefusingPort(on: .ipv6)) != nil else { return }
         // A port that is free in one family may be in use by another test in the other family. This is a loop because
         // `first` of a lazy filtered map calls its closure twice, and traps if the second call returns nil.

@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func squidWantsDigest() throws {
+    @Test func squidRequiresDigestAuthentication() throws {
         let servers = try TestServers.shared
         let proxy = try ["-x", servers.url(.squidDigest, "", host: "127.0.0.1"), "--noproxy", ""]
         let url = try servers.url(.nginxHTTP, "/hello.txt")
@@ -126,13 +126,13 @@ import Testing
         #expect(try Curl.run(endpoint.url("/hello.txt", host: "127.0.0.1")).output == "Hello\n")
     }
 
-    @Test func secondSetOfServersMayRunAtTheSameTime() throws {
+    @Test func secondSetOfServersCanRunAtTheSameTime() throws {
         let others = try TestServers(parts: ["socks"])
         #expect(try others.endpoint(.socksOpen).port != TestServers.shared.endpoint(.socksOpen).port)
         #expect(throws: ServerError.self) { try others.endpoint(.nginxHTTP) }
     }
 
-    @Test func serversEndWithTheirOwner() throws {
+    @Test func serversEndWhenTheirOwnerIsReleased() throws {
         var others: TestServers? = try TestServers(parts: ["nginx"])
         let url = try #require(try others?.url(.nginxHTTP, "/hello.txt"))
         let folder = try #require(others?.folder)

@@ -22,7 +22,7 @@ struct Bench: AsyncParsableCommand {
 
     @Option(
         help:
-            "The file for the results, as JSON; a page of bars is written beside it. (default: .build/bench/results.json with report.html, with --grid grid.json)"
+            "The file for the results, as JSON; a page of bars is written beside it, with the extension .html. (default: .build/bench/results.json with report.html, with --grid grid.json)"
     )
     var output: String?
 
@@ -51,6 +51,9 @@ struct Bench: AsyncParsableCommand {
     var strict = false
 
     func validate() throws {
+        if let output, Self.reportFile(beside: Self.absolute(output)).path == Self.absolute(output) {
+            throw ValidationError("--output \(output): the page of bars gets this name; name a .json file for the results")
+        }
         guard (1...1000).contains(rounds) else { throw ValidationError("--rounds \(rounds): give a number from 1 to 1000") }
         let known = rows.map(\.name)
         let requested = names.map { ("--row", $0) } + (Self.slowRow.map { [("BENCH_SLOW", $0)] } ?? [])
@@ -76,7 +79,7 @@ struct Bench: AsyncParsableCommand {
 
     private var rows: [RowMaker] { grid ? HTTPGrid.all : RowMaker.all }
 
-    /// All loaded URLs are on this machine.
+    /// No load uses a proxy, because all URLs are on this machine.
     private static func unsetProxyVariables() {
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] { unsafe unsetenv(name) }
     }

@@ -13,7 +13,7 @@ struct BenchProgram {
         let report: String?
     }
 
-    /// The required contents of a row's object in results.json.
+    /// The object of a row in results.json.
     struct Result: Decodable {
         let name: String
         let unit: String
@@ -23,13 +23,13 @@ struct BenchProgram {
         let within: Bool
     }
 
-    /// The folder of the test bundle, three folders below that of the checkout.
+    /// The folder of the test bundle, three levels below the checkout.
     private static let products = (Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])).resolvingSymlinksInPath()
         .deletingLastPathComponent()
     static let plugins = products.appendingPathComponent("../../bench/plugins").standardizedFileURL.path
     private static let servers = products.appendingPathComponent("../../../Tests/Servers/serve").standardizedFileURL.path
 
-    /// Makes a folder for bench's files, which exists until `body` returns.
+    /// Makes a folder for the files of bench. The folder exists until `body` returns.
     static func withFolder<Result>(_ body: (URL) throws -> Result) throws -> Result {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("bench-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -37,7 +37,7 @@ struct BenchProgram {
         return try body(folder)
     }
 
-    /// Runs bench to its end. Its output goes to files, so that nothing waits for a pipe.
+    /// Runs bench and waits for its end. The output goes to files, because a full pipe would block the program.
     static func run(_ arguments: [String], slow: String? = nil) throws -> Outcome {
         try withFolder { folder in
             let process = try start(arguments, in: folder, slow: slow)

@@ -2,5 +2,5 @@
 
 import Testing
 
-/// Tests run serially, so that no other test uses the processors during a measurement.
+/// The tests run serially, so that no other test uses the processors during a measurement.
 @Suite(.serialized) struct BenchTests {}

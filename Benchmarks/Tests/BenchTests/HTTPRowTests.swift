@@ -39,7 +39,7 @@ extension BenchTests {
             #expect(outcome.results.map(\.name) == ["registry-10"])
         }
 
-        /// Files and processes show when nginx has started and ended.
+        /// Files show when nginx has started, and processes show when it has ended.
         @Test(.timeLimit(.minutes(1))) func killingTheProgramEndsItsServers() async throws {
             try BenchProgram.withFolder { folder in
                 let process = try BenchProgram.start(

@@ -3,10 +3,9 @@
 import Testing
 
 extension BenchTests {
-    /// Tests that budgets are checked, and that a slow row is detected. The budget of the tested row is a ratio to a
-    /// peer, which is measured alternately and takes the same path through the loader. So a slow or busy machine, or a
-    /// debug build, changes both. `make bench` checks whether the row is within its budget. These tests compare a row
-    /// that does its work three times with one that does it once.
+    /// Tests that `bench` checks budgets and detects a slow row. The budget of the tested row is a ratio to a peer that
+    /// takes the same path through the loader, so that a slow machine or a debug build changes both values. The tests
+    /// compare a row that does its work three times with a row that does it once.
     struct SlowRowTests {
         private func measureEcho(isStrict: Bool = false, slow: String? = nil) throws -> BenchProgram.Outcome {
             let strict = isStrict ? ["--strict"] : []

@@ -33,6 +33,13 @@ extension FuzzTarget {
     public static let coding = FuzzTarget("coding") { input throws(FuzzFinding) in try CodingCase(input).check() }
     public static let http2 = FuzzTarget("http2") { input throws(FuzzFinding) in try HTTP2Case(input).check() }
     public static let tls = FuzzTarget("tls") { input throws(FuzzFinding) in try TLSTarget.check(input) }
+    public static let setCookie = FuzzTarget("cookies") { input throws(FuzzFinding) in try SetCookieCase.check(input) }
+    public static let cookieDate = FuzzTarget("cookiedate") { input throws(FuzzFinding) in try CookieDateCase.check(input) }
+    public static let cookieFile = FuzzTarget("cookiefile") { input throws(FuzzFinding) in try CookieFileCase.check(input) }
+    public static let challenge = FuzzTarget("challenge") { input throws(FuzzFinding) in try ChallengeCase.check(input) }
+    public static let netrc = FuzzTarget("netrc") { input throws(FuzzFinding) in try NetrcCase.check(input) }
 
-    public static let all = [data, mime, url, manifest, events, gzip, head, chunked, coding, http2, tls]
+    public static let all = [
+        data, mime, url, manifest, events, gzip, head, chunked, coding, http2, tls, setCookie, cookieDate, cookieFile, challenge, netrc,
+    ]
 }

@@ -32,10 +32,10 @@ struct CodingCase {
 
     func check() throws(FuzzFinding) {
         let (expected, decoded) = reference()
-        try check([body[...]], pauseRhythm: 0, expected, decoded)
-        try check([body[...]], pauseRhythm: 1, expected, decoded)
-        try check(body.indices.map { body[$0...$0] }, pauseRhythm: Int(seed & 3), expected, decoded)
-        try check(pieces, pauseRhythm: Int(seed >> 2 & 3), expected, decoded)
+        try check([body[...]], pauseInterval: 0, expected, decoded)
+        try check([body[...]], pauseInterval: 1, expected, decoded)
+        try check(body.indices.map { body[$0...$0] }, pauseInterval: Int(seed & 3), expected, decoded)
+        try check(pieces, pauseInterval: Int(seed >> 2 & 3), expected, decoded)
     }
 
     // MARK: Expectations
@@ -57,18 +57,18 @@ struct CodingCase {
     }
 
     private func check(
-        _ pieces: [ArraySlice<UInt8>], pauseRhythm: Int, _ expected: MultipartReference, _ stop: GzipStop?
+        _ pieces: [ArraySlice<UInt8>], pauseInterval: Int, _ expected: MultipartReference, _ stop: GzipStop?
     ) throws(FuzzFinding) {
-        var play = InMemoryBody.Play()
-        play.codings = codings.map { $0 == .gzipCoding ? "gzip" : "deflate" }.joined(separator: ", ")
-        play.contentType = boundary.isEmpty ? "" : "multipart/x-mixed-replace; boundary=\(boundary)"
-        play.pieces = pieces
-        play.decoding.maximumBytes = Int64(limit)
-        play.multipart = Self.multipart
-        play.pauseRhythm = pauseRhythm
-        play.endsInPause = seed & 64 != 0
-        guard let played = InMemoryBody(play) else { throw FuzzFinding("there is no stage between the load and its client") }
-        let way = "\(pieces.count) pieces, pauses \(pauseRhythm)"
+        var input = InMemoryBody.Input()
+        input.codings = codings.map { $0 == .gzipCoding ? "gzip" : "deflate" }.joined(separator: ", ")
+        input.contentType = boundary.isEmpty ? "" : "multipart/x-mixed-replace; boundary=\(boundary)"
+        input.pieces = pieces
+        input.decoding.maximumBytes = Int64(limit)
+        input.multipart = Self.multipart
+        input.pauseInterval = pauseInterval
+        input.endsInPause = seed & 64 != 0
+        guard let played = InMemoryBody(input) else { throw FuzzFinding("there is no stage between the load and its client") }
+        let way = "\(pieces.count) pieces, pauses \(pauseInterval)"
         if let disorder = played.disorder { throw FuzzFinding("\(way): \(disorder)") }
         let atEnd = expected.code == .badResponse  // no part was found, but the error of an incomplete coding takes precedence
         let codes = atEnd && stop != nil ? Self.codes(stop) : expected.code.map { [$0] } ?? Self.codes(stop)

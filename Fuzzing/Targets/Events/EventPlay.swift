@@ -41,9 +41,9 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         var configuration = Loader.Configuration()
         configuration.timeouts = Timeouts()
         configuration.redirects.limit = TaskModel.redirectLimit
-        configuration.bufferLimit = 16
+        configuration.bufferSize = 16
         configuration.logger = SilentLog.logger
-        configuration.violationObserver = { [self] rule, _ in violations.append(rule) }
+        configuration.onViolation = { [self] rule, _ in violations.append(rule) }
         let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
         let registration = loader.handlers.register(PlayHandler(play: self))
         let queue = isQueued ? DeliveryQueue { [self] job in jobs.append(job) } : .immediate
@@ -187,7 +187,7 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         guard !openChallenges.isEmpty else { return }
         let (number, challenge) = openChallenges.removeFirst()
         model.noteChallengeResponse(number)
-        challenge.answer(.continueWithout)
+        challenge.answer(.continueWithoutCredential)
     }
 
     private func compare() throws(FuzzFinding) {

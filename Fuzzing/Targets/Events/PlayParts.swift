@@ -123,6 +123,6 @@ final class PlayDelegate: LoadDelegate {
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { play.didReceive(.challengeWithdrawn) }
     func loadTask(_ task: LoadTask, needsNewBody decide: @escaping @Sendable (Body?) -> Void) { play.didReceive(newBody: decide) }
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        play.didReceive(.end(error.map { Ending(code: $0.code, rule: $0.rule) }))
+        play.didReceive(.end(error.map { Ending(code: $0.code, rule: $0.violatedRule) }))
     }
 }

@@ -17,7 +17,7 @@ extension Reading {
             rest = rest.dropFirst(size)
             try take([13, 10])
         }
-        return (body, try section(limits.trailerSection).fields)
+        return (body, try section(limits.maximumTrailerSectionBytes).fields)
     }
 
     private mutating func chunkSize() throws(ResponseOutcome) -> Int {
@@ -26,7 +26,7 @@ extension Reading {
         rest = rest.dropFirst(digits.count)
         let zeros = digits.prefix { $0 == 48 }.count
         let padding = zeros == digits.count ? zeros - 1 : zeros
-        let allowed = min(limits.chunkExtensions, limits.chunkExtensionsTotal - extensionBytes)
+        let allowed = min(limits.maximumChunkExtensionBytes, limits.maximumChunkExtensionBytesPerBody - extensionBytes)
         guard padding <= allowed else { throw .failure(.limitExceeded) }
         let size = zeros == digits.count ? 0 : Int(Text.latin1(digits), radix: 16)
         guard let size else { throw .failure(.badResponse) }

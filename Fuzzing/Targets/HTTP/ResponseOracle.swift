@@ -36,8 +36,13 @@ enum ResponseOracle {
 
     private static let small: HTTPLimits = {
         var limits = HTTPLimits()
-        (limits.statusLine, limits.fieldLine, limits.fieldCount, limits.fieldSection) = (24, 40, 4, 100)
-        (limits.interimResponses, limits.chunkExtensions, limits.chunkExtensionsTotal, limits.trailerSection) = (2, 6, 12, 60)
+        (limits.maximumStatusLineBytes, limits.maximumFieldLineBytes, limits.maximumFieldCount, limits.maximumFieldSectionBytes) = (
+            24, 40, 4, 100
+        )
+        (
+            limits.maximumInterimResponsesPerResponse, limits.maximumChunkExtensionBytes, limits.maximumChunkExtensionBytesPerBody,
+            limits.maximumTrailerSectionBytes
+        ) = (2, 6, 12, 60)
         return limits
     }()
 

@@ -38,11 +38,11 @@ struct Reading {
         var closes = false
         while true {
             let (status, isOld) = try statusLine()
-            let (fields, isOdd) = try section(limits.fieldSection)
+            let (fields, isOdd) = try section(limits.maximumFieldSectionBytes)
             if 100 <= status, status <= 199, status != 101 {
                 meaning.interim.append(status)
                 closes = closes || FramingReference(fields).options.contains("close")
-                guard meaning.interim.count <= limits.interimResponses else { throw .failure(.limitExceeded) }
+                guard meaning.interim.count <= limits.maximumInterimResponsesPerResponse else { throw .failure(.limitExceeded) }
                 continue
             }
             (meaning.status, meaning.fields) = (status, fields)
@@ -103,7 +103,7 @@ struct Reading {
     private mutating func statusLine() throws(ResponseOutcome) -> (status: Int, isOld: Bool) {
         guard !rest.isEmpty else { throw .failure(.emptyResponse) }
         guard Array("HTTP/".utf8).starts(with: rest.prefix(5)) else { throw .failure(.badResponse) }
-        let line = try line(atMost: limits.statusLine)
+        let line = try line(atMost: limits.maximumStatusLineBytes)
         let words = line.split { $0 == 32 || $0 == 9 }
         guard words.count >= 2, words[0].count == 8, words[1].count == 3, words[1].allSatisfy({ (48...57).contains($0) }) else {
             throw .failure(.badResponse)
@@ -118,13 +118,13 @@ struct Reading {
     mutating func section(_ limit: Int) throws(ResponseOutcome) -> (fields: [[String]], isOdd: Bool) {
         var (names, values, used, isOdd): ([String], [[UInt8]], Int, Bool) = ([], [], 0, false)
         while true {
-            let line = try line(atMost: min(limits.fieldLine, limit - used - 2))
+            let line = try line(atMost: min(limits.maximumFieldLineBytes, limit - used - 2))
             if line.isEmpty { break }
             used += line.count + 2
             if line.first == 32 || line.first == 9 {
                 let more = Text.trimmed(line)
                 guard let last = values.last, Self.isValue(more) else { throw .failure(.badResponse) }
-                guard last.count + 1 + more.count <= limits.fieldLine else { throw .failure(.limitExceeded) }
+                guard last.count + 1 + more.count <= limits.maximumFieldLineBytes else { throw .failure(.limitExceeded) }
                 values[values.count - 1] = last + [32] + more
                 if FramingReference.names.contains(names[names.count - 1].lowercased()) { isOdd = true }
                 continue
@@ -136,7 +136,7 @@ struct Reading {
                 isOdd = true
             }
             guard Text.isToken(name) else { throw .failure(.badResponse) }
-            guard names.count < limits.fieldCount else { throw .failure(.limitExceeded) }
+            guard names.count < limits.maximumFieldCount else { throw .failure(.limitExceeded) }
             let value = Text.trimmed(line[(colon + 1)...])
             guard Self.isValue(value) else { throw .failure(.badResponse) }
             names.append(Text.latin1(name))

@@ -24,7 +24,7 @@ struct HTTP2Case {
     func check() throws(FuzzFinding) {
         let whole = try HTTP2Run([bytes[...]], plan)
         let reference = HTTP2Reference(
-            bytes, methods: plan.requests.map(\.method), limits: plan.configuration.limits, stopped: plan.stopped)
+            bytes, methods: plan.requests.map(\.method), limits: plan.configuration.messageLimits, stopped: plan.stopped)
         try check(whole, reference, "read whole")
         let scattered = try HTTP2Run(pieces(seed), plan)
         try check(scattered, reference, "read in pieces by \(seed)")
@@ -71,24 +71,27 @@ struct HTTP2Case {
         if result.status != nil {
             let sent = stream.heads[seen.count - 1].fields
             try require(result.fields == sent, "the fields are \(result.fields), but \(sent) were sent")
-            let limits = plan.configuration.limits
+            let limits = plan.configuration.messageLimits
             let size = sent.reduce(0) { $0 + $1[0].unicodeScalars.count + $1[1].unicodeScalars.count + 4 }
-            try require(size <= limits.fieldSection && sent.count <= limits.fieldCount, "fields beyond the limits were delivered")
+            try require(
+                size <= limits.maximumFieldSectionBytes && sent.count <= limits.maximumFieldCount, "fields beyond the limits were delivered"
+            )
             if case .length(let length) = FramingReference(sent).lengths {
                 try require(result.body.count <= length, "\(result.body.count) bytes of \(length) were delivered")
             }
         }
-        try require(result.interim.count <= plan.configuration.limits.interimResponses, "too many interim responses")
+        try require(
+            result.interim.count <= plan.configuration.messageLimits.maximumInterimResponsesPerResponse, "too many interim responses")
         try require(result.body.isStart(of: stream.content), "the body is not what was sent on the stream")
         try checkRetryEligibility(result, stream)
     }
 
     /// Checks that a request is sent again only if the server cannot have begun to process it.
     private func checkRetryEligibility(_ result: HTTP2Result, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
-        guard case .failed(_, let eligibility)? = result.end, eligibility != .seen else { return }
+        guard case .failed(_, let eligibility)? = result.end, eligibility != .possiblyProcessed else { return }
         try require(result.interim.isEmpty && result.status == nil, "its response had begun, but its retry eligibility is \(eligibility)")
         switch eligibility {
-        case .seen, .noResponse: break
+        case .possiblyProcessed, .noResponse: break
         case .refused: try require(stream.resets.contains(7), "it counts as refused without RST_STREAM")
         case .needsHTTP1: try require(stream.resets.contains(13), "it is to be retried over HTTP/1.1 without RST_STREAM")
         case .notProcessed: try require(stream.isAboveGoAway, "it counts as not processed without GOAWAY")
@@ -144,7 +147,7 @@ struct HTTP2Plan {
 
     init(_ mode: UInt8, _ seed: UInt8, _ kinds: UInt8) throws(FuzzFinding) {
         var configuration = HTTPConfiguration()
-        if mode & 4 != 0 { configuration.limits = Self.small }
+        if mode & 4 != 0 { configuration.messageLimits = Self.small }
         self.configuration = configuration
         do throws(LoadError) {
             requests = try (0...(kinds & 3)).map { number throws(LoadError) in try Self.request(kinds >> (2 + number) & 3) }
@@ -170,8 +173,8 @@ struct HTTP2Plan {
 
     private static let small: HTTPLimits = {
         var limits = HTTPLimits()
-        (limits.fieldLine, limits.fieldCount, limits.fieldSection) = (40, 4, 100)
-        (limits.interimResponses, limits.trailerSection) = (2, 60)
+        (limits.maximumFieldLineBytes, limits.maximumFieldCount, limits.maximumFieldSectionBytes) = (40, 4, 100)
+        (limits.maximumInterimResponsesPerResponse, limits.maximumTrailerSectionBytes) = (2, 60)
         return limits
     }()
 }

@@ -41,10 +41,10 @@ struct HTTP2StreamReference {
 
     mutating func begin() { hasBegun = true }
 
-    private mutating func fail(_ code: LoadError.Code, eligibility: InMemoryHTTP2.Eligibility = .seen) {
+    private mutating func fail(_ code: LoadError.Code, eligibility: InMemoryHTTP2.Eligibility = .possiblyProcessed) {
         guard place != .over else { return }
         place = .over
-        result.end = .failed(code, hasBegun ? .seen : eligibility)
+        result.end = .failed(code, hasBegun ? .possiblyProcessed : eligibility)
     }
 
     /// The result if the connection ends now.
@@ -57,7 +57,7 @@ struct HTTP2StreamReference {
     mutating func takeReset(_ code: UInt32) {
         resets.append(code)
         isOpenForServer = false
-        fail(.connectionLost, eligibility: code == 7 ? .refused : code == 13 ? .needsHTTP1 : .seen)
+        fail(.connectionLost, eligibility: code == 7 ? .refused : code == 13 ? .needsHTTP1 : .possiblyProcessed)
     }
 
     mutating func takeGoAway() {
@@ -109,7 +109,7 @@ struct HTTP2StreamReference {
         let fields = Array(all.dropFirst())
         if (100..<200).contains(status) {
             guard !endsStream else { return fail(.badResponse) }
-            guard result.interim.count < limits.interimResponses else { return fail(.limitExceeded) }
+            guard result.interim.count < limits.maximumInterimResponsesPerResponse else { return fail(.limitExceeded) }
             return result.interim.append(status)
         }
         switch FramingReference(fields).lengths {
@@ -136,11 +136,11 @@ struct HTTP2StreamReference {
                 hasStatus = true
                 continue
             }
-            guard name.count + value.count + 2 <= limits.fieldLine else { return .limitExceeded }
+            guard name.count + value.count + 2 <= limits.maximumFieldLineBytes else { return .limitExceeded }
             bytes += name.count + value.count + 4
-            guard bytes <= (isHead ? limits.fieldSection : limits.trailerSection) else { return .limitExceeded }
+            guard bytes <= (isHead ? limits.maximumFieldSectionBytes : limits.maximumTrailerSectionBytes) else { return .limitExceeded }
             count += 1
-            guard count <= limits.fieldCount else { return .limitExceeded }
+            guard count <= limits.maximumFieldCount else { return .limitExceeded }
             let isName =
                 !name.isEmpty && field[0].unicodeScalars.allSatisfy { MIMEReference.isToken($0) && !("A"..."Z").contains($0) }
             guard isName, !Self.ofConnection.contains(field[0]) else { return .badResponse }

@@ -13,7 +13,7 @@ enum TLSChallengeResponse: Int, CaseIterable {
     func respond(to challenge: AuthenticationChallenge) {
         switch self {
         case .noHandler, .performDefault: challenge.answer(.performDefault)
-        case .continueWithout: challenge.answer(.continueWithout)
+        case .continueWithout: challenge.answer(.continueWithoutCredential)
         case .reject: challenge.answer(.rejectProtectionSpace)
         case .cancel: challenge.answer(.cancel)
         case .never: break

@@ -56,7 +56,9 @@ enum URLCase {
     }
 
     private static func components(of record: URLRecord) -> [String] {
-        URLRecord.Component.allCases.map { String(record[$0]) } + [record.port.map { "\($0)" } ?? "-", "\(record.hasOpaquePath)"]
+        let present = [record.scheme, record.username, record.password, record.path, record.schemeSpecificPart].map(String.init)
+        let optional = [record.host, record.query, record.fragment].map { $0.map(String.init) ?? "-" }
+        return present + optional + [record.port.map { "\($0)" } ?? "-", "\(record.hasOpaquePath)"]
     }
 
     /// Makes the serialisation from the components as the standard describes it.

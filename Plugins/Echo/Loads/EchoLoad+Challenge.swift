@@ -8,7 +8,7 @@ extension EchoLoad {
         var challenge = PluginChallenge(protocolName: request.scheme, host: request.host ?? "", port: request.port, realm: lock.realm)
         for failures in 0..<lock.attempts {
             challenge.failureCount = failures
-            switch try await client.ask(challenge) {
+            switch try await client.didReceiveChallenge(challenge) {
             case .use(let credential):
                 if lock.opens(for: credential) {
                     return try await respond(with: Array("Hello, \(lock.user)".utf8), type: "text/plain", charset: "utf-8", &delivery)
@@ -17,7 +17,7 @@ extension EchoLoad {
                     .authenticationRequired, message: "the user or the password is wrong; give those that the URL names")
             case .cancel:
                 throw PluginError(.authenticationCancelled, message: "the challenge for a user and a password was cancelled")
-            case .without, .performDefault, .rejectSpace:
+            case .continueWithoutCredential, .performDefault, .rejectSpace:
                 throw PluginError(
                     .authenticationRequired, message: "echo:challenge needs a user and a password; give those that the URL names")
             }

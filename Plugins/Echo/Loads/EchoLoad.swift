@@ -56,7 +56,7 @@ final class EchoLoad: Sendable {
         let response = PluginResponse(
             status: 302, mimeType: "text/plain", textEncoding: "utf-8", expectedLength: Int64(text.count),
             fields: [PluginField(name: "location", value: target)])
-        try await client.wasRedirected(to: PluginChange(url: target), response: delivery.response(response))
+        try await client.wasRedirected(to: PluginRequestChanges(url: target), response: delivery.response(response))
         // The client did not follow the redirect: it wants the response itself and its body.
         guard try await delivery.begin(response) else { return }
         try await delivery.deliver(all: text)

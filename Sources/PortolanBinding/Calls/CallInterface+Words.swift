@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Calls with only word arguments. libffi sorts the arguments of each call anew, which costs more than most calls
-/// themselves.
+/// Direct calls for functions whose arguments are all words. libffi arranges the arguments at each call, which takes
+/// longer than most of the called functions.
 extension CallInterface {
-    /// Whether the calling convention passes up to six integers and pointers in registers, each widened to a word, as
-    /// System V for x86-64 (§3.2.3) and AAPCS64 (§6.8.2) do.
+    /// Whether the calling convention passes up to six integers and pointers in registers, each widened to a word.
+    /// System V for x86-64 (§3.2.3) and AAPCS64 (§6.8.2) do so.
     static let passesWords: Bool = {
         #if os(Linux) && (arch(x86_64) || arch(arm64))
             true
@@ -25,7 +25,7 @@ extension CallInterface {
     /// Calls `function` directly, without libffi.
     ///
     /// - Parameter cells: The arguments, each widened to a word.
-    /// - Returns: The result's register, in which only the bits of the type are valid.
+    /// - Returns: The register of the result. Only the bits of the result's type are valid.
     @inline(__always)
     static func callWords(_ function: Function, _ cells: UnsafeMutablePointer<UInt64>, count: Int) -> UInt64 {
         let c = unsafe cells
@@ -41,8 +41,8 @@ extension CallInterface {
     }
 }
 
-extension ForeignType {
-    /// Whether it is passed in an integer register, or is `void`.
+extension FFIType {
+    /// Whether a value of this type is passed in an integer register. Also true for `void`.
     var isWord: Bool {
         switch self {
         case .void, .pointer: true

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The parts of a call that are known when its function is found, precomputed because most calls take a few words and
-/// return one.
+/// The parts of a call that do not depend on the load. They are computed once, so that a call with only word arguments
+/// is fast.
 struct CallPlan: Sendable {
     /// An argument that is a word.
     enum Word: Sendable {
@@ -10,38 +10,39 @@ struct CallPlan: Sendable {
         case handle(variable: Int)
     }
 
-    enum Outcome: Sendable {
+    enum ResultKind: Sendable {
         case nothing
         case scalar(ScalarType)
         case other
     }
 
-    /// The arguments; `nil` if one of them has to be evaluated.
+    /// The arguments. `nil` if one of them must be evaluated for each call.
     let words: [Word]?
-    let outcome: Outcome
-    /// Whether the function stores an output through one of its arguments.
-    let putsOut: Bool
-    /// Whether its result is the number of bytes that it stored in a buffer, so that a negative result is a failure.
-    let fillsByResult: Bool
+    let resultKind: ResultKind
+    /// Whether the function stores a value through one of its arguments.
+    let hasOutputs: Bool
+    /// Whether the result is the number of bytes that the function stored in a buffer. A negative result is then a
+    /// failure.
+    let returnsFilledLength: Bool
 
     init(_ call: Call) {
         words = Self.words(of: call.operands)
-        outcome =
+        resultKind =
             switch call.result {
             case .void: .nothing
             case .value(.scalar(let scalar), _): .scalar(scalar)
             case .value, .bytes: .other
             }
-        putsOut = call.operands.contains { operand in
+        hasOutputs = call.operands.contains { operand in
             switch operand {
-            case .out, .outBytes, .buffer: true
-            case .value, .bytes, .length, .outLength, .callback, .user: false
+            case .outParameter, .outBytes, .buffer: true
+            case .value, .bytes, .length, .outLength, .callback, .userData: false
             }
         }
-        fillsByResult = call.operands.contains { if case .buffer(_, filledBy: .result, _) = $0 { true } else { false } }
+        returnsFilledLength = call.operands.contains { if case .buffer(_, filledBy: .result, _) = $0 { true } else { false } }
     }
 
-    /// Only on little-endian machines, where a value's own bytes come first in a word.
+    /// Only on little-endian machines, where the bytes of a value come first in its word.
     private static func words(of operands: [Operand]) -> [Word]? {
         #if _endian(little)
             var words: [Word] = []
@@ -67,7 +68,7 @@ struct CallPlan: Sendable {
     }
 }
 
-/// A condition on a call's number, also precomputed.
+/// A condition on the result of a call. Conditions with one integer are precomputed.
 enum Comparison: Sendable {
     case equals(Int128)
     case differs(Int128)

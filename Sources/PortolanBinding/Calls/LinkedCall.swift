@@ -3,15 +3,15 @@
 import CPortolanFFI
 import PortolanJSON
 
-/// A call whose function was found, ready to be made.
+/// A call with the address of its function.
 @safe
-final class LinkedCall: @unchecked Sendable {  // … because nothing of it changes, and an opened library is never closed
+final class LinkedCall: @unchecked Sendable {  // … because it is immutable, and an opened library is never closed
     let call: Call
     let plan: CallPlan
     let name: String
     let interface: CallInterface
     let function: CallInterface.Function
-    /// Frees the result's pointer.
+    /// The function that frees the pointer in the result.
     let free: (interface: CallInterface, function: CallInterface.Function)?
 
     init(
@@ -27,45 +27,45 @@ final class LinkedCall: @unchecked Sendable {  // … because nothing of it chan
     }
 }
 
-/// A step with its calls.
+/// A step with the addresses of the functions that it calls.
 final class LinkedStep: Sendable {
     let step: Step
     let call, cleanup, text: LinkedCall?
-    /// The conditions of a call.
+    /// The conditions on the result of the call.
     let check, until: Comparison?
-    /// The variables that a repeated call outputs and delivers, also those of which only the length is delivered. The
-    /// call's result is not among them, because the last result only marks the end.
-    let ownVariables: [Int]
+    /// The outputs that a repeated call delivers, including those of which it delivers only the length. They do not
+    /// include the result, because the last result only marks the end.
+    let deliveredOutputs: [Int]
 
     init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {
         self.step = step
         (self.call, self.cleanup, self.text) = (call, cleanup, text)
         guard case .call(let action) = step.action else {
-            (check, until, ownVariables) = (nil, nil, [])
+            (check, until, deliveredOutputs) = (nil, nil, [])
             return
         }
         check = action.check.map(Comparison.init)
         until = action.until.map(Comparison.init)
-        ownVariables = action.until == nil ? [] : Self.ownVariables(of: action)
+        deliveredOutputs = action.until == nil ? [] : Self.deliveredOutputs(of: action)
     }
 }
 
 extension LinkedStep {
-    private static func ownVariables(of action: Step.CallStep) -> [Int] {
-        let given = action.call.operands.compactMap { operand in
+    private static func deliveredOutputs(of action: Step.CallStep) -> [Int] {
+        let outputs = action.call.operands.compactMap { operand in
             switch operand {
-            case .out(_, let variable), .outBytes(_, let variable), .buffer(_, _, let variable): variable
-            case .value, .bytes, .length, .outLength, .callback, .user: nil
+            case .outParameter(_, let variable), .outBytes(_, let variable), .buffer(_, _, let variable): variable
+            case .value, .bytes, .length, .outLength, .callback, .userData: nil
             }
         }
         let delivered = action.deliver?.variables ?? []
-        return given.filter(delivered.contains)
+        return outputs.filter(delivered.contains)
     }
 }
 
-/// A program whose functions were found in a library, shared by all its loads.
+/// A program with the addresses of its functions. All loads of a binding share it.
 @safe
-final class LinkedProgram: @unchecked Sendable {  // … because nothing of it changes
+final class LinkedProgram: @unchecked Sendable {  // … because it is immutable
     let program: BindingProgram
     let setup, steps: [LinkedStep]
     let stop: LinkedCall?
@@ -95,12 +95,12 @@ final class LinkedProgram: @unchecked Sendable {  // … because nothing of it c
         stop = if case .function(let call) = program.stop { try linker.link(call) } else { nil }
         callbackInterfaces = try program.callbacks.mapMembers(named: \.name) { callback throws(BindingProblem) in
             try CallInterface(
-                result: ForeignType(callback.signature.result), parameters: callback.signature.parameters.map { ForeignType($0) })
+                result: FFIType(callback.signature.result), parameters: callback.signature.parameters.map { FFIType($0) })
         }
     }
 }
 
-/// Combines calls and functions.
+/// Adds the addresses of functions to calls.
 @safe
 private struct Linker {
     let program: BindingProgram
@@ -121,9 +121,9 @@ private struct Linker {
 
     func link(_ call: Call) throws(BindingProblem) -> LinkedCall {
         let interface = try CallInterface(
-            result: ForeignType(call.result), parameters: call.operands.map { ForeignType($0) }, fixedCount: call.fixedCount)
+            result: FFIType(call.result), parameters: call.operands.map { FFIType($0) }, fixedCount: call.fixedCount)
         let free = try call.freedBy.map { index throws(BindingProblem) in
-            let result = ForeignType(program.functions[index].value.result)
+            let result = FFIType(program.functions[index].value.result)
             return (try CallInterface(result: result, parameters: [.pointer]), addresses[index])
         }
         return LinkedCall(

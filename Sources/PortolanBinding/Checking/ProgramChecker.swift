@@ -7,18 +7,19 @@ extension BindingProgram {
     static let functionLimit = 256
     static let callbackLimit = 16
     static let stepLimit = 128
-    /// The limit of bytes that a library gives in one piece.
-    static let bytesLimit = 256 << 20
+    /// The maximum number of bytes that a library delivers at a time.
+    static let chunkLimit = 256 << 20
 
     /// Checks everything that can be checked without the library.
     ///
-    /// - Parameter settings: The manifest's settings, each with an example of its value, and whether it always has one.
+    /// - Parameter settings: The manifest's settings. Each has an example of its value, and whether it always has a
+    ///   value.
     package init(
-        checking source: BindingSource, settings: [(name: String, example: PropertyValue, isAlwaysThere: Bool)]
+        checking source: BindingSource, settings: [(name: String, example: PropertyValue, isAlwaysSet: Bool)]
     ) throws(BindingProblem) {
-        let types = settings.map { ($0.name, ValueType(ValueType.Kind($0.example), isOptional: !$0.isAlwaysThere)) }
+        let types = settings.map { ($0.name, ValueType(ValueType.Kind($0.example), isOptional: !$0.isAlwaysSet)) }
         var checker = try ProgramChecker(source, Scope(settings: Dictionary(types) { $1 }))
-        self = try checker.program()
+        self = try checker.checkProgram()
     }
 }
 
@@ -37,10 +38,11 @@ extension ValueType.Kind {
 /// Checks the parts of a binding in the order in which a load uses them.
 struct ProgramChecker {
     private let source: BindingSource
-    private let initial: Scope
+    private let initialScope: Scope
     private let calls: CallChecker
     var scope: Scope
-    private var plainCalls: CallChecker {
+    /// Checks calls for cleanup, error and stop.
+    private var auxiliaryCalls: CallChecker {
         var calls = calls
         calls.isAuxiliary = true
         return calls
@@ -48,10 +50,10 @@ struct ProgramChecker {
 
     init(_ source: BindingSource, _ scope: Scope) throws(BindingProblem) {
         self.source = source
-        self.initial = scope
+        self.initialScope = scope
         self.scope = scope
-        let functions = try at(.member("functions")) { () throws(BindingProblem) in try Self.functions(source.functions) }
-        let callbacks = try at(.member("callbacks")) { () throws(BindingProblem) in try Self.callbacks(source.callbacks) }
+        let functions = try at(.member("functions")) { () throws(BindingProblem) in try Self.checkFunctions(source.functions) }
+        let callbacks = try at(.member("callbacks")) { () throws(BindingProblem) in try Self.checkCallbacks(source.callbacks) }
         calls = CallChecker(functions: functions, callbacks: callbacks)
         for (name, signature) in functions.map({ ($0.name, $0.value) }) {
             try at(.member("functions")) { () throws(BindingProblem) in
@@ -62,7 +64,7 @@ struct ProgramChecker {
 
     // MARK: Declarations
 
-    private static func functions(_ sources: [Named<String>]) throws(BindingProblem) -> [Named<Signature>] {
+    private static func checkFunctions(_ sources: [Named<String>]) throws(BindingProblem) -> [Named<Signature>] {
         guard (1...BindingProgram.functionLimit).contains(sources.count) else {
             throw BindingProblem("has \(sources.count) functions, where 1 to \(BindingProgram.functionLimit) are allowed")
         }
@@ -95,14 +97,14 @@ struct ProgramChecker {
         }
     }
 
-    private static func callbacks(_ sources: [Named<CallbackSource>]) throws(BindingProblem) -> [Callback] {
+    private static func checkCallbacks(_ sources: [Named<CallbackSource>]) throws(BindingProblem) -> [Callback] {
         guard sources.count <= BindingProgram.callbackLimit else {
             throw BindingProblem("has \(sources.count) callbacks, where at most \(BindingProgram.callbackLimit) are allowed")
         }
-        return try sources.mapMembers(named: \.name) { source throws(BindingProblem) in try callback(source.name, source.value) }
+        return try sources.mapMembers(named: \.name) { source throws(BindingProblem) in try checkCallback(source.name, source.value) }
     }
 
-    private static func callback(_ name: String, _ source: CallbackSource) throws(BindingProblem) -> Callback {
+    private static func checkCallback(_ name: String, _ source: CallbackSource) throws(BindingProblem) -> Callback {
         guard SignatureScanner.isIdentifier(name) else { throw BindingProblem("is not a valid name", at: JSONPath().name) }
         let signature = try at(.member("signature")) { () throws(BindingProblem) in try Signature(parsing: source.signature, as: .callback)
         }
@@ -119,8 +121,8 @@ struct ProgramChecker {
             return index
         }
         guard deliver == nil || fill == nil else { throw BindingProblem("both delivers and fills; a callback does one of the two") }
-        let measured = (deliver ?? fill).flatMap { signature.parameters[$0].name }
-        let returnValue = { (source: ArgumentSource?, needs: Bool) throws(BindingProblem) -> Callback.ReturnValue in
+        let bytesName = (deliver ?? fill).flatMap { signature.parameters[$0].name }
+        let checkReturnValue = { (source: ArgumentSource?, allowsLength: Bool) throws(BindingProblem) -> Callback.ReturnValue in
             guard case .value(.scalar(let scalar), _) = signature.result else {
                 guard source == nil else { throw BindingProblem("has a value, but the signature returns void") }
                 return .nothing
@@ -132,65 +134,65 @@ struct ProgramChecker {
                 }
                 return .integer(number)
             case .boolean(let boolean)? where scalar == .bool: return .integer(boolean ? 1 : 0)
-            case .text(let text)? where needs && measured != nil && text == "{\(measured ?? "").length}" && scalar.isInteger:
-                guard scalar.range.contains(Int128(BindingProgram.bytesLimit)) else {
+            case .text(let text)? where allowsLength && bytesName != nil && text == "{\(bytesName ?? "").length}" && scalar.isInteger:
+                guard scalar.range.contains(Int128(BindingProgram.chunkLimit)) else {
                     throw BindingProblem(
                         "is a number of bytes that can be too large for \(scalar.rawValue); return an int at least")
                 }
                 return .length
             default:
                 throw BindingProblem(
-                    "has to be a constant of \(scalar.rawValue)\(needs ? ", or '{NAME.length}' of the bytes that are delivered or filled" : "")"
+                    "has to be a constant of \(scalar.rawValue)\(allowsLength ? ", or '{NAME.length}' of the bytes that are delivered or filled" : "")"
                 )
             }
         }
         return Callback(
             name: name, signature: signature, deliver: deliver, fill: fill,
-            returns: try at(.member("returns")) { () throws(BindingProblem) in try returnValue(source.returns, true) },
-            stopped: try at(.member("stopped")) { () throws(BindingProblem) in try returnValue(source.stopped, false) })
+            returns: try at(.member("returns")) { () throws(BindingProblem) in try checkReturnValue(source.returns, true) },
+            stopped: try at(.member("stopped")) { () throws(BindingProblem) in try checkReturnValue(source.stopped, false) })
     }
 
     // MARK: Steps
 
-    mutating func program() throws(BindingProblem) -> BindingProgram {
+    mutating func checkProgram() throws(BindingProblem) -> BindingProgram {
         scope.hasRequest = false
-        let setup = try steps("setup", source.setup, 0...BindingProgram.stepLimit)
-        scope.forget(since: initial)
+        let setup = try checkSteps("setup", source.setup, 0...BindingProgram.stepLimit)
+        scope.removeVariables(since: initialScope)
         scope.hasRequest = true
-        let steps = try steps("steps", source.steps, 1...BindingProgram.stepLimit)
+        let steps = try checkSteps("steps", source.steps, 1...BindingProgram.stepLimit)
         if let error = source.error, error.text != nil, !steps.contains(where: { $0.failure.text != nil }) {
-            // No step can use it. The check against the last scope tells why.
+            // No step can use this text. Checking it against the last scope gives the reason as an error.
             let result = ValueType(.integer)
-            _ = try at(.member("error")) { () throws(BindingProblem) in try failure(error, result, isShared: false) }
+            _ = try at(.member("error")) { () throws(BindingProblem) in try checkFailure(error, result, isShared: false) }
         }
         return BindingProgram(
             source: source, functions: calls.functions, callbacks: calls.callbacks, setup: setup, steps: steps,
-            stop: try at(.member("stop")) { () throws(BindingProblem) in try stop(steps) }, variableCount: scope.variableCount,
+            stop: try at(.member("stop")) { () throws(BindingProblem) in try checkStop(steps) }, variableCount: scope.variableCount,
             readsBody: scope.readsBody)
     }
 
-    private mutating func steps(_ name: String, _ sources: [StepSource], _ counts: ClosedRange<Int>) throws(BindingProblem) -> [Step] {
+    private mutating func checkSteps(_ name: String, _ sources: [StepSource], _ counts: ClosedRange<Int>) throws(BindingProblem) -> [Step] {
         try at(.member(name)) { () throws(BindingProblem) in
             guard counts.contains(sources.count) else {
                 throw BindingProblem("has \(sources.count) steps, where \(counts.lowerBound) to \(counts.upperBound) are allowed")
             }
             var steps: [Step] = []
             for (index, source) in sources.enumerated() {
-                steps.append(try at(.element(index)) { () throws(BindingProblem) in try step(source) })
+                steps.append(try at(.element(index)) { () throws(BindingProblem) in try checkStep(source) })
             }
             return steps
         }
     }
 
-    private mutating func step(_ source: StepSource) throws(BindingProblem) -> Step {
-        let before = scope
+    private mutating func checkStep(_ source: StepSource) throws(BindingProblem) -> Step {
+        let scopeBefore = scope
         let condition = try source.when.map { source throws(BindingProblem) in
-            try at(.member("when")) { () throws(BindingProblem) in try scope.guard(source) }
+            try at(.member("when")) { () throws(BindingProblem) in try scope.checkGuard(source) }
         }
         var result: ValueType?
         let action: Step.Action
         switch source.action {
-        case .call(let call): (action, result) = try callStep(call, source)
+        case .call(let call): (action, result) = try checkCallStep(call, source)
         case .respond(let response):
             guard scope.hasRequest else { throw BindingProblem("responds during setup, where there is no request") }
             guard !scope.hasDelivered else {
@@ -198,22 +200,22 @@ struct ProgramChecker {
                     "responds after a step that delivers bytes; the first bytes send the response, so put it before that step",
                     at: JSONPath()["respond"])
             }
-            action = .respond(try at(.member("respond")) { () throws(BindingProblem) in try self.response(response) })
+            action = .respond(try at(.member("respond")) { () throws(BindingProblem) in try checkResponse(response) })
         case .deliver(let template):
             guard scope.hasRequest else { throw BindingProblem("delivers during setup, where there is no request") }
-            action = .deliver(try at(.member("deliver")) { () throws(BindingProblem) in try scope.bytes(.text(template)) })
-            scope.noteDelivery()
+            action = .deliver(try at(.member("deliver")) { () throws(BindingProblem) in try scope.checkBytes(.text(template)) })
+            scope.recordDelivery()
         case .require(let requirement):
-            action = .require(try at(.member("require")) { () throws(BindingProblem) in try scope.guard(requirement) })
+            action = .require(try at(.member("require")) { () throws(BindingProblem) in try scope.checkGuard(requirement) })
         }
-        let failure = try failure(source.error, result)
-        if condition != nil { scope.forget(since: before) }
+        let failure = try checkFailure(source.error, result)
+        if condition != nil { scope.removeVariables(since: scopeBefore) }
         return Step(action: action, when: condition, failure: failure)
     }
 
-    private mutating func callStep(_ source: CallSource, _ step: StepSource) throws(BindingProblem) -> (Step.Action, ValueType?) {
-        let before = scope
-        let call = try calls.call(source, &scope)
+    private mutating func checkCallStep(_ source: CallSource, _ step: StepSource) throws(BindingProblem) -> (Step.Action, ValueType?) {
+        let scopeBefore = scope
+        let call = try calls.checkCall(source, &scope)
         var type: ValueType? =
             switch call.result {
             case .void: nil
@@ -221,11 +223,11 @@ struct ProgramChecker {
             case .bytes: ValueType(.bytes)
             }
         let check = try step.check.map { check throws(BindingProblem) in
-            try at(.member("check")) { () throws(BindingProblem) in try scope.condition(check, on: type) }
+            try at(.member("check")) { () throws(BindingProblem) in try scope.checkCondition(check, on: type) }
         }
         if case .isNull(false)? = check?.test { type?.isOptional = false }
         let until = try step.until.map { until throws(BindingProblem) in
-            try at(.member("until")) { () throws(BindingProblem) in try scope.condition(until, on: type) }
+            try at(.member("until")) { () throws(BindingProblem) in try scope.checkCondition(until, on: type) }
         }
         let result = try step.result.map { name throws(BindingProblem) in
             try at(.member("result")) { () throws(BindingProblem) in
@@ -236,10 +238,10 @@ struct ProgramChecker {
         let deliver = try step.deliver.map { template throws(BindingProblem) in
             try at(.member("deliver")) { () throws(BindingProblem) in
                 guard scope.hasRequest else { throw BindingProblem("delivers during setup, where there is no request") }
-                return try scope.bytes(.text(template))
+                return try scope.checkBytes(.text(template))
             }
         }
-        if deliver != nil { scope.noteDelivery() }
+        if deliver != nil { scope.recordDelivery() }
         let cleanup = try step.cleanup.map { cleanup throws(BindingProblem) in
             try at(.member("cleanup")) { () throws(BindingProblem) in
                 guard until == nil, scope.hasRequest else {
@@ -247,27 +249,28 @@ struct ProgramChecker {
                         "cleans up a step that \(until == nil ? "runs once, in the setup" : "is repeated"); move the cleanup "
                             + "to the step before it")
                 }
-                return try plainCalls.call(cleanup, &scope)
+                return try auxiliaryCalls.checkCall(cleanup, &scope)
             }
         }
         return (
             .call(
                 Step.CallStep(
                     call: call, result: result, check: check, until: until, deliver: deliver, cleanup: cleanup,
-                    isStoppable: isStoppable(in: before))), type
+                    isStoppable: isStoppable(in: scopeBefore))), type
         )
     }
 
     // MARK: Failures
 
-    private mutating func failure(_ own: ErrorSource?, _ result: ValueType?) throws(BindingProblem) -> Failure {
-        if let own { return try at(.member("error")) { () throws(BindingProblem) in try failure(own, result, isShared: false) } }
-        guard let shared = source.error else { return try failure(ErrorSource(), result, isShared: false) }
-        return try failure(shared, result, isShared: true)
+    private mutating func checkFailure(_ own: ErrorSource?, _ result: ValueType?) throws(BindingProblem) -> Failure {
+        if let own { return try at(.member("error")) { () throws(BindingProblem) in try checkFailure(own, result, isShared: false) } }
+        guard let shared = source.error else { return try checkFailure(ErrorSource(), result, isShared: false) }
+        return try checkFailure(shared, result, isShared: true)
     }
 
-    /// - Parameter isShared: Whether it is the error of all steps. Its parts that use missing values are then left out.
-    private mutating func failure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingProblem) -> Failure {
+    /// - Parameter isShared: Whether this is the error of all steps. Parts that use values that this step lacks are
+    ///   then left out.
+    private mutating func checkFailure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingProblem) -> Failure {
         var codes: [Int128: Int32] = [:]
         for member in source.codes {
             try at(.member("codes")) { () throws(BindingProblem) in
@@ -277,24 +280,26 @@ struct ProgramChecker {
                 guard member.name == "\(number)" else {
                     throw BindingProblem("the number '\(member.name)' must be written '\(number)'", at: JSONPath()[member.name].name)
                 }
-                codes[number] = try at(.member(member.name)) { () throws(BindingProblem) in try Self.code(member.value) }
+                codes[number] = try at(.member(member.name)) { () throws(BindingProblem) in try Self.checkCode(member.value) }
             }
         }
-        var here = scope
-        here.result = result
-        let code = try at(.member("code")) { () throws(BindingProblem) in try Self.code(source.code ?? "unknown") }
+        var errorScope = scope
+        errorScope.result = result
+        let code = try at(.member("code")) { () throws(BindingProblem) in try Self.checkCode(source.code ?? "unknown") }
         guard source.message != "" else {
             throw BindingProblem("is empty; say what happened, or leave it out", at: JSONPath()["message"])
         }
-        let message = try attempt(isShared) { () throws(BindingProblem) in
+        let message = try ignoringErrors(if: isShared) { () throws(BindingProblem) in
             try source.message.map { message throws(BindingProblem) in
-                try at(.member("message")) { () throws(BindingProblem) in try here.value(.text(message), for: .text(isOptional: false)) }
+                try at(.member("message")) { () throws(BindingProblem) in
+                    try errorScope.checkValue(.text(message), for: .text(isOptional: false))
+                }
             }
         }
-        let text = try attempt(isShared) { () throws(BindingProblem) in
+        let text = try ignoringErrors(if: isShared) { () throws(BindingProblem) in
             try source.text.map { text throws(BindingProblem) in
                 try at(.member("text")) { () throws(BindingProblem) in
-                    let call = try plainCalls.call(text, &here)
+                    let call = try auxiliaryCalls.checkCall(text, &errorScope)
                     guard case .value(.text, _) = call.result else {
                         throw BindingProblem("calls a function that does not return a cstring")
                     }
@@ -305,24 +310,26 @@ struct ProgramChecker {
         return Failure(code: code, codes: codes, message: message, text: text)
     }
 
-    private func attempt<Value>(
-        _ isShared: Bool, _ body: () throws(BindingProblem) -> Value?
+    /// Returns `nil` in place of an error if `ignoresErrors`.
+    private func ignoringErrors<Value>(
+        if ignoresErrors: Bool, _ body: () throws(BindingProblem) -> Value?
     ) throws(BindingProblem) -> Value? {
         do throws(BindingProblem) {
             return try body()
         } catch {
-            guard isShared else { throw error }
+            guard ignoresErrors else { throw error }
             return nil
         }
     }
 
-    private static func code(_ name: String) throws(BindingProblem) -> Int32 {
+    private static func checkCode(_ name: String) throws(BindingProblem) -> Int32 {
         guard let code = LoadError.Code.published.first(where: { $0.name == name })?.code else {
             throw BindingProblem("'\(name)' is not a published code; 'unknown', 'notFound' and 'cannotConnect' are some of them")
         }
         switch code {
         case .protocolViolation, .pluginNotLoadable, .pluginRefused:
-            throw BindingProblem("only the host may give '\(name)' (ERR-03); 'badResponse' and 'unknown' are some of the others")
+            throw BindingProblem(
+                "the code '\(name)' is reserved for the host (ERR-03); use another one, such as 'badResponse' or 'unknown'")
         default: return code.rawValue
         }
     }
@@ -332,26 +339,26 @@ struct ProgramChecker {
     private func isStoppable(in scope: Scope) -> Bool {
         guard case .function(let call)? = source.stop else { return false }
         var scope = scope
-        // `try?` because a stop that needs a missing value becomes possible only in a later step.
-        return (try? plainCalls.call(call, &scope)) != nil
+        // `try?` because an error here means that a later step defines a value that the stop needs.
+        return (try? auxiliaryCalls.checkCall(call, &scope)) != nil
     }
 
-    private mutating func stop(_ steps: [Step]) throws(BindingProblem) -> Stop {
+    private mutating func checkStop(_ steps: [Step]) throws(BindingProblem) -> Stop {
         switch source.stop {
         case nil, .step?: return .step
         case .callback?:
             guard calls.callbacks.contains(where: { $0.stopped != .nothing }) else {
                 throw BindingProblem("is 'callback', but no callback has a 'stopped'")
             }
-            let handedOver = steps.flatMap { step -> [Operand] in if case .call(let step) = step.action { step.call.operands } else { [] } }
-            guard calls.callbacks.indices.contains(where: { calls.callbacks[$0].stopped != .nothing && handedOver.contains(.callback($0)) })
+            let operands = steps.flatMap { step -> [Operand] in if case .call(let step) = step.action { step.call.operands } else { [] } }
+            guard calls.callbacks.indices.contains(where: { calls.callbacks[$0].stopped != .nothing && operands.contains(.callback($0)) })
             else {
                 throw BindingProblem("is 'callback', but no step passes a callback that has a 'stopped'")
             }
             return .callback
         case .function(let call)?:
-            // Checked with all variables that have a value at the end; at each stoppable call all used ones must exist.
-            let checked = try plainCalls.call(call, &scope)
+            // Checked with the variables that exist at the end. `isStoppable` checks those that exist at a call.
+            let checked = try auxiliaryCalls.checkCall(call, &scope)
             guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {
                 throw BindingProblem("calls '\(call.function)' with values that are not available before any call")
             }

@@ -2,16 +2,16 @@
 
 import PortolanJSON
 
-/// Whether a value fits a C type.
+/// Checks of values against C types.
 extension Scope {
-    mutating func value(_ argument: ArgumentSource, for type: CType) throws(BindingProblem) -> Expression {
-        let (expression, found) = try value(argument)
+    mutating func checkValue(_ argument: ArgumentSource, for type: CType) throws(BindingProblem) -> Expression {
+        let (expression, found) = try checkValue(argument)
         try Self.check(expression, found, for: type)
         return expression
     }
 
-    /// The value, and its type as far as it is known.
-    mutating func value(_ argument: ArgumentSource) throws(BindingProblem) -> (Expression, ValueType) {
+    /// Returns the expression of a value, and what is known of its type before the load.
+    mutating func checkValue(_ argument: ArgumentSource) throws(BindingProblem) -> (Expression, ValueType) {
         switch argument {
         case .null: return (.null, ValueType(.null))
         case .boolean(let boolean): return (.boolean(boolean), ValueType(.boolean))
@@ -19,13 +19,13 @@ extension Scope {
             if let integer = Int128(text) { return (.integer(integer), ValueType(.integer)) }
             guard let real = Double(text), real.isFinite else { throw BindingProblem("is not a finite double") }
             return (.real(real), ValueType(.real))
-        case .text(let text): return try expression(text)
+        case .text(let text): return try checkTemplate(text)
         case .typed: throw BindingProblem("is an object, where a value is needed; only a buffer and an argument after '...' are objects")
         }
     }
 
-    mutating func bytes(_ argument: ArgumentSource) throws(BindingProblem) -> Expression {
-        let (expression, type) = try value(argument)
+    mutating func checkBytes(_ argument: ArgumentSource) throws(BindingProblem) -> Expression {
+        let (expression, type) = try checkValue(argument)
         guard (type.kind == .bytes || type.kind == .text) && !type.isOptional else {
             throw BindingProblem("is \(type.phrase), where bytes are needed")
         }
@@ -41,7 +41,7 @@ extension Scope {
             return
         case (.integer, .integer), (.boolean, .boolean), (.real, .real), (.real, .integer), (.text, .text): break
         case (.integer, .scalar), (.boolean, .scalar), (.real, .scalar), (.text, .scalar): break
-        // As in C: any handle is a pointer, but a pointer is no handle.
+        // As in C, every handle can be used as a pointer, but a pointer cannot be used as a handle.
         case (.pointer(let name), .pointer(let other)): guard name == nil || name == other else { throw mismatch }
         default: throw mismatch
         }
@@ -55,8 +55,8 @@ extension Scope {
 
     // MARK: Conditions
 
-    /// - Parameter type: The type of the tested value; `nil` if the function returns nothing.
-    mutating func condition(_ source: ConditionSource, on type: ValueType?) throws(BindingProblem) -> Condition {
+    /// - Parameter type: The type of the tested value. `nil` if the function returns nothing.
+    mutating func checkCondition(_ source: ConditionSource, on type: ValueType?) throws(BindingProblem) -> Condition {
         guard let type else { throw BindingProblem("checks the result of a function that returns none") }
         if source.relation == .isNull {
             guard type.isOptional, case .boolean(let boolean)? = source.operands.first else {
@@ -68,7 +68,7 @@ extension Scope {
         }
         var operands: [Expression] = []
         for operand in source.operands {
-            let (expression, found) = try value(operand)
+            let (expression, found) = try checkValue(operand)
             let isConstant =
                 switch expression {
                 case .boolean, .integer, .real, .text: true
@@ -91,10 +91,10 @@ extension Scope {
         }
     }
 
-    mutating func `guard`(_ source: GuardSource) throws(BindingProblem) -> Guard {
+    mutating func checkGuard(_ source: GuardSource) throws(BindingProblem) -> Guard {
         var scope = self
-        let (value, type) = try at(.member("value")) { () throws(BindingProblem) in try scope.expression(source.value) }
-        let condition = try scope.condition(source.condition, on: type)
+        let (value, type) = try at(.member("value")) { () throws(BindingProblem) in try scope.checkTemplate(source.value) }
+        let condition = try scope.checkCondition(source.condition, on: type)
         self = scope
         return Guard(value: value, condition: condition, phrase: source.value)
     }

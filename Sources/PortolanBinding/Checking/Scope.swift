@@ -2,25 +2,25 @@
 
 import HTTPTypes
 
-/// The names that values can use at one place of a program.
+/// The names that a value can use at one place of a program.
 struct Scope {
     /// The type of each setting by name, with whether it always has a value.
     let settings: [String: ValueType]
     private(set) var variables: [String: (index: Int, type: ValueType)] = [:]
     private(set) var variableCount = 0
-    /// The type of `{result}`, if the scope is about the result of a call.
+    /// The type of `{result}`. `nil` if there is no call whose result can be used.
     var result: ValueType?
-    /// Whether there is a request; `false` during setup.
+    /// Whether there is a request. `false` during setup.
     var hasRequest = true
     private(set) var readsBody = false
-    /// Whether every load has delivered something before this place.
+    /// Whether every load has delivered bytes before this place.
     private(set) var hasDelivered = false
 
     init(settings: [String: ValueType]) {
         self.settings = settings
     }
 
-    /// Defines a variable of this name and type from here on, and returns its index.
+    /// Defines a variable with this name and type for the following steps, and returns its index.
     mutating func define(_ name: String, _ type: ValueType) throws(BindingProblem) -> Int {
         guard SignatureScanner.isIdentifier(name), name != "result", name != "url", name != "method", name != "body" else {
             throw BindingProblem("'\(name)' can't be the name of a value; use letters, digits and '_', but not url, method, body or result")
@@ -31,20 +31,20 @@ struct Scope {
         return variableCount
     }
 
-    /// Removes the variables and deliveries since `earlier`, because it is not known whether those steps ran.
-    mutating func forget(since earlier: Scope) {
+    /// Removes the variables and deliveries since `earlier`, because the load may have skipped those steps.
+    mutating func removeVariables(since earlier: Scope) {
         variables = earlier.variables
         hasDelivered = earlier.hasDelivered
     }
 
-    mutating func noteBody() { readsBody = true }
-    mutating func noteDelivery() { hasDelivered = true }
+    mutating func recordBodyUse() { readsBody = true }
+    mutating func recordDelivery() { hasDelivered = true }
 
-    /// The value of a name in braces.
-    mutating func source(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
-        if let source = try wholeSource(name) { return source }
+    /// Finds the value of a name in braces.
+    mutating func resolve(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
+        if let source = try resolveWhole(name) { return source }
         let end = ".length"
-        if name.hasSuffix(end), let (source, type) = try wholeSource(String(name.dropLast(end.count))) {
+        if name.hasSuffix(end), let (source, type) = try resolveWhole(String(name.dropLast(end.count))) {
             guard type.kind == .bytes || type.kind == .text else {
                 throw BindingProblem("'{\(name)}' is the length of \(type.phrase); only bytes and text have one")
             }
@@ -60,18 +60,18 @@ struct Scope {
 
     private static let settingPrefix = "setting:"
 
-    /// The source with exactly this name. Header fields, properties and settings may have names that end in `.length`.
-    private mutating func wholeSource(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
+    /// Finds the value with exactly this name. Names of header fields, properties and settings can end in `.length`.
+    private mutating func resolveWhole(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
         if name == "result", let result { return (.result, result) }
         if let variable = variables[name] { return (.variable(variable.index), variable.type) }
         if name.hasPrefix(Self.settingPrefix) {
             let setting = String(name.dropFirst(Self.settingPrefix.count))
             return settings[setting].map { (.setting(setting), $0) }
         }
-        return hasRequest ? try requestSource(name) : nil
+        return hasRequest ? try resolveRequestValue(name) : nil
     }
 
-    private mutating func requestSource(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
+    private mutating func resolveRequestValue(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
         let isDecoded = name.hasSuffix(".decoded")
         if let part = Source.URLPart(rawValue: isDecoded ? String(name.dropLast(8)) : name) {
             guard !isDecoded || (part != .all && part != .port && part != .scheme) else {
@@ -88,7 +88,7 @@ struct Scope {
             let field = String(name.dropFirst(6))
             guard HTTPField.Name(field) != nil else {
                 throw BindingProblem(
-                    "'{\(ForeignText.line(Array(name.utf8), limit: 200))}' is not the name of a header "
+                    "'{\(ForeignText.singleLine(Array(name.utf8), limit: 200))}' is not the name of a header "
                         + "field (RFC 9110 §5.1)")
             }
             return (.field(field), ValueType(.text, isOptional: true))
@@ -100,22 +100,22 @@ struct Scope {
 
     // MARK: Values
 
-    /// The value of a template.
-    mutating func expression(_ text: String) throws(BindingProblem) -> (Expression, ValueType) {
+    /// Returns the expression of a text with `{names}`, and its type.
+    mutating func checkTemplate(_ text: String) throws(BindingProblem) -> (Expression, ValueType) {
         let pieces = try Template(parsing: text).pieces
-        if pieces.count == 1, case .name(let name, let fallback) = pieces[0] { return try expression(name, fallback) }
+        if pieces.count == 1, case .name(let name, let fallback) = pieces[0] { return try checkName(name, fallback) }
         var parts: [Expression] = []
         for piece in pieces {
             switch piece {
             case .literal(let text): parts.append(.text(text))
             case .name(let name, let fallback):
-                let (part, type) = try expression(name, fallback)
+                let (part, type) = try checkName(name, fallback)
                 switch type.kind {
                 case .text, .integer, .scalar: break
                 default: throw BindingProblem("'{\(name)}' is \(type.phrase), which can't be part of a text")
                 }
                 guard !type.isOptional else {
-                    throw BindingProblem("'{\(name)}' may be absent; give a text for that case, as in '{\(name)|}'")
+                    throw BindingProblem("'{\(name)}' can be absent; give a text for that case, as in '{\(name)|}'")
                 }
                 parts.append(part)
             }
@@ -125,8 +125,8 @@ struct Scope {
         return (.joined(parts), ValueType(.text))
     }
 
-    private mutating func expression(_ name: String, _ fallback: String?) throws(BindingProblem) -> (Expression, ValueType) {
-        var (source, type) = try source(name)
+    private mutating func checkName(_ name: String, _ fallback: String?) throws(BindingProblem) -> (Expression, ValueType) {
+        var (source, type) = try resolve(name)
         guard let fallback else { return (.source(source, fallback: nil), type) }
         switch type.kind {
         case .text, .bytes, .scalar:

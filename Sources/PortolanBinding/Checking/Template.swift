@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text of a binding with `{names}`, split into literals and names; `{{` and `}}` are escaped braces.
+/// A text of a binding with `{names}`, split into literals and names. `{{` and `}}` are escaped braces.
 struct Template {
     enum Piece: Hashable {
         case literal(String)
@@ -29,16 +29,17 @@ struct Template {
             guard byte == UInt8(ascii: "{"), let end = bytes[index...].firstIndex(of: UInt8(ascii: "}")) else {
                 throw BindingProblem("has a single brace; write {{ or }} for a literal brace")
             }
-            take(&literal)
+            appendLiteral(&literal)
             let inside = bytes[index..<end].split(separator: UInt8(ascii: "|"), maxSplits: 1, omittingEmptySubsequences: false)
             let texts = inside.map { String(decoding: $0, as: UTF8.self) }
             pieces.append(.name(texts[0], fallback: texts.count > 1 ? texts[1] : nil))
             index = end + 1
         }
-        take(&literal)
+        appendLiteral(&literal)
     }
 
-    private mutating func take(_ literal: inout [UInt8]) {
+    /// Appends the literal, unless it is empty, and clears it.
+    private mutating func appendLiteral(_ literal: inout [UInt8]) {
         if !literal.isEmpty { pieces.append(.literal(String(decoding: literal, as: UTF8.self))) }
         literal = []
     }

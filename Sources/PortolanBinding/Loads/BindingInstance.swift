@@ -3,62 +3,63 @@
 package import Logging
 package import PortolanCore
 
-/// A binding whose library was opened and set up; shared by its loads.
+/// The state of one loaded binding: its library's functions, settings and callbacks. All its loads share it.
 @safe
 package final class BindingInstance: Sendable {
-    let linked: LinkedProgram
+    let linkedProgram: LinkedProgram
     let settings: [String: PropertyValue]
     let libraryName: String
-    let pool: CallbackPool
-    let helpers = StopThreads()
+    let callbackPool: CallbackPool
+    let stopThreads = StopThreads()
     private let liveLoads = ConditionLock(0)
 
-    /// Finds the functions, and calls none.
+    /// Looks up the library's functions. Does not call them.
     ///
     /// - Parameters:
     ///   - libraryName: The name for messages.
     ///   - symbol: Returns the address of a function, or `nil`.
-    /// - Throws: If the library lacks something that the binding needs.
+    /// - Throws: If the library lacks a function, or libffi cannot call it.
     package init(
         _ program: BindingProgram, libraryName: String, settings: [(name: String, value: PropertyValue)], logger: Logger,
         symbol: (String) -> UnsafeMutableRawPointer?
     ) throws(BindingProblem) {
-        linked = try unsafe LinkedProgram(program, symbol: symbol)
+        linkedProgram = try unsafe LinkedProgram(program, symbol: symbol)
         self.libraryName = libraryName
         self.settings = Dictionary(settings.map { ($0.name, $0.value) }) { $1 }
-        pool = CallbackPool(linked) { logger.warning("\($0)") }
+        callbackPool = CallbackPool(linkedProgram) { logger.warning("\($0)") }
     }
 
-    /// Sets the library up before the first load.
+    /// Runs the binding's `setup`, before the first load.
     ///
     /// - Throws: ``LoadError/Code/pluginRefused``, with the failure as its cause.
     package func setUp() throws(LoadError) {
-        guard !linked.setup.isEmpty, let url = try? URLRecord(parsing: "binding:setup") else { return }  // because it is a URL
-        let host = SetUpHost(request: Request(url: url), settings: settings, libraryName: libraryName)
-        do throws(RunEnd) {
-            try BoundRun(linked, host: host, pool: pool).runSetup(linked.setup)
+        // `try?`: this constant URL is always valid.
+        guard !linkedProgram.setup.isEmpty, let url = try? URLRecord(parsing: "binding:setup") else { return }
+        let context = SetupContext(request: Request(url: url), settings: settings, libraryName: libraryName)
+        do throws(ExecutionEnd) {
+            try BindingExecution(linkedProgram, context: context, callbackPool: callbackPool).runSetup(linkedProgram.setup)
         } catch {
             guard case .failed(let reason) = error else { return }
-            throw LoadError(.pluginRefused, message: "\(libraryName) can't be set up: \(reason.message)", cause: reason)
+            throw LoadError(.pluginRefused, message: "\(libraryName) can't be set up: \(reason.message)", underlyingError: reason)
         }
     }
 
-    func loadBegan() {
+    func loadDidBegin() {
         liveLoads.withLock { $0 += 1 }
     }
 
-    func loadEnded() {
+    func loadDidEnd() {
         liveLoads.withLockBroadcasting { $0 -= 1 }
     }
 
-    /// Waits until all its loads have ended.
+    /// Waits until all loads have ended.
     package func waitUntilIdle() {
         liveLoads.wait { $0 == 0 ? () : nil }
     }
 }
 
-/// The host of a setup, which has no client.
-private final class SetUpHost: RunHost {
+/// The context in which `setup` runs. There is no client, so nothing is delivered.
+private final class SetupContext: ExecutionContext {
     let request: Request
     let settings: [String: PropertyValue]
     let libraryName: String
@@ -69,20 +70,20 @@ private final class SetUpHost: RunHost {
         self.libraryName = libraryName
     }
 
-    var mayCall: Bool { true }
-    func enterCall() -> Bool { true }
-    func leaveCall() {}
+    var isRunning: Bool { true }
+    func beginCall() -> Bool { true }
+    func endCall() {}
     func respond(_ response: Response) -> Bool { true }
     func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
-    func readBody(_ room: UnsafeMutableRawBufferPointer) throws(RunEnd) -> Int { 0 }
+    func readBody(into buffer: UnsafeMutableRawBufferPointer) throws(ExecutionEnd) -> Int { 0 }
 }
 
-/// Threads that call stop functions, so that the caller of a stop does not wait for the library.
+/// Threads for the stop functions of libraries, so that the caller of a stop does not wait for the library.
 final class StopThreads: Sendable {
-    private let pool = LoadThreadPool(limit: 8)
+    private let threadPool = LoadThreadPool(limit: 8)
 
-    func run(_ job: @escaping @Sendable () -> Void, orElse: () -> Void) {
-        // Without a thread, the load ends at its next step.
-        do throws(LoadError) { try pool.run(job) } catch { orElse() }
+    /// Runs `job` on a thread, or `onFailure` if there is no thread. The load then ends at its next step.
+    func run(_ job: @escaping @Sendable () -> Void, onFailure: () -> Void) {
+        do throws(LoadError) { try threadPool.run(job) } catch { onFailure() }
     }
 }

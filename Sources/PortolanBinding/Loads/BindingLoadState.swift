@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The state of a bound load, as far as other threads may stop it.
+/// The state of a binding's load that other threads use to stop and resume it.
 struct BindingLoadState: Hashable {
-    enum Phase: Hashable { case made, queued, running, over }
+    enum Phase: Hashable { case created, queued, running, ended }
 
-    private(set) var phase = Phase.made
+    private(set) var phase = Phase.created
     private(set) var isStopped = false
-    /// The reader can take more. Set once for each pause, possibly before the load's thread sees the pause.
+    /// Whether the reader is ready again. Set once for each pause, possibly before the load's thread sees the pause.
     private(set) var isResumed = false
-    /// A library function is running that the stop function may end.
+    /// Whether a library function is running that the stop function can end.
     private var isInCall = false
     private var isStopCalled = false
-    /// The stop function is running on another thread.
+    /// Whether the stop function is running on another thread.
     private(set) var isStopping = false
 
     /// - Returns: Whether the load needs a thread.
     mutating func start() -> Bool {
-        guard phase == .made else { return false }
-        phase = isStopped ? .over : .queued
+        guard phase == .created else { return false }
+        phase = isStopped ? .ended : .queued
         return phase == .queued
     }
 
-    /// - Returns: Whether the steps may run.
-    mutating func enter() -> Bool {
+    /// - Returns: Whether to run the steps.
+    mutating func beginRunning() -> Bool {
         guard phase == .queued, !isStopped else { return false }
         phase = .running
         return true
     }
 
     mutating func end() {
-        phase = .over
+        phase = .ended
     }
 
     /// - Returns: Whether to call the stop function.
@@ -40,25 +40,26 @@ struct BindingLoadState: Hashable {
         return true
     }
 
-    mutating func stopReturned() { isStopping = false }
+    mutating func stopDidReturn() { isStopping = false }
 
-    /// Records the begin of a call that the stop function may end.
+    /// Records the start of a call that the stop function can end.
     ///
-    /// - Returns: Whether the call may be made.
-    mutating func enterCall() -> Bool {
+    /// - Returns: Whether to make the call. `false` if the load is stopped.
+    mutating func beginCall() -> Bool {
         isInCall = !isStopped
         return isInCall
     }
 
     /// - Returns: `false` while the stop function runs, because its arguments must stay valid.
-    mutating func leaveCall() -> Bool {
+    mutating func endCall() -> Bool {
         isInCall = false
         return !isStopping
     }
 
     mutating func resume() { isResumed = true }
 
-    mutating func takeResumed() -> Bool {
+    /// Returns whether the reader is ready again, and resets it.
+    mutating func consumeResume() -> Bool {
         defer { isResumed = false }
         return isResumed
     }

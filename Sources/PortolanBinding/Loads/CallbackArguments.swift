@@ -6,53 +6,54 @@ import PortolanCore
 @safe
 struct CallbackArguments {
     private let signature: Signature
-    private let places: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+    private let addresses: UnsafeMutablePointer<UnsafeMutableRawPointer?>
     private let token: UInt
 
-    init(_ signature: Signature, _ places: UnsafeMutablePointer<UnsafeMutableRawPointer?>, token: UInt) {
+    init(_ signature: Signature, _ addresses: UnsafeMutablePointer<UnsafeMutableRawPointer?>, token: UInt) {
         self.signature = signature
-        unsafe self.places = unsafe places
+        unsafe self.addresses = unsafe addresses
         self.token = token
     }
 
-    /// Checks the user data, because a library that mixes it up would serve another load.
-    func checkUser(of callback: String) throws(RunEnd) {
-        guard let index = signature.parameters.firstIndex(where: { $0.kind == .user }) else { return }
+    /// Checks the user data. With wrong user data, the library would serve another load.
+    func checkUserData(of callback: String) throws(ExecutionEnd) {
+        guard let index = signature.parameters.firstIndex(where: { $0.kind == .userData }) else { return }
         guard word(index) == token else {
-            throw RunEnd(.protocolViolation, "the callback '\(callback)' was called with another load's user data")
+            throw ExecutionEnd(.protocolViolation, "the callback '\(callback)' was called with another load's user data")
         }
     }
 
     private func word(_ index: Int) -> UInt {
-        unsafe places[index].map { unsafe $0.load(as: UInt.self) } ?? 0
+        unsafe addresses[index].map { unsafe $0.load(as: UInt.self) } ?? 0
     }
 
-    /// The address and the length of bytes or a buffer.
-    func bytes(_ index: Int, of callback: String) throws(RunEnd) -> (UInt, Int) {
-        let measures: [Int]
+    /// Reads the address and the length of bytes or of a buffer.
+    func bytes(_ index: Int, of callback: String) throws(ExecutionEnd) -> (UInt, Int) {
+        let lengthParameters: [Int]
         switch signature.parameters[index].kind {
-        case .bytes(let length): measures = length
-        case .buffer(let capacity, _): measures = capacity
-        case .value, .out, .outBytes, .callback, .user: return (0, 0)
+        case .bytes(let length): lengthParameters = length
+        case .buffer(let capacity, _): lengthParameters = capacity
+        case .value, .outParameter, .outBytes, .callback, .userData: return (0, 0)
         }
         var length: Int128 = 1
-        for measure in measures {
-            guard case .value(.scalar(let scalar)) = signature.parameters[measure].kind, let place = unsafe places[measure],
-                case .integer(let factor) = unsafe scalar.load(place), factor >= 0
-            else { throw Self.absurd(callback) }
+        for lengthParameter in lengthParameters {
+            guard case .value(.scalar(let scalar)) = signature.parameters[lengthParameter].kind,
+                let address = unsafe addresses[lengthParameter],
+                case .integer(let factor) = unsafe scalar.load(at: address), factor >= 0
+            else { throw Self.invalidBytes(callback) }
             // Each factor and each partial product are below 2⁶⁴.
             let (product, overflow) = length.multipliedReportingOverflow(by: factor)
-            guard !overflow, product <= Self.limit else { throw Self.absurd(callback) }
+            guard !overflow, product <= Self.limit else { throw Self.invalidBytes(callback) }
             length = product
         }
         let address = word(index)
-        guard address != 0 || length == 0 else { throw Self.absurd(callback) }
+        guard address != 0 || length == 0 else { throw Self.invalidBytes(callback) }
         return (address, Int(length))
     }
 
     private static let limit: Int128 = 1 << 40
 
-    private static func absurd(_ callback: String) -> RunEnd {
-        RunEnd(.protocolViolation, "the callback '\(callback)' was called with bytes of an impossible length, or at NULL")
+    private static func invalidBytes(_ callback: String) -> ExecutionEnd {
+        ExecutionEnd(.protocolViolation, "the callback '\(callback)' was called with bytes of an impossible length, or at NULL")
     }
 }

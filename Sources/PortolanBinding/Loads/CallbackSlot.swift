@@ -3,26 +3,26 @@
 import CPortolanFFI
 import PortolanCore
 
-/// A C function that the library calls, with the load that it serves at present (`ffi_closure_alloc`).
+/// A C function that the library calls (`ffi_closure_alloc`). It serves one load at a time.
 ///
-/// It is never freed. If the library calls it after its load or `setup` is over, it returns `stopped`, and reaches no
-/// load.
+/// It is never freed. If the library calls it after the end of its load or of `setup`, it returns the value of
+/// `stopped`.
 @safe
-final class CallbackSlot: @unchecked Sendable {  // … because the closure does not change, and the rest is in a monitor
+final class CallbackSlot: @unchecked Sendable {  // … because the closure does not change, and the rest is locked
     let index: Int
-    private struct Service {
-        var run: BoundRun?
-        /// Whether a late call was reported; only the first one is.
-        var isReported = false
+    private struct State {
+        var execution: BindingExecution?
+        /// Whether a late call was reported. Only the first one is reported.
+        var hasReportedLateCall = false
     }
 
     /// The address of the function for the library.
     let address: UInt
     private let closure: UnsafeMutablePointer<ffi_closure>
     private let callback: Callback
-    /// Retained for the closure, because the library may call it after the binding is gone.
+    /// Retained, because the closure uses it even after the binding is released.
     private let interface: CallInterface
-    private let service = ConditionLock(Service())
+    private let state = ConditionLock(State())
     private let report: @Sendable (String) -> Void
 
     /// - Throws: ``LoadError/Code/noResources``.
@@ -32,7 +32,7 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
         var code: UnsafeMutableRawPointer?
         let memory = unsafe ffi_closure_alloc(MemoryLayout<ffi_closure>.size, &code)
         guard let memory = unsafe memory, let code = unsafe code else {
-            throw LoadError(.noResources, message: "no callback could be made; run fewer loads at once")
+            throw LoadError(.noResources, message: "no callback could be made; run fewer loads at the same time")
         }
         unsafe closure = memory.assumingMemoryBound(to: ffi_closure.self)
         address = UInt(bitPattern: code)
@@ -49,22 +49,23 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
         guard isPrepared else { throw LoadError(.noResources, message: "no callback could be made on this machine") }
     }
 
-    func serve(_ run: BoundRun?) {
-        service.withLock { service in
-            service.run = run
-            if run != nil { service.isReported = false }
+    /// Sets the execution that handles the next calls. `nil` after the end of a load.
+    func setExecution(_ execution: BindingExecution?) {
+        state.withLock { state in
+            state.execution = execution
+            if execution != nil { state.hasReportedLateCall = false }
         }
     }
 
     private func call(_ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ result: UnsafeMutableRawPointer?) {
-        let (run, isNews) = service.withLock { service in
-            defer { if service.run == nil { service.isReported = true } }
-            return (service.run, !service.isReported)
+        let (execution, shouldReport) = state.withLock { state in
+            defer { if state.execution == nil { state.hasReportedLateCall = true } }
+            return (state.execution, !state.hasReportedLateCall)
         }
         var returned: Int128?
-        if let run, let arguments = unsafe arguments {
-            returned = unsafe run.called(callback, arguments)
-        } else if isNews {
+        if let execution, let arguments = unsafe arguments {
+            returned = unsafe execution.handleCallback(callback, arguments)
+        } else if shouldReport {
             report("the callback '\(callback.name)' was called after the end of its load; it returned 'stopped', or 0")
         }
         let isVoid = if case .void = callback.signature.result { true } else { false }
@@ -75,7 +76,7 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
     }
 }
 
-/// The unused callbacks of one binding, retained for the next load.
+/// The unused callbacks of one binding, for the next load.
 final class CallbackPool: Sendable {
     private let callbacks: [Callback]
     private let interfaces: [CallInterface]
@@ -88,12 +89,12 @@ final class CallbackPool: Sendable {
         self.report = report
     }
 
-    func take(_ index: Int) throws(LoadError) -> CallbackSlot {
+    func acquire(_ index: Int) throws(LoadError) -> CallbackSlot {
         if let slot = free.withLock({ $0[index]?.popLast() }) { return slot }
         return try CallbackSlot(callbacks[index], at: index, interfaces[index], report: report)
     }
 
-    func putBack(_ slot: CallbackSlot) {
+    func release(_ slot: CallbackSlot) {
         free.withLock { $0[slot.index, default: []].append(slot) }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The memory that a library borrows from one load. All of it lives until the load is over, and the memory of `setup`
-/// as long as the process, because a library may retain what it was given.
+/// Memory that one load lends to a library. It is freed when the load ends. The arena of `setup` is never freed,
+/// because the library can keep its pointers.
 @safe
 final class LoadArena {
     /// The addresses of the allocated blocks.
@@ -19,9 +19,9 @@ final class LoadArena {
         return unsafe block
     }
 
-    /// A copy that ends with a NUL. Equal texts share one copy.
-    func text(_ bytes: [UInt8]) -> UInt {
-        if let known = texts[bytes] { return known }
+    /// Returns the address of a copy that ends with a NUL. Equal texts share one copy.
+    func cStringAddress(of bytes: [UInt8]) -> UInt {
+        if let address = texts[bytes] { return address }
         let block = unsafe allocate(bytes.count + 1)
         unsafe bytes.withUnsafeBytes { source in
             if let start = source.baseAddress { unsafe block.copyMemory(from: start, byteCount: source.count) }
@@ -32,9 +32,9 @@ final class LoadArena {
         return address
     }
 
-    /// The buffer of a variable, which initially contains zeros.
-    func buffer(_ variable: Int, capacity: Int) -> UInt {
-        if let known = buffers[variable] { return known }
+    /// Returns the address of a variable's buffer, which initially contains zeros.
+    func bufferAddress(ofVariable variable: Int, capacity: Int) -> UInt {
+        if let address = buffers[variable] { return address }
         let block = unsafe allocate(capacity)
         unsafe block.initializeMemory(as: UInt8.self, repeating: 0, count: capacity)
         let address = UInt(bitPattern: block)

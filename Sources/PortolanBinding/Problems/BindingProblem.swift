@@ -2,9 +2,9 @@
 
 package import PortolanJSON
 
-/// An error in a binding: its place in the manifest's `binding`, the problem, and the repair.
+/// An error in a manifest's `binding`: where it is, what is wrong, and how to fix it.
 package struct BindingProblem: Error, Equatable {
-    /// The path from the value of `binding`, filled from the inside out.
+    /// The path from the value of `binding` to the error. Each enclosing check adds a step at its start.
     package private(set) var path: JSONPath
     /// The message on one line.
     package let detail: String

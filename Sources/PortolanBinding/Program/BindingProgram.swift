@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A binding whose calls are all well-formed: number of arguments, types, and existing variables.
+/// A checked binding: all calls have the right number and types of arguments, and use existing variables.
 package struct BindingProgram: Hashable, Sendable {
     package let source: BindingSource
     let functions: [Named<Signature>]
@@ -20,7 +20,7 @@ struct Callback: Hashable, Sendable {
     enum ReturnValue: Hashable, Sendable {
         case nothing
         case integer(Int128)
-        /// The number of bytes that were delivered, or filled in.
+        /// The number of bytes that the callback delivered or filled.
         case length
     }
 
@@ -33,26 +33,26 @@ struct Callback: Hashable, Sendable {
 /// The value for one C parameter.
 enum Operand: Hashable, Sendable {
     case value(Expression, CType)
-    case out(CType, variable: Int)
+    case outParameter(CType, variable: Int)
     case bytes(Expression)
     /// The length of another operand.
     case length(of: Int, ScalarType)
-    case buffer(capacity: Int, filledBy: Parameter.Filled, variable: Int)
+    case buffer(capacity: Int, filledBy: Parameter.FilledLength, variable: Int)
     case outBytes(length: Int, variable: Int)
-    /// The memory for a length that another operand needs.
+    /// Memory in which the function stores the length of another operand.
     case outLength(ScalarType)
     case callback(Int)
-    case user
+    case userData
 }
 
 struct Call: Hashable, Sendable {
     /// The index in the program's functions.
     let function: Int
     let operands: [Operand]
-    /// The number of operands before the `...`; `nil` if there is none.
+    /// The number of operands before `...`. `nil` if the function has no `...`.
     let fixedCount: Int?
     let result: Signature.ReturnType
-    /// The index in the program's functions.
+    /// The index of the function that frees the result. `nil` if the result is not freed.
     let freedBy: Int?
 }
 
@@ -110,8 +110,8 @@ struct Failure: Hashable, Sendable {
     let message: Expression?
     let text: Call?
 
-    /// Whether the message has more than the default text.
-    var tellsMore: Bool { message != nil || text != nil }
+    /// Whether the manifest adds to the default message.
+    var hasDetails: Bool { message != nil || text != nil }
 }
 
 enum Stop: Hashable, Sendable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A manifest's `binding` as it is written. Only its shape has been checked.
+/// A manifest's `binding` as it is written. The JSON types of its members are checked, but not the values.
 package struct BindingSource: Hashable, Sendable {
-    /// Whether it is a system library, and not a file in the manifest's folder.
+    /// Whether the library is a system library. Otherwise it is a file in the manifest's folder.
     package var isSystemLibrary = false
     /// The signatures by function name.
     package var functions: [Named<String>] = []
@@ -32,7 +32,7 @@ package struct CallbackSource: Hashable, Sendable {
     package var deliver: String?
     /// The parameter for the next bytes of the request body.
     package var fill: String?
-    /// The return value, and the return value after the load is over.
+    /// The return value, and the return value after the load has ended.
     package var returns, stopped: ArgumentSource?
 
     package init() {}
@@ -48,13 +48,13 @@ package struct CallSource: Hashable, Sendable {
     }
 }
 
-/// A JSON value that stands for a C value.
+/// The JSON value of a C argument.
 package indirect enum ArgumentSource: Hashable, Sendable {
     case null
     case boolean(Bool)
     case number(String)
     case text(String)
-    /// `{"TYPE": value}`: an argument whose type is in no signature, or the name and size of a buffer.
+    /// `{"TYPE": value}` for an argument after `...`, or `{"NAME": size}` for a buffer.
     case typed(String, ArgumentSource)
 }
 
@@ -96,7 +96,7 @@ package struct StepSource: Hashable, Sendable {
     package let action: Action
     package var when: GuardSource?
     package var error: ErrorSource?
-    // Only for calls:
+    // The following members are only for calls.
     package var result: String?
     package var check, until: ConditionSource?
     package var deliver: String?
@@ -122,7 +122,7 @@ package struct ErrorSource: Hashable, Sendable {
     package init() {}
 }
 
-/// How a stop reaches a call that blocks.
+/// How a stop ends a library call that blocks.
 package enum StopSource: Hashable, Sendable {
     case callback
     case function(CallSource)

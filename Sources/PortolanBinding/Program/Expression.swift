@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a value comes from when a load runs.
+/// The origin of a value when a load runs.
 indirect enum Source: Hashable, Sendable {
     enum URLPart: String, Hashable, Sendable, CaseIterable {
         case all = "url"
@@ -24,13 +24,13 @@ indirect enum Source: Hashable, Sendable {
     case setting(String)
     case body
     case variable(Int)
-    /// The number of bytes of a text or of bytes.
+    /// The number of bytes of another value.
     case length(of: Source)
-    /// The result of the call that is being tested.
+    /// The result of the call whose condition or error is evaluated.
     case result
 }
 
-/// A value of a program: a constant, or built from values of the running load.
+/// A value of a program: a constant, or a value that the running load computes.
 indirect enum Expression: Hashable, Sendable {
     case null
     case boolean(Bool)
@@ -65,7 +65,7 @@ indirect enum Expression: Hashable, Sendable {
     }
 }
 
-/// The type of a value, as far as it is known before a load runs.
+/// What is known of a value's type before a load runs.
 struct ValueType: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case null, integer, real, boolean, text, bytes
@@ -89,7 +89,7 @@ struct ValueType: Hashable, Sendable {
             case .pointer(let name): name.map { "a handle \($0)" } ?? "a pointer"
             case .scalar: "a property"
             }
-        return isOptional ? "\(name) that may be absent" : name
+        return isOptional ? "\(name) that can be absent" : name
     }
 
     init(_ kind: Kind, isOptional: Bool = false) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A C number or Boolean, under its name in signatures.
+/// The type of a C number or Boolean. The raw value is its name in signatures.
 enum ScalarType: String, Hashable, Sendable, CaseIterable {
     case int8, uint8, int16, uint16, int32, uint32, int64, uint64
     /// `size_t` and `ssize_t`.
     case size, ssize
-    /// C's own types, with their width on this platform.
+    /// C's `int`, `unsigned`, `long` and `unsigned long`, with their width on this platform.
     case int, uint, long, ulong
     case float, double, bool
 
@@ -34,9 +34,8 @@ enum ScalarType: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether C passes it unchanged in a variable argument list. Types narrower than `int`, and `float`, would be
-    /// promoted.
-    var isPromoted: Bool { self != .float && width >= 4 }
+    /// Whether C passes the type unchanged after `...`. C promotes `float` and types narrower than `int`.
+    var isKeptByPromotion: Bool { self != .float && width >= 4 }
 
     /// The range of an integer type.
     var range: ClosedRange<Int128> {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Signature {
-    /// Parses `RESULT (PARAMETER, …)`; bindings.md has the grammar.
+    /// Parses `RESULT (PARAMETER, …)`. The grammar is in bindings.md.
     init(parsing text: String, as role: Role) throws(BindingProblem) {
         guard text.utf8.count <= Self.textLimit else {
             throw BindingProblem("is a signature of over \(Self.textLimit) bytes, which is the limit")
         }
         var parser = SignatureParser(text, role)
-        self = try parser.signature()
+        self = try parser.parse()
     }
 }
 
@@ -17,15 +17,15 @@ private struct SignatureParser {
     private let role: Signature.Role
     private var parameters: [Parameter] = []
 
-    /// A parameter whose length parameters are not resolved yet.
-    private struct Draft {
+    /// A parsed parameter, with the names of its length parameters.
+    private struct ParsedParameter {
         enum Form {
             case whole(Parameter.Kind)
             case bytes, outBytes, buffer
         }
         let form: Form
         var name: String?
-        var measures: [String] = []
+        var lengthNames: [String] = []
         var filledBy: String?
     }
 
@@ -42,47 +42,47 @@ private struct SignatureParser {
         guard scanner.skip(token) else { throw problem("'\(token)' is needed, not \(scanner.next.map { "'\($0)'" } ?? "the end")") }
     }
 
-    private mutating func name(_ what: String) throws(BindingProblem) -> String {
+    private mutating func parseName(of what: String) throws(BindingProblem) -> String {
         guard let name = scanner.next, SignatureScanner.isIdentifier(name) else { throw problem("the name of \(what) is needed") }
         _ = scanner.take()
         return name
     }
 
-    mutating func signature() throws(BindingProblem) -> Signature {
-        let head = try head()
+    mutating func parse() throws(BindingProblem) -> Signature {
+        let resultType = try parseResultType()
         var freedBy: String?
         if scanner.skip("freed") {
             try expect("by")
-            freedBy = try name("the function that frees it")
+            freedBy = try parseName(of: "the function that frees it")
         }
         try expect("(")
-        var (drafts, isVariadic) = ([Draft](), false)
+        var (parsed, isVariadic) = ([ParsedParameter](), false)
         while !scanner.skip(")") {
-            if !drafts.isEmpty { try expect(",") }
-            guard drafts.count < Signature.parameterLimit else { throw problem("it has over \(Signature.parameterLimit) parameters") }
+            if !parsed.isEmpty { try expect(",") }
+            guard parsed.count < Signature.parameterLimit else { throw problem("it has over \(Signature.parameterLimit) parameters") }
             if scanner.skip("...") {
-                guard role == .function, !drafts.isEmpty else {
+                guard role == .function, !parsed.isEmpty else {
                     throw problem("'...' is only for a function's signature, after at least one parameter")
                 }
                 isVariadic = true
                 try expect(")")
                 break
             }
-            drafts.append(try draft())
+            parsed.append(try parseParameter())
         }
         guard scanner.next == nil else { throw problem("'\(scanner.next ?? "")' follows its end") }
-        var parameters = try resolve(drafts)
+        var parameters = try resolve(parsed)
         let result: Signature.ReturnType
-        switch head {
+        switch resultType {
         case .void where freedBy == nil: result = .void
         case .value(.scalar(let scalar)) where freedBy == nil: result = .value(.scalar(scalar), freedBy: nil)
         case .value(.pointer(let handle, let isOptional)) where freedBy == nil && role == .function:
             result = .value(.pointer(handle, isOptional: isOptional), freedBy: nil)
         case .value(.text(let isOptional)) where role == .function: result = .value(.text(isOptional: isOptional), freedBy: freedBy)
         case .bytes(let length) where role == .function:
-            let index = try indexes([length], in: drafts, isOut: true)[0]
-            guard !parameters[index].isMeasure else { throw measuresTwice(length) }
-            parameters[index].isMeasure = true
+            let index = try indexes([length], in: parsed, isOut: true)[0]
+            guard !parameters[index].isLength else { throw lengthUsedTwice(length) }
+            parameters[index].isLength = true
             result = .bytes(length: index, freedBy: freedBy)
         default:
             throw problem(
@@ -92,28 +92,28 @@ private struct SignatureParser {
                         + "needs a cleanup")
         }
         let isCount = if case .value(.scalar(let scalar), _) = result { scalar.isInteger } else { false }
-        guard isCount || !drafts.contains(where: { $0.filledBy == "result" }) else {
+        guard isCount || !parsed.contains(where: { $0.filledBy == "result" }) else {
             throw problem("the result is the number of filled bytes, so it must be an integer")
         }
         return Signature(result: result, parameters: parameters, isVariadic: isVariadic)
     }
 
-    private enum Head {
+    private enum ResultType {
         case void
         case value(CType)
         case bytes(String)
     }
 
-    private mutating func head() throws(BindingProblem) -> Head {
+    private mutating func parseResultType() throws(BindingProblem) -> ResultType {
         if scanner.skip("void") { return .void }
-        guard scanner.skip("bytes") else { return .value(try type()) }
+        guard scanner.skip("bytes") else { return .value(try parseType()) }
         try expect("[")
-        let length = try name("the parameter for the length")
+        let length = try parseName(of: "the parameter for the length")
         try expect("]")
         return .bytes(length)
     }
 
-    private mutating func type() throws(BindingProblem) -> CType {
+    private mutating func parseType() throws(BindingProblem) -> CType {
         guard let word = scanner.next, SignatureScanner.isIdentifier(word) else { throw problem("a type is needed") }
         if let scalar = ScalarType(rawValue: word) {
             _ = scanner.take()
@@ -131,97 +131,98 @@ private struct SignatureParser {
         return word == "cstring" ? .text(isOptional: isOptional) : .pointer(word == "pointer" ? nil : word, isOptional: isOptional)
     }
 
-    private mutating func draft() throws(BindingProblem) -> Draft {
-        if scanner.skip("user") { return Draft(form: .whole(.user)) }
+    private mutating func parseParameter() throws(BindingProblem) -> ParsedParameter {
+        if scanner.skip("user") { return ParsedParameter(form: .whole(.userData)) }
         if scanner.skip("callback") {
             guard role == .function else { throw problem("a callback can't have a callback as a parameter") }
-            return Draft(form: .whole(.callback(try name("the callback"))))
+            return ParsedParameter(form: .whole(.callback(try parseName(of: "the callback"))))
         }
         let isOut = scanner.skip("out")
         if isOut, role == .callback { throw problem("a callback can't have an 'out' parameter; it can fill a 'buffer'") }
-        if scanner.skip("bytes") { return try measured(Draft(form: isOut ? .outBytes : .bytes)) }
+        if scanner.skip("bytes") { return try parseLength(of: ParsedParameter(form: isOut ? .outBytes : .bytes)) }
         if !isOut, scanner.skip("buffer") {
-            var draft = try measured(Draft(form: .buffer))
+            var parameter = try parseLength(of: ParsedParameter(form: .buffer))
             if scanner.skip("filled") {
                 try expect("by")
-                draft.filledBy = try name("the number of filled bytes")
+                parameter.filledBy = try parseName(of: "the number of filled bytes")
             }
-            guard (draft.filledBy == nil) == (role == .callback) else {
+            guard (parameter.filledBy == nil) == (role == .callback) else {
                 throw problem("a function's buffer needs 'filled by' with result or a parameter; a callback's buffer has none")
             }
-            return draft
+            return parameter
         }
-        let type = try type()
+        let type = try parseType()
         let name = scanner.next.map(SignatureScanner.isIdentifier) == true ? scanner.take() : nil
-        return Draft(form: .whole(isOut ? .out(type) : .value(type)), name: name)
+        return ParsedParameter(form: .whole(isOut ? .outParameter(type) : .value(type)), name: name)
     }
 
-    private mutating func measured(_ draft: Draft) throws(BindingProblem) -> Draft {
-        var draft = draft
-        draft.name = try name("the bytes")
+    private mutating func parseLength(of parameter: ParsedParameter) throws(BindingProblem) -> ParsedParameter {
+        var parameter = parameter
+        parameter.name = try parseName(of: "the bytes")
         try expect("[")
-        repeat { draft.measures.append(try name("the parameter with their length")) } while scanner.skip("*")
+        repeat { parameter.lengthNames.append(try parseName(of: "the parameter with their length")) } while scanner.skip("*")
         try expect("]")
-        guard draft.measures.count == 1 || role == .callback else { throw problem("only a callback's length can be a product") }
-        guard draft.measures.count <= 4 else { throw problem("a product has at most four factors") }
-        return draft
+        guard parameter.lengthNames.count == 1 || role == .callback else { throw problem("only a callback's length can be a product") }
+        guard parameter.lengthNames.count <= 4 else { throw problem("a product has at most four factors") }
+        return parameter
     }
 
     // MARK: Length parameters
 
-    private func resolve(_ drafts: [Draft]) throws(BindingProblem) -> [Parameter] {
-        for (index, draft) in drafts.enumerated() {
-            if let name = draft.name, drafts[..<index].contains(where: { $0.name == name }) {
+    private func resolve(_ parsed: [ParsedParameter]) throws(BindingProblem) -> [Parameter] {
+        for (index, parameter) in parsed.enumerated() {
+            if let name = parameter.name, parsed[..<index].contains(where: { $0.name == name }) {
                 throw problem("two parameters are called '\(name)'")
             }
         }
-        guard drafts.count(where: { if case .whole(.user) = $0.form { true } else { false } }) <= 1 || role == .function else {
+        guard parsed.count(where: { if case .whole(.userData) = $0.form { true } else { false } }) <= 1 || role == .function else {
             throw problem("it has 'user' twice")
         }
-        var (resolved, measures) = ([Parameter](), [Int]())
-        for draft in drafts {
+        var (resolved, lengthIndexes) = ([Parameter](), [Int]())
+        for parameter in parsed {
             let kind: Parameter.Kind
-            switch draft.form {
+            switch parameter.form {
             case .whole(let whole): kind = whole
-            case .bytes: kind = .bytes(length: try indexes(draft.measures, in: drafts, isOut: false))
-            case .outBytes: kind = .outBytes(length: try indexes(draft.measures, in: drafts, isOut: true)[0])
+            case .bytes: kind = .bytes(length: try indexes(parameter.lengthNames, in: parsed, isOut: false))
+            case .outBytes: kind = .outBytes(length: try indexes(parameter.lengthNames, in: parsed, isOut: true)[0])
             case .buffer:
-                let filled: Parameter.Filled
-                switch draft.filledBy {
+                let filled: Parameter.FilledLength
+                switch parameter.filledBy {
                 case nil: filled = .host
                 case "result"?: filled = .result
-                case let name?: filled = .parameter(try indexes([name], in: drafts, isOut: true)[0])
+                case let name?: filled = .parameter(try indexes([name], in: parsed, isOut: true)[0])
                 }
-                if case .parameter(let index) = filled { measures.append(index) }
-                kind = .buffer(capacity: try indexes(draft.measures, in: drafts, isOut: false), filledBy: filled)
+                if case .parameter(let index) = filled { lengthIndexes.append(index) }
+                kind = .buffer(capacity: try indexes(parameter.lengthNames, in: parsed, isOut: false), filledBy: filled)
             }
             switch kind {
-            case .bytes(let length), .buffer(let length, _): measures += length
-            case .outBytes(let length): measures.append(length)
+            case .bytes(let length), .buffer(let length, _): lengthIndexes += length
+            case .outBytes(let length): lengthIndexes.append(length)
             default: break
             }
-            resolved.append(Parameter(kind: kind, name: draft.name))
+            resolved.append(Parameter(kind: kind, name: parameter.name))
         }
-        for index in measures {
-            // A call passes one value for a length. A callback's lengths come from the library, so they may be shared.
-            guard role == .callback || !resolved[index].isMeasure else { throw measuresTwice(resolved[index].name ?? "") }
-            resolved[index].isMeasure = true
+        for index in lengthIndexes {
+            // A call passes one value for each length. In a callback, the library sets the lengths, so two parameters
+            // can share one.
+            guard role == .callback || !resolved[index].isLength else { throw lengthUsedTwice(resolved[index].name ?? "") }
+            resolved[index].isLength = true
         }
         return resolved
     }
 
-    private func measuresTwice(_ name: String) -> BindingProblem {
-        problem("'\(name)' is the length of two parameters; give each its own")
+    private func lengthUsedTwice(_ name: String) -> BindingProblem {
+        problem("'\(name)' is the length of two parameters; give each of them a length parameter")
     }
 
-    /// The indexes of the integer parameters with these names.
-    private func indexes(_ names: [String], in drafts: [Draft], isOut: Bool) throws(BindingProblem) -> [Int] {
+    /// Returns the indexes of the integer parameters with these names.
+    private func indexes(_ names: [String], in parsed: [ParsedParameter], isOut: Bool) throws(BindingProblem) -> [Int] {
         var indexes: [Int] = []
         for name in names {
-            guard let index = drafts.firstIndex(where: { $0.name == name }) else { throw problem("no parameter is called '\(name)'") }
-            switch drafts[index].form {
+            guard let index = parsed.firstIndex(where: { $0.name == name }) else { throw problem("no parameter is called '\(name)'") }
+            switch parsed[index].form {
             case .whole(.value(.scalar(let scalar))) where scalar.isInteger && !isOut: indexes.append(index)
-            case .whole(.out(.scalar(let scalar))) where scalar.isInteger && isOut: indexes.append(index)
+            case .whole(.outParameter(.scalar(let scalar))) where scalar.isInteger && isOut: indexes.append(index)
             default: throw problem("the parameter '\(name)' is a length, so it must be an integer\(isOut ? " after 'out'" : "")")
             }
         }

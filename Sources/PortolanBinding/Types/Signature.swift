@@ -18,25 +18,26 @@ enum CType: Hashable, Sendable {
     }
 }
 
-/// A parameter, as the library sees it.
+/// A parameter of a C function or callback.
 struct Parameter: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case value(CType)
         /// Memory in which the function stores a value.
-        case out(CType)
-        /// Bytes that the callee borrows; their length is the product of other parameters.
+        case outParameter(CType)
+        /// Bytes that the callee borrows. Their length is the product of these parameters.
         case bytes(length: [Int])
-        /// Memory in which the function stores a pointer to bytes; it stores their length in another parameter.
+        /// Memory in which the function stores a pointer to bytes. It stores their length through the parameter
+        /// `length`.
         case outBytes(length: Int)
         /// A buffer that the callee fills.
-        case buffer(capacity: [Int], filledBy: Filled)
+        case buffer(capacity: [Int], filledBy: FilledLength)
         case callback(String)
-        /// The pointer by which a callback finds its load.
-        case user
+        /// The user data, by which a callback finds its load.
+        case userData
     }
 
-    /// Where the number of bytes in a buffer comes from.
-    enum Filled: Hashable, Sendable {
+    /// The origin of the number of bytes in a filled buffer.
+    enum FilledLength: Hashable, Sendable {
         case result
         case parameter(Int)
         /// A callback's buffer, which the host fills.
@@ -45,14 +46,14 @@ struct Parameter: Hashable, Sendable {
 
     let kind: Kind
     let name: String?
-    /// Whether it is only the length of another parameter, and so takes no argument.
-    var isMeasure = false
+    /// Whether the parameter is the length of another parameter. The host then sets it.
+    var isLength = false
 
-    /// Whether a call needs an argument for it.
+    /// Whether a call in the manifest has an argument for this parameter.
     var takesArgument: Bool {
         switch kind {
-        case .callback, .user: false
-        case .value, .out, .bytes, .outBytes, .buffer: !isMeasure
+        case .callback, .userData: false
+        case .value, .outParameter, .bytes, .outBytes, .buffer: !isLength
         }
     }
 }
@@ -67,7 +68,7 @@ struct Signature: Hashable, Sendable {
         case bytes(length: Int, freedBy: String?)
     }
 
-    /// The owner of the signature: some types are valid for one role only.
+    /// What the signature describes. Some types are valid only for functions.
     enum Role { case function, callback }
 
     var result: ReturnType

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Splits a signature into words and signs.
+/// Splits a signature into tokens: words and punctuation.
 struct SignatureScanner {
     private let bytes: [UInt8]
     private var position = 0
-    /// The position of the next token, in bytes from 1.
+    /// The position of the next token in bytes, starting with 1.
     private(set) var column = 1
     private(set) var next: String?
 

@@ -21,7 +21,7 @@ enum BuiltInTarget: String {
     ///   - loads: the path of a file with a conformance section, which replaces the built-in one.
     ///   - folder: a folder for files of the loads; it outlives the checks.
     func target(_ loads: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
-        let section = if let loads { try Self.section(at: loads) } else { try known(in: folder) }
+        let section = if let loads { try Self.section(at: loads) } else { try baseline(in: folder) }
         return ConformanceTarget(loads: section.loads, handler: makeHandler)
     }
 
@@ -33,7 +33,7 @@ enum BuiltInTarget: String {
             {
                 // Idle connections close soon, so that no check reports pooled connections as leaks.
                 var configuration = HTTPConfiguration()
-                configuration.connections.idleTimeout = .milliseconds(200)
+                configuration.connectionLimits.idleTimeout = .milliseconds(200)
                 return HTTPHandler(configuration: configuration)
             }
         }
@@ -43,7 +43,7 @@ enum BuiltInTarget: String {
         let bytes: [UInt8]
         do throws(LoadError) {
             guard let place = LocalPath(path) else { throw LoadError(.notFound, message: "a file name has at least one byte, and no NUL") }
-            // The parser reports a file that is larger than a manifest may be.
+            // The parser reports a file that is larger than a manifest can be.
             bytes = try RegularFile(at: place).contents(atMost: PluginManifest.sizeLimit + 1)
         } catch {
             throw Failure(
@@ -52,7 +52,7 @@ enum BuiltInTarget: String {
         return try Failure.explaining { () throws(PluginProblem) in try ConformanceSection(parsing: bytes, path: path) }
     }
 
-    private func known(in folder: RunFolder) throws(Failure) -> ConformanceSection {
+    private func baseline(in folder: RunFolder) throws(Failure) -> ConformanceSection {
         let text = Array("It is twelve o'clock in Greenwich.\n".utf8)
         let large = (0..<4 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
         switch self {

@@ -11,8 +11,8 @@ struct CheckCommand: ParsableCommand {
         commandName: "check", abstract: "Check a plugin against the rules of the contract.",
         discussion: """
             Each check runs in its own process. If a plugin crashes or hangs, the report says so, and the other checks continue. The URLs come
-            from the manifest's conformance section. A check without a suitable URL is skipped and counted. The exit status is 0 only if no check
-            failed and at least one check was made.
+            from the manifest's conformance section. A check without a suitable URL is skipped. The report gives the number of skipped checks. The
+            exit status is 0 only if no check failed and at least one check was made.
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, tap13, junit, html }
@@ -26,7 +26,13 @@ struct CheckCommand: ParsableCommand {
     @Flag(help: "List the checks with their levels and rules, and run none.")
     var list = false
 
-    @Option(help: ArgumentHelp("Run the checks up to this level, 1 to 5.", valueName: "number"))
+    @Option(help: ArgumentHelp("Explain these rules: IDs or categories, separated by commas. Run no check.", valueName: "ids"))
+    var explain: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Run the checks up to this level: 1 loading the plugin, 2 single loads, 3 order, cancellation and threads, 4 stress, 5 performance.",
+            valueName: "number"))
     var level = 3
 
     @Option(help: ArgumentHelp("Run only these checks: IDs or categories, separated by commas.", valueName: "ids"))
@@ -34,14 +40,15 @@ struct CheckCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "URLs and their expected results, for a built-in scheme: a conformance section, as in a manifest.", valueName: "file"),
+            "A JSON file with the 'conformance' section of a manifest: test URLs and their expected results. For built-in schemes.",
+            valueName: "file"),
         completion: .file())
     var loads: String?
 
-    @Option(help: ArgumentHelp("How many checks run at once.", valueName: "number"))
+    @Option(help: ArgumentHelp("Run this many checks at the same time.", valueName: "number"))
     var jobs = 2
 
-    @Option(help: ArgumentHelp("Seconds after which a check counts as hung.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Report a check as hung after this time.", valueName: "seconds"))
     var timeout = 20.0
 
     @Option(help: ArgumentHelp("The seed of the random input.", valueName: "number"))
@@ -72,7 +79,7 @@ struct CheckCommand: ParsableCommand {
     @Option(help: "The format of the results. tap is TAP 14; tap13 is the older format, which prove(1) of Perl 5.36 reads.")
     var format = Format.text
 
-    @Flag(name: .shortAndLong, help: "Show also the checks that passed or were skipped.")
+    @Flag(name: .shortAndLong, help: "Show passed and skipped checks, too.")
     var verbose = false
 
     func validate() throws {
@@ -84,13 +91,16 @@ struct CheckCommand: ParsableCommand {
         if isJSON, format != .text, format != .json {
             throw ValidationError("--json and --format \(format) are two formats; leave out one")
         }
-        if plugin == nil, !list { throw ValidationError("name a plugin, or list the checks with --list") }
+        if plugin == nil, !list, explain == nil {
+            throw ValidationError("name a plugin, list the checks with --list, or explain a rule with --explain")
+        }
     }
 
     private var chosenFormat: Format { isJSON ? .json : format }
 
     func run() throws {
         SignalHandler.ignoreClosedPipes()
+        if let explain { return try RuleExplanation.write(try namedRules(explain), asJSON: chosenFormat == .json) }
         let checks = try chosenChecks()
         guard !list, let plugin else { return try CheckList.write(checks, asJSON: chosenFormat == .json) }
         let folder = try runFolder()
@@ -99,7 +109,7 @@ struct CheckCommand: ParsableCommand {
         if sanitizer, memcheckFolder == nil { try Memcheck.begin(with: runner.target, plugin, CommandLine.arguments, in: folder) }
         runner.folder = folder
         (runner.seed, runner.timeLimit) = (seed, .seconds(timeout))
-        runner.makeInnerLoader = CheckTarget.innerLoader(for: runner.target)
+        runner.makeNestedLoader = CheckTarget.nestedLoader(for: runner.target)
         let hasSanitizer = runner.target.library != nil && !sanitizer
         var report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose, hasSanitizer: hasSanitizer)
         var results: [CheckResult] = []
@@ -165,9 +175,20 @@ struct CheckCommand: ParsableCommand {
         return checks
     }
 
+    private func namedRules(_ ids: String) throws -> [ConformanceRule] {
+        let words = Self.words(of: ids)
+        for word in words where !RuleCatalogue.rules.contains(where: { $0.id == word || $0.category == word }) {
+            throw ValidationError("--explain: there is no rule or category '\(word)'; see 'portolan check --list'")
+        }
+        guard !words.isEmpty else { throw ValidationError("--explain names no rule; see 'portolan check --list'") }
+        return RuleCatalogue.rules.filter { words.contains($0.id) || words.contains($0.category) }
+    }
+
+    private static func words(of ids: String) -> [String] { ids.split { $0 == "," || $0 == " " }.map { $0.uppercased() } }
+
     private func namedChecks() throws -> [ConformanceCheck] {
         guard let filter else { return ConformanceCheck.all(level: list ? 5 : level) }
-        let words = filter.split { $0 == "," || $0 == " " }.map { $0.uppercased() }
+        let words = Self.words(of: filter)
         for word in words where !ConformanceCheck.all.contains(where: { $0.id == word || $0.rule.category == word }) {
             guard word.prefix(while: { $0 != "-" }) != "MEM" else {
                 throw ValidationError(
@@ -198,7 +219,10 @@ struct CheckCommand: ParsableCommand {
         let name = target.manifest?.identifier ?? plugin
         switch chosenFormat {
         case .text:
-            let lines = summary.causeLines + summary.categoryLines.map { "  \($0)" } + summary.gapLines(4) + ["\(name): \(summary.line)"]
+            let lines =
+                summary.causeLines + summary.errorLines + summary.categoryLines.map { "  \($0)" } + summary.gapLines(4) + [
+                    "\(name): \(summary.line)"
+                ]
             try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
         case .json:
             let report = JSONReport(repeatingBy: command(for: plugin))

@@ -13,6 +13,7 @@ enum CheckTarget {
     static func target(_ argument: String, loads: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
         if let builtIn = BuiltInTarget(rawValue: argument) { return try builtIn.target(loads, in: folder) }
         guard loads == nil else { throw Failure(.usage, "--loads is for built-in schemes; the URLs of a plugin are in its manifest") }
+        try refuseSource(argument)
         let catalogue = PluginCatalogue()
         guard let base = libraryBase(argument) else { return try target(argument, library: nil, in: catalogue) }
         let manifest = base + PluginManifest.fileNameEnd
@@ -21,6 +22,22 @@ enum CheckTarget {
             return ConformanceTarget(library: argument)
         }
         return try target(String(manifest), library: argument, in: catalogue)
+    }
+
+    /// Refuses the source of a plugin, which would otherwise be read as a manifest.
+    private static func refuseSource(_ argument: String) throws(Failure) {
+        guard let dot = argument.lastIndex(of: "."), case .regular? = FileSystem.kind(at: argument) else { return }
+        let language: String
+        switch argument[dot...].lowercased() {
+        case ".c", ".h": language = "C"
+        case ".cc", ".cpp", ".cxx", ".hpp": language = "C++"
+        case ".swift": language = "Swift"
+        case ".rs": language = "Rust"
+        default: return
+        }
+        throw Failure(
+            .usage,
+            "'\(argument)' is \(language) source, and check needs the built plugin; build it, and name its .so, its manifest or its folder")
     }
 
     /// Returns `tide` for `tide.so` and for `tide.so.1.2`; `nil` if the path does not name a library.
@@ -48,9 +65,9 @@ enum CheckTarget {
 
     /// Makes the loader for nested loads: it has the built-in handlers and the plugin itself, so that `gzip:gzip:…`
     /// works.
-    static func innerLoader(for target: ConformanceTarget) -> @Sendable () -> Loader {
+    static func nestedLoader(for target: ConformanceTarget) -> @Sendable () -> Loader {
         { [manifest = target.manifest] in
-            let registry = ProtocolRegistry.builtIn()
+            let registry = ProtocolRegistry.withBuiltInHandlers()
             if var plugin = manifest {
                 // The plugin is opened when a nested URL needs it, and as a copy, so that it shares no static memory
                 // with the checked one.

@@ -7,10 +7,10 @@ import Portolan
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Show which handlers are asked to serve a URL, in which order, what each decides, and which one serves it.",
-        discussion: "Nothing is loaded.")
+        abstract: "Show which handlers are asked for a URL, in which order, the decision of each, and which handler serves the URL.",
+        discussion: "The command does not load the URL.")
 
-    @Argument(help: ArgumentHelp("The URL; it is not loaded.", valueName: "url"))
+    @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
     var url: String
 
     @Flag(name: .customLong("json"), help: "Print JSON, on one line.")
@@ -28,6 +28,6 @@ struct ExplainCommand: ParsableCommand {
         } else {
             try StandardOutput.write(explanation.text)
         }
-        if let failure = explanation.failure { throw failure.mentioning(setup.unusablePlugins) }
+        if let failure = explanation.failure { throw failure.suggestingURL(for: url).mentioning(setup.unusablePlugins) }
     }
 }

@@ -5,7 +5,7 @@ import Portolan
 import PortolanHandlers
 import PortolanJSON
 
-/// Shows how a request finds its handler.
+/// The handlers that a loader asks for a request, and their decisions.
 struct Explanation {
     private let request: Request
     private let candidates: [HandlerCandidate]
@@ -17,16 +17,16 @@ struct Explanation {
         knownSchemes = loader.schemes
     }
 
-    var winner: String? { candidates.last { $0.refusal == nil }?.handler }
+    private var servingHandler: String? { candidates.last { $0.refusal == nil }?.handler }
 
-    /// For people: the URL, one line for each candidate, and the handler that takes the request.
+    /// The URL, one line for each handler that is asked, and the handler that serves the request.
     var text: String {
         var lines = ["\(request.method.rawValue) \(request.url.shortDescription)"]
         for (index, candidate) in candidates.enumerated() {
             lines.append("\(index + 1). \(candidate.handler) (\(candidate.schemes.phrase)): \(Self.phrase(for: candidate.refusal))")
         }
         if candidates.isEmpty { lines.append("no handler names the scheme '\(request.url.scheme)', and none is asked for every scheme") }
-        lines.append(winner.map { "served by \($0)" } ?? "served by no handler")
+        lines.append(servingHandler.map { "served by \($0)" } ?? "served by no handler")
         return lines.map { PlainText.line($0) + "\n" }.joined()
     }
 
@@ -41,13 +41,13 @@ struct Explanation {
                         "answer": .string(Self.name(of: candidate.refusal)), "reason": .text(candidate.refusal?.message),
                     ]
                 }),
-            "winner": .text(winner),
+            "winner": .text(servingHandler),
         ]
     }
 
-    /// The error, if no handler takes the request.
+    /// The error if no handler serves the request.
     var failure: Failure? {
-        guard winner == nil else { return nil }
+        guard servingHandler == nil else { return nil }
         let known = knownSchemes.isEmpty ? "none" : Loader.list(knownSchemes)
         return Failure(.unsupportedScheme, "no handler takes \(request.url.shortDescription); known schemes: \(known)")
     }

@@ -10,7 +10,7 @@ enum FieldArgument: Equatable {
 
     /// Parses curl's syntax: `Name: value`; `Name:` for an omission; `Name;` for a field without a value.
     ///
-    /// - Returns: `nil` for any other text; ``complaint(about:)`` explains the error.
+    /// - Returns: `nil` for any other text. ``problem(with:)`` describes what is wrong with it.
     init?(_ text: String) {
         if text.hasSuffix(";"), !text.contains(":"), let name = HTTPField.Name(String(text.dropLast())) {
             self = .field(HTTPField(name: name, value: ""))
@@ -29,8 +29,8 @@ enum FieldArgument: Equatable {
         }
     }
 
-    /// Describes the error with the field's name only, because the value may be secret.
-    static func complaint(about header: String) -> String {
+    /// Describes the error. The text contains only the name of the field, because the value can be a secret.
+    static func problem(with header: String) -> String {
         guard let colon = header.firstIndex(of: ":") else { return "-H: this is not a field; write 'Name: value'" }
         let name = header[..<colon]
         guard HTTPField.Name(String(name)) != nil else { return "-H: '\(name)' is not a field name; write 'Name: value'" }
@@ -39,13 +39,13 @@ enum FieldArgument: Equatable {
 }
 
 extension HTTPConfiguration {
-    /// Stops requests from sending this field by default.
+    /// Makes requests without this field, which they have by default.
     mutating func omit(_ name: HTTPField.Name) {
         switch name {
         case .userAgent: userAgent = nil
         case .accept: accept = nil
-        case .acceptEncoding: asksForContentCodings = false
-        case .expect: expectation.threshold = nil
+        case .acceptEncoding: sendsAcceptEncoding = false
+        case .expect: expectContinue.bodySizeThreshold = nil
         default: break
         }
     }

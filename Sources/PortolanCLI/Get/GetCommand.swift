@@ -8,7 +8,8 @@ struct GetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get", abstract: "Load URLs and write their bodies to standard output.",
         discussion:
-            "Several URLs are loaded one after another; the exit status is that of the first that failed ('portolan help exit-codes').")
+            "Several URLs are loaded one after another. The exit status is that of the first URL that failed ('portolan exit-codes' lists them)."
+    )
 
     @Argument(help: ArgumentHelp("The URLs to load.", valueName: "url"))
     var urls: [String]
@@ -17,6 +18,8 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var retries: RetryOptions
     @OptionGroup var state: StateOptions
+    @OptionGroup var stateFolder: StateFolderOption
+    @OptionGroup var netrc: NetrcOptions
     @OptionGroup var http: HTTPOptions
     @OptionGroup var loader: LoaderOptions
 
@@ -24,11 +27,15 @@ struct GetCommand: ParsableCommand {
         if urls.count > 1, let file = output.file, file.path != "-" {
             throw ValidationError("-o takes the body of one URL; for several, use -O or standard output")
         }
-        if output.usesSuggestedName, output.includesHead || request.asksHeadOnly {
+        if output.usesSuggestedName, output.includesHead || request.sendsHEAD {
             throw ValidationError("-J cannot be combined with -i or -I, which write the head to the file that it names")
         }
         if let trace = output.trace?.path, let file = output.file?.path, FileSystem.isSame(trace, file) {
             throw ValidationError("-o and --trace name the same file, '\(file)'; choose another one for --trace")
+        }
+        if stateFolder.isGiven, let file = state.fileOption {
+            throw ValidationError(
+                "--state and \(file) cannot be combined; 'portolan cookies import' and 'export' copy cookies")
         }
         for (name, path) in [("--trace", output.trace?.path), ("-o", output.file?.path)] {
             if let path, let recording = loader.replay.path, FileSystem.isSame(path, recording) {
@@ -38,51 +45,58 @@ struct GetCommand: ParsableCommand {
     }
 
     func run() throws {
-        Diagnostics.limit(to: output.diagnostics)
-        // Reports a trace that is not writable before any load. Each load checks its own output.
+        Diagnostics.setVerbosity(output.diagnostics)
+        // Fails before any load if the trace is not writable. Each load checks its own output.
         if let trace = output.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
         for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
         let session = GetSession()
         try SignalHandler.observe { session.interrupt($0) }
         var configuration = try http.configuration()
-        request.adjust(&configuration)
-        var setup = try loader.setUp(http: HTTPHandler(configuration: configuration), tellsLog: output.isVerbose)
+        request.apply(to: &configuration)
+        var setup = try loader.setUp(http: HTTPHandler(configuration: configuration), showsLog: output.isVerbose)
         setup.configuration.redirects.limit = request.redirectLimit
-        // A user may look at the output for any time, so only --max-time limits a load.
+        // A reader can pause the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
-        let cookies = try state.cookieFile()
-        setup.configuration.cookies = cookies?.storage
-        let strictHosts = try state.strictHosts.map { path throws(Failure) in try HSTSFileOption(path) }
-        setup.configuration.strictTransportSecurity = strictHosts?.storage
+        let keptState = try stateFolder.open()
+        let cookies = try state.cookieFile(within: request.timeLimit?.duration)
+        setup.configuration.cookies = cookies?.storage ?? keptState?.cookies
+        setup.configuration.credentials = keptState?.credentials
+        let strictHosts = try state.strictHosts.map { place throws(Failure) in try HSTSFileOption(place) }
+        setup.configuration.strictTransportSecurity = strictHosts?.storage ?? keptState?.strictHosts
+        let netrc = try netrc.credentials(for: request)
+        setup.configuration.netrc = netrc?.file
         let loader = setup.loader
 
-        let trace = output.trace.flatMap { [keeps = self.loader.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keeps) }
+        let trace = output.trace.flatMap { [keepsSecrets = self.loader.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keepsSecrets) }
         let body = Result { () throws(Failure) in try request.body() }
-        var first: Failure?
+        var firstFailure: Failure?
         for url in urls {
             guard
-                let failure = session.load(url, sending: body, with: self, on: loader, unusablePlugins: setup.unusablePlugins, trace: trace)
+                let failure = session.load(
+                    url, sending: body, with: self, netrc, on: loader, unusablePlugins: setup.unusablePlugins, trace: trace)
             else { continue }
-            first = first ?? failure
+            firstFailure = firstFailure ?? failure
             if failure.endsSession { break }
         }
         // An interrupted trace is a fragment, and must not replace a complete file.
-        if let interruption = session.interruption { throw Failure(first?.status ?? interruption, nil) }
-        let traced = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
-        let kept = Result { () throws(Failure) in
+        if let interruption = session.interruption { throw Failure(firstFailure?.status ?? interruption, nil) }
+        let traceResult = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
+        let stateResult = Result { () throws(Failure) in
             try cookies?.write()
             try strictHosts?.write()
+            try keptState?.close()
         }
         try setup.replay?.write()
-        try traced.get()
-        try kept.get()
-        if let first { throw Failure(first.status, nil) }
+        try traceResult.get()
+        try stateResult.get()
+        // The failure was reported when it occurred.
+        if let firstFailure { throw Failure(firstFailure.status, nil) }
     }
 }
 
 extension Failure {
     /// Whether no further URL can be loaded after this failure.
     fileprivate var endsSession: Bool {
-        self == .readerHasGone || [.interrupted, .terminated, .hangup].contains(status)
+        self == .readerClosedOutput || [.interrupted, .terminated, .hangup].contains(status)
     }
 }

@@ -4,12 +4,12 @@ import HTTPTypes
 import Portolan
 import PortolanCore
 
-/// One load of `get`: writes borrowed bytes straight to the output, and notifies the observers.
+/// One load of `get`. It writes the borrowed bytes of the body directly to the output, and notifies the observers.
 final class GetLoad: LoadDelegate {
     private struct State {
         var task: LoadTask?
         var totals = LoadTotals()
-        /// The reason why this object ended the load.
+        /// The failure for which this object ended the load.
         var failure: Failure?
         var retry: Retry?
         var reasonNotToRetry: String?
@@ -19,53 +19,56 @@ final class GetLoad: LoadDelegate {
     private let output: any BodyOutput
     private let observers: [any LoadObserver]
     private let includesHead: Bool
-    private let refusesBadStatus: Bool
-    private let passwords: [PasswordAnswer]
+    private let failsOnHTTPError: Bool
+    private let credentials: [ChallengeResponder]
+    private let netrc: NetrcCredentials?
     private let decideRetry: @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
-    /// When the first try started.
-    let start: Duration
-    /// When this try started, relative to ``start``.
-    private let began: Duration
+    /// When the first attempt started, on the clock of `MonotonicTime`.
+    let firstAttemptStart: Duration
+    /// When this attempt started, relative to ``firstAttemptStart``.
+    private let attemptOffset: Duration
     private let monitor = ConditionLock(State())
 
-    /// A failure that another try may repair.
+    /// A failed attempt, and the delay before the next one.
     struct Retry: Equatable {
         let retryableFailure: RetryableFailure
         let wait: Duration
     }
 
     /// - Parameters:
-    ///   - start: when the first try started; `nil` for the first try.
-    ///   - decideRetry: decides whether another try follows; called at most once, when the failure is known.
+    ///   - firstAttemptStart: when the first attempt started; `nil` if this is the first attempt.
+    ///   - decideRetry: decides whether another attempt follows; called at most once, when the failure is known.
     init(
-        output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, refusesBadStatus: Bool, passwords: [PasswordAnswer] = [],
-        since start: Duration? = nil,
+        output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, failsOnHTTPError: Bool,
+        credentials: [ChallengeResponder] = [],
+        netrc: NetrcCredentials? = nil, firstAttemptStart: Duration? = nil,
         decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision = { _, _ in .giveUp(reason: nil)
         }
     ) {
         self.output = output
         self.observers = observers
         self.includesHead = includesHead
-        self.refusesBadStatus = refusesBadStatus
-        self.passwords = passwords
+        self.failsOnHTTPError = failsOnHTTPError
+        self.credentials = credentials
+        self.netrc = netrc
         let now = MonotonicTime.now
-        self.start = start ?? now
-        began = now - self.start
+        self.firstAttemptStart = firstAttemptStart ?? now
+        attemptOffset = now - self.firstAttemptStart
         self.decideRetry = decideRetry
     }
 
-    /// The next try, if this one failed and another may succeed.
+    /// The delay before the next attempt, if this one failed and another attempt follows.
     var retry: Retry? { monitor.withLock { $0.retry } }
-    /// Why no other try follows, if the user requested retries and one might help.
+    /// Why no other attempt follows, although the user requested retries and the failure is retryable.
     var reasonNotToRetry: String? { monitor.withLock { $0.reasonNotToRetry } }
 
     /// Loads the request and blocks until the end.
     ///
-    /// - Parameter grace: how long the load may take to end after its time limit; an output whose reader does not read
+    /// - Parameter grace: how long the load can take to end after its time limit. An output whose reader does not read
     ///   can block the load.
     func run(_ request: Request, on loader: Loader, grace: Duration) throws(Failure) {
         if !observers.isEmpty {
-            try notify(.started(request, handler: Self.taker(of: request, on: loader)))
+            try notify(.started(request, handler: Self.handlerIdentifier(for: request, on: loader)))
         }
         let task = loader.task(for: request, delegate: self)
         monitor.withLock { $0.task = task }
@@ -73,18 +76,19 @@ final class GetLoad: LoadDelegate {
             task.resume()
             return try monitor.wait { $0.outcome }.get()
         }
-        // A load that needs nothing from outside runs in resume(), and may block there until its output is read.
+        // A load that does not wait for I/O, such as `data:`, runs within `resume()`, and can block there until a
+        // reader reads its output.
         do throws(LoadError) { try PlatformThread.start { task.resume() } } catch { throw Failure(error) }
         let outcome = monitor.wait(atMost: limit + grace) { $0.outcome }
         guard let outcome else {
             abandon()
-            Diagnostics.report("\(request.url.shortDescription) took longer than \(limit) in all, and its output was not read")
-            SignalHandler.leave(.timedOut)
+            Diagnostics.report("\(request.url.shortDescription) timed out after \(limit): the reader of the output does not read")
+            ExitStatus.timedOut.exitNow()
         }
         try outcome.get()
     }
 
-    private static func taker(of request: Request, on loader: Loader) -> String? {
+    private static func handlerIdentifier(for request: Request, on loader: Loader) -> String? {
         loader.handlerCandidates(for: request).last { $0.refusal == nil }?.handler
     }
 
@@ -101,13 +105,13 @@ final class GetLoad: LoadDelegate {
     // MARK: Events
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-        attempt { () throws(Failure) in
+        catchFailure { () throws(Failure) in
             try notify(.response(response))
             if let retryableFailure = RetryableFailure(response, now: SystemTime.secondsSince1970), prepareRetry(after: retryableFailure) {
-                throw Failure(.statusRefused, "the response for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
+                throw Failure(.httpError, "the response for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
             }
-            if refusesBadStatus, let status = response.status, status.code >= 400 {
-                throw Failure(.statusRefused, "the response for \(response.url.shortDescription) is \(status.line)")
+            if failsOnHTTPError, let status = response.status, status.code >= 400 {
+                throw Failure(.httpError, "the response for \(response.url.shortDescription) is \(status.line)")
             }
             try output.begin(response)
             if includesHead { try output.write(HeadText(response).text(forTerminal: output.isTerminal)) }
@@ -119,50 +123,58 @@ final class GetLoad: LoadDelegate {
         do throws(Failure) {
             try output.write(bytes)
             monitor.withLock { $0.totals.bytes += Int64(bytes.byteCount) }
-            for observer in observers { try observer.observe(body: bytes, of: task.progress, at: time) }
+            for observer in observers { try observer.observe(body: bytes, of: task.progress, at: elapsed) }
             return .keepGoing
         } catch {
             return stop(for: error)
         }
     }
 
-    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { notify(task, .interim(response)) }
-    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { notify(task, .trailers(fields)) }
-    func loadTask(_ task: LoadTask, didReach step: LoadStep) { notify(task, .step(step)) }
-    func loadTaskDidSend(_ task: LoadTask) { notify(task, .sent(task.progress)) }
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { notifyOrCancel(task, .interim(response)) }
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { notifyOrCancel(task, .trailers(fields)) }
+    func loadTask(_ task: LoadTask, didReach step: LoadStep) { notifyOrCancel(task, .step(step)) }
+    func loadTaskDidSend(_ task: LoadTask) { notifyOrCancel(task, .sent(task.progress)) }
 
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        passwords.noteRedirect(to: request.url, response)
-        notify(task, .redirected(to: request, response))
+        credentials.didRedirect(to: request.url, response)
+        notifyOrCancel(task, .redirected(to: request, response))
+        var request = request
+        // Another host gets its own password. The same one gets the field that the request has.
+        _ = netrc?.apply(to: &request)
         decide(.follow(request))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        let (verdict, answer) = passwords.evaluate(challenge)
-        notify(
+        let (decision, answer) = credentials.evaluate(challenge)
+        notifyOrCancel(
             task,
             .challenged(
-                challenge.protectionSpace, failures: challenge.previousFailureCount, isTrusted: challenge.previousError == nil, verdict))
-        if verdict == .refused { _ = stop(for: Failure(PasswordAnswer.refusal(challenge))) }
+                challenge.protectionSpace, failures: challenge.previousFailureCount, isTrusted: challenge.previousError == nil, decision))
+        if decision == .refused { _ = stop(for: Failure(ChallengeResponder.rejectionError(for: challenge))) }
         challenge.answer(answer)
     }
 
-    func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {
+    func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {
         guard !observers.isEmpty else { return }
-        notify(task, .innerBegan(InnerReport(inner), handler: Self.taker(of: inner.originalRequest, on: task.loader)))
+        notifyOrCancel(
+            task,
+            .nestedLoadBegan(
+                NestedLoadReport(nestedTask), handler: Self.handlerIdentifier(for: nestedTask.originalRequest, on: task.loader)))
     }
 
-    func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
-        notify(task, .innerEnded(InnerReport(inner), bytes: inner.progress.received, error))
+    func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {
+        notifyOrCancel(task, .nestedLoadEnded(NestedLoadReport(nestedTask), bytes: nestedTask.progress.bytesReceived, error))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         let (failure, totals) = monitor.withLock { ($0.failure, $0.totals) }
         if failure == nil, let retryableFailure = error.flatMap(RetryableFailure.init) { _ = prepareRetry(after: retryableFailure) }
-        // The load's own failure takes precedence over an error of an observer here.
-        if !task.metrics.timings.isEmpty { _ = attempt { () throws(Failure) in try notify(.metrics(task.metrics, since: began)) } }
+        // The failure of the load takes precedence over a failure of an observer here.
+        if !task.metrics.timings.isEmpty {
+            _ = catchFailure { () throws(Failure) in try notify(.metrics(task.metrics, since: attemptOffset)) }
+        }
         let outcome: Result<Void, Failure>
         if let failure = failure ?? error.map({ Failure($0) }) {
             output.abandon()
@@ -179,9 +191,9 @@ final class GetLoad: LoadDelegate {
         }
     }
 
-    /// - Returns: Whether another try follows.
+    /// - Returns: Whether another attempt follows.
     private func prepareRetry(after retryableFailure: RetryableFailure) -> Bool {
-        switch decideRetry(retryableFailure, time) {
+        switch decideRetry(retryableFailure, elapsed) {
         case .wait(let wait) where output.canStartAgain:
             monitor.withLock { $0.retry = Retry(retryableFailure: retryableFailure, wait: wait) }
             return true
@@ -195,18 +207,20 @@ final class GetLoad: LoadDelegate {
 
     // MARK: Observers
 
-    /// Time since the first try started.
-    var time: Duration { MonotonicTime.now - start }
+    /// The time since the first attempt started.
+    var elapsed: Duration { MonotonicTime.now - firstAttemptStart }
 
     private func notify(_ event: LoadEvent) throws(Failure) {
-        for observer in observers { try observer.observe(event, at: time) }
+        for observer in observers { try observer.observe(event, at: elapsed) }
     }
 
-    private func notify(_ task: LoadTask, _ event: LoadEvent) {
-        if attempt({ () throws(Failure) in try notify(event) }) == .stopped { task.cancel() }
+    /// Notifies the observers, and cancels the task if one of them fails.
+    private func notifyOrCancel(_ task: LoadTask, _ event: LoadEvent) {
+        if catchFailure({ () throws(Failure) in try notify(event) }) == .stopped { task.cancel() }
     }
 
-    private func attempt(_ body: () throws(Failure) -> Void) -> Flow {
+    /// Runs `body`, and returns what a delivery returns: `.stopped` if `body` fails.
+    private func catchFailure(_ body: () throws(Failure) -> Void) -> Flow {
         do throws(Failure) {
             try body()
             return .keepGoing
@@ -215,6 +229,7 @@ final class GetLoad: LoadDelegate {
         }
     }
 
+    /// Stops the load. The first failure is the one that ``run(_:on:grace:)`` throws.
     private func stop(for failure: Failure) -> Flow {
         monitor.withLock { $0.failure = $0.failure ?? failure }
         return .stopped

@@ -8,50 +8,52 @@ struct OutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("o"), .customLong("output")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Write the body to this file, which appears when the body is complete; - is standard output. A FIFO, a device or a descriptor, such as "
-                + "/dev/stdout or /dev/fd/3, is written to directly.", valueName: "file"),
+            "Write the body to this file. The file is created only after the whole body has arrived. - is standard output. A FIFO, a device or a "
+                + "descriptor, such as /dev/fd/3, gets each part of the body when it arrives.", valueName: "file"),
         completion: .file())
     var file: OutputPlace?
 
     @Flag(
         name: [.customShort("O"), .customLong("remote-name")],
-        help: "Write the body to a file in the current folder, named like the last part of the URL. An existing file is not overwritten.")
+        help: "Write the body to a file in the current folder. Its name is the last part of the URL. An existing file is not overwritten.")
     var usesRemoteName = false
 
     @Flag(
         name: [.customShort("J"), .customLong("remote-header-name")],
-        help: "With -O, use the name that the server suggests (Content-Disposition), if it suggests one.")
+        help: "With -O, use the file name of the response (Content-Disposition), if it has one.")
     var usesSuggestedName = false
 
     @Option(
         name: [.customShort("C"), .customLong("continue-at")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Continue after this many bytes; - is the size of the file. If the load fails, the bytes that came stay in the file.",
+            "Continue an earlier load at this byte offset; - means the size of the file. If the load fails, the received bytes stay in the file.",
             valueName: "-|offset"))
     var resumePoint: ResumePoint?
 
-    @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the head before the body.")
+    @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the response's header before the body.")
     var includesHead = false
 
     @Flag(
         name: [.customShort("f"), .customLong("fail")],
         help: "Fail with exit status 22, and write no body, if the response's status is 400 or more.")
-    var refusesBadStatus = false
+    var failsOnHTTPError = false
 
     @Flag(
         name: .customLong("json"),
-        help: "Print the events as JSON, one per line. They contain the body as base64, unless -o or -O writes it.")
+        help:
+            "Print the events of the load as JSON, one per line. They contain the body as base64, unless -o or -O writes the body to a file."
+    )
     var isJSON = false
 
     @Option(
         name: .customLong("trace"),
         help: ArgumentHelp(
-            "Record the events, with times and bodies, in a file: .har (HTTP Archive 1.2), .json, or .html, a waterfall of the requests.",
+            "Record the loads, with times and bodies, in this file. The name ends in .har (HTTP Archive 1.2), .json, or .html (a waterfall chart).",
             valueName: "file"),
         completion: .file())
     var trace: OutputPlace?
 
-    @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Print on standard error what happens.")
+    @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Print connections, requests and responses on standard error.")
     var isVerbose = false
 
     @Flag(name: [.customShort("s"), .customLong("silent")], help: "Show no progress, no warnings and no errors on standard error.")
@@ -81,13 +83,14 @@ struct OutputOptions: ParsableArguments {
 
     /// Makes the output for one body.
     ///
-    /// - Parameter request: changed to request only the missing part, if an earlier load is resumed.
+    /// - Parameter request: if the load continues an earlier one, this function changes the request so that it asks for
+    ///   the missing part only.
     func makeOutput(for request: inout Request) throws(Failure) -> any BodyOutput {
         if usesRemoteName, let trace = trace?.path, FileSystem.isSame(FileOutput.name(of: request.url), trace) {
             throw Failure(.writeFailed, "-O and --trace name the same file, '\(trace)'; choose another one for --trace")
         }
         guard let resumePoint else { return try makeOutput(for: request.url) }
-        let isCoded = request[DisablesContentDecoding.self] ?? false
+        let isCoded = !request.decodesContent
         if let file = try resumedFile(for: request.url) {
             let resume = try resumePoint.resume(of: file, isCoded: isCoded)
             resume.requestRemainder(in: &request)
@@ -101,7 +104,7 @@ struct OutputOptions: ParsableArguments {
         return ResumedStream(resume, next: try makeOutput(for: request.url))
     }
 
-    /// The file to resume; `nil` if the bytes go to a stream, which has no earlier bytes.
+    /// The file of the earlier load; `nil` if the bytes go to a stream, which has no earlier bytes.
     private func resumedFile(for url: URLRecord) throws(Failure) -> ResumedFile.Place? {
         if usesRemoteName { return try .named(FileOutput.name(of: url)) }
         guard let file, file.path != "-", case .file = try file.kind.get() else { return nil }

@@ -7,7 +7,7 @@ struct CommandOrigin: Equatable {
         case checkout(String)
         /// Installed below this folder, together with the headers.
         case installed(prefix: String)
-        /// Neither was found.
+        /// Neither a checkout nor an installation was found.
         case elsewhere
     }
 
@@ -47,7 +47,7 @@ struct CommandOrigin: Equatable {
         if let checkout = folders.first(where: Self.isCheckout) {
             (source, command) = (.checkout(checkout), executable)
         } else if let prefix = folders.first(where: { Self.isFile("\($0)/include/\(Self.header)") }) {
-            // The `portolan` in the PATH is a link to the executable.
+            // `PREFIX/bin/portolan` is a link to the executable.
             (source, command) = (.installed(prefix: prefix), "\(prefix)/bin/portolan")
         } else {
             (source, command) = (.elsewhere, executable)

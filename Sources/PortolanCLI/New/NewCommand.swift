@@ -11,10 +11,10 @@ struct NewCommand: ParsableCommand {
 /// `portolan new plugin`
 struct NewPluginCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "plugin", abstract: "Write a folder with a new plugin that builds, loads URLs and has tests.",
+        commandName: "plugin", abstract: "Create a folder with a new plugin that can be built, loads URLs and has tests.",
         discussion: """
-            The folder is made in the current folder, with the plugin's name. 'make' builds the plugin, 'make test' loads URLs through it.
-            The headers and the kit come from the checkout that this command was built in, or from its installation.
+            The command creates a folder with the plugin's name in the current folder. There, 'make' builds the plugin, and 'make test' loads URLs with
+            it. The build uses the headers and the kit of the checkout or the installation that this command belongs to.
             """)
 
     @Argument(help: ArgumentHelp("The URL scheme that the plugin serves: 'hello' for hello://world.", valueName: "name"))

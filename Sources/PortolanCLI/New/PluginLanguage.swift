@@ -5,7 +5,7 @@ import ArgumentParser
 /// The language of a new plugin.
 enum PluginLanguage: String, CaseIterable, ExpressibleByArgument {
     case c, swift
-    /// A manifest only, which binds a library that is no plugin.
+    /// Only a manifest, which describes the calls to a C library.
     case binding
 
     /// As in "a plugin in C".

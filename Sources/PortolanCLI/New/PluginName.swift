@@ -6,8 +6,8 @@ struct PluginName: Equatable {
     let scheme: String
 
     static let lengthLimit = 64
-    private static let served: Set = ["data", "file", "http", "https"]
-    /// The package that a plugin in Swift depends on. Two packages cannot have the same name.
+    private static let builtInSchemes: Set = ["data", "file", "http", "https"]
+    /// The name of the package on which a plugin in Swift depends. Two packages of one build cannot have the same name.
     private static let package = "portolan"
 
     enum Problem: Error, Equatable {
@@ -19,8 +19,8 @@ struct PluginName: Equatable {
             case .notAScheme: "is not a URL scheme: begin with a letter, and continue with letters, digits, '+', '-' and '.'"
             case .upperCase: "has upper-case letters: write the scheme in lower case"
             case .tooLong: "has more than \(PluginName.lengthLimit) characters; choose a shorter name"
-            case .package: "is Portolan's own; choose another name"
-            case .builtIn: "is a scheme that Portolan serves itself; choose another name"
+            case .package: "is the name of Portolan's package; choose another name"
+            case .builtIn: "is a scheme with a built-in handler; choose another name"
             }
         }
     }
@@ -31,7 +31,7 @@ struct PluginName: Equatable {
         guard bytes.allSatisfy({ Self.isLetter($0) || Self.isDigit($0) || "+-.".utf8.contains($0) }) else { throw .notAScheme }
         guard bytes.count <= Self.lengthLimit else { throw .tooLong }
         guard text == text.lowercased() else { throw .upperCase }
-        guard !Self.served.contains(text) else { throw .builtIn }
+        guard !Self.builtInSchemes.contains(text) else { throw .builtIn }
         guard text != Self.package else { throw .package }
         scheme = text
     }

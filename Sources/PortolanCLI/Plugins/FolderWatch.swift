@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// Reports that something changed in some folders, with `inotify(7)`. The caller finds out which file changed.
+/// Waits for changes in folders, with `inotify(7)`. It does not report which file has changed.
 struct FolderWatch: ~Copyable {
     private let descriptor: CInt
     private let folders: [String]
@@ -25,31 +25,33 @@ struct FolderWatch: ~Copyable {
 
     /// Waits until something changes.
     ///
-    /// A deleted folder may reappear, for example in a clean build. While one is missing, a wait without a limit looks
-    /// for it every 250 ms.
+    /// A deleted folder can be created again, for example by a clean build. While a folder is missing, a wait without a
+    /// limit looks for it every 250 ms.
     ///
     /// - Parameter limit: the longest wait in milliseconds; `nil` for no limit.
     /// - Returns: Whether something changed.
     func wait(atMost limit: CInt? = nil) -> Bool {
         while true {
-            let isWhole = watchAll()
+            let allExist = watchAll()
             var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard unsafe poll(&wanted, 1, limit ?? (isWhole ? -1 : 250)) <= 0 else {
-                drain()
+            guard unsafe poll(&wanted, 1, limit ?? (allExist ? -1 : 250)) <= 0 else {
+                discardEvents()
                 return true
             }
             if limit != nil { return false }
-            // The missing folder reappeared with new contents.
-            if !isWhole, watchAll() { return true }
+            // The missing folder exists again, with new contents.
+            if !allExist, watchAll() { return true }
         }
     }
 
-    /// - Returns: Whether each folder exists. A folder that is already watched is not watched twice.
+    /// Watches each folder that is not watched yet.
+    ///
+    /// - Returns: Whether all folders exist.
     private func watchAll() -> Bool {
         folders.allSatisfy { unsafe inotify_add_watch(descriptor, $0, Self.changes) >= 0 }
     }
 
-    private func drain() {
+    private func discardEvents() {
         var bytes = [UInt8](repeating: 0, count: 4096)
         while unsafe read(descriptor, &bytes, bytes.count) > 0 {}
     }

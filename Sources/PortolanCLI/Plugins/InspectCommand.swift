@@ -9,8 +9,8 @@ import PortolanPlugins
 /// `portolan plugins inspect`
 struct InspectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "inspect", abstract: "Show everything that a plugin's manifest says.",
-        discussion: "The library is read to compute its digest, and is not opened.")
+        commandName: "inspect", abstract: "Show the contents of a plugin's manifest.",
+        discussion: "The command reads the library to compute its digest. It does not load it.")
 
     @Argument(help: ArgumentHelp("An identifier, a folder, a manifest or a library.", valueName: "plugin"), completion: .file())
     var plugin: String
@@ -30,13 +30,18 @@ struct InspectCommand: ParsableCommand {
         }
     }
 
+    private static func permissions(of manifest: PluginManifest) -> [String] {
+        manifest.permissions.map(\.rawValue).sorted()
+    }
+
     private static func lines(of plugin: InstalledPlugin, _ digest: String?) -> [String] {
         let manifest = plugin.manifest
         var lines = [
             "\(manifest.name) \(manifest.version), \(manifest.vendor)", manifest.summary, "identifier  \(plugin.identifier)",
-            "schemes     \(manifest.schemes.shortWords)", "manifest    \(plugin.manifestPath)", "library     \(plugin.libraryPath)",
+            "schemes     \(manifest.schemes.shortText)", "manifest    \(plugin.manifestPath)", "library     \(plugin.libraryPath)",
             "sha256      \(digest ?? "the library cannot be read")\(manifest.sha256 == nil ? "" : manifest.sha256 == digest ? " (as pinned)" : " (not as pinned)")",
             manifest.hostVersions.map { "hosts       \($0.text)" },
+            manifest.permissions.isEmpty ? nil : "permissions \(permissions(of: manifest).joined(separator: ", "))",
         ].compactMap { $0 }
         for setting in manifest.settings {
             let value = setting.defaultValue.map { ", default \($0.text)" } ?? (setting.isRequired ? ", required" : "")
@@ -61,7 +66,8 @@ struct InspectCommand: ParsableCommand {
         }
         let more: [(String, JSONValue)] = [
             ("description", .text(manifest.summary)), ("sha256", .text(digest)), ("pinned", .text(manifest.sha256)),
-            ("hostVersions", .text(manifest.hostVersions?.text)), ("settings", .array(settings)),
+            ("hostVersions", .text(manifest.hostVersions?.text)),
+            ("permissions", .array(permissions(of: manifest).map { .string($0) })), ("settings", .array(settings)),
             ("conformance", .array((manifest.conformance?.loads ?? []).map(\.json))),
             ("warnings", .array(plugin.warnings.map { .string($0.description) })),
         ]
@@ -81,7 +87,7 @@ extension ConformanceLoad {
 }
 
 extension PropertyValue {
-    /// The value as text for people.
+    /// The value as text.
     fileprivate var text: String {
         switch self {
         case .text(let text): "'\(text)'"

@@ -9,8 +9,8 @@ import PortolanPlugins
 /// `portolan plugins list`
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List the plugins that were found, and what is wrong with them.",
-        discussion: "No library is opened; the list shows what the manifests say.")
+        commandName: "list", abstract: "List the installed plugins and their problems.",
+        discussion: "The list shows the contents of the manifests. No library is loaded.")
 
     @Flag(name: .customLong("json"), help: "Print JSON, on one line.")
     var isJSON = false
@@ -31,7 +31,7 @@ struct ListCommand: ParsableCommand {
     private static func table(of catalogue: PluginCatalogue) -> String {
         let rows = catalogue.plugins.map { plugin in
             [
-                plugin.identifier, plugin.manifest.version.description, plugin.manifest.schemes.shortWords,
+                plugin.identifier, plugin.manifest.version.description, plugin.manifest.schemes.shortText,
                 plugin.problem == nil ? plugin.folder : "not used",
             ]
         }
@@ -56,7 +56,7 @@ extension String {
 
 extension SchemeSet {
     /// The schemes as `a: b:`, or `any scheme`.
-    var shortWords: String {
+    var shortText: String {
         switch self {
         case .any: "any scheme"
         case .only(let schemes): schemes.map { $0 + ":" }.joined(separator: " ")

@@ -10,13 +10,13 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// Opens a plugin in a separate process, in case its code ends or hangs the process.
+/// Opens a plugin in a separate process, because the code of the plugin can end the process or hang.
 enum OpeningProcess {
     /// The time limit for opening a plugin.
     private static let timeLimit = Duration.seconds(20)
 
-    /// - Returns: The problems of the plugin; `isEnd` is whether the plugin ended the process or hung.
-    static func problems(of plugin: InstalledPlugin) throws(Failure) -> (list: [String], isEnd: Bool) {
+    /// - Returns: The problems of the plugin. `didNotReturn` is whether the plugin ended the process or hung.
+    static func problems(of plugin: InstalledPlugin) throws(Failure) -> (list: [String], didNotReturn: Bool) {
         var runner = ConformanceRunner(ConformanceTarget(plugin))
         runner.timeLimit = timeLimit
         let opening: ConformanceRunner.Opening
@@ -39,17 +39,17 @@ enum OpeningProcess {
     }
 }
 
-/// A process that opens a plugin on request. It serves a process that has several threads and can no longer use
-/// `fork(2)`.
+/// A process that opens a plugin each time the command requests it. The command needs it because it has several threads
+/// and must not call `fork(2)` any more.
 final class OpeningHelper {
     private let (requests, output): (Int32, Int32)
-    /// The size in bytes of each reply.
-    private static let largestCount = 4096
+    /// The size of each reply in bytes.
+    private static let replySize = 4096
 
-    /// Starts the process; must be called before this process has other threads.
+    /// Starts the process. Call this initialiser before this process has other threads.
     ///
-    /// - Parameter problem: runs in the new process, and returns why opening the plugin does not return, or `nil` if it
-    ///   returns.
+    /// - Parameter problem: opens the plugin, in the new process. Returns why the call did not return, or `nil` if it
+    ///   did.
     init(_ problem: () -> String?) throws(Failure) {
         var (request, response): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard unsafe pipe(&request) == 0, unsafe pipe(&response) == 0 else { throw Failure(.noResources, "no pipe can be created") }
@@ -69,29 +69,29 @@ final class OpeningHelper {
         close(output)
     }
 
-    /// Serves requests until the other process ends.
+    /// Serves requests until the command ends.
     private static func serve(_ requests: Int32, _ output: Int32, _ problem: () -> String?) -> Never {
         var byte: UInt8 = 0
         while unsafe read(requests, &byte, 1) == 1 {
-            var bytes = Array((problem() ?? "").utf8.prefix(largestCount - 1)) + [0]
-            bytes += [UInt8](repeating: 0, count: largestCount - bytes.count)
+            var bytes = Array((problem() ?? "").utf8.prefix(replySize - 1)) + [0]
+            bytes += [UInt8](repeating: 0, count: replySize - bytes.count)
             guard unsafe write(output, bytes, bytes.count) == bytes.count else { break }
         }
         _exit(0)
     }
 
-    /// Why opening the plugin does not return; `nil` if it returns. This process must not open a plugin that ends the
-    /// other process.
+    /// Opens the plugin in the other process, and returns why the call did not return; `nil` if it did. If there is a
+    /// problem, this process must not open the plugin.
     var problem: String? {
-        let gone = "opening the library ended the process that supervises it; correct the library, and start 'plugins watch' again"
+        let processEnded = "opening the library ended the process that supervises it; correct the library, and start 'plugins watch' again"
         var byte: UInt8 = 1
-        guard unsafe write(requests, &byte, 1) == 1 else { return gone }
+        guard unsafe write(requests, &byte, 1) == 1 else { return processEnded }
         var response: [UInt8] = []
-        while response.count < Self.largestCount {
-            var bytes = [UInt8](repeating: 0, count: Self.largestCount - response.count)
+        while response.count < Self.replySize {
+            var bytes = [UInt8](repeating: 0, count: Self.replySize - response.count)
             let count = unsafe read(output, &bytes, bytes.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return gone }
+            guard count > 0 else { return processEnded }
             response += bytes[..<count]
         }
         let text = String(decoding: response.prefix { $0 != 0 }, as: UTF8.self)

@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// The state of a plugin's manifest and library at one moment: `stat(2)`.
+/// The versions of a plugin's manifest and library at one moment, by `stat(2)`. Equal values mean no change.
 struct PluginFiles: Equatable {
     private struct File: Equatable {
         let device: UInt64
@@ -32,5 +32,5 @@ struct PluginFiles: Equatable {
     }
 
     /// Whether both files exist. A linker deletes the old library before it writes the new one.
-    var areThere: Bool { manifest != nil && library != nil }
+    var bothExist: Bool { manifest != nil && library != nil }
 }

@@ -5,33 +5,35 @@ import PortolanCore
 import PortolanJSON
 import PortolanPlugins
 
-/// A plugin under development: reopens it after each change, and tries it with a URL.
+/// Opens a plugin again after each change of its files, and loads a URL with it.
 final class PluginWorkspace {
-    private let serving: RegisteredPlugin
+    private let registeredPlugin: RegisteredPlugin
     private let loader: Loader
-    private let trial: WatchRun?
+    private let run: WatchRun?
     private let helper: OpeningHelper
     private let isJSON: Bool
     private var isOpen = false
-    /// Whether the newest files are the ones that serve.
-    private(set) var isServingNewest = false
+    /// Whether the newest build serves. If it cannot be used, the previous build serves.
+    private(set) var servesNewestBuild = false
 
-    init(_ serving: RegisteredPlugin, on loader: Loader, request: Request?, _ helper: OpeningHelper, isJSON: Bool) {
-        self.serving = serving
+    init(_ registeredPlugin: RegisteredPlugin, on loader: Loader, request: Request?, _ helper: OpeningHelper, isJSON: Bool) {
+        self.registeredPlugin = registeredPlugin
         self.loader = loader
         (self.helper, self.isJSON) = (helper, isJSON)
-        trial = request.map { WatchRun($0) }
+        run = request.map { WatchRun($0) }
     }
 
-    /// A change is complete after this quiet time in milliseconds, so that a file written in steps counts as one
-    /// change.
+    /// After this time in milliseconds without another change, a change is complete. So a file that is written in
+    /// several steps is one change.
     private static let quietTime: CInt = 150
-    /// How long to wait for a missing file, in milliseconds. A deleted file usually reappears.
+    /// How long to wait for a missing file, in milliseconds. A build often deletes a file before it writes it again.
     private static let absenceLimit: CInt = 2000
 
-    /// Opens the plugin at once, and again after each change.
+    /// Opens the plugin now, and again after each change.
+    ///
+    /// - Parameter limit: the number of changes after which the function returns; `nil` for no limit.
     func watch(atMost limit: Int?) throws(Failure) {
-        let plugin = serving.plugin
+        let plugin = registeredPlugin.plugin
         let folders = Set([plugin.manifestPath, plugin.libraryPath].map(Self.folder)).sorted()
         let changes: FolderWatch
         do throws(SystemError) {
@@ -39,55 +41,57 @@ final class PluginWorkspace {
         } catch {
             throw Failure(.noResources, "the folder can't be watched: \(error); end other programs that watch files")
         }
-        // The watch started before the first look at the files, so no later change is missed.
+        // The watch starts before the first look at the files, so that it reports every later change.
         _ = changes.wait(atMost: 0)
-        var seen = files
+        var openedFiles = files
         try open()
         var count = 0
         while count < limit ?? .max {
             _ = changes.wait()
-            while changes.wait(atMost: files.areThere ? Self.quietTime : Self.absenceLimit) {}
-            let now = files
-            guard now != seen else { continue }
-            seen = now
+            while changes.wait(atMost: files.bothExist ? Self.quietTime : Self.absenceLimit) {}
+            let currentFiles = files
+            guard currentFiles != openedFiles else { continue }
+            openedFiles = currentFiles
             try open()
             count += 1
         }
     }
 
-    private var files: PluginFiles { PluginFiles(manifest: serving.plugin.manifestPath, library: serving.plugin.libraryPath) }
+    private var files: PluginFiles {
+        PluginFiles(manifest: registeredPlugin.plugin.manifestPath, library: registeredPlugin.plugin.libraryPath)
+    }
 
     private static func folder(of path: String) -> String {
         path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
     private func open() throws(Failure) {
-        // This process does not open a plugin that ends or hangs its process.
+        // If opening the plugin ends the helper process or hangs, this process does not open it.
         if let problem = helper.problem {
-            isServingNewest = false
+            servesNewestBuild = false
             try report("refused", problem: problem)
         } else {
             do throws(LoadError) {
-                try serving.reload()
-                isServingNewest = true
+                try registeredPlugin.reload()
+                servesNewestBuild = true
             } catch {
-                isServingNewest = false
+                servesNewestBuild = false
                 try report("refused", problem: error.phrase)
             }
         }
-        if isServingNewest {
-            // `try?` because reload() has already read the manifest with its conformance section; a later change is the
-            // next event.
-            try report(isOpen ? "reloaded" : "opened", warnings: (try? Verdict.warnings(of: serving.plugin)) ?? [])
+        if servesNewestBuild {
+            // `try?` because reload() has already read the manifest with its conformance section. An error means a
+            // later change, which is the next event.
+            try report(isOpen ? "reloaded" : "opened", warnings: (try? PluginValidation.warnings(of: registeredPlugin.plugin)) ?? [])
             isOpen = true
         }
-        guard isOpen, let trial else { return }
-        let result = trial.result(on: loader)
+        guard isOpen, let run else { return }
+        let result = run.load(on: loader)
         if isJSON { try StandardOutput.write(result.json) } else { try StandardOutput.write(result.text) }
     }
 
     private func report(_ event: String, problem: String? = nil, warnings: [String] = []) throws(Failure) {
-        let plugin = serving.plugin
+        let plugin = registeredPlugin.plugin
         guard !isJSON else {
             return try StandardOutput.write([
                 "event": .string(event), "plugin": .string(plugin.identifier), "version": .string(plugin.manifest.version.description),
@@ -98,7 +102,7 @@ final class PluginWorkspace {
         let name = "\(plugin.identifier) \(plugin.manifest.version)"
         let phrase =
             problem.map { "\(plugin.identifier): not \(isOpen ? "reloaded, \(plugin.manifest.version) keeps serving" : "opened"): \($0)" }
-            ?? "\(name): \(event), serves \(plugin.manifest.schemes.shortWords)"
+            ?? "\(name): \(event), serves \(plugin.manifest.schemes.shortText)"
         try StandardOutput.write(PlainText.line(([phrase] + warnings.map { "warning: \($0)" }).joined(separator: "; ")) + "\n")
     }
 }

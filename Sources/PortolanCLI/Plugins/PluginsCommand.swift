@@ -8,7 +8,7 @@ import PortolanPlugins
 /// `portolan plugins`
 struct PluginsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "plugins", abstract: "Show the installed plugins, and what is wrong with them.",
+        commandName: "plugins", abstract: "Show the installed plugins and their problems.",
         discussion: """
             The command looks for plugins in the folders of PORTOLAN_PLUGIN_PATH, in portolan/plugins of $XDG_DATA_HOME (or ~/.local/share), in
             /usr/local/lib/portolan/plugins and /usr/lib/portolan/plugins, and in the folder plugins beside the executable. Each plugin has its own

@@ -8,10 +8,11 @@ import PortolanPlugins
 /// `portolan plugins validate`
 struct ValidateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "validate", abstract: "Check that plugins can be used: manifest, permissions, digest, library, and that they start.",
+        commandName: "validate",
+        abstract: "Check whether plugins can be used: their manifest, permissions, digest and library, and whether they start.",
         discussion: """
-            Each library is opened in its own process, and an instance is started with the values from the manifest and the policy. A plugin that does
-            not start within 20 seconds is not valid.
+            Each library is loaded in a separate process, and an instance is started with the settings of the manifest and the policy. A plugin that
+            does not start within 20 seconds is not valid.
             """
     )
 
@@ -27,48 +28,49 @@ struct ValidateCommand: ParsableCommand {
         SignalHandler.ignoreClosedPipes()
         LogLines.bootstrap(isVerbose: false)
         let catalogue = PluginCatalogue()
-        let verdicts = plugins.isEmpty ? Verdict.all(of: catalogue) : plugins.map { Verdict(on: $0, in: catalogue) }
+        let results = plugins.isEmpty ? PluginValidation.all(of: catalogue) : plugins.map { PluginValidation(of: $0, in: catalogue) }
         if isJSON {
-            try StandardOutput.write(["plugins": .array(verdicts.map(\.json)), "valid": .bool(verdicts.allSatisfy(\.isValid))])
+            try StandardOutput.write(["plugins": .array(results.map(\.json)), "valid": .bool(results.allSatisfy(\.isValid))])
         } else {
-            try StandardOutput.write(verdicts.flatMap(\.lines).map { PlainText.line($0) + "\n" }.joined())
+            try StandardOutput.write(results.flatMap(\.lines).map { PlainText.line($0) + "\n" }.joined())
         }
-        if !verdicts.allSatisfy(\.isValid) { throw Failure(.pluginNotLoadable, nil) }
+        if !results.allSatisfy(\.isValid) { throw Failure(.pluginNotLoadable, nil) }
     }
 }
 
-/// The problems and warnings of one plugin.
-struct Verdict {
-    let target: String
+/// The result of the validation of one plugin.
+struct PluginValidation {
+    /// The plugin as the user named it, its identifier, or the path of a file that is no plugin.
+    let subject: String
     var problems: [String] = []
     var warnings: [String] = []
 
     var isValid: Bool { problems.isEmpty }
 
-    init(on argument: String, in catalogue: PluginCatalogue) {
-        target = argument
+    init(of argument: String, in catalogue: PluginCatalogue) {
+        subject = argument
         do throws(Failure) {
-            evaluate(try PluginArgument.plugin(argument, in: catalogue))
+            validate(try PluginArgument.plugin(argument, in: catalogue))
         } catch {
             problems.append(error.message ?? error.status.meaning)
         }
     }
 
-    private init(on plugin: InstalledPlugin) {
-        target = plugin.identifier
-        evaluate(plugin)
+    private init(of plugin: InstalledPlugin) {
+        subject = plugin.identifier
+        validate(plugin)
     }
 
     private init(_ problem: PluginProblem) {
-        target = problem.path
+        subject = problem.path
         problems = [problem.description]
     }
 
     static func all(of catalogue: PluginCatalogue) -> [Self] {
-        catalogue.unusablePlugins.map { Self($0) } + catalogue.plugins.map { Self(on: $0) }
+        catalogue.unusablePlugins.map { Self($0) } + catalogue.plugins.map { Self(of: $0) }
     }
 
-    private mutating func evaluate(_ plugin: InstalledPlugin) {
+    private mutating func validate(_ plugin: InstalledPlugin) {
         do throws(PluginProblem) {
             warnings = try Self.warnings(of: plugin)
             open(plugin)
@@ -78,7 +80,7 @@ struct Verdict {
         }
     }
 
-    /// Returns the warnings about a usable plugin.
+    /// Returns the warnings about a plugin that can be used.
     ///
     /// - Throws: ``PluginProblem`` if the manifest's conformance section is invalid.
     static func warnings(of plugin: InstalledPlugin) throws(PluginProblem) -> [String] {
@@ -98,13 +100,13 @@ struct Verdict {
     }
 
     var lines: [String] {
-        problems.map { $0.hasPrefix("\(target):") ? $0 : "\(target): \($0)" } + warnings.map { "\(target): warning: \($0)" }
-            + (isValid ? ["\(target): valid"] : [])
+        problems.map { $0.hasPrefix("\(subject):") ? $0 : "\(subject): \($0)" } + warnings.map { "\(subject): warning: \($0)" }
+            + (isValid ? ["\(subject): valid"] : [])
     }
 
     var json: JSONValue {
         [
-            "plugin": .string(target), "valid": .bool(isValid), "problems": .array(problems.map(JSONValue.string)),
+            "plugin": .string(subject), "valid": .bool(isValid), "problems": .array(problems.map(JSONValue.string)),
             "warnings": .array(warnings.map(JSONValue.string)),
         ]
     }
@@ -116,7 +118,7 @@ enum PluginArgument {
     static func plugin(_ argument: String, in catalogue: PluginCatalogue) throws(Failure) -> InstalledPlugin {
         if !argument.contains("/") {
             if let plugin = catalogue[argument] { return plugin }
-            // An unreadable manifest does not show which plugin it belongs to.
+            // Nothing tells to which plugin an unreadable manifest belongs.
             if !catalogue.unusablePlugins.isEmpty, FileSystem.kind(at: argument) == nil {
                 let unusablePlugins = catalogue.unusablePlugins.map(\.description).joined(separator: "; ")
                 throw Failure(

@@ -10,8 +10,8 @@ struct WatchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch", abstract: "Reload a plugin after each build, and report its problems.",
         discussion: """
-            For development. The plugin is opened and validated as with 'validate', and again whenever its manifest or library changes. If a build
-            is broken, the build before it keeps serving. With a URL, the URL is loaded each time. Ctrl-C ends the command.
+            For development. The command opens and checks the plugin as 'validate' does, and again when its manifest or library has changed. If a
+            build cannot be used, the previous build continues to serve. With a URL, it loads the URL each time. Ctrl-C ends the command.
             """)
 
     @Argument(help: ArgumentHelp("A folder or a manifest, or an installed plugin's identifier.", valueName: "path"), completion: .file())
@@ -36,27 +36,27 @@ struct WatchCommand: ParsableCommand {
         LogLines.bootstrap(isVerbose: false)
         // fork(2) must come before other threads.
         let helper = try OpeningHelper { [path] in Self.problem(of: path) }
-        try SignalHandler.observe { SignalHandler.leave($0) }
+        try SignalHandler.observe { $0.exitNow() }
         let request = try url.map { text throws(Failure) in try Request(argument: text) }
         let catalogue = PluginCatalogue()
         var plugin = try PluginArgument.plugin(path, in: catalogue)
-        // A build that overwrites the last one must not affect running loads.
+        // A build can overwrite the library while loads use it, so the command opens a copy.
         plugin.copiesLibrary = true
-        let registry = ProtocolRegistry.builtIn()
+        let registry = ProtocolRegistry.withBuiltInHandlers()
         catalogue.register(in: registry)
-        let bench = PluginWorkspace(
+        let workspace = PluginWorkspace(
             RegisteredPlugin(plugin, in: registry), on: Loader(configuration: .init(), registry: registry), request: request, helper,
             isJSON: isJSON)
-        try bench.watch(atMost: limit)
-        if !bench.isServingNewest { throw Failure(.pluginNotLoadable, nil) }
+        try workspace.watch(atMost: limit)
+        if !workspace.servesNewestBuild { throw Failure(.pluginNotLoadable, nil) }
     }
 
-    /// Returns why opening the plugin at `path` does not return. Other problems appear when this process opens the
-    /// plugin.
+    /// Returns why opening the plugin at `path` does not return; `nil` if it returns. The command reports other
+    /// problems when it opens the plugin itself.
     private static func problem(of path: String) -> String? {
         do throws(Failure) {
             let problems = try OpeningProcess.problems(of: try PluginArgument.plugin(path, in: PluginCatalogue()))
-            return problems.isEnd ? problems.list.first : nil
+            return problems.didNotReturn ? problems.list.first : nil
         } catch {
             return nil
         }

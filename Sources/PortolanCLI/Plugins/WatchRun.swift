@@ -5,10 +5,10 @@ import Portolan
 import PortolanCore
 import PortolanJSON
 
-/// Loads a URL to try a plugin.
+/// Loads a URL after each build of a plugin.
 struct WatchRun {
     private let request: Request
-    /// The time limit of the load. It ends loads of a plugin that hangs.
+    /// The time limit of a load, for plugins that hang.
     private static let timeLimit = Duration.seconds(30)
 
     init(_ request: Request) {
@@ -24,7 +24,7 @@ struct WatchRun {
         let outcome: Result<(Data, Response), LoadError>
     }
 
-    func result(on loader: Loader) -> WatchRunResult {
+    func load(on loader: Loader) -> WatchRunResult {
         let start = MonotonicTime.now
         let outcome: Result<(Data, Response), LoadError>
         do throws(LoadError) {
@@ -40,7 +40,7 @@ struct WatchRun {
 extension WatchRun.WatchRunResult {
     private static let bodyLimit = 4096
 
-    /// One line about the response, and up to 4 KiB of a text body, each line escaped for a terminal.
+    /// A line about the response, and the first 4 KiB of the body if it is text. Each line is escaped for a terminal.
     var text: String {
         switch outcome {
         case .failure(let error): return PlainText.line("\(url): \(error.name): \(error.phrase)") + "\n"
@@ -57,7 +57,8 @@ extension WatchRun.WatchRunResult {
         }
     }
 
-    /// Returns the text to show; `nil` if the body is no text. Leaves out a character that the limit cuts in two.
+    /// Returns the start of the body as text, without a character that the limit cuts in two; `nil` if the body is not
+    /// text.
     private static func shown(_ body: Data) -> String? {
         let start = body.prefix(bodyLimit)
         for length in stride(from: start.count, through: max(0, start.count - (body.count > bodyLimit ? 3 : 0)), by: -1) {

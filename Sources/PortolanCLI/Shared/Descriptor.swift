@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCore
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
     import Musl
 #endif
 
-/// The number of an open file, and the only wrapper of the calls that read and write. The code that opens a file also
-/// closes it.
+/// A file descriptor. All reads and writes of the command go through this type. The code that opens a file also closes
+/// it.
 struct Descriptor: Equatable, Sendable {
     let number: Int32
 
@@ -15,7 +17,7 @@ struct Descriptor: Equatable, Sendable {
     static let standardOutput = Self(number: 1)
     static let standardError = Self(number: 2)
 
-    /// Writes all the bytes, however long the reader takes. Blocks.
+    /// Writes all the bytes. Blocks until the reader has taken them.
     ///
     /// write(2)
     func write(all bytes: borrowing RawSpan) throws(SystemError) {
@@ -39,14 +41,14 @@ struct Descriptor: Equatable, Sendable {
             #endif
             if count >= 0 {
                 unsafe rest = rest.dropFirst(count)
-            } else if !Self.isWorthAnotherTry(waitingFor: Int16(POLLOUT), on: number) {
+            } else if !Self.shouldRepeatCall(waitingFor: Int16(POLLOUT), on: number) {
                 return .last
             }
         }
         return nil
     }
 
-    /// Reads the available bytes, and waits for the first one. Returns 0 at the end.
+    /// Waits until bytes are available, and reads them. Returns 0 at the end of the file.
     ///
     /// read(2)
     func read(into buffer: inout [UInt8]) throws(SystemError) -> Int {
@@ -59,11 +61,14 @@ struct Descriptor: Equatable, Sendable {
                 #endif
             }
             if count >= 0 { return count }
-            guard Self.isWorthAnotherTry(waitingFor: Int16(POLLIN), on: number) else { throw .last }
+            guard Self.shouldRepeatCall(waitingFor: Int16(POLLIN), on: number) else { throw .last }
         }
     }
 
-    /// Waits until bytes or the end can be read; with `nil`, without a limit.
+    /// Waits until a read returns immediately: with bytes, or at the end of the file.
+    ///
+    /// - Parameter limit: the longest wait; `nil` for no limit.
+    /// - Returns: `false` after the longest wait.
     ///
     /// poll(2)
     func canBeRead(within limit: Duration?) throws(SystemError) -> Bool {
@@ -74,6 +79,25 @@ struct Descriptor: Equatable, Sendable {
             if count >= 0 { return count > 0 }
             guard errno == EINTR else { throw .last }
         }
+    }
+
+    /// Reads to the end. Waits before each read, because a FIFO without a writer reads like one at its end.
+    ///
+    /// - Parameters:
+    ///   - limit: the largest accepted number of bytes.
+    ///   - end: when the time is over, on the clock of `MonotonicTime`; `nil` for no limit.
+    /// - Returns: the bytes; `nil` if the end did not arrive in time.
+    /// - Throws: ``SystemError/fileTooLarge`` above `limit`.
+    func contents(atMost limit: Int, until end: Duration?) throws(SystemError) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while bytes.count <= limit {
+            guard try canBeRead(within: end.map { max($0 - MonotonicTime.now, .zero) }) else { return nil }
+            let count = try read(into: &buffer)
+            guard count > 0 else { return bytes }
+            bytes += buffer[..<count]
+        }
+        throw .fileTooLarge
     }
 
     /// Whether the descriptor was open when the program started. The program opens its own descriptors with FD_CLOEXEC.
@@ -89,8 +113,8 @@ struct Descriptor: Equatable, Sendable {
         return flags >= 0 && flags & O_ACCMODE != O_RDONLY
     }
 
-    /// Opens `/dev/null` for each closed standard descriptor, so that no later file or connection gets its number. As
-    /// with closed descriptors, a read of 0 and a write to 1 and 2 fail.
+    /// Opens `/dev/null` for each standard descriptor that is closed, so that no later file or connection gets its
+    /// number. A read of descriptor 0 and a write to 1 and 2 still fail.
     static func occupyStandardNumbers() {
         for number in 0...2 as ClosedRange<Int32> where fcntl(number, F_GETFD) < 0 {
             // open(2) uses the lowest free number.
@@ -102,7 +126,7 @@ struct Descriptor: Equatable, Sendable {
         }
     }
 
-    /// Duplicates the descriptor; both share the open file, its offset and its modes.
+    /// Duplicates the descriptor. Both descriptors share the open file with its offset and its modes.
     func copy() throws(SystemError) -> Descriptor {
         let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
         guard copy >= 0 else { throw .last }
@@ -128,8 +152,9 @@ struct Descriptor: Equatable, Sendable {
         return Int(size.ws_col)
     }
 
-    /// Whether to repeat a call: after EINTR, and after a wait if a parent made the descriptor non-blocking.
-    private static func isWorthAnotherTry(waitingFor events: Int16, on number: Int32) -> Bool {
+    /// Whether to repeat a failed call: after EINTR, and after EAGAIN, which occurs if the parent process made the
+    /// descriptor non-blocking. In the second case, waits first.
+    private static func shouldRepeatCall(waitingFor events: Int16, on number: Int32) -> Bool {
         switch errno {
         case EINTR: return true
         case EAGAIN:

@@ -2,8 +2,8 @@
 
 /// A path that names an open descriptor: `/dev/stdout`, `/dev/fd/3`, `/proc/PID/fd/3`, also through symbolic links.
 ///
-/// The kernel treats such a path as a link to the file behind the descriptor. A program that replaces or reopens that
-/// file bypasses the descriptor: its offset, its append mode, and the contents that others have written.
+/// The kernel treats such a path as a link to the open file. A program that replaces or reopens that file does not use
+/// the offset and the append mode of the descriptor, and can overwrite what other programs have written.
 ///
 /// proc_pid_fd(5)
 struct DescriptorPath: Equatable {

@@ -11,24 +11,24 @@ enum Diagnostics {
     private static let level = Atomic(Verbosity.warnings)
 
     /// Sets the verbosity of the whole program.
-    static func limit(to level: Verbosity) {
+    static func setVerbosity(_ level: Verbosity) {
         Self.level.store(level, ordering: .relaxed)
     }
 
-    /// Writes `portolan: ` and the message, on exactly one line and without passwords in URLs, because some messages
-    /// come from plugins.
+    /// Writes `portolan: ` and the message, on exactly one line and without the passwords of URLs. Some messages come
+    /// from plugins, and can contain anything.
     static func report(_ message: String) {
-        tell(message, at: .errors)
+        writeLine(message, level: .errors)
     }
 
-    private static func tell(_ message: String, at level: Verbosity) {
+    private static func writeLine(_ message: String, level: Verbosity) {
         guard Self.level.load(ordering: .relaxed).rawValue >= level.rawValue else { return }
         write("portolan: \(PlainText.line(UserInformation.removed(from: message)))\n")
     }
 
-    /// Reports a problem that ends nothing.
+    /// Reports a problem after which the command continues.
     static func warn(_ message: String) {
-        tell("warning: \(message)", at: .warnings)
+        writeLine("warning: \(message)", level: .warnings)
     }
 
     static func write(_ text: String) {

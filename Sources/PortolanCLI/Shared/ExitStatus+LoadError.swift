@@ -3,15 +3,15 @@
 import Portolan
 
 extension ExitStatus {
-    /// Returns the status for a load's error. All of a plugin's own codes share one status. Unpublished codes map to
-    /// `unknown`.
+    /// The status for the error of a load. All codes that a plugin defines itself have one status. Codes that are not
+    /// published have the status `unknown`.
     init(_ error: LoadError) {
         guard error.domain == nil else {
             self = .pluginError
             return
         }
         // The cause says why the target of a redirect is rejected.
-        if error.code == .badRedirect, let cause = error.cause as? LoadError {
+        if error.code == .badRedirect, let cause = error.underlyingError as? LoadError {
             self.init(cause)
         } else {
             self = Self.statuses[error.code] ?? .unknown
@@ -29,7 +29,7 @@ extension ExitStatus {
         .isDirectory: .unreadable,
         .notRegularFile: .unreadable,
         .rangeNotSatisfiable: .badRange,
-        .cancelled: .pluginError,  // by the plugin; if a signal cancels a load, the signal decides the status
+        .cancelled: .pluginError,  // by the plugin. If a signal cancels the load, the signal decides the status.
         .timedOut: .timedOut,
         .tooManyRedirects: .tooManyRedirects,
         .badRedirect: .badRedirect,

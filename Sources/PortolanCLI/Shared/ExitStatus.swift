@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An exit status. The numbers are stable; where curl has a number for the same error, the status uses it.
+/// An exit status. The numbers are stable. If curl has a number for the same error, the status has that number.
 struct ExitStatus: Hashable, Sendable {
     let code: Int32
     let meaning: String
@@ -15,7 +15,7 @@ struct ExitStatus: Hashable, Sendable {
     static let cannotConnect = Self(code: 7, meaning: "no connection could be made")
     static let badResponse = Self(code: 8, meaning: "the peer's response violates its protocol")
     static let truncated = Self(code: 18, meaning: "fewer bytes came than announced")
-    static let statusRefused = Self(code: 22, meaning: "with --fail or -C: the status was 400 or more")
+    static let httpError = Self(code: 22, meaning: "with --fail or -C: the status was 400 or more")
     static let writeFailed = Self(code: 23, meaning: "the output could not be written; no message if its reader has closed it")
     static let uploadFailed = Self(code: 26, meaning: "the bytes to send could not be read")
     static let noMemory = Self(code: 27, meaning: "no memory is available")
@@ -52,7 +52,7 @@ struct ExitStatus: Hashable, Sendable {
 
     /// All statuses, ordered by code.
     static let all = [
-        success, unsupportedScheme, usage, badURL, proxyNotFound, nameNotFound, cannotConnect, badResponse, truncated, statusRefused,
+        success, unsupportedScheme, usage, badURL, proxyNotFound, nameNotFound, cannotConnect, badResponse, truncated, httpError,
         writeFailed,
         uploadFailed, noMemory, timedOut, badRange, notSecure, unreadable, tooManyRedirects, emptyResponse, connectionLost, badIdentity,
         notTrusted, undecodable, tooLarge,
@@ -61,7 +61,7 @@ struct ExitStatus: Hashable, Sendable {
         pluginRefused, pluginError, authenticationCancelled, checkFailed, hangup, interrupted, terminated,
     ]
 
-    /// The table for people, one status a line.
+    /// A table with one status per line.
     static var table: String {
         all.map { status in
             let code = String(status.code)

@@ -6,9 +6,9 @@ import PortolanPlugins
 /// Why a command failed: the exit status for the shell, and the message for the user.
 struct Failure: Error, Equatable, Sendable {
     let status: ExitStatus
-    /// One sentence for standard error; `nil` for no message.
+    /// The message for standard error. `nil` if there is nothing to report.
     let message: String?
-    /// The name of the published error code, for programs; `nil` if the failure comes from the command itself.
+    /// The name of the error code of the load, for programs; `nil` if the command itself failed.
     let code: String?
 
     init(_ status: ExitStatus, _ message: String?, code: String? = nil) {
@@ -22,26 +22,25 @@ struct Failure: Error, Equatable, Sendable {
         code = error.name
     }
 
-    /// If no handler serves the scheme, adds the first problem of an installed plugin, because an unusable plugin may
-    /// be the one that serves the scheme.
+    /// If no handler serves the scheme, adds the first problem of an installed plugin, because that plugin is possibly
+    /// the one for the scheme.
     func mentioning(_ unusablePlugins: [PluginProblem]) -> Failure {
         guard status == .unsupportedScheme, let message, let first = unusablePlugins.first else { return self }
         let others = unusablePlugins.count > 1 ? "; 'portolan plugins list' shows \(unusablePlugins.count - 1) more" : ""
         return Failure(status, "\(message); an installed plugin cannot be used: \(first)\(others)", code: code)
     }
 
-    /// The reader of the output has gone, so nothing is reported.
-    static let readerHasGone = Failure(.writeFailed, nil)
+    /// The reader of the output has closed it. There is no message, because that is not an error for the user.
+    static let readerClosedOutput = Failure(.writeFailed, nil)
 }
 
 extension LoadError {
-    /// The message and its causes, without repetition: some messages end with the text of their cause, and nested
-    /// layers may repeat it.
+    /// The message and the messages of its causes. A cause whose text is already part of the message is left out.
     ///
-    /// Remedies name the options of the command.
+    /// The remedies in the message name the options of the command.
     var phrase: String {
-        let message = message(saying: \.commandWords)
-        guard let cause = cause.map({ ($0 as? LoadError)?.phrase ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
+        let message = message(replacingRemedyBy: \.commandPhrase)
+        guard let cause = underlyingError.map({ ($0 as? LoadError)?.phrase ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
         return cause.hasPrefix("\(message): ") ? cause : "\(message): \(cause)"
     }
 }

@@ -46,8 +46,8 @@ enum FileSystem {
 
     /// Creates a file that must not exist yet: open(2) with O_EXCL.
     ///
-    /// - Parameter mode: the permission bits, reduced by the umask. They apply from creation on, so that nobody else
-    ///   can open the file in between.
+    /// - Parameter mode: the permission bits, reduced by the umask. The file has them from the start, so that no other
+    ///   user can open it before a later change of the mode.
     static func create(_ path: String, mode: mode_t = 0o666) throws(SystemError) -> Descriptor {
         try open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     }
@@ -74,7 +74,7 @@ enum FileSystem {
         guard ftruncate(file.number, 0) == 0 else { throw .last }
     }
 
-    /// The extended attribute of an unfinished `-C` file; it identifies the body that the bytes belong to.
+    /// The extended attribute of an incomplete file of `-C`: the validator of the resource whose bytes it contains.
     static let continuationAttribute = "user.portolan.validator"
 
     /// Returns a text attribute of a file, or `nil` if there is none. getxattr(2)
@@ -107,8 +107,8 @@ enum FileSystem {
         return Descriptor(number: number)
     }
 
-    /// Whether the sticky bit of the folder forbids this user to replace the file, because file and folder belong to
-    /// other users. inode(7)
+    /// Whether this user cannot replace the file, because the folder has the sticky bit, and the folder and the file
+    /// belong to other users. inode(7)
     static func isSticky(_ path: String) -> Bool {
         let user = geteuid()
         var (folder, file) = (stat(), stat())
@@ -121,11 +121,11 @@ enum FileSystem {
         unsafe access(path, W_OK) == 0
     }
 
-    /// Changes the owner and group of a file as far as permitted. fchown(2)
+    /// Changes the owner and the group of a file, as far as the user is permitted to. fchown(2)
     ///
-    /// - Returns: Which of them the file has afterwards.
+    /// - Returns: Whether the file has this owner, and whether it has this group.
     static func setOwner(_ owner: uid_t, _ group: gid_t, of file: Descriptor) -> (owner: Bool, group: Bool) {
-        // The largest ID leaves the owner unchanged.
+        // The owner `uid_t.max` means no change.
         if fchown(file.number, owner, group) != 0 { _ = fchown(file.number, uid_t.max, group) }
         var information = stat()
         guard unsafe fstat(file.number, &information) == 0 else { return (false, false) }
@@ -160,7 +160,7 @@ enum FileSystem {
         unsafe _ = rmdir(path)
     }
 
-    /// Returns the path without symbolic links, or `nil` if it leads nowhere. realpath(3)
+    /// Returns the path without symbolic links, or `nil` if no file has this path. realpath(3)
     static func resolved(_ path: String) -> String? {
         guard let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
@@ -189,18 +189,18 @@ enum FileSystem {
         throw SystemError(code: ELOOP)
     }
 
-    /// Whether both names lead to the same file, or would if it existed.
+    /// Whether both paths name the same file, which can be missing.
     static func isSame(_ path: String, _ other: String) -> Bool { canonical(path) == canonical(other) }
 
     private static func canonical(_ path: String) -> String {
-        // `try?` because an unresolvable name is compared as it is.
+        // `try?` because a path that cannot be resolved is compared unchanged.
         let path = (try? destination(of: path)) ?? path
         if let resolved = resolved(path) { return resolved }
         let (folder, name) = split(path)
         return (resolved(folder.isEmpty ? "." : folder) ?? folder) + "/" + name
     }
 
-    /// Returns the target of the symbolic link at `path`, or `nil` if it is no link. readlink(2)
+    /// Returns the target of the symbolic link at `path`, or `nil` if it is not a link. readlink(2)
     static func linkText(at path: String) throws(SystemError) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &buffer, buffer.count)

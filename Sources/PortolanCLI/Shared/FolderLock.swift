@@ -10,8 +10,8 @@ import PortolanCore
 
 /// A lock on the folder of a file, so that only one process at a time reads and replaces the file.
 ///
-/// The lock is on the folder, because each replacement creates another file, and a separate lock file would stay
-/// behind. The kernel releases the lock when the process ends for any reason.
+/// The lock is on the folder, because each replacement creates another file, and a separate lock file would stay in the
+/// folder. The kernel releases the lock when the process ends, also after a crash.
 ///
 /// flock(2)
 struct FolderLock: ~Copyable {
@@ -24,10 +24,11 @@ struct FolderLock: ~Copyable {
     /// Waits for the lock. Returns `nil` if another process holds it too long, or the file system does not support
     /// locks.
     init?(ofFolderWith path: String, wait: Duration = longestWait) {
-        // `try?` because the following write reports a name that leads nowhere.
+        // `try?` because the following write reports a path that cannot be resolved.
         let path = (try? FileSystem.destination(of: path)) ?? path
         let name = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        guard let folder = try? FileSystem.openForReading(name) else { return nil }  // because the write says what is wrong with the folder
+        // `try?` because the following write reports what is wrong with the folder.
+        guard let folder = try? FileSystem.openForReading(name) else { return nil }
         let end = MonotonicTime.now + wait
         while flock(folder.number, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK || errno == EINTR, MonotonicTime.now < end else {

@@ -8,25 +8,25 @@ struct HTTPOptions: ParsableArguments {
     @Option(
         name: .customLong("connect-timeout"),
         help: ArgumentHelp(
-            "Fail if a connection takes longer than this, from the name look-up to the end of the TLS handshake. Without it, and with 0: 30.",
+            "Fail if a connection takes longer than this, from the DNS lookup to the end of the TLS handshake (default: 30; 0 means the default).",
             valueName: "seconds"), transform: Seconds.init(parsing:))
     var connectTimeout: Seconds?
 
     @Flag(name: .customLong("http1.1"), help: "Use HTTP/1.1, even if the server supports HTTP/2.")
     var usesHTTP1 = false
 
-    /// Accepted for compatibility with curl: over TLS, HTTP/2 is requested by default.
+    /// Accepted for compatibility with curl. It has no effect, because HTTP/2 is the default over TLS.
     @Flag(name: .customLong("http2"), help: .hidden)
     var usesHTTP2 = false
 
     @Option(
         name: .customLong("cacert"), parsing: .unconditional,
-        help: ArgumentHelp("Trust the authorities in this file or folder, and no others.", valueName: "file"), completion: .file())
+        help: ArgumentHelp("Trust only the certificate authorities in this file or folder.", valueName: "file"), completion: .file())
     var authorities: String?
 
     @Option(
         name: [.customShort("E"), .customLong("cert")], parsing: .unconditional,
-        help: ArgumentHelp("Send this certificate to servers that ask for one.", valueName: "file"), completion: .file())
+        help: ArgumentHelp("Send this client certificate if the server requests one.", valueName: "file"), completion: .file())
     var certificate: String?
 
     @Option(
@@ -39,33 +39,37 @@ struct HTTPOptions: ParsableArguments {
         help: ArgumentHelp("The passphrase of an encrypted key.", valueName: "passphrase"))
     var passphrase: String?
 
-    @Flag(name: [.customShort("k"), .customLong("insecure")], help: "Trust every server: do not check its certificate.")
+    @Flag(name: [.customShort("k"), .customLong("insecure")], help: "Trust every server: do not check certificates.")
     var trustsEveryServer = false
 
     @Option(
         name: [.customShort("x"), .customLong("proxy")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Connect through this proxy, '[http://|https://|socks5://|socks5h://]host[:port]', instead of the environment's proxies; '' for none.",
+            "Connect through this proxy, '[http://|https://|socks5://|socks5h://]host[:port]', instead of the proxy in the environment variables; '' for none.",
             valueName: "url"))
     var proxy: String?
 
     @Option(
         name: .customLong("noproxy"), parsing: .unconditional,
-        help: ArgumentHelp("Hosts for which no proxy is used, as in the variable no_proxy.", valueName: "hosts"))
-    var directHosts: String?
+        help: ArgumentHelp("Connect directly to these hosts, as with the environment variable no_proxy.", valueName: "hosts"))
+    var hostsWithoutProxy: String?
 
     @Option(
         name: [.customShort("U"), .customLong("proxy-user")], parsing: .unconditional,
-        help: ArgumentHelp("The user name and password for a proxy that asks for them.", valueName: "user:password"))
+        help: ArgumentHelp("The user name and password for the proxy.", valueName: "user:password"))
     var proxyUser: String?
 
-    @Flag(name: .customLong("proxy-anyauth"), help: "With -U: wait until the proxy asks, and use the strongest scheme that it offers.")
-    var waitsForProxy = false
+    @Flag(
+        name: .customLong("proxy-anyauth"),
+        help: "Send no credentials until the proxy sends a challenge (407). Then use the strongest scheme that it offers. Needs -U.")
+    var waitsForProxyChallenge = false
 
-    @Flag(name: .customLong("proxy-digest"), help: "With -U: wait until the proxy asks, and use Digest only.")
+    @Flag(
+        name: .customLong("proxy-digest"),
+        help: "Send no credentials until the proxy sends a challenge (407). Then use Digest only. Needs -U.")
     var usesProxyDigest = false
 
-    /// Accepted for compatibility with curl: the default.
+    /// Accepted for compatibility with curl. It has no effect, because Basic is the default.
     @Flag(name: .customLong("proxy-basic"), help: .hidden)
     var usesProxyBasic = false
 
@@ -74,41 +78,41 @@ struct HTTPOptions: ParsableArguments {
             throw ValidationError("--key and --pass need --cert; name the certificate with it")
         }
         if let proxyUser, !proxyUser.contains(":") { throw ValidationError("--proxy-user: write user:password") }
-        if proxy == nil, let directHosts, directHosts != "*" {
+        if proxy == nil, let hostsWithoutProxy, hostsWithoutProxy != "*" {
             throw ValidationError(
                 "--noproxy names exceptions to --proxy; the variable no_proxy names exceptions to the environment's proxies")
         }
     }
 
-    var proxyPasswords: PasswordAnswer? {
-        proxyUser.map { PasswordAnswer(argument: $0, for: .proxy, by: proxyMethod) }
+    var proxyCredentials: ChallengeResponder? {
+        proxyUser.map { ChallengeResponder(argument: $0, for: .proxy, by: proxyMethod) }
     }
 
-    private var proxyMethod: PasswordAnswer.Method { usesProxyDigest ? .digest : waitsForProxy ? .any : .basic }
+    private var proxyMethod: ChallengeResponder.Method { usesProxyDigest ? .digest : waitsForProxyChallenge ? .any : .basic }
 
-    /// Returns the configuration. Files are read when the first secure connection is opened.
+    /// Returns the configuration. The files are read when the first TLS connection is opened.
     ///
-    /// - Throws: ``Failure`` if `--cert` contains a passphrase, as with curl.
+    /// - Throws: ``Failure`` if `--cert` contains a passphrase in curl's syntax.
     func configuration() throws(Failure) -> HTTPConfiguration {
         var configuration = HTTPConfiguration()
-        if let connectTimeout = connectTimeout?.duration { configuration.connections.connectTimeout = connectTimeout }
+        if let connectTimeout = connectTimeout?.duration { configuration.connectionLimits.connectTimeout = connectTimeout }
         if usesHTTP1 { configuration.allowsHTTP2 = false }
         if let authorities { configuration.tls.trustRoots = .only([.file(path: authorities)]) }
         if let certificate {
-            try Self.refusePassphrase(in: certificate)
+            try Self.rejectPassphrase(in: certificate)
             configuration.tls.identity = ClientIdentity(certificatePath: certificate, keyPath: key, passphrase: passphrase)
         }
         if trustsEveryServer { configuration.tls.verification = .none }
         if let policy = proxyPolicy { configuration.proxies = policy }
         if let proxyUser, proxyMethod == .basic {
-            let (user, password) = PasswordAnswer.parts(of: proxyUser)
+            let (user, password) = ChallengeResponder.parts(of: proxyUser)
             configuration.proxies.sendCredential(user: user, password: password)
         }
         return configuration
     }
 
     /// Rejects curl's syntax, in which the passphrase follows the file name and a colon.
-    private static func refusePassphrase(in path: String) throws(Failure) {
+    private static func rejectPassphrase(in path: String) throws(Failure) {
         guard FileSystem.kind(at: path) == nil else { return }
         for colon in path.indices where path[colon] == ":" {
             let file = String(path[..<colon])
@@ -118,9 +122,9 @@ struct HTTPOptions: ParsableArguments {
         }
     }
 
-    /// `nil`: the environment selects the proxy.
+    /// `nil` if the environment variables select the proxy.
     private var proxyPolicy: ProxyPolicy? {
-        if proxy?.isEmpty == true || directHosts == "*" { return .direct }
-        return proxy.map { .proxy($0, except: directHosts ?? "") }
+        if proxy?.isEmpty == true || hostsWithoutProxy == "*" { return .direct }
+        return proxy.map { .proxy($0, except: hostsWithoutProxy ?? "") }
     }
 }

@@ -4,7 +4,7 @@ import HTTPTypes
 import Portolan
 
 extension LoadTask {
-    /// Whether the request asks only for the head. Bytes that a handler delivers nevertheless are no body (RFC 9110
-    /// §9.3.2).
+    /// Whether the response has no body, because the method is HEAD. Bytes that a handler delivers nevertheless are
+    /// ignored (RFC 9110 §9.3.2).
     var hasNoBody: Bool { originalRequest.method == .head }
 }

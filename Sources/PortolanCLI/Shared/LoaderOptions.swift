@@ -4,32 +4,32 @@ import ArgumentParser
 import Portolan
 import PortolanPlugins
 
-/// Options of every command that loads.
+/// Options of every command that makes a loader.
 struct LoaderOptions: ParsableArguments {
     @Option(
         name: .customLong("plugin"), parsing: .singleValue,
         help: ArgumentHelp(
-            "Load this plugin: a library, a manifest or a folder. May be repeated; the last plugin is asked first.", valueName: "path"),
+            "Load this plugin: a library, a manifest or a folder. Can be repeated. The last plugin has precedence.", valueName: "path"),
         completion: .file())
     var plugins: [String] = []
 
     @Option(
         name: .customLong("setting"), parsing: .singleValue,
-        help: ArgumentHelp("Change a setting of a plugin. May be repeated.", valueName: "identifier:name=value"))
+        help: ArgumentHelp("Change a setting of a plugin. Can be repeated.", valueName: "identifier:name=value"))
     var settings: [PluginSettingArgument] = []
 
-    @Flag(name: .customLong("no-plugins"), help: "Do not look for installed plugins.")
+    @Flag(name: .customLong("no-plugins"), help: "Ignore installed plugins.")
     var ignoresInstalled = false
 
     @OptionGroup var replay: ReplayOptions
 
-    /// Makes the loader's parts. Call it once.
+    /// Makes the parts of the loader. Call this function once.
     ///
     /// - Parameters:
     ///   - http: the built-in handler for `http:` and `https:`; plugins take precedence over it.
-    ///   - tellsLog: whether the log of loaders and plugins goes to standard error.
-    func setUp(http: HTTPHandler = HTTPHandler(), tellsLog: Bool = false) throws(Failure) -> LoaderSetup {
-        LogLines.bootstrap(isVerbose: tellsLog)
+    ///   - showsLog: whether standard error gets the log of loaders and plugins.
+    func setUp(http: HTTPHandler = HTTPHandler(), showsLog: Bool = false) throws(Failure) -> LoaderSetup {
+        LogLines.bootstrap(isVerbose: showsLog)
         var catalogue = PluginCatalogue(searching: ignoresInstalled ? PluginSearchPath([String]()) : .standard)
         let named = try plugins.map { path throws(Failure) in try NamedPlugin(at: path, in: catalogue) }
         for setting in settings where !named.contains(where: { $0.identifier == setting.identifier }) {
@@ -41,7 +41,7 @@ struct LoaderOptions: ParsableArguments {
         for plugin in named.reversed() { configuration.handlers += try plugin.handlers(with: settings, in: catalogue) }
         let replay = try replay.open()
         if let replay { configuration.handlers.insert(replay.handler, at: 0) }
-        let registry = ProtocolRegistry.builtIn(http: http)
+        let registry = ProtocolRegistry.withBuiltInHandlers(http: http)
         catalogue.register(in: registry)
         return LoaderSetup(configuration: configuration, registry: registry, unusablePlugins: catalogue.unusablePlugins, replay: replay)
     }
@@ -67,7 +67,7 @@ struct LoaderSetup {
     var configuration: Loader.Configuration
     /// The handlers that `configuration` does not contain: built-in handlers and installed plugins.
     let registry: ProtocolRegistry
-    /// The files in the plugin folders that are no usable plugins.
+    /// The problems of installed plugins that cannot be used.
     let unusablePlugins: [PluginProblem]
     /// The recording to write after all loads.
     let replay: ReplayFile?

@@ -3,14 +3,14 @@
 import Logging
 import PortolanCore
 
-/// Writes the log of loaders and plugins to standard error if the user requested it. Otherwise the log is dropped, and
-/// an error is one line.
+/// Writes the log of loaders and plugins to standard error, if the user requested it with `-v`. Otherwise the log is
+/// dropped, so that standard error has only the line of an error.
 struct LogLines: LogHandler {
     var metadataProvider: Logger.MetadataProvider?
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.info
 
-    /// Sets up logging for the whole program; call it once.
+    /// Sets up logging for the whole program. Call this function once.
     static func bootstrap(isVerbose: Bool) {
         LoggingSystem.bootstrap { _ in
             guard isVerbose else { return SwiftLogNoOpLogHandler() }

@@ -26,7 +26,7 @@ enum NamedPlugin {
         if case .installed(let plugin) = self { plugin.identifier } else { nil }
     }
 
-    /// Returns the handlers in order of precedence, which is the reverse of the registration order.
+    /// Returns the handlers, the one with the highest precedence first. That is the reverse of the registration order.
     func handlers(with settings: [PluginSettingArgument], in catalogue: PluginCatalogue) throws(Failure) -> [any ProtocolHandler] {
         let values = try values(of: settings)
         do throws(LoadError) {
@@ -49,7 +49,7 @@ enum NamedPlugin {
 }
 
 extension Failure {
-    /// Runs `body`, and turns a plugin's problem into a failure of the command.
+    /// Runs `body`, and converts the problem of a plugin to a failure of the command.
     static func explaining<Value>(_ body: () throws(PluginProblem) -> Value) throws(Failure) -> Value {
         do throws(PluginProblem) {
             return try body()

@@ -4,18 +4,23 @@ import ArgumentParser
 
 /// The destination of an output option. Every option that writes a file uses this type.
 ///
-/// The destination is resolved while the command line is parsed, before the program opens anything itself. So a
-/// descriptor number that was not open at the start cannot refer to a descriptor that the program opened later.
+/// The destination is resolved while the command line is parsed, before the program opens files itself. So a number in
+/// `/dev/fd` cannot mean a descriptor that the program has opened.
 struct OutputPlace: ExpressibleByArgument, Sendable {
     enum Kind: Sendable {
         case stream(StreamTarget)
-        /// A regular file, which a complete new one will replace, or a name that does not exist yet.
+        /// A regular file, which a complete new file replaces. It can be missing.
         case file
     }
 
     let path: String
-    /// The kind, or the reason why the path is not writable.
+    /// The kind of the destination, or the reason why the program cannot write to it.
     let kind: Result<Kind, Failure>
+
+    /// Whether the path names a descriptor, a FIFO or a device.
+    var isStream: Bool {
+        if case .success(.stream) = kind { true } else { false }
+    }
 
     init(argument path: String) {
         self.path = path
@@ -24,7 +29,7 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
 
     private static func kind(of path: String) throws(Failure) -> Kind {
         if let named = DescriptorPath(path) {
-            return .stream(named.isOwn ? .descriptor(try inherited(named.number, path)) : .path(path, appends: true))
+            return .stream(named.isOwn ? .descriptor(try copyOfInheritedDescriptor(named.number, path)) : .path(path, appends: true))
         }
         switch FileSystem.kind(at: path) {
         case .special: return .stream(.path(path, appends: false))
@@ -33,9 +38,9 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
         }
     }
 
-    /// Returns a copy of a descriptor that was open when the program started; the copy keeps the number from being
-    /// reused later.
-    private static func inherited(_ number: Int32, _ path: String) throws(Failure) -> Descriptor {
+    /// Returns a copy of a descriptor that was open when the program started. The copy stays valid if the number is
+    /// closed and used again.
+    private static func copyOfInheritedDescriptor(_ number: Int32, _ path: String) throws(Failure) -> Descriptor {
         let original = Descriptor(number: number)
         guard original.isInherited, original.isWritable else {
             throw Failure(
@@ -50,9 +55,9 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
         }
     }
 
-    /// Writes all the bytes at once.
+    /// Writes all the bytes.
     ///
-    /// - Parameter isPrivate: whether only the owner may read a written file.
+    /// - Parameter isPrivate: whether only the owner can read a regular file that this call writes.
     func write(_ bytes: [UInt8], isPrivate: Bool) throws(Failure) {
         switch try kind.get() {
         case .file: try PartialFile.write(bytes, to: path, isPrivate: isPrivate)
@@ -68,9 +73,10 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
     }
 }
 
-/// A target that receives bytes as they arrive. It is never removed or replaced.
+/// A target that gets bytes when they arrive, in contrast to a file that a complete new file replaces.
 enum StreamTarget: Sendable {
-    /// A descriptor that was open when the program started. Bytes go to its offset or, in append mode, to its end.
+    /// A descriptor that was open when the program started. It gets the bytes at its offset or, in append mode, at the
+    /// end of the file.
     case descriptor(Descriptor)
     /// A FIFO or a device. With `appends`, an open file of another process, which gets the bytes at its end.
     case path(String, appends: Bool)

@@ -6,12 +6,13 @@
     import Musl
 #endif
 
-/// A file that is written under a temporary name, and gets its final name when it is complete.
+/// A file with a temporary name, which gets its final name when it is complete. So a file with the final name is always
+/// complete.
 ///
-/// So a file under the final name is always complete. If a file existed, the new one replaces it and gets its owner,
-/// group, permissions, access control list and extended attributes. Other hard links keep the old contents.
+/// If a file with the final name exists, the new file replaces it, and gets its owner, group, permissions, access
+/// control list and extended attributes. Other hard links of the old file keep the old contents.
 struct PartialFile: Sendable {
-    /// The behavior if the final name exists.
+    /// What to do if a file with the final name exists.
     enum Collision { case replaces, fails }
 
     let descriptor: Descriptor
@@ -20,19 +21,19 @@ struct PartialFile: Sendable {
     private let collision: Collision
     private let isPrivate: Bool
     /// The metadata of the replaced file.
-    private let replaced: FileTraits?
+    private let replaced: FileMetadata?
 
     /// - Parameters:
-    ///   - target: the final path: a regular file, or nothing yet.
-    ///   - isPrivate: whether only the owner may read the file, even if it replaces a file that others may read.
+    ///   - target: the final path, of a regular file that can be missing.
+    ///   - isPrivate: whether only the owner can read the file, even if it replaces a file that others can read.
     init(for target: String, collision: Collision, isPrivate: Bool = false) throws(Failure) {
         finalPath = collision == .replaces ? try Self.destination(of: target) : target
         self.collision = collision
         self.isPrivate = isPrivate
         let kind = FileSystem.kind(at: finalPath)
         if collision == .fails {
-            guard kind == nil else { throw Self.exists(target) }
-            guard !FileSystem.isLink(target) else { throw Self.leadsNowhere(target) }
+            guard kind == nil else { throw Self.existingFileFailure(target) }
+            guard !FileSystem.isLink(target) else { throw Self.danglingLinkFailure(target) }
         }
         path = Self.temporaryPath(beside: finalPath)
         switch kind {
@@ -44,15 +45,16 @@ struct PartialFile: Sendable {
         case .regular, nil: break
         }
         do throws(SystemError) {
-            replaced = if case .regular = kind { try FileTraits(ofFileAt: finalPath) } else { nil }
-            // Nobody else may read the file before it has the permissions of the old one.
+            replaced = if case .regular = kind { try FileMetadata(ofFileAt: finalPath) } else { nil }
+            // Other users must not read the file before it has the permissions of the old file.
             descriptor = try FileSystem.create(path, mode: replaced == nil && !isPrivate ? 0o666 : 0o600)
         } catch {
             throw Failure(.writeFailed, "cannot create a file beside '\(target)': \(error)")
         }
     }
 
-    /// Returns the path behind `target`: for a link, the file that it leads to, which need not exist. The link stays.
+    /// Returns the path without symbolic links, so that the new file replaces the file and not the link to it. The file
+    /// can be missing.
     private static func destination(of target: String) throws(Failure) -> String {
         do throws(SystemError) {
             return try FileSystem.destination(of: target)
@@ -61,7 +63,7 @@ struct PartialFile: Sendable {
         }
     }
 
-    /// Checks whether `path` is writable, before any load for it.
+    /// Checks before a load whether the program can write a file with this path.
     static func probe(_ path: String) throws(Failure) {
         let file = try PartialFile(for: path, collision: .replaces, isPrivate: true)
         file.discard()
@@ -71,9 +73,9 @@ struct PartialFile: Sendable {
 
     /// Gives the file its final name.
     func complete() throws(Failure) {
-        let lost: [String]
+        let lostProperties: [String]
         do throws(SystemError) {
-            lost = try replaced?.give(to: descriptor, isPrivate: isPrivate) ?? []
+            lostProperties = try replaced?.apply(to: descriptor, isPrivate: isPrivate) ?? []
             try descriptor.close()
             if collision == .fails { try reserveFinalPath() }
             try FileSystem.move(path, to: finalPath)
@@ -81,10 +83,10 @@ struct PartialFile: Sendable {
             discard()
             throw Failure(.writeFailed, "cannot write '\(finalPath)': \(error)")
         }
-        if !lost.isEmpty {
-            Diagnostics.warn("the new '\(finalPath)' lost properties of the old file: \(lost.joined(separator: ", "))")
+        if !lostProperties.isEmpty {
+            Diagnostics.warn("the new '\(finalPath)' lost properties of the old file: \(lostProperties.joined(separator: ", "))")
         }
-        if let count = replaced?.nameCount, count > 1 {
+        if let count = replaced?.hardLinkCount, count > 1 {
             Diagnostics.warn("'\(finalPath)' was one of \(count) hard links to a file; the others keep the old contents")
         }
     }
@@ -93,7 +95,7 @@ struct PartialFile: Sendable {
         FileSystem.remove(path)
     }
 
-    /// Reserves the name with an empty file, so that the move replaces only that file.
+    /// Creates an empty file with the final name, so that the move cannot replace a file of another program.
     private func reserveFinalPath() throws(SystemError) {
         try FileSystem.create(finalPath).close()
     }
@@ -110,11 +112,11 @@ struct PartialFile: Sendable {
         try file.complete()
     }
 
-    static func exists(_ path: String) -> Failure {
+    static func existingFileFailure(_ path: String) -> Failure {
         Failure(.writeFailed, "'\(path)' exists and is not overwritten; choose a name with -o")
     }
 
-    private static func leadsNowhere(_ path: String) -> Failure {
+    private static func danglingLinkFailure(_ path: String) -> Failure {
         Failure(
             .writeFailed, "'\(path)' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o")
     }

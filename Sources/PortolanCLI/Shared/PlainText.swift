@@ -2,7 +2,7 @@
 
 import PortolanConformance
 
-/// Makes foreign text safe for one line on a terminal.
+/// Escapes text of servers and plugins, so that it is one line and cannot control the terminal.
 enum PlainText {
     /// Returns the text with every control character, line separator and invisible formatting character written as
     /// `\u{…}`, as in the reports of `check`.

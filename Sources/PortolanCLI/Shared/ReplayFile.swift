@@ -3,25 +3,22 @@
 import PortolanCore
 import PortolanTrace
 
-/// The file of `--replay`. Its recorded responses serve requests. New loads are added when the command has finished.
+/// The file of `--replay`. Its recorded responses serve requests. At the end of the command, new loads are added to it.
 final class ReplayFile: Sendable {
     let handler: ReplayHandler
     private let path: String
     private let mode: ReplayHandler.Mode
     private let form: Recording.Form
     private let keepsSecrets: Bool
-    /// The number of exchanges that were read from the file.
+    /// The number of transactions that were read from the file.
     private let count: Int
 
-    /// - Throws: ``Failure`` if the file is missing in a mode that needs it, is no recording, or must be written and is
-    ///   not writable.
+    /// - Throws: ``Failure`` if the file is not a recording, if it is missing and `mode` needs it, or if it is not
+    ///   writable and `mode` changes it.
     init(_ path: String, mode: ReplayHandler.Mode, speed: Double?, keepsSecrets: Bool = false) throws(Failure) {
         var recording = Recording()
         if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
-        for problem in recording.problems.prefix(3) { Diagnostics.warn("--replay: '\(path)': \(problem); it is skipped") }
-        if recording.problems.count > 3 {
-            Diagnostics.warn("--replay: '\(path)': \(recording.problems.count - 3) more entries can't be read")
-        }
+        Self.input(path).warnAboutSkippedEntries(recording.problems, further: "entries can't be read")
         let named = Recording.Form.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
         guard let form = recording.form ?? named else {
             throw Failure(.usage, "--replay: '\(path)' will be written, so its name has to end in .har or .json")
@@ -32,7 +29,7 @@ final class ReplayFile: Sendable {
         handler = ReplayHandler(recording, mode: mode, speed: speed)
     }
 
-    /// Checks whether the file is writable, before any load for it.
+    /// Checks before the loads whether the program can replace the file.
     private static func probe(_ path: String) throws(Failure) {
         guard case .success(.file) = OutputPlace(argument: path).kind else {
             throw Failure(
@@ -41,14 +38,11 @@ final class ReplayFile: Sendable {
         try PartialFile.probe(path)
     }
 
+    private static func input(_ path: String) -> InputFile { InputFile(option: "--replay", path: path) }
+
     private static func read(_ path: String) throws(Failure) -> Recording {
-        guard let place = LocalPath(path) else { throw Failure(.unreadable, "--replay: the name of the file contains a NUL, or is empty") }
-        let bytes: [UInt8]
-        do throws(LoadError) {
-            bytes = try RegularFile(at: place).contents(atMost: Recording.largestFile + 1)
-        } catch {
-            throw Failure(error, message: "--replay: \(error.phrase)")
-        }
+        // One byte more than the limit, so that `Recording` reports a file that is too large.
+        let bytes = try input(path).contents(atMost: Recording.largestFile + 1)
         do throws(RecordingError) {
             return try Recording(parsing: bytes)
         } catch {
@@ -56,8 +50,8 @@ final class ReplayFile: Sendable {
         }
     }
 
-    /// Writes the new exchanges. Without new ones the file stays unchanged; with `record` also if no request got a
-    /// response, for example without a network.
+    /// Writes the new transactions. The file stays unchanged if there are none. In the mode `record` it also stays
+    /// unchanged if no request got a response, for example without a network.
     func write() throws(Failure) {
         let recording = handler.recording
         guard recording.count > count else { return }
@@ -68,17 +62,17 @@ final class ReplayFile: Sendable {
         let lock = FolderLock(ofFolderWith: path)
         defer { lock?.release() }
         if lock == nil {
-            Diagnostics.warn("--replay: '\(path)' could not be locked; responses that other processes add to it now may be lost")
+            Diagnostics.warn("--replay: '\(path)' could not be locked; responses that other processes add to it now can be lost")
         }
         try write(merged(recording))
     }
 
-    /// Adds the new exchanges to the current contents of the file, because another process may have added some in the
-    /// meantime.
+    /// Adds the new transactions to the current contents of the file, because other processes can have written it since
+    /// the start.
     private func merged(_ recording: Recording) throws(Failure) -> Recording {
         guard FileSystem.kind(at: path) != nil else { return recording }
         var current = try Self.read(path)
-        current.add(recording.exchanges.dropFirst(count), besidesFirst: count)
+        current.add(recording.transactions.dropFirst(count), besidesFirst: count)
         return current
     }
 

@@ -8,7 +8,7 @@ struct ReplayOptions: ParsableArguments {
     @Option(
         name: .customLong("replay"),
         help: ArgumentHelp(
-            "Take responses from a recording instead of loading: a .har or .json file of --trace, or a browser's HTTP Archive.",
+            "Take the responses from this recording instead of loading the URLs: a .har or .json file of --trace, or an HTTP Archive of a browser.",
             valueName: "file"),
         completion: .file())
     var path: String?
@@ -16,22 +16,23 @@ struct ReplayOptions: ParsableArguments {
     @Option(
         name: .customLong("replay-mode"),
         help: ArgumentHelp(
-            "What to do with a request that has no response in the recording: strict fails; fill loads it and adds it to the file. "
-                + "With record, every request is loaded, and the file is rewritten.", valueName: "strict|fill|record"), transform: Self.mode
+            "For a request without a recorded response: strict fails; fill loads it and adds it to the file. With record, every request is loaded, "
+                + "and the file is replaced.", valueName: "strict|fill|record"), transform: Self.mode
     )
     var mode: ReplayHandler.Mode?
 
     @Option(
         name: .customLong("replay-speed"),
         help: ArgumentHelp(
-            "Deliver the responses at the recorded speed (1), or this many times as fast; without it, at once.", valueName: "factor"))
+            "Deliver the responses at the recorded speed (1), or this many times as fast. Without it, deliver them immediately.",
+            valueName: "factor"))
     var speed: Double?
 
     @Flag(
         name: .customLong("keep-secrets"),
         help: ArgumentHelp(
-            "Keep values whose names suggest a secret in the files of --replay and --trace: fields (Authorization, Cookie, …), query parameters, "
-                + "members of forms and JSON. Passwords in URLs are never written."))
+            "Do not redact secrets (Authorization, Cookie, …) in the files that --trace and --replay write. Passwords in URLs are always redacted."
+        ))
     var keepsSecrets = false
 
     private static func mode(_ name: String) throws -> ReplayHandler.Mode {

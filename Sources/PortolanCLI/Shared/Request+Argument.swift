@@ -4,18 +4,47 @@ import Portolan
 import PortolanCore
 
 extension Request {
-    /// Makes a request for a URL from the command line. For a path, the error shows how to write it as a URL.
+    /// Makes a request for a URL from the command line. For a path or a host, the error shows how to write it as a URL.
     init(argument: String) throws(Failure) {
         do throws(LoadError) {
             try self.init(argument)
         } catch {
-            guard ["/", "./", "../"].contains(where: argument.hasPrefix) else { throw Failure(error) }
+            guard ["/", "./", "../"].contains(where: argument.hasPrefix) else { throw Failure(error).suggestingURL(for: argument) }
             let path = FileSystem.resolved(argument) ?? argument
             let proposal = path.hasPrefix("/") ? "'file://\(PercentEncoding.encodePath(path))'" : "'file://' and its absolute path"
             throw Failure(
                 error,
                 message:
                     "'\(UserInformation.removed(from: argument, includingReferences: true))' is not a URL; for a file, write \(proposal)")
+        }
+    }
+}
+
+extension Failure {
+    /// Adds the `http:` URL that the user probably meant, if the argument begins with a host instead of a scheme. For
+    /// example, `localhost:8123/x` is a URL of the scheme `localhost`.
+    func suggestingURL(for argument: String) -> Failure {
+        guard let message, Self.beginsWithHost(argument), FileSystem.kind(at: argument) == nil else { return self }
+        // `try?` because an invalid URL is no suggestion.
+        guard let url = try? URLRecord(parsing: "http://\(argument)") else { return self }
+        return Failure(status, "\(message); did you mean '\(url)'?", code: code)
+    }
+
+    /// Whether the argument begins with `host:port`, `localhost`, or a name or an address with a dot.
+    private static func beginsWithHost(_ argument: String) -> Bool {
+        let authority = argument.prefix { !"/?#".contains($0) }
+        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let host = parts.first, !host.isEmpty, host.utf8.allSatisfy(Self.isHostByte) else { return false }
+        guard parts.count == 2 else { return host == "localhost" || host.dropLast().contains(".") }
+        return UInt16(parts[1]) != nil
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+            true
+        default: false
         }
     }
 }

@@ -10,10 +10,10 @@ import PortolanCore
 
 /// Handles the signals that request the end of the program, on a separate thread instead of in a signal handler.
 enum SignalHandler {
-    /// Calls `body` on SIGINT, SIGTERM and SIGHUP from now on. Signals that the parent ignored stay ignored, as
+    /// Calls `body` for each SIGINT, SIGTERM and SIGHUP. A signal that the parent process ignores stays ignored, as
     /// nohup(1) requires.
     ///
-    /// Must be called once, before other threads exist, because they inherit the signal mask.
+    /// Call this function once, before other threads exist, because new threads inherit the signal mask.
     static func observe(_ body: @escaping @Sendable (ExitStatus) -> Void) throws(Failure) {
         ignoreClosedPipes()
         var signals = sigset_t()
@@ -32,9 +32,9 @@ enum SignalHandler {
         }
     }
 
-    /// Calls `cancel` on a separate thread. It runs plugin code, and the thread that must end the program cannot wait
-    /// for it.
-    static func cancelElsewhere(_ cancel: @escaping @Sendable () -> Void) {
+    /// Calls `cancel` on a separate thread. `cancel` runs code of plugins, which can block, and the calling thread must
+    /// end the program.
+    static func cancelOnSeparateThread(_ cancel: @escaping @Sendable () -> Void) {
         // `try?` because the program ends soon in either case.
         try? PlatformThread.start(cancel)
     }
@@ -42,11 +42,6 @@ enum SignalHandler {
     /// Makes a write to a closed pipe fail instead of ending the program.
     static func ignoreClosedPipes() {
         _ = signal(SIGPIPE, SIG_IGN)
-    }
-
-    /// Ends the program at once, from any thread. No output is buffered, and another thread may hang in a write.
-    static func leave(_ status: ExitStatus) -> Never {
-        _exit(status.code)
     }
 
     private static func status(of signal: Int32) -> ExitStatus {
@@ -61,5 +56,13 @@ enum SignalHandler {
         var action = sigaction()
         guard unsafe sigaction(signal, nil, &action) == 0 else { return false }
         return unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+}
+
+extension ExitStatus {
+    /// Ends the program immediately, from any thread. exit(3) would wait for a thread that blocks in a write;
+    /// `_exit(2)` loses nothing, because the program buffers no output.
+    func exitNow() -> Never {
+        _exit(code)
     }
 }

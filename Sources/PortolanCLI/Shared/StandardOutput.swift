@@ -22,8 +22,8 @@ enum StandardOutput {
 }
 
 extension Failure {
-    /// A failed write; without a message if the reader has gone.
+    /// The failure of a write. There is no message if the reader has closed the output.
     init(writing name: String, _ error: SystemError) {
-        self = error.isReaderGone ? .readerHasGone : Failure(.writeFailed, "writing to \(name) failed: \(error)")
+        self = error.meansClosedReader ? .readerClosedOutput : Failure(.writeFailed, "writing to \(name) failed: \(error)")
     }
 }

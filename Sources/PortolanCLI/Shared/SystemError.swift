@@ -13,12 +13,12 @@ struct SystemError: Error, Equatable, CustomStringConvertible {
     /// The error of the most recent failed call on this thread.
     static var last: SystemError { SystemError(code: errno) }
 
-    /// The kernel's error for a call that does not support this kind of file.
+    /// The error of the kernel for a call that does not support this kind of file.
     static let notRegularFile = SystemError(code: EINVAL)
     static let fileTooLarge = SystemError(code: EFBIG)
 
-    var isReaderGone: Bool { code == EPIPE }
-    var isExisting: Bool { code == EEXIST }
+    var meansClosedReader: Bool { code == EPIPE }
+    var meansExistingFile: Bool { code == EEXIST }
 
     /// strerror(3), which uses a buffer per thread
     var description: String {

@@ -6,9 +6,11 @@ import Portolan
 /// `portolan stdio`
 struct StdioCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stdio", abstract: "Serve requests from standard input, one JSON value per line, for programs in other languages.",
+        commandName: "stdio",
+        abstract: "Serve requests of programs in other languages: JSON on standard input and output, one value per line.",
         discussion: """
-            Each line is a request, and gets one response line; the order may differ. Ends when the input ends and all responses are written.
+            Each line is a request, and gets one response line. The order of the responses can differ. The command ends when the input has ended and
+            all responses are written.
               {"id":1,"url":"data:,Hello"}
               {"id":2,"op":"capabilities"}
               {"id":3,"op":"parseMimeType","value":"Text/HTML; charset=utf-8"}
@@ -17,19 +19,22 @@ struct StdioCommand: ParsableCommand {
             """)
 
     @OptionGroup var http: HTTPOptions
+    @OptionGroup var stateFolder: StateFolderOption
     @OptionGroup var loader: LoaderOptions
 
     func run() throws {
-        let server = StdioServer(proxyPasswords: { http.proxyPasswords })
+        let state = try stateFolder.open()
+        let server = StdioServer(proxyCredentials: { http.proxyCredentials }, state: state)
         try SignalHandler.observe { server.interrupt($0) }
         var configuration = try http.configuration()
-        // One connection per possible load, so that no load waits for another.
-        configuration.connections.perHost = StdioServer.loadLimit
+        // One connection for each load that can run, so that no load waits for a connection.
+        configuration.connectionLimits.perHost = StdioServer.loadLimit
         let handler = HTTPHandler(configuration: configuration)
         let setup = try loader.setUp(http: handler)
-        let served = Result { try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler)) }
-        // Not after a signal, because an interrupted recording is a fragment.
+        let result = Result { try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler, state: state)) }
+        try state?.close()
+        // After a signal the recording is incomplete, and must not replace a complete file.
         if !server.isInterrupted { try setup.replay?.write() }
-        try served.get()
+        try result.get()
     }
 }

@@ -6,23 +6,26 @@ import PortolanCookies
 import PortolanCore
 import PortolanJSON
 
-/// A request about the server's cookies: to set some as a response does, or to read the `Cookie` field of a request.
+/// A request about the cookies of the server: it stores cookies like a response, or reads the `Cookie` field that a
+/// request would have.
 struct StdioCookieRequest: Sendable {
-    /// `nil` if the URL has no host, and so no cookies.
+    /// `nil` if the URL has no host and therefore no cookies.
     let context: CookieContext?
-    /// The values of the `Set-Cookie` fields to store; `nil` to read.
-    let fields: [[UInt8]]?
+    /// The values of the `Set-Cookie` fields to store; `nil` if the request reads the cookies.
+    let setCookieFields: [[UInt8]]?
 
-    init(_ json: JSONValue, sets: Bool) throws(LoadError) {
+    /// - Parameter isSetting: whether the request stores cookies.
+    init(_ json: JSONValue, isSetting: Bool) throws(LoadError) {
         guard let text = try json.string("url") else { throw LoadError(.badRequest, message: "the member 'url' is missing") }
         let url = try Request(text).url
         var context = CookieContext(url, document: try Self.document(json), now: try Self.now(json))
         context?.isHTTPAPI = try Self.isHTTPAPI(json)
         self.context = context
-        fields = sets ? try Self.fields(json["headers"]) : nil
+        setCookieFields = isSetting ? try Self.fields(json["headers"]) : nil
     }
 
-    /// A site is a URL, or a host of `https:`, with a port or without. A URL without a host is a document of no site.
+    /// Returns the document on whose behalf the request is made. `topLevelSite` is a URL, or a host (of `https:`) with
+    /// or without a port. A URL without a host belongs to no site.
     private static func document(_ json: JSONValue) throws(LoadError) -> URLRecord? {
         guard let site = try json.string("topLevelSite") else { return nil }
         let url = try? URLRecord(parsing: site)
@@ -60,13 +63,13 @@ struct StdioCookieRequest: Sendable {
         return fields
     }
 
-    /// Stores the cookies, or reads them.
+    /// Stores or reads the cookies, and returns the response line.
     func respond(id: JSONValue, _ storage: CookieStorage) -> JSONValue {
-        guard let fields else {
+        guard let setCookieFields else {
             let header = context.flatMap { storage.header(for: $0) } ?? []
             return ["id": id, "cookie": .string(String(decoding: header, as: UTF8.self))]
         }
-        return ["id": id, "results": .array(fields.map { result(of: $0, storage) })]
+        return ["id": id, "results": .array(setCookieFields.map { result(of: $0, storage) })]
     }
 
     private func result(of field: [UInt8], _ storage: CookieStorage) -> JSONValue {

@@ -15,8 +15,8 @@ struct StdioLineReader {
     private let source: Descriptor
     private let limit: Int
     private var chunk: [UInt8]
-    /// The unused part of the chunk.
-    private var rest = 0..<0
+    /// The part of `chunk` that was not returned yet.
+    private var unreadRange = 0..<0
 
     init(_ source: Descriptor, limit: Int = defaultLimit, chunkSize: Int = 256 << 10) {
         self.source = source
@@ -24,20 +24,20 @@ struct StdioLineReader {
         chunk = [UInt8](repeating: 0, count: max(1, chunkSize))
     }
 
-    /// Returns the next line; the last one may lack its line feed. Returns `nil` at the end.
+    /// Returns the next line, or `nil` at the end. The last line can be without a line feed.
     mutating func next() throws(SystemError) -> Line? {
         var line: [UInt8] = []
         var isTooLong = false
         while true {
-            if rest.isEmpty {
-                rest = 0..<(try source.read(into: &chunk))
-                if rest.isEmpty { return isTooLong ? .tooLong : line.isEmpty ? nil : .bytes(line) }
+            if unreadRange.isEmpty {
+                unreadRange = 0..<(try source.read(into: &chunk))
+                if unreadRange.isEmpty { return isTooLong ? .tooLong : line.isEmpty ? nil : .bytes(line) }
             }
-            let end = chunk[rest].firstIndex(of: 0x0A)
-            let piece = rest.lowerBound..<(end ?? rest.upperBound)
+            let end = chunk[unreadRange].firstIndex(of: 0x0A)
+            let piece = unreadRange.lowerBound..<(end ?? unreadRange.upperBound)
             isTooLong = isTooLong || line.count + piece.count > limit
             if isTooLong { line = [] } else { line += chunk[piece] }
-            rest = (end.map { $0 + 1 } ?? rest.upperBound)..<rest.upperBound
+            unreadRange = (end.map { $0 + 1 } ?? unreadRange.upperBound)..<unreadRange.upperBound
             if end != nil { return isTooLong ? .tooLong : .bytes(line) }
         }
     }

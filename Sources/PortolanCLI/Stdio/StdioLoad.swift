@@ -4,25 +4,25 @@ import HTTPTypes
 import Portolan
 import Synchronization
 
-/// One load of `stdio`: collects the events, and passes them on at the end.
+/// One load of `stdio`. It collects the events, and passes the result to `completion` at the end.
 final class StdioLoad: LoadDelegate {
     /// The largest number of multipart parts in one response line.
     static let partLimit = 65_536
 
     private let bodyLimit: Int
-    private let passwords: [PasswordAnswer]
+    private let credentials: [ChallengeResponder]
     private let outcome = Mutex(StdioOutcome())
-    private let whenEnded: @Sendable (LoadTask, StdioOutcome) -> Void
+    private let completion: @Sendable (LoadTask, StdioOutcome) -> Void
 
-    init(bodyLimit: Int, passwords: [PasswordAnswer], whenEnded: @escaping @Sendable (LoadTask, StdioOutcome) -> Void) {
+    init(bodyLimit: Int, credentials: [ChallengeResponder], completion: @escaping @Sendable (LoadTask, StdioOutcome) -> Void) {
         self.bodyLimit = bodyLimit
-        self.passwords = passwords
-        self.whenEnded = whenEnded
+        self.credentials = credentials
+        self.completion = completion
     }
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         var response = response
-        // A handler may report the URL without its fragment, for example when it replays a recording.
+        // Some handlers report the URL without its fragment, for example the one that replays a recording.
         response.url = response.url.inheritingFragment(of: task.currentRequest.url)
         return outcome.withLock { outcome in
             if let earlier = outcome.response {
@@ -68,24 +68,24 @@ final class StdioLoad: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        passwords.noteRedirect(to: request.url, response)
+        credentials.didRedirect(to: request.url, response)
         decide(.follow(request))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        let (verdict, answer) = passwords.evaluate(challenge)
-        if verdict == .refused {
-            outcome.withLock { $0.error = PasswordAnswer.refusal(challenge) }
+        let (decision, answer) = credentials.evaluate(challenge)
+        if decision == .refused {
+            outcome.withLock { $0.error = ChallengeResponder.rejectionError(for: challenge) }
         }
         challenge.answer(answer)
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        let end = outcome.withLock { outcome in
+        let result = outcome.withLock { outcome in
             outcome.error = outcome.error ?? error
             defer { outcome = StdioOutcome() }
             return outcome
         }
-        whenEnded(task, end)
+        completion(task, result)
     }
 }

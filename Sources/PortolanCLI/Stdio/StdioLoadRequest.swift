@@ -7,11 +7,11 @@ import PortolanCore
 import PortolanJSON
 import PortolanTrace
 
-/// A load request of one line.
+/// A request of one line to load a URL.
 struct StdioLoadRequest: Sendable {
     let request: Request
     let redirects: RedirectPolicy.Mode
-    let passwords: PasswordAnswer?
+    let credentials: ChallengeResponder?
 
     /// Ignores unknown members.
     init(_ json: JSONValue) throws(LoadError) {
@@ -28,7 +28,7 @@ struct StdioLoadRequest: Sendable {
         request.cachePolicy = try Self.cachePolicy(json.string("cache") ?? "default")
         request.timeouts.total = try Self.timeout(json["timeoutMs"])
         redirects = try Self.redirects(json.string("redirect") ?? "follow")
-        passwords = try Self.passwords(json["credentials"], for: request.url)
+        credentials = try Self.credentials(json["credentials"], for: request.url)
         self.request = request
     }
 
@@ -44,7 +44,7 @@ struct StdioLoadRequest: Sendable {
                     throw LoadError(.badRequest, message: "\(QuotedText(name)) is not a header name")
                 }
                 guard let field = HTTPField(name: fieldName, latin1: value) else {
-                    // The value may be secret.
+                    // The message does not contain the value, because it can be a secret.
                     throw LoadError(
                         .badRequest, message: "the value of the header '\(name)' contains a character that no header may contain")
                 }
@@ -107,14 +107,14 @@ struct StdioLoadRequest: Sendable {
         }
     }
 
-    private static func passwords(_ json: JSONValue?, for url: URLRecord) throws(LoadError) -> PasswordAnswer? {
+    private static func credentials(_ json: JSONValue?, for url: URLRecord) throws(LoadError) -> ChallengeResponder? {
         switch json {
         case nil, .null: return nil
         case .some(let json):
             guard case .object = json, let user = try json.string("username"), let password = try json.string("password") else {
                 throw LoadError(.badRequest, message: "the member 'credentials' has to be an object with 'username' and 'password'")
             }
-            return PasswordAnswer(user: user, password: password, for: url)
+            return ChallengeResponder(user: user, password: password, for: url)
         }
     }
 }

@@ -8,15 +8,23 @@ struct StdioLoaders: Sendable {
     private let manual: Loader
     private let failing: Loader
     private let http: HTTPHandler
-    /// The cookies of all loads, in memory.
-    let cookies = CookieStorage()
-    /// The hosts that are loaded over https only, in memory.
-    let strictHosts = HSTSStorage()
+    /// The cookies of all loads.
+    let cookies: CookieStorage
+    /// The credentials that servers have accepted.
+    let credentials: CredentialStorage
+    /// The hosts that are reached over HTTPS only (RFC 6797).
+    let strictHosts: HSTSStorage
 
-    /// - Parameter http: the handler for `http:` and `https:` in `setup`.
-    init(_ setup: LoaderSetup, http: HTTPHandler) {
+    /// - Parameters:
+    ///   - http: the handler for `http:` and `https:` in `setup`.
+    ///   - state: the cookies, credentials and hosts; `nil` to keep them in memory.
+    init(_ setup: LoaderSetup, http: HTTPHandler, state: KeptState? = nil) {
+        cookies = state?.cookies ?? CookieStorage()
+        credentials = state?.credentials ?? CredentialStorage()
+        strictHosts = state?.strictHosts ?? HSTSStorage()
         var setup = setup
         setup.configuration.cookies = cookies
+        setup.configuration.credentials = credentials
         setup.configuration.strictTransportSecurity = strictHosts
         func loader(_ mode: RedirectPolicy.Mode) -> Loader {
             var setup = setup
@@ -37,6 +45,6 @@ struct StdioLoaders: Sendable {
 
     var schemes: [String] { following.schemes }
 
-    /// Closes idle connections, so that later loads cannot reuse them. Connections that carry a load stay open.
+    /// Closes idle connections, so that later loads cannot reuse them. Connections with a running load stay open.
     func closeIdleConnections() { http.closeIdleConnections() }
 }

@@ -31,8 +31,8 @@ enum StdioRequest {
         case "parseMimeType":
             self = .parseMIMEType(try Self.value(json))
         case "parseURL": self = .parseURL(try Self.url(json))
-        case "setCookies": self = .cookies(try StdioCookieRequest(json, sets: true))
-        case "cookieHeader": self = .cookies(try StdioCookieRequest(json, sets: false))
+        case "setCookies": self = .cookies(try StdioCookieRequest(json, isSetting: true))
+        case "cookieHeader": self = .cookies(try StdioCookieRequest(json, isSetting: false))
         case "parseCookieDate": self = .parseCookieDate(Array(try Self.value(json).utf8))
         case "reset": self = .reset(try Self.stores(json["what"]))
         case let operation:
@@ -47,9 +47,9 @@ enum StdioRequest {
         return value
     }
 
-    /// Parses `value` as the constructor of the URL Standard's API does, relative to `base` if present.
+    /// Parses `value`, relative to `base` if there is one, as the constructor of the URL Standard's API does.
     ///
-    /// This operation returns an invalid URL as a result, not as an error, so the syntax error is dropped.
+    /// An invalid URL is a result of this operation and not an error, so the syntax error is dropped.
     ///
     /// WHATWG URL §6.1
     private static func url(_ json: JSONValue) throws(LoadError) -> URLRecord? {
@@ -71,7 +71,7 @@ enum StdioRequest {
         return stores
     }
 
-    /// Whether the response line for `json` has the members of a load's.
+    /// Whether the response line for `json` has the members of a load, also if the request is malformed.
     static func isLoad(_ json: JSONValue) -> Bool {
         switch json["op"] {
         case nil, .null, .string("load"): true
@@ -80,7 +80,7 @@ enum StdioRequest {
     }
 }
 
-/// The state that a server can reset. It does not store cached responses and credentials yet.
+/// The state that `reset` removes. The server does not store cached responses and credentials yet.
 enum StdioStore: String, CaseIterable {
     case cookies, cache, credentials, hsts, connections
 }

@@ -50,7 +50,7 @@ enum StdioResponse {
         ["id": id, "error": Self.error(error)]
     }
 
-    /// The response line of a load. With an error, it has the head if one arrived, and no body.
+    /// The response line of a load. After an error it has no body, and has the head only if one arrived.
     static func load(id: JSONValue, _ outcome: StdioOutcome) -> JSONValue {
         let response = outcome.response
         let (text, base64) = outcome.error == nil ? body(outcome.body) : (.null, .null)
@@ -78,7 +78,7 @@ enum StdioResponse {
         return ["headers": fields(of: part.response).json, "body": text, "bodyBase64": base64]
     }
 
-    /// Adds the length, except for `data:`, where responses have only the field of Fetch's `data:` URL processor.
+    /// The fields with the length, except for `data:`. As in Fetch, such a response has only `content-type`.
     private static func fields(of response: Response) -> FieldList {
         var fields = FieldList(of: response)
         if response.url.scheme != "data" { fields.addLength(of: response) }
@@ -90,7 +90,7 @@ enum StdioResponse {
         return (.null, .string(Data(bytes).base64EncodedString()))
     }
 
-    /// `code` is one of the general codes, which all readers know; a more specific code becomes `detail`.
+    /// `code` is one of the general codes, which every client knows. A more specific code is in `detail`.
     private static func error(_ error: LoadError) -> JSONValue {
         var general = error
         if error.domain == nil { general.code = error.code.general }

@@ -8,8 +8,8 @@ import Synchronization
 
 /// Reads requests, runs them, and writes one response line for each.
 ///
-/// Loads run concurrently up to a limit; at the limit, the server reads no more input. Each load writes its own
-/// response line. If nobody reads the output, loads block, and so does the input.
+/// Loads run concurrently up to a limit. At the limit, the server reads no more input. Each load writes its own
+/// response line. If the client does not read the output, the loads block, and then the server reads no more input.
 final class StdioServer: Sendable {
     /// The maximum number of concurrent loads.
     static let loadLimit = 256
@@ -18,27 +18,29 @@ final class StdioServer: Sendable {
     private static let grace = Duration.seconds(1)
 
     private struct State {
-        /// The number of places in use, including loads that have not started yet.
-        var running = 0
+        /// The number of loads, including those that have not started yet.
+        var loadCount = 0
         var tasks: [ObjectIdentifier: LoadTask] = [:]
         var interruption: ExitStatus?
     }
 
-    /// Makes the proxy credentials for one load. Each load needs its own, because they count their uses.
-    private let proxyPasswords: @Sendable () -> PasswordAnswer?
+    /// Makes the proxy credentials for one load. Loads cannot share them, because they count how often they are sent.
+    private let proxyCredentials: @Sendable () -> ChallengeResponder?
+    private let state: KeptState?
     private let monitor = ConditionLock(State())
     /// Locked while a line is written, so that lines do not mix.
     private let output = Mutex(())
 
-    init(proxyPasswords: @escaping @Sendable () -> PasswordAnswer? = { nil }) {
-        self.proxyPasswords = proxyPasswords
+    /// - Parameter state: closed before a signal ends the program.
+    init(proxyCredentials: @escaping @Sendable () -> ChallengeResponder? = { nil }, state: KeptState? = nil) {
+        (self.proxyCredentials, self.state) = (proxyCredentials, state)
     }
 
     /// Serves until the input ends and every response line is written.
     func serve(_ input: Descriptor, loaders: StdioLoaders) throws(Failure) {
         var lines = StdioLineReader(input)
         do throws(SystemError) {
-            while let line = try lines.next() { take(line, loaders) }
+            while let line = try lines.next() { handle(line, loaders) }
         } catch {
             waitForLoads()
             throw Failure(.unreadable, "reading standard input failed: \(error)")
@@ -49,25 +51,26 @@ final class StdioServer: Sendable {
 
     var isInterrupted: Bool { monitor.withLock { $0.interruption != nil } }
 
-    /// Cancels the loads, whose response lines report it, and then ends the program.
+    /// Cancels the loads, waits until they have written their response lines, and ends the program.
     func interrupt(_ status: ExitStatus) {
         let tasks = monitor.withLock { state in
             state.interruption = status
             return Array(state.tasks.values)
         }
-        for task in tasks { SignalHandler.cancelElsewhere { task.cancel() } }
-        _ = monitor.wait(atMost: Self.grace) { $0.running == 0 ? true : nil }
+        for task in tasks { SignalHandler.cancelOnSeparateThread { task.cancel() } }
+        _ = monitor.wait(atMost: Self.grace) { $0.loadCount == 0 ? true : nil }
+        do throws(Failure) { try state?.close() } catch { Diagnostics.report(error.message ?? "") }
         // SIGTERM is the regular way to end a server, so it is a success.
-        SignalHandler.leave(status == .terminated ? .success : status)
+        (status == .terminated ? ExitStatus.success : status).exitNow()
     }
 
     private func waitForLoads() {
-        monitor.wait { $0.running == 0 ? () : nil }
+        monitor.wait { $0.loadCount == 0 ? () : nil }
     }
 
     // MARK: One line
 
-    private func take(_ line: StdioLineReader.Line, _ loaders: StdioLoaders) {
+    private func handle(_ line: StdioLineReader.Line, _ loaders: StdioLoaders) {
         guard case .bytes(let bytes) = line else {
             let error = LoadError(.limitExceeded, message: "a line is longer than \(StdioLineReader.defaultLimit) bytes")
             return write(StdioResponse.failure(id: .null, error))
@@ -94,6 +97,7 @@ final class StdioServer: Sendable {
             case .reset(let stores):
                 if stores.contains(.connections) { loaders.closeIdleConnections() }
                 if stores.contains(.cookies) { loaders.cookies.removeAll() }
+                if stores.contains(.credentials) { loaders.credentials.removeAll() }
                 if stores.contains(.hsts) { loaders.strictHosts.removeAll() }
                 write(StdioResponse.reset(id: id, stores))
             }
@@ -104,12 +108,12 @@ final class StdioServer: Sendable {
     }
 
     private func start(_ load: StdioLoadRequest, id: JSONValue, _ loader: Loader) {
-        takePlace()
-        let delegate = StdioLoad(bodyLimit: Self.bodyLimit, passwords: [load.passwords, proxyPasswords()].compactMap { $0 }) {
+        waitForSlot()
+        let delegate = StdioLoad(bodyLimit: Self.bodyLimit, credentials: [load.credentials, proxyCredentials()].compactMap { $0 }) {
             [self] task, outcome in
             write(StdioResponse.load(id: id, outcome))
             monitor.withLockBroadcasting { state in
-                state.running -= 1
+                state.loadCount -= 1
                 state.tasks[ObjectIdentifier(task)] = nil
             }
         }
@@ -122,11 +126,11 @@ final class StdioServer: Sendable {
         task.resume()
     }
 
-    /// Waits until another load may run.
-    private func takePlace() {
+    /// Waits until fewer loads run than the limit allows, and counts one more.
+    private func waitForSlot() {
         monitor.wait { state -> Void? in
-            guard state.running < Self.loadLimit else { return nil }
-            state.running += 1
+            guard state.loadCount < Self.loadLimit else { return nil }
+            state.loadCount += 1
             return ()
         }
     }
@@ -142,8 +146,8 @@ final class StdioServer: Sendable {
             }
         }
         guard let failure else { return }
-        // Without a reader the server has nothing left to do, and the input may never end.
+        // Without a reader the server has nothing to do, and possibly the input never ends.
         if let message = failure.message { Diagnostics.report(message) }
-        SignalHandler.leave(failure.status)
+        failure.status.exitNow()
     }
 }

@@ -13,7 +13,7 @@ package import PortolanCore
 /// - Transfer codings other than chunked belong to the message and not to its content. They are decoded whatever the
 ///   caller requests for the content codings (RFC 9112 §6.1, §7).
 /// - Without a body (HEAD, 204, 304) nothing is decoded. The content codings also remain if the request asks for the
-///   coded bytes (``DisablesContentDecoding``), and in a 206 response. A range is one of the coded bytes (RFC 9110
+///   coded bytes (`Request.decodesContent`), and in a 206 response. A range is one of the coded bytes (RFC 9110
 ///   §14), and most ranges do not begin where a coding does.
 /// - An empty body stays empty, whatever codings the response names, as in browsers.
 ///
@@ -21,7 +21,7 @@ package import PortolanCore
 package struct ContentDecoding: BodyTransform {
     private let limits: ContentDecodingLimits
     private let hasBody: Bool
-    private let keepsCoding: Bool
+    private let keepsContentCodings: Bool
     /// Transfer codings other than chunked, in the order in which they were applied.
     private let transferCodings: [ContentCoding]
     private var codings: [ContentCoding] = []
@@ -32,7 +32,7 @@ package struct ContentDecoding: BodyTransform {
         self.limits = limits
         self.transferCodings = transferCodings
         hasBody = request.method != .head
-        keepsCoding = request[DisablesContentDecoding.self] ?? false
+        keepsContentCodings = !request.decodesContent
     }
 
     /// The value to send as Accept-Encoding; `nil` if the request already has that field, which then stays unchanged.
@@ -50,7 +50,7 @@ package struct ContentDecoding: BodyTransform {
         let names = response.fields.contentCodings
         let count = names.count + transferCodings.count
         guard count <= limits.maximumCodings else { throw LoadError(codings: count, over: limits.maximumCodings) }
-        let content = keepsCoding || response.status == .partialContent ? nil : Self.known(names)
+        let content = keepsContentCodings || response.status == .partialContent ? nil : Self.decodableCodings(names)
         if content == nil { response.remainingContentCodings = names }
         codings = (content ?? []) + transferCodings
         if codings.isEmpty { return .passes }
@@ -59,7 +59,7 @@ package struct ContentDecoding: BodyTransform {
     }
 
     /// - Returns: `nil` if one of the names is unknown.
-    private static func known(_ names: [String]) -> [ContentCoding]? {
+    private static func decodableCodings(_ names: [String]) -> [ContentCoding]? {
         let codings = names.compactMap { ContentCoding(name: $0) }
         return codings.count == names.count ? codings : nil
     }

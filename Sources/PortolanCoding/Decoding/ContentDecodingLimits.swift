@@ -3,12 +3,12 @@
 /// Limits for the decoded output of a body, because a few coded bytes can stand for gigabytes. A load that exceeds a
 /// limit fails with `LoadError.Code.limitExceeded`.
 public struct ContentDecodingLimits: Hashable, Sendable {
-    /// The maximum ratio between the output of any of a body's codings and the body on the wire; `nil`: no limit.
+    /// The maximum ratio between the output of any coding of a body and the received body; `nil`: no limit.
     ///
-    /// Checked only after 16 MiB of output, because a small body that repeats mostly the same line is no bomb. DEFLATE
-    /// reaches 1032 at most.
+    /// Checked only after 16 MiB of output, because a small body that mostly repeats one line is no attack. DEFLATE
+    /// reaches at most 1032.
     public var maximumRatio: Int?
-    /// The maximum number of bytes in the output of any of a body's codings; `nil`: no limit. This many bytes are
+    /// The maximum number of bytes in the output of any coding of a body; `nil`: no limit. This many bytes are
     /// delivered before the load fails.
     public var maximumBytes: Int64?
     /// The maximum number of codings that a response may name.
@@ -20,5 +20,5 @@ public struct ContentDecodingLimits: Hashable, Sendable {
         self.maximumCodings = maximumCodings
     }
 
-    static let ratioIsJudgedAfter: Int64 = 16 << 20
+    static let minimumOutputForRatioCheck: Int64 = 16 << 20
 }

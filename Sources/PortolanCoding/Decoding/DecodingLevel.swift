@@ -8,8 +8,8 @@ final class DecodingLevel {
     private let limits: ContentDecodingLimits
     private var inflater: Inflater
     private(set) var output = DecodedBuffer()
-    private var given: Int64 = 0
-    /// The limit that was exceeded.
+    private var outputCount: Int64 = 0
+    /// The error for a limit that was exceeded. It is thrown once `output` is empty.
     private var failure: LoadError?
 
     init(_ coding: ContentCoding, limits: ContentDecodingLimits) {
@@ -30,25 +30,27 @@ final class DecodingLevel {
         let before = output.count
         let count: Int
         do throws(InflateError) {
-            count = try output.append { (room: inout OutputRawSpan) throws(InflateError) in try inflater.inflate(input, into: &room) }
+            count = try output.append { (buffer: inout OutputRawSpan) throws(InflateError) in try inflater.inflate(input, into: &buffer) }
         } catch {
             guard output.isEmpty else { return 0 }
-            throw LoadError(error, in: coding, after: inflater.taken)
+            throw LoadError(error, in: coding, after: inflater.consumedCount)
         }
-        given += Int64(output.count - before)
+        outputCount += Int64(output.count - before)
         return count
     }
 
     /// Enforces the limits: removes output over `maximumBytes`, and throws when no output is left before the limit.
     ///
-    /// - Parameter onWire: the number of body bytes that the first level has consumed.
-    func check(onWire: Int64) throws(LoadError) {
+    /// - Parameter receivedCount: the number of bytes of the body that the first level has consumed.
+    func checkLimits(receivedCount: Int64) throws(LoadError) {
         guard failure == nil else { return }
-        if let limit = limits.maximumBytes, given > limit {
-            output.dropLast(Int(clamping: given - limit))
+        if let limit = limits.maximumBytes, outputCount > limit {
+            output.dropLast(Int(clamping: outputCount - limit))
             failure = LoadError(bytesOver: limit, in: coding)
-        } else if given > ContentDecodingLimits.ratioIsJudgedAfter, let limit = limits.maximumRatio, given / Int64(max(1, limit)) > onWire {
-            failure = LoadError(ratioOver: limit, in: coding, given: given, of: onWire)
+        } else if outputCount > ContentDecodingLimits.minimumOutputForRatioCheck, let limit = limits.maximumRatio,
+            outputCount / Int64(max(1, limit)) > receivedCount
+        {
+            failure = LoadError(ratioOver: limit, in: coding, outputCount: outputCount, receivedCount: receivedCount)
         }
         if let failure, output.isEmpty { throw failure }
     }
@@ -57,6 +59,6 @@ final class DecodingLevel {
 
     /// Ends the coded data, after all output was used.
     func finish() throws(LoadError) {
-        if !inflater.mayEnd { throw LoadError(truncated: coding, after: inflater.taken) }
+        if !inflater.canEnd { throw LoadError(truncated: coding, after: inflater.consumedCount) }
     }
 }

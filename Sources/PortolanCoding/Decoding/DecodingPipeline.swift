@@ -9,7 +9,7 @@ internal import PortolanCore
 struct DecodingPipeline {
     /// The first level decodes the coding that was applied last.
     private let levels: [DecodingLevel]
-    private var taken: Int64 = 0
+    private var consumedCount: Int64 = 0
 
     init(_ codings: [ContentCoding], limits: ContentDecodingLimits) {
         levels = codings.reversed().map { DecodingLevel($0, limits: limits) }
@@ -40,7 +40,7 @@ struct DecodingPipeline {
             if index == 0 {
                 count = try level.decode(input.extracting(position...))
                 position += count
-                taken += Int64(count)
+                consumedCount += Int64(count)
             } else {
                 let source = levels[index - 1]
                 if source.output.isEmpty {
@@ -51,7 +51,7 @@ struct DecodingPipeline {
                 count = try source.output.withContents { (rest: borrowing RawSpan) throws(LoadError) in try level.decode(rest) }
                 source.drop(count)
             }
-            try level.check(onWire: taken)
+            try level.checkLimits(receivedCount: consumedCount)
             if count == 0, level.output.count == before { return }
         }
     }

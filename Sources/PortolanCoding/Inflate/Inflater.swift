@@ -22,7 +22,7 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
         case gzip, deflate
     }
 
-    private enum Place {
+    private enum State {
         case atStart
         /// This first byte of a deflate stream was consumed and not given to zlib. The next byte decides the format.
         case afterFirstByte(UInt8)
@@ -35,23 +35,23 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
         case failed(InflateError)
     }
 
-    private static let memberBytes: (UInt8, UInt8) = (0x1F, 0x8B)
+    private static let gzipMagicBytes: (UInt8, UInt8) = (0x1F, 0x8B)
     // zlib's notation for the window of 32 KiB: positive for RFC 1950, negative for RFC 1951, and 16 more for RFC 1952.
     private static let zlibWindow: Int32 = 15
-    private static let bareWindow: Int32 = -15
+    private static let rawWindow: Int32 = -15
     private static let gzipWindow: Int32 = 15 + 16
 
     private let format: Format
     private let stream: UnsafeMutablePointer<z_stream>
-    private var place = Place.atStart
-    /// Number of input bytes consumed in all.
-    private(set) var taken: Int64 = 0
+    private var state = State.atStart
+    /// The total number of input bytes that were consumed.
+    private(set) var consumedCount: Int64 = 0
 
     package init(_ format: Format) {
         self.format = format
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
-        if unsafe portolan_inflate_init(stream, Self.gzipWindow) != Z_OK { place = .failed(.noMemory) }
+        if unsafe portolan_inflate_init(stream, Self.gzipWindow) != Z_OK { state = .failed(.noMemory) }
     }
 
     deinit {
@@ -59,9 +59,9 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
         unsafe stream.deallocate()
     }
 
-    /// Whether the coded data may end here.
-    package var mayEnd: Bool {
-        switch place {
+    /// Whether the coded data can end here.
+    package var canEnd: Bool {
+        switch state {
         case .atStart, .betweenMembers, .afterMemberByte, .afterEnd: true
         case .afterFirstByte, .inStream, .failed: false
         }
@@ -73,23 +73,23 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
     /// - Returns: the number of bytes of `input` that were consumed.
     /// - Throws: the error, at this and every later call, but only after all output before it was returned.
     package mutating func inflate(_ input: borrowing RawSpan, into output: inout OutputRawSpan) throws(InflateError) -> Int {
-        let given = output.byteCount
+        let initialCount = output.byteCount
         var taken = 0
-        defer { self.taken += Int64(taken) }
+        defer { consumedCount += Int64(taken) }
         while true {
-            switch place {
+            switch state {
             case .inStream:
                 taken += unsafe input.extracting(taken...).withUnsafeBytes { unsafe run($0, into: &output) }
-                if case .inStream = place { return taken }
+                if case .inStream = state { return taken }
             case .failed(let error):
-                guard output.byteCount > given else { throw error }
+                guard output.byteCount > initialCount else { throw error }
                 return taken
             case .afterEnd:
                 taken = input.byteCount
                 return taken
             case .atStart, .afterFirstByte, .betweenMembers, .afterMemberByte:
                 guard taken < input.byteCount else { return taken }
-                if take(unsafe input.unsafeLoad(fromUncheckedByteOffset: taken, as: UInt8.self), into: &output) { taken += 1 }
+                if consume(unsafe input.unsafeLoad(fromUncheckedByteOffset: taken, as: UInt8.self), into: &output) { taken += 1 }
             }
         }
     }
@@ -97,25 +97,25 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
     /// Selects the next state from one byte outside of a stream.
     ///
     /// - Returns: whether the byte was consumed. Otherwise it must be examined again.
-    private mutating func take(_ byte: UInt8, into output: inout OutputRawSpan) -> Bool {
-        switch place {
+    private mutating func consume(_ byte: UInt8, into output: inout OutputRawSpan) -> Bool {
+        switch state {
         case .atStart:
             switch format {
-            case .gzip: place = .inStream
+            case .gzip: state = .inStream
             case .deflate where byte & 0x0F == 8:
-                place = .afterFirstByte(byte)
+                state = .afterFirstByte(byte)
                 return true
-            case .deflate: begin(window: Self.bareWindow)
+            case .deflate: beginStream(window: Self.rawWindow)
             }
         case .afterFirstByte(let first):
             let isHeader = first >> 4 <= 7 && (UInt16(first) << 8 | UInt16(byte)) % 31 == 0
-            begin(window: isHeader ? Self.zlibWindow : Self.bareWindow, with: first, into: &output)
+            beginStream(window: isHeader ? Self.zlibWindow : Self.rawWindow, with: first, into: &output)
         case .betweenMembers:
-            place = byte == Self.memberBytes.0 ? .afterMemberByte : .afterEnd
+            state = byte == Self.gzipMagicBytes.0 ? .afterMemberByte : .afterEnd
             return true
-        case .afterMemberByte where byte == Self.memberBytes.1:
-            begin(window: Self.gzipWindow, with: Self.memberBytes.0, into: &output)
-        case .afterMemberByte: place = .afterEnd
+        case .afterMemberByte where byte == Self.gzipMagicBytes.1:
+            beginStream(window: Self.gzipWindow, with: Self.gzipMagicBytes.0, into: &output)
+        case .afterMemberByte: state = .afterEnd
         case .inStream, .afterEnd, .failed: break
         }
         return false
@@ -123,39 +123,39 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
 
     // MARK: zlib
 
-    private mutating func begin(window: Int32) {
-        place = unsafe inflateReset2(stream, window) == Z_OK ? .inStream : .failed(.noMemory)
+    private mutating func beginStream(window: Int32) {
+        state = unsafe inflateReset2(stream, window) == Z_OK ? .inStream : .failed(.noMemory)
     }
 
     /// Begins a stream with a byte that was buffered.
-    private mutating func begin(window: Int32, with byte: UInt8, into output: inout OutputRawSpan) {
-        begin(window: window)
-        guard case .inStream = place else { return }
+    private mutating func beginStream(window: Int32, with byte: UInt8, into output: inout OutputRawSpan) {
+        beginStream(window: window)
+        guard case .inStream = state else { return }
         _ = unsafe withUnsafeBytes(of: byte) { unsafe run($0, into: &output) }
     }
 
     /// - Returns: the number of bytes that zlib consumed.
     private mutating func run(_ input: UnsafeRawBufferPointer, into output: inout OutputRawSpan) -> Int {
         // zlib counts in 32 bits.
-        let waiting = UInt32(clamping: input.count)
+        let inputCount = UInt32(clamping: input.count)
         unsafe stream.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        unsafe stream.pointee.avail_in = waiting
+        unsafe stream.pointee.avail_in = inputCount
         let status = unsafe output.withUnsafeMutableBytes { memory, count in
-            let room = UInt32(clamping: memory.count - count)
+            let freeCount = UInt32(clamping: memory.count - count)
             // Not nil even if there is no room, because zlib treats nil as misuse.
             unsafe stream.pointee.next_out = memory.baseAddress.map { unsafe ($0 + count).assumingMemoryBound(to: UInt8.self) }
-            unsafe stream.pointee.avail_out = room
+            unsafe stream.pointee.avail_out = freeCount
             let status = unsafe CPortolanZlib.inflate(stream, Z_NO_FLUSH)
-            unsafe count += Int(room - stream.pointee.avail_out)
+            unsafe count += Int(freeCount - stream.pointee.avail_out)
             return status
         }
         switch status {
         case Z_OK, Z_BUF_ERROR: break  // Z_BUF_ERROR: no progress is possible without more input or room
-        case Z_STREAM_END: place = format == .gzip ? .betweenMembers : .afterEnd
-        case Z_MEM_ERROR: place = .failed(.noMemory)
-        case Z_NEED_DICT: place = .failed(.malformed("a preset dictionary is needed"))
-        default: place = .failed(.malformed(unsafe stream.pointee.msg.map { unsafe String(cString: $0) } ?? "incorrect data"))
+        case Z_STREAM_END: state = format == .gzip ? .betweenMembers : .afterEnd
+        case Z_MEM_ERROR: state = .failed(.noMemory)
+        case Z_NEED_DICT: state = .failed(.malformed("a preset dictionary is needed"))
+        default: state = .failed(.malformed(unsafe stream.pointee.msg.map { unsafe String(cString: $0) } ?? "incorrect data"))
         }
-        return unsafe Int(waiting - stream.pointee.avail_in)
+        return unsafe Int(inputCount - stream.pointee.avail_in)
     }
 }

@@ -3,7 +3,7 @@
 internal import HTTPTypes
 internal import PortolanCore
 
-/// Events that a stage has received and not passed on yet.
+/// Events that a stage has received and not forwarded yet.
 struct BufferedEvents {
     enum End {
         case finished
@@ -28,10 +28,10 @@ struct BufferedInput {
 
     /// Calls `use` to consume bytes from the current position on. After all were consumed, the memory is retained for
     /// the next pause.
-    mutating func take(_ use: (borrowing RawSpan, inout Int) -> Flow) -> Flow {
-        var taken = position
-        let flow = unsafe use(bytes.span.bytes, &taken)
-        position = taken
+    mutating func consume(_ use: (borrowing RawSpan, inout Int) -> Flow) -> Flow {
+        var newPosition = position
+        let flow = unsafe use(bytes.span.bytes, &newPosition)
+        position = newPosition
         if position == bytes.count {
             bytes.removeAll(keepingCapacity: true)
             position = 0

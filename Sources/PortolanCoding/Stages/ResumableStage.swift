@@ -21,5 +21,5 @@ package protocol ResumableStage: ForwardingClient {
     func resume() -> Flow
 
     /// Whether events wait for ``resume()``, in this stage or in one closer to the client.
-    var isHolding: Bool { get }
+    var hasBufferedEvents: Bool { get }
 }

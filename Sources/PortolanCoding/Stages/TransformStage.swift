@@ -12,22 +12,22 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
     package let next: any ProtocolClient
     private let downstream: (any ResumableStage)?
     private var transform: Transform
-    private var place = Place.passing
-    private var turn = Turn.none
-    private var kept = BufferedEvents()
+    private var state = State.passing
+    private var clientCall = ClientCall.none
+    private var buffered = BufferedEvents()
 
-    private enum Place {
+    private enum State {
         /// Nothing is transformed, or no response has arrived yet.
         case passing
         case transforming
         /// The client paused. Events are buffered.
-        case held
+        case paused
         /// The client has received the end, or wants none.
-        case over
+        case ended
     }
 
     /// Whether a call of the client is running, and whether the client resumed during that call.
-    private enum Turn { case none, delivering, resumed }
+    private enum ClientCall { case none, running, resumed }
 
     package init(_ transform: consuming Transform, next: any ProtocolClient) {
         self.transform = transform
@@ -38,20 +38,20 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
     // MARK: From the load
 
     package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        if place == .over { return .stopped }
+        if state == .ended { return .stopped }
         var response = response
         do throws(LoadError) {
             switch try transform.begin(&response) {
             case .passes:
-                place = .passing
+                state = .passing
                 return next.didReceive(response, storage: storage)
             case .transforms:
-                place = .transforming
-                turn = .delivering
-                defer { turn = .none }
-                return settle(next.didReceive(response, storage: storage))
+                state = .transforming
+                clientCall = .running
+                defer { clientCall = .none }
+                return applyClientResult(next.didReceive(response, storage: storage))
             case .replaces:
-                place = .transforming
+                state = .transforming
                 return .keepGoing
             }
         } catch {
@@ -60,79 +60,79 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
     }
 
     package func didLoad(_ bytes: borrowing RawSpan) -> Flow {
-        switch place {
+        switch state {
         case .passing: return next.didLoad(bytes)
         case .transforming:
             var position = 0
             let flow = advance(bytes, from: &position)
-            if flow == .pause { kept.bytes.append(bytes.extracting(position...)) }
+            if flow == .pause { buffered.bytes.append(bytes.extracting(position...)) }
             return flow
-        case .held:
-            kept.bytes.append(bytes)
+        case .paused:
+            buffered.bytes.append(bytes)
             return .pause
-        case .over: return .stopped
+        case .ended: return .stopped
         }
     }
 
     package func didReceiveTrailers(_ fields: HTTPFields) {
-        switch place {
+        switch state {
         case .passing: next.didReceiveTrailers(fields)
-        case .transforming, .held: kept.trailers = fields
-        case .over: break
+        case .transforming, .paused: buffered.trailers = fields
+        case .ended: break
         }
     }
 
     package func didFinishLoading() {
-        switch place {
+        switch state {
         case .passing: next.didFinishLoading()
         case .transforming: _ = finish()
-        case .held: kept.end = .finished
-        case .over: break
+        case .paused: buffered.end = .finished
+        case .ended: break
         }
     }
 
     package func didFail(with error: LoadError) {
-        switch place {
+        switch state {
         case .passing: next.didFail(with: error)
         case .transforming: _ = fail(with: error)
-        case .held: kept.end = .failed(error)
-        case .over: break
+        case .paused: buffered.end = .failed(error)
+        case .ended: break
         }
     }
 
     package func resume() -> Flow {
-        if turn != .none {
+        if clientCall != .none {
             // The client resumed before its call returned. The running delivery continues by itself.
-            turn = .resumed
+            clientCall = .resumed
             return .pause
         }
         if let flow = downstream?.resume(), flow != .keepGoing { return flow }
-        switch place {
+        switch state {
         case .passing, .transforming: return .keepGoing
-        case .over: return .stopped
-        case .held: place = .transforming
+        case .ended: return .stopped
+        case .paused: state = .transforming
         }
-        let flow = kept.bytes.take { advance($0, from: &$1) }
-        guard flow == .keepGoing, let end = kept.end else { return flow }
+        let flow = buffered.bytes.consume { advance($0, from: &$1) }
+        guard flow == .keepGoing, let end = buffered.end else { return flow }
         switch end {
         case .finished: return finish()
         case .failed(let error): return fail(with: error)
         }
     }
 
-    package var isHolding: Bool { place == .held || downstream?.isHolding ?? false }
+    package var hasBufferedEvents: Bool { state == .paused || downstream?.hasBufferedEvents ?? false }
 
     // MARK: To the client
 
     private func advance(_ bytes: borrowing RawSpan, from position: inout Int) -> Flow {
-        turn = .delivering
-        defer { turn = .none }
+        clientCall = .running
+        defer { clientCall = .none }
         do throws(LoadError) {
             while true {
                 let flow = try transform.advance(bytes, from: &position, to: next)
                 if flow == .keepGoing { return flow }
-                let settled = settle(flow)
-                if settled != .keepGoing { return settled }
+                let result = applyClientResult(flow)
+                if result != .keepGoing { return result }
             }
         } catch {
             return fail(with: error)
@@ -140,47 +140,47 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
     }
 
     private func finish() -> Flow {
-        turn = .delivering
-        defer { turn = .none }
+        clientCall = .running
+        defer { clientCall = .none }
         do throws(LoadError) {
             while true {
                 let flow = try transform.finish(to: next)
                 if flow == .keepGoing { break }
-                let settled = settle(flow)
-                if settled == .pause { kept.end = .finished }
-                if settled != .keepGoing { return settled }
+                let result = applyClientResult(flow)
+                if result == .pause { buffered.end = .finished }
+                if result != .keepGoing { return result }
             }
         } catch {
             return fail(with: error)
         }
-        place = .over
-        if let trailers = kept.trailers { next.didReceiveTrailers(trailers) }
+        state = .ended
+        if let trailers = buffered.trailers { next.didReceiveTrailers(trailers) }
         next.didFinishLoading()
-        return afterEnd
+        return resultAfterEnd
     }
 
     private func fail(with error: LoadError) -> Flow {
-        place = .over
+        state = .ended
         next.didFail(with: error)
-        return afterEnd
+        return resultAfterEnd
     }
 
     /// The result after the next client received the end. The next client may be a stage that buffers the end.
-    private var afterEnd: Flow { isHolding ? .pause : .stopped }
+    private var resultAfterEnd: Flow { hasBufferedEvents ? .pause : .stopped }
 
     /// Applies the client's result.
     ///
     /// - Returns: `.keepGoing` also for a pause that ended before the call returned.
-    private func settle(_ returned: Flow) -> Flow {
-        var flow = returned
-        while flow == .pause, turn == .resumed {
-            turn = .delivering
+    private func applyClientResult(_ clientResult: Flow) -> Flow {
+        var flow = clientResult
+        while flow == .pause, clientCall == .resumed {
+            clientCall = .running
             flow = downstream?.resume() ?? .keepGoing
         }
         switch flow {
         case .keepGoing: break
-        case .pause: place = .held
-        case .stopped: place = .over
+        case .pause: state = .paused
+        case .stopped: state = .ended
         }
         return flow
     }

@@ -87,7 +87,7 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether any thread may make the call.
+    /// Whether any thread can make the call.
     var isForAnyThread: Bool {
         switch self {
         case .isStopped, .wake: true

@@ -27,9 +27,9 @@ struct ClientScript: Sendable {
     /// When challenges and redirects are decided.
     var decision = Decision.atOnce
     /// The outcome of nested loads.
-    var inner = Inner.loaded
+    var nestedOutcome = NestedOutcome.loaded
     /// The number of bytes that a nested load gives in one piece.
-    var innerPieceSize = 64 << 10
+    var nestedPieceSize = 64 << 10
     /// Whether each call into the load runs on a new thread. The calls stay serial.
     var changesThreads = false
     /// Whether the runner checks what each call into the load changes on its thread.
@@ -42,6 +42,12 @@ struct ClientScript: Sendable {
     var isTerse = false
     /// Called on the plugin's thread while an event is being delivered.
     var whileDelivering: (@Sendable (_ index: Int, _ call: ClientCall) -> Void)?
+
+    /// Whether the client stops, pauses and delays nothing, so that a load has no reason not to end.
+    var isUndisturbed: Bool {
+        takesRedirects && bodySource == .ready && readTime == .zero && stopsAt == nil && pauses == .none && !wakesInPause && !resumesUnasked
+            && decision == .atOnce && nestedOutcome == .loaded && !changesThreads && !refusesWatches && whileDelivering == nil
+    }
 
     enum Pauses: Hashable, Sendable {
         case none, first, each
@@ -81,7 +87,7 @@ struct ClientScript: Sendable {
         case failing(Int)
     }
 
-    enum Inner: Hashable, Sendable {
+    enum NestedOutcome: Hashable, Sendable {
         case loaded
         case failing(LoadError.Code)
         /// As `loaded`, but the body ends after this number of bytes, and the load fails.

@@ -8,7 +8,7 @@ import Synchronization
 /// Shared state of the runner's side of an instance.
 struct InstanceContext: Sendable {
     let callLog: CallLog
-    let inner: InnerLoads
+    let nestedLoads: NestedLoadCache
     /// The folder for the runner's temporary files.
     var folder = FileManager.default.temporaryDirectory.path
     /// Whether a supervisor sees the processes that the check leaves behind.
@@ -21,7 +21,7 @@ struct InstanceContext: Sendable {
 final class ConstViolations: Sendable {
     private let list = Mutex<[String]>([])
 
-    func note(_ what: String) { list.withLock { if !$0.contains(what) { $0.append(what) } } }
+    func add(_ what: String) { list.withLock { if !$0.contains(what) { $0.append(what) } } }
     var all: [String] { list.withLock(\.self) }
 }
 
@@ -38,7 +38,7 @@ final class OpenCount: Sendable {
 ///
 /// Each request without a body is loaded once. So the loader's threads and time, which are not the plugin's, appear in
 /// no later count.
-final class InnerLoads: Sendable {
+final class NestedLoadCache: Sendable {
     typealias Outcome = Result<(Data, Response), LoadError>
 
     private let makeLoader: @Sendable () -> Loader
@@ -47,7 +47,7 @@ final class InnerLoads: Sendable {
     private struct State {
         /// Created on first use, because a loader may have threads.
         var loader: Loader?
-        var known: [RequestKey: Known] = [:]
+        var outcomes: [RequestKey: Entry] = [:]
     }
 
     private struct RequestKey: Hashable {
@@ -56,7 +56,7 @@ final class InnerLoads: Sendable {
         let fields: HTTPFields
     }
 
-    private enum Known {
+    private enum Entry {
         case loading([@Sendable (Outcome) -> Void])
         case ended(Outcome)
     }
@@ -68,9 +68,9 @@ final class InnerLoads: Sendable {
     /// Created outside of the lock, because it opens plugins. If two threads create one each, one of them is discarded.
     private var sharedLoader: Loader {
         if let loader = state.withLock(\.loader) { return loader }
-        let made = makeLoader()
+        let newLoader = makeLoader()
         return state.withLock { state in
-            let loader = state.loader ?? made
+            let loader = state.loader ?? newLoader
             state.loader = loader
             return loader
         }
@@ -79,24 +79,24 @@ final class InnerLoads: Sendable {
     /// Loads `request`, and calls `end` with the outcome, on this thread or later on another.
     func load(_ request: Request, _ end: @escaping @Sendable (Outcome) -> Void) {
         let key = request.body == nil ? RequestKey(url: request.url, method: request.method, fields: request.fields) : nil
-        let (mustLoad, known) = state.withLock { state -> (Bool, Outcome?) in
-            if let key, let known = state.known[key] {
-                switch known {
+        let (mustLoad, earlierOutcome) = state.withLock { state -> (Bool, Outcome?) in
+            if let key, let entry = state.outcomes[key] {
+                switch entry {
                 case .ended(let outcome): return (false, outcome)
                 case .loading(let waiting):
-                    state.known[key] = .loading(waiting + [end])
+                    state.outcomes[key] = .loading(waiting + [end])
                     return (false, nil)
                 }
             }
-            if let key { state.known[key] = .loading([end]) }
+            if let key { state.outcomes[key] = .loading([end]) }
             return (true, nil)
         }
-        if let known { return end(known) }
+        if let earlierOutcome { return end(earlierOutcome) }
         guard mustLoad else { return }
         sharedLoader.load(request, on: .immediate) { [self] outcome in
             guard let key else { return end(outcome) }
             let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
-                guard case .loading(let waiting)? = state.known.updateValue(.ended(outcome), forKey: key) else { return [] }
+                guard case .loading(let waiting)? = state.outcomes.updateValue(.ended(outcome), forKey: key) else { return [] }
                 return waiting
             }
             for end in waiting { end(outcome) }

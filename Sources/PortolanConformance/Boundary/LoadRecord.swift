@@ -2,7 +2,7 @@
 
 /// The record of one load.
 struct LoadRecord: Hashable, Sendable {
-    struct Turn: Hashable, Sendable {
+    struct CallTime: Hashable, Sendable {
         let function: LoadFunction
         let time: Duration
 
@@ -17,7 +17,7 @@ struct LoadRecord: Hashable, Sendable {
     /// Whether all calls into the load had returned.
     let isIdle: Bool
     /// The time of each call into the load.
-    let turnTimes: [Turn]
+    let callTimes: [CallTime]
     /// What calls into the load changed on their thread, for example `run had returned, the rounding mode was another`.
     let threadChanges: [String]
 

@@ -14,7 +14,7 @@ import PortolanPlugins
 /// The client that a plugin's load borrows. It records each call with its thread, and responds as its script says.
 /// It tolerates all violations, so that one violation does not hide another.
 @safe
-final class ProbeClient: @unchecked Sendable {  // … because all that changes is behind the monitor
+final class ProbeClient: @unchecked Sendable {  // … because a lock guards everything that changes
     let script: ClientScript
     let table: GuardedTable<portolan_client>
     private let callLog: CallLog
@@ -46,10 +46,10 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         var hasEnded = false
         var stage = RecordedCall.Stage.made
         /// The last answer to a challenge, borrowed by the plugin until its next call.
-        var lentAnswer: AnswerImage?
-        var oldAnswers: [AnswerImage] = []
+        var borrowedAnswer: AnswerImage?
+        var earlierAnswers: [AnswerImage] = []
         /// The pending calls into the load, oldest first.
-        var turns: [Turn] = []
+        var pendingCalls: [PendingCall] = []
         /// The nested loads that were opened; they live as long as the client.
         var nested: [ProbedNestedLoad] = []
         /// The time that each thread has spent in the client.
@@ -59,7 +59,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
     /// The descriptors and timers that the load watches.
     let watches: ProbedWatches
 
-    enum Turn: Hashable, Sendable {
+    enum PendingCall: Hashable, Sendable {
         case resume, woken, answered, stop
         /// A watched descriptor or timer is ready.
         case ready
@@ -72,7 +72,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
     let request: Request
     private let instanceContext: InstanceContext
     /// Loads the nested loads of this load.
-    var inner: InnerLoads { instanceContext.inner }
+    var nestedLoads: NestedLoadCache { instanceContext.nestedLoads }
     private let isBlocking: Bool
     /// The load's number in the call log.
     private let number: Int
@@ -83,7 +83,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         number = callLog.nextLoad()
         table = try GuardedTable(handler.instance.argumentMemory, portolan_client(ofRunner: ()))
         watches = ProbedWatches(isBlocking: handler.description.isBlocking, refusesAll: script.refusesWatches) { [state] in
-            state.withLockBroadcasting { if !$0.turns.contains(.ready) { $0.turns.append(.ready) } }
+            state.withLockBroadcasting { if !$0.pendingCalls.contains(.ready) { $0.pendingCalls.append(.ready) } }
         }
         table.serve(self)
     }
@@ -97,20 +97,20 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
     /// Records a call and returns the flow.
     ///
     /// - Parameter answer: Returns the flow, unless the load is stopped.
-    func take(_ call: ClientCall, _ answer: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
+    func record(_ call: ClientCall, _ answer: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
         let thread = portolan_thread_number()
         let start = MonotonicTime.now
-        // Each call ends the borrow of the call before it, except calls that any thread may make.
-        if script.takesAnswersAway, isBlocking, !call.isForAnyThread { state.withLock(\.lentAnswer)?.poison() }
+        // Each call ends the borrow of the call before it, except calls that any thread can make.
+        if script.takesAnswersAway, isBlocking, !call.isForAnyThread { state.withLock(\.borrowedAnswer)?.poison() }
         // Each event has its own number, also an overlapping one, so that the action for an event happens once.
         let (index, overlaps) = state.withLock { state in
             defer { if call.isEvent { state.eventCount += 1 } }
-            // A call that any thread may make overlaps nothing.
+            // A call that any thread can make overlaps nothing.
             guard !call.isForAnyThread else { return (state.eventCount, 0) }
             state.running += 1
             return (state.eventCount, state.running - 1)
         }
-        callLog.note(call.function, thread: thread, load: number)
+        callLog.record(call.function, thread: thread, load: number)
         if call.isEvent { script.whileDelivering?(index, call) }
         let flow = state.withLockBroadcasting { state in
             if call.isEvent, let stop = script.stopsAt, index >= stop { state.isStopped = true }
@@ -123,15 +123,15 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
             }
             if !call.isForAnyThread { state.running -= 1 }
             state.timeInside[thread, default: .zero] += MonotonicTime.now - start
-            note(call, flow, &state)
+            updateStage(call, flow, &state)
             return flow
         }
-        if flow == PORTOLAN_STOPPED || call.isEnd, state.withLock(\.isStopped) { watches.giveUp() }
+        if flow == PORTOLAN_STOPPED || call.isEnd, state.withLock(\.isStopped) { watches.endAll() }
         return flow
     }
 
     /// Updates the stage of the load after a call.
-    private func note(_ call: ClientCall, _ flow: portolan_flow, _ state: inout State) {
+    private func updateStage(_ call: ClientCall, _ flow: portolan_flow, _ state: inout State) {
         switch call {
         case .finish, .failure: state.hasEnded = true
         case .redirect: if script.takesRedirects, flow == PORTOLAN_STOPPED { state.hasEnded = true }
@@ -141,20 +141,20 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         if flow == PORTOLAN_STOPPED, state.stage < .stopped { state.stage = .stopped }
         if flow == PORTOLAN_PAUSE, state.stage < .paused {
             state.stage = .paused
-            if script.pauseTime != nil { state.turns.append(.resume) }
+            if script.pauseTime != nil { state.pendingCalls.append(.resume) }
         }
     }
 
-    /// The flow for a delivery that may be paused.
+    /// The flow for a delivery that can be paused.
     func delivery(_ call: ClientCall) -> portolan_flow {
         if isBlocking { waitInPause(call) }
-        return take(call) { [script, isBlocking] state in
+        return record(call) { [script, isBlocking] state in
             if isBlocking { return nil }
             if script.pauses(call, after: state.pauseCount) {
                 state.pauseCount += 1
                 return PORTOLAN_PAUSE
             }
-            if script.resumesUnasked { state.turns.append(.resume) }
+            if script.resumesUnasked { state.pendingCalls.append(.resume) }
             return nil
         }
     }
@@ -180,11 +180,11 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
     func redirect(_ call: ClientCall) -> portolan_flow {
         let isLater = script.decision == .later
         if isLater, isBlocking { Polling.watch(.milliseconds(30)) }
-        return take(call) { [script, isBlocking] state in
+        return record(call) { [script, isBlocking] state in
             guard isLater, !isBlocking else { return script.takesRedirects ? PORTOLAN_STOPPED : nil }
             if script.takesRedirects {
                 state.isStopped = true
-                state.turns.append(.stop)
+                state.pendingCalls.append(.stop)
             }
             return PORTOLAN_PAUSE
         }
@@ -196,13 +196,13 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         defer { state.withLock { $0.timeInside[thread] = before + (MonotonicTime.now - start) } }
         let isReadable = unsafe count >= 0 && ReadableMemory.contains(bytes, count)
         // Another rule reports data at a time when none is allowed. It is not part of the body.
-        let isTold = state.withLock { $0.stage >= .started && $0.stage < .ended && $0.functions[thread] != .destroy }
+        let isPartOfBody = state.withLock { $0.stage >= .started && $0.stage < .ended && $0.functions[thread] != .destroy }
         let first = unsafe isReadable && !script.isTerse ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
         let flow = delivery(.data(count: count, isReadable: isReadable, changed: false))
         let changed = unsafe isReadable && !script.isTerse && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
         state.withLock { state in
-            if isTold { state.bodyLength += Int64(max(0, count)) }
-            if isTold, state.body.count + first.count <= Self.largestBody { state.body += first }
+            if isPartOfBody { state.bodyLength += Int64(max(0, count)) }
+            if isPartOfBody, state.body.count + first.count <= Self.largestBody { state.body += first }
             guard changed, let last = state.calls.lastIndex(where: { if case .data = $0.call { true } else { false } }) else { return }
             let old = state.calls[last]
             state.calls[last] = RecordedCall(
@@ -226,12 +226,12 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
             return Array(piece)
         }
         guard let bytes else {
-            let flow = take(.readBody(Int64(PORTOLAN_WAIT.rawValue)))
+            let flow = record(.readBody(Int64(PORTOLAN_WAIT.rawValue)))
             return Int64(flow == PORTOLAN_STOPPED ? flow.rawValue : PORTOLAN_WAIT.rawValue)
         }
         unsafe buffer?.copyMemory(from: bytes, byteCount: bytes.count)
         if script.readTime > .zero { Polling.watch(script.readTime) }
-        let flow = take(.readBody(Int64(bytes.count)))
+        let flow = record(.readBody(Int64(bytes.count)))
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : Int64(bytes.count)
     }
 
@@ -242,7 +242,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
             return count
         }
         if count > 0, let buffer = unsafe buffer { unsafe memset(buffer, 0, Int(count)) }
-        let flow = take(.readBody(count))
+        let flow = record(.readBody(count))
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : count
     }
 
@@ -267,7 +267,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
                 return false
             }
             state.bodyWaits += 1
-            if !state.turns.contains(.woken) { state.turns.append(.woken) }
+            if !state.pendingCalls.contains(.woken) { state.pendingCalls.append(.woken) }
             return true
         }
     }
@@ -275,7 +275,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
     private static let largestBodyWaits = 1000
 
     func rewindBody() -> Int32 {
-        let flow = take(.rewind) { state in
+        let flow = record(.rewind) { state in
             (state.bodyPiece, state.bodyOffset, state.bodyGiven) = (0, 0, 0)
             return nil
         }
@@ -287,46 +287,54 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
     ) -> portolan_flow {
         if script.decision == .never { waitForStop() }
         let isAnsweredLater = unsafe !isBlocking && (script.decision != .atOnce || place == nil)
-        let flow = take(.challenge(challenge)) { [script] state in
-            // Retained for a while, because a plugin that breaks the contract may still read it.
-            if let old = state.lentAnswer { state.oldAnswers = state.oldAnswers.suffix(7) + [old] }
+        let flow = record(.challenge(challenge)) { [script] state in
+            // Retained for a while, because a plugin that breaks the contract can still read it.
+            if let old = state.borrowedAnswer { state.earlierAnswers = state.earlierAnswers.suffix(7) + [old] }
             // `try?` because without memory there is no answer: the load is over then.
-            state.lentAnswer = try? AnswerImage(script.answer(state.challengeCount))
-            guard state.lentAnswer != nil else {
+            state.borrowedAnswer = try? AnswerImage(script.answer(state.challengeCount))
+            guard state.borrowedAnswer != nil else {
                 state.isStopped = true
                 return PORTOLAN_STOPPED
             }
             state.challengeCount += 1
-            if isAnsweredLater, script.resumesUnasked { state.turns.append(.resume) }
-            if isAnsweredLater, script.decision != .never { state.turns.append(.answered) }
+            if isAnsweredLater, script.resumesUnasked { state.pendingCalls.append(.resume) }
+            if isAnsweredLater, script.decision != .never { state.pendingCalls.append(.answered) }
             return isAnsweredLater ? PORTOLAN_WAIT : nil
         }
         guard flow == PORTOLAN_CONTINUE else { return flow }
         if script.decision == .later { Polling.watch(.milliseconds(30)) }
-        unsafe place?.pointee = state.withLock { unsafe $0.lentAnswer?.pointer }
+        unsafe place?.pointee = state.withLock { unsafe $0.borrowedAnswer?.pointer }
         return flow
+    }
+
+    /// A cancelled challenge gets no answer.
+    func cancelChallenge() {
+        _ = record(.cancelledChallenge) { state in
+            state.pendingCalls.removeAll { $0 == .answered }
+            return nil
+        }
     }
 
     /// Opens a nested load, which lives as long as the client.
     func openNested(_ change: ReadStruct<ReadChange>) -> ProbedNestedLoad {
-        callLog.note("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number(), load: number)
-        let nested = ProbedNestedLoad(change, of: self, isBlocking: isBlocking, by: instanceContext.inner)
+        callLog.record("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number(), load: number)
+        let nested = ProbedNestedLoad(change, of: self, isBlocking: isBlocking, by: instanceContext.nestedLoads)
         state.withLockBroadcasting { $0.nested.append(nested) }
         return nested
     }
 
     func wake() {
-        _ = take(.wake) { state in
-            if !state.turns.contains(.woken) { state.turns.append(.woken) }
+        _ = record(.wake) { state in
+            if !state.pendingCalls.contains(.woken) { state.pendingCalls.append(.woken) }
             return nil
         }
     }
 
-    /// The time that `thread` has spent in the client so far.
+    /// The time that `thread` has spent in the client.
     func timeInside(_ thread: Int32) -> Duration { state.withLock { $0.timeInside[thread] ?? .zero } }
 
     func isStopped() -> Int32 {
-        take(.isStopped) == PORTOLAN_STOPPED ? 1 : 0
+        record(.isStopped) == PORTOLAN_STOPPED ? 1 : 0
     }
 
     // MARK: Calls by the runner

@@ -40,7 +40,7 @@ struct ProbedHandler: Sendable {
         let table = try unsafe GuardedTable(
             instance.argumentMemory,
             portolan_canonical(size: UInt32(MemoryLayout<portolan_canonical>.size), reserved: 0) { table, change in
-                unsafe GuardedTable.object(of: table, as: ProbedForm.self).take(change.orNil)
+                unsafe GuardedTable.object(of: table, as: ProbedForm.self).record(change.orNil)
             })
         table.serve(form)
         instance.callLog.entering(LoadFunction.canonicalRequest.rawValue, url: request.url) {
@@ -65,11 +65,11 @@ struct ProbedHandler: Sendable {
 }
 
 /// What a plugin gave to the `portolan_canonical` that it borrowed.
-final class ProbedForm: @unchecked Sendable {  // … because all that changes is behind the monitor
+final class ProbedForm: @unchecked Sendable {  // … because a lock guards everything that changes
     private let state = ConditionLock((given: [ReadStruct<ReadChange>](), late: 0, strange: 0, isOpen: true))
     private let thread = pthread_self()
 
-    func take(_ change: UnsafePointer<portolan_change>?) {
+    func record(_ change: UnsafePointer<portolan_change>?) {
         let change = unsafe ReadStruct(change, ReadChange.init)
         let isStrange = pthread_equal(thread, pthread_self()) == 0
         state.withLock { state in

@@ -24,7 +24,7 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
         case refused([ReadStruct<ReadError>])
     }
 
-    /// Objects that a plugin that breaks the contract may still read. They live as long as the instance, unless `limit`
+    /// Objects that a plugin that breaks the contract can still read. They live as long as the instance, unless `limit`
     /// is set.
     private let kept = Mutex<(objects: [any Sendable], limit: Int?)>(([], nil))
     /// All ended instances stay alive. REG-07 and LIFE-08 report later uses, and no other check crashes because of
@@ -63,7 +63,7 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
             guard let limit = kept.limit, kept.objects.count > limit else { return nil }
             return kept.objects.removeFirst()
         }
-        // Outside of the lock, because the object may be a load.
+        // Outside of the lock, because the object can be a load.
         withExtendedLifetime(last) {}
     }
 
@@ -87,14 +87,14 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
             }
             return kept.objects.prefix(count)
         }
-        // Outside of the lock, because the objects may be loads.
+        // Outside of the lock, because the objects can be loads.
         withExtendedLifetime(old) {}
     }
 
     /// Records which of its const arguments the plugin has written to.
-    func noteChanges() {
+    func recordConstViolations() {
         let objects = kept.withLock(\.objects) + [host]
-        for object in objects { if let what = (object as? any ConstArgument)?.changed { instanceContext.changes.note(what) } }
+        for object in objects { if let what = (object as? any ConstArgument)?.changed { instanceContext.changes.add(what) } }
     }
 
     func end() {
@@ -103,7 +103,7 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
         unsafe state = nil
         instanceContext.open.end()
         host.end()
-        if argumentMemory == .readOnly { noteChanges() }
+        if argumentMemory == .readOnly { recordConstViolations() }
         Self.ended.withLock { $0.append(self) }
     }
 }

@@ -23,7 +23,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         var isIdle = false
         var isDestroyed = false
         var stopsRunning = 0
-        var turnTimes: [(LoadFunction, Duration)] = []
+        var callTimes: [(LoadFunction, Duration)] = []
         var threadChanges: [String] = []
     }
 
@@ -58,11 +58,11 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         client.state.withLock { $0.stage = max($0.stage, .started) }
         do throws(LoadError) {
             try PlatformThread.start { [self] in
-                if handler.description.isBlocking { run() } else { takeTurns() }
+                if handler.description.isBlocking { run() } else { makePendingCalls() }
                 life.withLockBroadcasting { $0.isIdle = true }
             }
         } catch {
-            throw CheckSkipped.lack(error.message)
+            throw CheckSkipped.resourceShortage(error.message)
         }
     }
 
@@ -71,7 +71,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         guard isMade else { return }
         life.withLock { $0.hasStarted = true }
         client.state.withLock { $0.stage = max($0.stage, .started) }
-        if handler.description.isBlocking { run() } else { takeTurns() }
+        if handler.description.isBlocking { run() } else { makePendingCalls() }
         life.withLockBroadcasting { $0.isIdle = true }
     }
 
@@ -79,32 +79,32 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         unsafe call(.run, handler.description.loads.run)
     }
 
-    private func takeTurns() {
+    private func makePendingCalls() {
         let table = handler.description.loads
         var longPauses = ClientScript.longPauses
         unsafe call(.start, table.start)
-        while let turn = nextTurn() {
+        while let turn = nextPendingCall() {
             switch turn {
             case .resume:
                 if let time = client.script.pauseTime, time > .zero, longPauses > 0 {
                     longPauses -= 1
                     Polling.watch(time)
                     if client.script.wakesInPause { unsafe call(.woken, table.woken) }
-                    // A stop may come during the pause.
+                    // A stop can come during the pause.
                     if client.state.withLock(\.isStopped) { continue }
                 }
                 client.state.withLock { if $0.stage == .paused { $0.stage = .started } }
                 unsafe call(.resume, table.resume)
-                client.state.withLock { if client.watches.isUsed, !$0.turns.contains(.ready) { $0.turns.append(.ready) } }
+                client.state.withLock { if client.watches.isUsed, !$0.pendingCalls.contains(.ready) { $0.pendingCalls.append(.ready) } }
             case .woken:
                 client.state.withLock { ($0.isBodyReady, $0.bodyWaits) = (true, 0) }
                 unsafe call(.woken, table.woken)
             case .ready:
                 // Readable descriptors are not reported while the load is paused.
-                guard client.watches.takeNews(isPaused: client.state.withLock { $0.stage == .paused }) else { continue }
+                guard client.watches.takeNewEvents(isPaused: client.state.withLock { $0.stage == .paused }) else { continue }
                 unsafe call(.woken, table.woken)
             case .answered:
-                guard let answered = unsafe table.answered, let answer = client.state.withLock({ $0.lentAnswer }) else { break }
+                guard let answered = unsafe table.answered, let answer = client.state.withLock({ $0.borrowedAnswer }) else { break }
                 unsafe call(.answered) { unsafe answered($0, answer.pointer) }
                 if client.script.takesAnswersAway { answer.poison() }
             case .stop: unsafe call(.stop, table.stop)
@@ -113,14 +113,14 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
     }
 
     /// Waits for the next call to make; `nil` when none will follow.
-    private func nextTurn() -> ProbeClient.Turn? {
+    private func nextPendingCall() -> ProbeClient.PendingCall? {
         client.state.wait { state in
-            if let stop = state.turns.firstIndex(of: .stop) {
-                state.turns.remove(at: stop)
+            if let stop = state.pendingCalls.firstIndex(of: .stop) {
+                state.pendingCalls.remove(at: stop)
                 return .some(.stop)
             }
             if state.isStopped { return .some(nil) }
-            return state.turns.isEmpty ? nil : .some(state.turns.removeFirst())
+            return state.pendingCalls.isEmpty ? nil : .some(state.pendingCalls.removeFirst())
         }
     }
 
@@ -155,7 +155,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         }
         // Subtract the client's own time, and the time that other programs took on a busy machine.
         let time = MonotonicTime.now - start - (client.timeInside(thread) - before) - (ProcessorWait.ofThisThread - waited)
-        life.withLock { $0.turnTimes.append((function, time)) }
+        life.withLock { $0.callTimes.append((function, time)) }
     }
 
     /// Waits until only `destroy` remains to be called; returns `false` if that takes longer than `limit`.
@@ -171,13 +171,13 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
     func stop(isLate: Bool = false) {
         let (hasStarted, isIdle) = life.withLock { ($0.hasStarted, $0.isIdle) }
         let isBlocking = handler.description.isBlocking
-        // Before the call in which the load may close the watched descriptors (watch.h).
-        client.watches.giveUp()
+        // Before the call in which the load can close the watched descriptors (watch.h).
+        client.watches.endAll()
         let isDue = client.state.withLockBroadcasting { state in
             let isDue = hasStarted && !isIdle && (isLate || !state.hasEnded)
             state.isStopped = true
             state.stage = max(state.stage, .stopped)
-            if isDue, !isBlocking { state.turns.append(.stop) }
+            if isDue, !isBlocking { state.pendingCalls.append(.stop) }
             return isDue
         }
         for nested in client.state.withLock(\.nested) { nested.stop() }
@@ -191,7 +191,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
     @discardableResult
     func destroy(poisoning: Bool = false) -> Duration {
         let start = MonotonicTime.now
-        client.watches.giveUp()
+        client.watches.endAll()
         if let load = unsafe load {
             client.entering(.destroy) { unsafe handler.description.loads.destroy?(load) }
             handler.instance.instanceContext.open.end()
@@ -210,9 +210,9 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
 
     var record: LoadRecord {
         let (calls, body) = client.state.withLock { ($0.calls, $0.body) }
-        let (isIdle, turnTimes, threadChanges) = life.withLock { ($0.isIdle || !$0.hasStarted, $0.turnTimes, $0.threadChanges) }
+        let (isIdle, callTimes, threadChanges) = life.withLock { ($0.isIdle || !$0.hasStarted, $0.callTimes, $0.threadChanges) }
         return LoadRecord(
             calls: calls, body: body, refusal: isMade ? nil : refusals.last, isMade: isMade, isIdle: isIdle,
-            turnTimes: turnTimes.map(LoadRecord.Turn.init), threadChanges: threadChanges)
+            callTimes: callTimes.map(LoadRecord.CallTime.init), threadChanges: threadChanges)
     }
 }

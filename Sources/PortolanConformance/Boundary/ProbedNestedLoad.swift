@@ -10,7 +10,7 @@ import PortolanPlugins
 /// A nested load that a plugin opened through `portolan.nested/1`. The runner loads it completely, and gives it in
 /// pieces.
 @safe
-final class ProbedNestedLoad: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's own calls
+final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guards everything that changes, or belongs to the load's own calls
     /// The client retains this object for as long as it lives.
     private unowned let outer: ProbeClient
     private let isBlocking: Bool
@@ -23,7 +23,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
     private var error: Shared<portolan_error>?
 
     private struct State {
-        var outcome: InnerLoads.Outcome?
+        var outcome: NestedLoadCache.Outcome?
         var offset = 0
         /// The number of body pieces given in total, and given while the outer load was paused.
         var (pieces, piecesInPause) = (0, 0)
@@ -31,10 +31,10 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
         var cut: LoadError?
         var closes = 0
         /// The number of uses after the close.
-        var lateUses = 0
+        var usesAfterClose = 0
         var isClosedInDestroy = false
         /// The plugin was notified of the failure.
-        var hasToldFailure = false
+        var hasReportedFailure = false
         /// The outer load was stopped.
         var isStopped = false
 
@@ -43,9 +43,9 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
         }
     }
 
-    init(_ change: ReadStruct<ReadChange>, of outer: ProbeClient, isBlocking: Bool, by inner: InnerLoads) {
+    init(_ change: ReadStruct<ReadChange>, of outer: ProbeClient, isBlocking: Bool, by nestedLoads: NestedLoadCache) {
         (self.outer, self.isBlocking, self.change) = (outer, isBlocking, change)
-        switch outer.script.inner {
+        switch outer.script.nestedOutcome {
         case .loaded, .cut, .bytes, .mutated, .announcing: break
         case .failing(let code):
             state.withLock { $0.outcome = .failure(LoadError(code, message: "the runner makes the nested load fail")) }
@@ -66,9 +66,9 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
                 }
             }
         }
-        inner.load(request) { [self, outer] outcome in
-            state.withLockBroadcasting { $0.outcome = outer.script.inner.outcome(for: outcome) }
-            outer.state.withLockBroadcasting { if !$0.turns.contains(.woken) { $0.turns.append(.woken) } }
+        nestedLoads.load(request) { [self, outer] outcome in
+            state.withLockBroadcasting { $0.outcome = outer.script.nestedOutcome.outcome(for: outcome) }
+            outer.state.withLockBroadcasting { if !$0.pendingCalls.contains(.woken) { $0.pendingCalls.append(.woken) } }
         }
     }
 
@@ -77,7 +77,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
     // MARK: Calls by the plugin
 
     /// The outcome; `nil` if it is not available yet and the plugin does not block, or if the outer load was stopped.
-    private func outcome() -> InnerLoads.Outcome? {
+    private func outcome() -> NestedLoadCache.Outcome? {
         guard isBlocking else { return state.withLock(\.outcome) }
         return state.wait { $0.isStopped ? .some(nil) : $0.outcome.map { .some($0) } }
     }
@@ -87,19 +87,19 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
         state.withLockBroadcasting { $0.isStopped = true }
     }
 
-    private func noteUse() {
-        state.withLock { if $0.closes > 0 { $0.lateUses += 1 } }
+    private func countUse() {
+        state.withLock { if $0.closes > 0 { $0.usesAfterClose += 1 } }
     }
 
     func getResponse(_ place: UnsafeMutablePointer<UnsafePointer<portolan_response>?>) -> portolan_flow {
-        noteUse()
+        countUse()
         if outer.state.withLock(\.isStopped) { return PORTOLAN_STOPPED }
         switch outcome() {
         case nil: return isBlocking ? PORTOLAN_STOPPED : PORTOLAN_WAIT
         case .failure?: return PORTOLAN_STOPPED
         case .success(let (data, response))?:
             var response = response
-            response.expectedLength = outer.script.inner.length(of: data)
+            response.expectedLength = outer.script.nestedOutcome.length(of: data)
             let lent = unsafe self.response ?? Shared(CStorage(response, storage: .notAllowed))
             unsafe self.response = lent
             unsafe place.pointee = lent.pointer
@@ -108,24 +108,24 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
     }
 
     func next(_ place: UnsafeMutablePointer<UnsafeRawPointer?>) -> Int64 {
-        noteUse()
+        countUse()
         if outer.state.withLock(\.isStopped) { return Int64(PORTOLAN_STOPPED.rawValue) }
         switch outcome() {
         case nil: return Int64(isBlocking ? PORTOLAN_STOPPED.rawValue : PORTOLAN_WAIT.rawValue)
         case .failure?:
-            state.withLock { $0.hasToldFailure = true }
+            state.withLock { $0.hasReportedFailure = true }
             return Int64(PORTOLAN_STOPPED.rawValue)
         case .success(let (data, _))?:
             let isPaused = outer.state.withLock { $0.stage == .paused }
             let piece = state.withLock { state in
-                let piece = data.dropFirst(state.offset).prefix(outer.script.innerPieceSize)
+                let piece = data.dropFirst(state.offset).prefix(outer.script.nestedPieceSize)
                 state.offset += piece.count
                 if !piece.isEmpty { (state.pieces, state.piecesInPause) = (state.pieces + 1, state.piecesInPause + (isPaused ? 1 : 0)) }
-                if piece.isEmpty { state.cut = outer.script.inner.cut }
+                if piece.isEmpty { state.cut = outer.script.nestedOutcome.cut }
                 return piece
             }
-            if piece.isEmpty, outer.script.inner.cut != nil {
-                state.withLock { $0.hasToldFailure = true }
+            if piece.isEmpty, outer.script.nestedOutcome.cut != nil {
+                state.withLock { $0.hasReportedFailure = true }
                 return Int64(PORTOLAN_STOPPED.rawValue)
             }
             unsafe lent?.deallocate()
@@ -138,7 +138,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
     }
 
     func getError() -> UnsafePointer<portolan_error>? {
-        noteUse()
+        countUse()
         if outer.state.withLock(\.isStopped) { return nil }
         guard let failure = state.withLock(\.failure) else { return nil }
         let lent = unsafe self.error ?? Shared(CStorage(failure))
@@ -154,8 +154,8 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
     }
 
     /// The number of closes, the number of uses after the first close, and whether it was closed in `destroy`.
-    var use: (closes: Int, late: Int, isInDestroy: Bool) { state.withLock { ($0.closes, $0.lateUses, $0.isClosedInDestroy) } }
-    var hasToldFailure: Bool { state.withLock(\.hasToldFailure) }
+    var use: (closes: Int, late: Int, isInDestroy: Bool) { state.withLock { ($0.closes, $0.usesAfterClose, $0.isClosedInDestroy) } }
+    var hasReportedFailure: Bool { state.withLock(\.hasReportedFailure) }
     /// The number of body pieces given, the number given while the outer load was paused, and the number of bytes.
     var pieces: (all: Int, inPause: Int, bytes: Int) { state.withLock { ($0.pieces, $0.piecesInPause, $0.offset) } }
 
@@ -169,8 +169,8 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
     }
 }
 
-extension ClientScript.Inner {
-    fileprivate func outcome(for loaded: InnerLoads.Outcome) -> InnerLoads.Outcome {
+extension ClientScript.NestedOutcome {
+    fileprivate func outcome(for loaded: NestedLoadCache.Outcome) -> NestedLoadCache.Outcome {
         guard case .success((let data, let response)) = loaded else { return loaded }
         switch self {
         case .cut(let count): return .success((data.prefix(count), response))

@@ -46,10 +46,10 @@ final class ProbedWatches: Sendable {
     var isUsed: Bool { state.withLock(\.isUsed) }
 
     /// Whether the load should be called for something that became ready. The same event counts once.
-    func takeNews(isPaused: Bool) -> Bool { state.withLock(\.watches)?.takeNews(isPaused: isPaused) ?? false }
+    func takeNewEvents(isPaused: Bool) -> Bool { state.withLock(\.watches)?.takeNewEvents(isPaused: isPaused) ?? false }
 
     /// Ends all watches, and allows no new ones.
-    func giveUp() {
+    func endAll() {
         let watches = state.withLock { state in
             state.isOver = true
             return state.watches
@@ -64,7 +64,7 @@ final class ProbedWatches: Sendable {
         if refusesAll { return ENOSPC }
         let wanted = Readiness(rawValue: readiness)
         guard !wanted.isEmpty, Readiness.all.isSuperset(of: wanted) else {
-            note(.bits(readiness))
+            add(.bits(readiness))
             return EINVAL
         }
         return watches.watch(descriptor, for: wanted)
@@ -76,7 +76,7 @@ final class ProbedWatches: Sendable {
     func setTimer(_ timer: Int32, _ delay: Int64) -> Int32 {
         guard let watches = open() else { return PORTOLAN_STOPPED.rawValue }
         guard (0..<Int32(DescriptorWatches.timerLimit)).contains(timer) else {
-            note(.timer(timer))
+            add(.timer(timer))
             return PORTOLAN_STOPPED.rawValue
         }
         watches.setTimer(timer, delay)
@@ -85,17 +85,17 @@ final class ProbedWatches: Sendable {
 
     func fired(_ timer: Int32) -> Int32 { open()?.takeFired(timer) == true ? 1 : 0 }
 
-    private func note(_ flaw: Flaw) { state.withLock { if !$0.flaws.contains(flaw) { $0.flaws.append(flaw) } } }
+    private func add(_ flaw: Flaw) { state.withLock { if !$0.flaws.contains(flaw) { $0.flaws.append(flaw) } } }
 
     /// Returns the watches; `nil` if the load may not watch, or is over.
     private func open() -> DescriptorWatches? {
-        if isBlocking { note(.isOfBlockingLoad) }
+        if isBlocking { add(.isOfBlockingLoad) }
         return state.withLock { state in
             state.isUsed = true
             guard !isBlocking, !state.isOver else { return nil }
             let watches =
                 state.watches
-                ?? DescriptorWatches(whenReady: whenReady) { [weak self] descriptor in self?.note(.isClosed(descriptor)) }
+                ?? DescriptorWatches(whenReady: whenReady) { [weak self] descriptor in self?.add(.isClosed(descriptor)) }
             state.watches = watches
             return watches
         }

@@ -68,7 +68,7 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
                     unsafe TestHost.at(host).extensionTable(identifier.orNil.map { unsafe String(cString: $0) } ?? "NULL")
                 },
                 log: { host, level, message in
-                    unsafe TestHost.at(host).note("log", ReadText(message).quoted)
+                    unsafe TestHost.at(host).record("log", ReadText(message).quoted)
                 }))
         unsafe table.serve(self)
     }
@@ -83,12 +83,12 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
     }
 
     private func extensionTable(_ identifier: String) -> UnsafeRawPointer? {
-        note("extension", identifier)
+        record("extension", identifier)
         return extensions.contains(identifier) ? unsafe TestHostExtensions.table(identifier) : nil
     }
 
-    private func note(_ function: String, _ text: String) {
-        callLog.note("host.\(function) \(text)", thread: portolan_thread_number())
+    private func record(_ function: String, _ text: String) {
+        callLog.record("host.\(function) \(text)", thread: portolan_thread_number())
         state.withLock { state in
             // If a plugin logs each load, the first messages are enough. Messages after the end are for REG-07.
             guard state.calls.count < 1000 || state.hasEnded else { return }

@@ -20,7 +20,7 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     private static var wordsStart: Int { headSize + lineCount * lineSize }
     private static var size: Int { wordsStart + MemoryLayout<UInt32>.size + Int(PORTOLAN_LAST_WORDS) }
 
-    /// The number of lines so far, then the lines, each ended by a NUL, then what a crash leaves. The plugin can write
+    /// The number of lines, then the lines, each ended by a NUL, then what a crash leaves. The plugin can write
     /// to this memory, so nothing in it is trusted.
     private let memory: UnsafeMutableRawPointer
     private let start = MonotonicTime.nanoseconds
@@ -31,7 +31,7 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     init() throws(CheckSkipped) {
         let mapped = unsafe mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
         guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
-            throw CheckSkipped.lack("no memory could be mapped (errno \(errno))")
+            throw CheckSkipped.resourceShortage("no memory could be mapped (errno \(errno))")
         }
         unsafe memory = mapped
     }
@@ -45,10 +45,10 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
 
     func restarted() -> CallLog { CallLog(restarting: self) }
 
-    deinit { leave() }
+    deinit { unmap() }
 
-    /// Unmaps the memory in this process alone, which must not use it again.
-    func leave() { unsafe munmap(memory, Self.size) }
+    /// Unmaps the memory only in this process, which must not use it again.
+    func unmap() { unsafe munmap(memory, Self.size) }
 
     /// The place where a signal handler writes.
     var lastWords: UnsafeMutablePointer<portolan_last_words> {
@@ -65,7 +65,7 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     func nextLoad() -> Int { loads.wrappingAdd(1, ordering: .relaxed).newValue }
 
     /// - Parameter load: The number of the load whose call it is; `nil` if it belongs to no load.
-    func note(_ what: String, thread: Int32, load: Int? = nil) {
+    func record(_ what: String, thread: Int32, load: Int? = nil) {
         let microseconds = (MonotonicTime.nanoseconds - start) / 1000
         let fraction = String(microseconds % 1000)
         let padded = String(repeating: "0", count: 3 - fraction.count) + fraction
@@ -89,8 +89,8 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let address = url.map { " " + String(decoding: $0.description.utf8.prefix(Self.lineSize - 72), as: UTF8.self) } ?? ""
-        note("→ \(function)\(address)", thread: thread, load: load)
-        defer { note("← \(function)", thread: thread, load: load) }
+        record("→ \(function)\(address)", thread: thread, load: load)
+        defer { record("← \(function)", thread: thread, load: load) }
         return try body()
     }
 

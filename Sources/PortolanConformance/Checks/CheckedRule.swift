@@ -3,7 +3,7 @@
 /// A rule of the catalogue, with its check beside it.
 struct CheckedRule: Sendable {
     let rule: ConformanceRule
-    /// `nil` if no check of its own tests the rule.
+    /// `nil` if no check tests only this rule.
     let check: ConformanceCheck?
 
     /// - Parameters:

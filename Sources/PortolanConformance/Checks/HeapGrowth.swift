@@ -27,7 +27,7 @@ extension RuleCatalogue {
         { context throws(CheckSkipped) in
             // The share of each URL, as if there were one more, because a URL that leaks runs all rounds and must end
             // within the time limit.
-            let budget = try context.patience * 3 / (context.loads(scenario).count + 1)
+            let budget = try context.loadTimeLimit * 3 / (context.loads(scenario).count + 1)
             try measure(context) { load, instance, perform throws(CheckSkipped) in
                 let kept = instance.keepAll()
                 let left = try CheckContext.heapGrowth(within: budget, longestRound: longestRound, perform) { () throws(CheckSkipped) in
@@ -128,10 +128,10 @@ extension CheckContext {
 }
 
 extension CheckContext {
-    /// Does the same as ``scene(_:)``, without recording bodies, so that the counts do not depend on how far a load
-    /// came before its stop.
-    func terseScene(_ load: ConformanceLoad) throws(CheckSkipped) -> (Request, ClientScript) {
-        var (request, script) = try scene(load)
+    /// Does the same as ``requestAndScript(_:)``, without recording bodies. So the counts do not depend on how far a
+    /// load came before its stop.
+    func terseRequestAndScript(_ load: ConformanceLoad) throws(CheckSkipped) -> (Request, ClientScript) {
+        var (request, script) = try requestAndScript(load)
         script.isTerse = true
         return (request, script)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Malformed and extreme URLs that a peer may still send.
+/// Malformed and extreme URLs that a peer can still send.
 enum MalformedURLSamples {
     static func all(_ scheme: String) -> [String] {
         let long = String(repeating: "a", count: 1 << 20)

@@ -12,9 +12,9 @@ import PortolanPlugins
 
 /// What the checks of FAULT share: memory and threads that the system refuses, and loads beside a failure.
 extension RuleCatalogue {
-    /// Stops a load on a thread that does not block SIGPIPE, so that the signal may end the process. Waits up to a
+    /// Stops a load on a thread that does not block SIGPIPE, so that the signal can end the process. Waits up to a
     /// second.
-    static func stopElsewhere(_ made: ProbedLoad) {
+    static func stopElsewhere(_ probedLoad: ProbedLoad) {
         let hasReturned = ConditionLock(false)
         // `try?` because without a thread nothing is stopped, and the load reaches its end.
         try? PlatformThread.start {
@@ -22,7 +22,7 @@ extension RuleCatalogue {
             unsafe sigemptyset(&signals)
             unsafe sigaddset(&signals, SIGPIPE)
             unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-            made.stop()
+            probedLoad.stop()
             hasReturned.withLockBroadcasting { $0 = true }
         }
         _ = hasReturned.wait(atMost: .seconds(1)) { $0 ? true : nil }
@@ -45,7 +45,7 @@ extension RuleCatalogue {
                     let before = ProcessResources.taken()
                     func refuseAll() throws(CheckSkipped) {
                         guard try context.expectAnswers(where: noun, isRefusedTo: load, "", { instance }, { _ in }) else {
-                            throw CheckSkipped.other("'\(load.url)' requests no \(noun) from the system")
+                            throw CheckSkipped.notApplicable("'\(load.url)' requests no \(noun) from the system")
                         }
                     }
                     try refuseAll()
@@ -80,7 +80,7 @@ extension RuleCatalogue {
                 // The earlier results stay valid.
                 if reason != nil { reason = error }
             }
-            if let reason, context.findings.isEmpty, !isJudged || !reason.isOther { throw reason }
+            if let reason, context.findings.isEmpty, !isJudged || !reason.isNotApplicable { throw reason }
         }
     }
 }
@@ -105,21 +105,21 @@ extension CheckContext {
         let count = FaultInjection.callCount
         for place in 1..<min(count, 100) + 1 {
             for last in [place, Int.max - 1] {
-                try keepsTime()
+                try checkDeadline()
                 FaultInjection.refuse(place...last)
                 defer { FaultInjection.count() }
                 let phrase = last == place ? "when \(noun) \(place) is refused" : "when each \(noun) from number \(place) on is refused"
                 guard let instance = try instance() else { continue }
-                let made: ProbedLoad
+                let probedLoad: ProbedLoad
                 do throws(CheckSkipped) {
-                    made = try make(request, of: instance, script)
+                    probedLoad = try make(request, of: instance, script)
                 } catch {
                     // The plugin refuses the request then, which is valid.
                     end(instance)
                     continue
                 }
-                try made.start()
-                let record = settled(made, within: patience)
+                try probedLoad.start()
+                let record = recordWhenIdle(probedLoad, within: loadTimeLimit)
                 FaultInjection.count()
                 guard let record else {
                     fail("'\(load.url)' did not end \(circumstances)\(phrase)")
@@ -139,23 +139,23 @@ extension CheckContext {
     ///
     /// - Returns: Whether it became idle, if necessary after a stop.
     func isOver(_ request: Request, _ handler: ProbedHandler, _ script: ClientScript) throws(CheckSkipped) -> Bool {
-        try keepsTime()
-        let state = ConditionLock((made: ProbedLoad?.none, isOver: false))
+        try checkDeadline()
+        let state = ConditionLock((probedLoad: ProbedLoad?.none, isOver: false))
         do throws(LoadError) {
             try PlatformThread.start {
                 // `try?` because a load that cannot be made is over.
-                let made = try? ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, script)
-                state.withLockBroadcasting { $0.made = made }
-                made?.runHere()
-                made?.destroy()
+                let probedLoad = try? ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, script)
+                state.withLockBroadcasting { $0.probedLoad = probedLoad }
+                probedLoad?.runHere()
+                probedLoad?.destroy()
                 state.withLockBroadcasting { $0.isOver = true }
             }
         } catch {
-            throw CheckSkipped.lack(error.message)
+            throw CheckSkipped.resourceShortage(error.message)
         }
-        if state.wait(atMost: shortPatience, for: { $0.isOver ? true : nil }) == true { return true }
-        if FaultInjection.triedToEndBy == nil { state.withLock(\.made)?.stop() }
-        return state.wait(atMost: shortPatience) { $0.isOver ? true : nil } == true
+        if state.wait(atMost: stopTimeLimit, for: { $0.isOver ? true : nil }) == true { return true }
+        if FaultInjection.triedToEndBy == nil { state.withLock(\.probedLoad)?.stop() }
+        return state.wait(atMost: stopTimeLimit) { $0.isOver ? true : nil } == true
     }
 
     /// Fails if a load gave neither an error nor its usual result.

@@ -100,12 +100,12 @@ extension RuleCatalogue {
             for load in huge {
                 var script = CheckContext.script(for: load)
                 script.isTerse = true
-                let made = try context.make(context.request(load.url), of: instance, script)
-                try made.start()
-                guard let record = context.settled(made, within: context.patience * 3) else {
+                let probedLoad = try context.make(context.request(load.url), of: instance, script)
+                try probedLoad.start()
+                guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit * 3) else {
                     throw CheckSkipped("'\(load.url)' did not end in time; give it more time with --timeout")
                 }
-                let count = made.client.state.withLock(\.bodyLength)
+                let count = probedLoad.client.state.withLock(\.bodyLength)
                 if count != load.length { context.fail("'\(load.url)' gave \(count) bytes, not \(load.length ?? 0)") }
                 let expected = record.responses.last?.value?.expectedLength ?? -1
                 if expected >= 0, expected != count {

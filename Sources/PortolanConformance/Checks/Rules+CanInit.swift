@@ -78,7 +78,7 @@ extension RuleCatalogue {
         },
         .must(
             "CAN-04", level: 3, needs: .any,
-            "can_init works on any thread, and on eight threads at once.",
+            "can_init works on any thread, and on eight threads at the same time.",
             because: "Requests come from every thread of a program.",
             remedy: "Change no shared memory in can_init."
         ) { context throws(CheckSkipped) in
@@ -88,7 +88,7 @@ extension RuleCatalogue {
             var (urls, alone) = ([String](), [Bool]())
             for load in try context.loads(.any) {
                 guard let handler = try context.handler(for: context.request(load.url), of: instance) else { continue }
-                // … and a URL of the same scheme that it may refuse.
+                // … and a URL of the same scheme that it can refuse.
                 for text in [load.url, "\(load.url.prefix { $0 != ":" })://judge.invalid/unknown"] where !urls.contains(text) {
                     let lent = try handler.lent(context.request(text))
                     calls.append { handler.canInit(lent) }
@@ -98,18 +98,19 @@ extension RuleCatalogue {
             guard !calls.isEmpty else { throw CheckSkipped("no handler accepts a URL of the manifest (CAN-01)") }
             // First the same requests in parallel, then different ones.
             for offset in [0, 1] {
-                let together = try Parallel.results(threads: 8) { [calls] thread in
+                let concurrentResults = try Parallel.results(threads: 8) { [calls] thread in
                     calls.indices.map { index in
                         let place = (index + thread * offset) % calls.count
                         return (place, (0..<100).map { _ in calls[place]() })
                     }
                 }
                 for place in calls.indices {
-                    let results = together.joined().filter { $0.0 == place }.flatMap(\.1)
+                    let results = concurrentResults.joined().filter { $0.0 == place }.flatMap(\.1)
                     let others = results.count { $0 != alone[place] }
                     guard others > 0 else { continue }
                     context.fail(
-                        "on eight threads at once, \(others) of \(results.count) calls of can_init for '\(urls[place])' had another result")
+                        "on eight threads at the same time, \(others) of \(results.count) calls of can_init for '\(urls[place])' had another result"
+                    )
                 }
             }
         },
@@ -186,7 +187,7 @@ extension RuleCatalogue {
                     _ = try ProbedHandler(instance: instance, description: handler).canInit(request, poisoning: true)
                 }
             }
-            // A plugin that retained a pointer may use it later than in the next call.
+            // A plugin that retained a pointer can use it later than in the next call.
             for load in loads { _ = try context.follow(load, of: instance) }
         },
         .must(

@@ -9,14 +9,16 @@ extension RuleCatalogue {
     static let cancellation: [CheckedRule] = [
         .must(
             "CANCEL-01", level: 3, isEnforced: true, needs: .succeeds,
-            "A load that is stopped at any of its events emits no event after stop has returned.",
+            "A load that is stopped at any of its events emits no event after 'stop' has returned.",
             because: "The caller may have freed the object that receives events.",
-            remedy: "Check what each client call returns, and deliver nothing from stop."
+            remedy: "Check what each client call returns, and deliver nothing from 'stop'."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let count = try context.perform(request, of: instance, CheckContext.script(for: load)).events.count
                 for index in 0..<min(count, 8) {
-                    guard let record = try context.stopped(request, of: instance, atEvent: index, CheckContext.script(for: load)) else {
+                    guard
+                        let record = try context.recordOfStoppedLoad(request, of: instance, atEvent: index, CheckContext.script(for: load))
+                    else {
                         throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                     }
                     guard let late = record.deliveredAfterStop.first else { continue }
@@ -27,9 +29,9 @@ extension RuleCatalogue {
         },
         .must(
             "CANCEL-02", level: 4, needs: .succeeds,
-            "A stop at any moment between events does no harm.",
+            "A stop at any moment between events causes no crash and no hang.",
             because: "Users can press Ctrl-C at any time.",
-            remedy: "Protect the data that stop shares with the load."
+            remedy: "Protect the data that 'stop' shares with the load."
         ) { context throws(CheckSkipped) in
             var random = SplitMix(seed: context.seed)
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
@@ -38,11 +40,11 @@ extension RuleCatalogue {
                 // The time that the load takes and a little more; only the first moments of a long load.
                 let longest = min(max(MonotonicTime.now - start, .milliseconds(4)), .milliseconds(50)) / .microseconds(1)
                 for _ in 0..<32 {
-                    let made = try context.make(request, of: instance, CheckContext.script(for: load))
-                    try made.start()
+                    let probedLoad = try context.make(request, of: instance, CheckContext.script(for: load))
+                    try probedLoad.start()
                     Polling.watch(.microseconds(Int64(random.next() % UInt64(longest))))
-                    made.stop()
-                    if context.settled(made, within: .seconds(1)) == nil {
+                    probedLoad.stop()
+                    if context.recordWhenIdle(probedLoad, within: .seconds(1)) == nil {
                         return context.fail("'\(load.url)' was still running one second after a stop between two events")
                     }
                 }
@@ -51,7 +53,7 @@ extension RuleCatalogue {
         .must(
             "CANCEL-03", level: 3, needs: .succeeds,
             "A stop from another thread during an event causes no deadlock.",
-            because: "The reader may wait for the thread that calls stop.",
+            because: "The reader may wait for the thread that calls 'stop'.",
             remedy: "Hold no lock while you call the client."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: true) { load, request, instance throws(CheckSkipped) in
@@ -61,8 +63,8 @@ extension RuleCatalogue {
         },
         .must(
             "CANCEL-04", level: 3, needs: .succeeds,
-            "stop returns within 100 ms.",
-            because: "The close button of a window waits for stop.",
+            "'stop' returns within 100 ms.",
+            because: "The close button of a window waits for 'stop'.",
             remedy: "Set a flag, wake the load, and wait for nothing."
         ) { context throws(CheckSkipped) in
             var seen = false
@@ -72,11 +74,12 @@ extension RuleCatalogue {
                 let instance = try context.instance()
                 for load in loads {
                     let request = try context.request(load.url)
-                    guard let record = try context.stopped(request, of: instance, atEvent: 0, CheckContext.script(for: load)) else {
+                    guard let record = try context.recordOfStoppedLoad(request, of: instance, atEvent: 0, CheckContext.script(for: load))
+                    else {
                         if context.hasFailedInStop(load, of: instance) { return }
                         continue
                     }
-                    for turn in record.turnTimes where turn.function == .stop {
+                    for turn in record.callTimes where turn.function == .stop {
                         seen = true
                         if turn.time > .milliseconds(100) {
                             context.fail("'\(load.url)': stop returned after \(ValueFormatting.time(turn.time))")
@@ -94,15 +97,15 @@ extension RuleCatalogue {
                     var script = CheckContext.script(for: load)
                     (script.pauses, script.pauseTime) = (isAsked ? .none : .first, nil)
                     if isAsked { script.decision = .never }
-                    let made = try context.make(context.request(load.url), of: instance, script)
-                    try made.start()
-                    _ = made.client.waitUntilHeld(atMost: context.shortPatience)
-                    made.stop()
-                    guard let record = context.settled(made, within: context.shortPatience) else {
+                    let probedLoad = try context.make(context.request(load.url), of: instance, script)
+                    try probedLoad.start()
+                    _ = probedLoad.client.waitUntilHeld(atMost: context.stopTimeLimit)
+                    probedLoad.stop()
+                    guard let record = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) else {
                         if context.hasFailedInStop(load, of: instance) { return }
                         continue
                     }
-                    for turn in record.turnTimes where turn.function == .stop {
+                    for turn in record.callTimes where turn.function == .stop {
                         seen = true
                         guard turn.time > .milliseconds(100) else { continue }
                         context.fail(
@@ -117,20 +120,20 @@ extension RuleCatalogue {
             "CANCEL-05", level: 3, needs: .succeeds,
             "Within a second after a stop, the load's threads have ended and its file descriptors are closed.",
             because: "A hundred cancelled loads would exhaust a process.",
-            remedy: "Close them in stop or destroy.", needsProcess: true
+            remedy: "Close them in 'stop' or 'destroy'.", needsProcess: true
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, and: [.challenges, .uploads, .hangs]) { load, _, instance throws(CheckSkipped) in
-                let (request, script) = try context.scene(load)
+                let (request, script) = try context.requestAndScript(load)
                 let time = load.tags.contains(.hangs) ? Duration.milliseconds(10) : nil
-                _ = try context.stopped(request, of: instance, atEvent: 64, orAfter: time, script)
+                _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 64, orAfter: time, script)
                 let left = try ProcessResources.leftBehind(within: .seconds(1)) { () throws(CheckSkipped) in
                     for index in [0, 1, 0, 1, 0, 1] {
-                        guard try context.stopped(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
+                        guard try context.recordOfStoppedLoad(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
                             throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                         }
                     }
                     guard load.tags.contains(.challenges) else { return }
-                    guard try context.stoppedWaiting(request, of: instance, script) != nil else {
+                    guard try context.recordStoppedInChallenge(request, of: instance, script) != nil else {
                         throw CheckSkipped("'\(load.url)' was still running after a stop during a challenge (CANCEL-06)")
                     }
                 }
@@ -147,7 +150,7 @@ extension RuleCatalogue {
                 var script = CheckContext.script(for: load)
                 script.decision = .never
                 guard try context.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge") else {
-                    throw CheckSkipped.other("'\(load.url)' sent no challenge")
+                    throw CheckSkipped.notApplicable("'\(load.url)' sent no challenge")
                 }
             }
         },
@@ -162,7 +165,7 @@ extension RuleCatalogue {
                 var script = plain
                 script.bodySource = .silent
                 guard try context.expectRest(load, request, of: instance, script, waitingIn: "read_body") else {
-                    throw CheckSkipped.other("'\(load.url)' does not read its upload body")
+                    throw CheckSkipped.notApplicable("'\(load.url)' does not read its upload body")
                 }
             }
         },
@@ -172,12 +175,12 @@ extension RuleCatalogue {
             because: "Otherwise the peer of the nested load continues to send.",
             remedy: "Return. The host closes the nested load."
         ) { context throws(CheckSkipped) in
-            try context.eachNested(.silent) { load, made throws(CheckSkipped) in
-                let hasOpened = made.client.state.wait(atMost: context.patience) {
+            try context.eachNested(.silent) { load, probedLoad throws(CheckSkipped) in
+                let hasOpened = probedLoad.client.state.wait(atMost: context.loadTimeLimit) {
                     $0.nested.isEmpty && !$0.hasEnded ? nil : !$0.nested.isEmpty
                 }
-                made.stop()
-                let isSettled = context.settled(made, within: .seconds(1)) != nil
+                probedLoad.stop()
+                let isSettled = context.recordWhenIdle(probedLoad, within: .seconds(1)) != nil
                 guard hasOpened == true else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
                 if !isSettled {
                     context.fail("'\(load.url)' was still running one second after a stop that came while its nested load had no data yet")
@@ -188,22 +191,24 @@ extension RuleCatalogue {
             "CANCEL-09", level: 3, needs: .succeeds,
             "Stopping one load does not affect other loads.",
             because: "Other loads belong to other callers.",
-            remedy: "Keep the stop flag in the load."
+            remedy: "Store the stop flag in the load."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
-                let known = try context.known(load, request, of: instance)
-                let other = try context.make(request, of: instance, known.script)
-                _ = try context.stopped(request, of: instance, atEvent: 0, known.script)
+                let baseline = try context.baseline(load, request, of: instance)
+                let other = try context.make(request, of: instance, baseline.script)
+                _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 0, baseline.script)
                 try other.start()
-                context.expectSame(context.settled(other, within: context.patience), as: known, "when another load of it was stopped")
+                context.expectSame(
+                    context.recordWhenIdle(other, within: context.loadTimeLimit), as: baseline, "when another load of it was stopped")
                 guard !other.handler.description.isBlocking else { return }
-                let held = try context.held(request, of: instance, load)
-                let beside = try context.make(request, of: instance, known.script)
+                let held = try context.pausedLoad(request, of: instance, load)
+                let beside = try context.make(request, of: instance, baseline.script)
                 held.stop()
-                _ = context.settled(held, within: context.shortPatience)
+                _ = context.recordWhenIdle(held, within: context.stopTimeLimit)
                 try beside.start()
                 context.expectSame(
-                    context.settled(beside, within: context.patience), as: known, "when another load of it was stopped in a pause")
+                    context.recordWhenIdle(beside, within: context.loadTimeLimit), as: baseline,
+                    "when another load of it was stopped in a pause")
             }
         },
     ]
@@ -220,14 +225,14 @@ extension CheckContext {
         for index in 0..<3 {
             var script = Self.script(for: load)
             script.whileDelivering = { event, call in
-                guard event == index, !call.isEnd, let made = slot.withLock({ $0 }) else { return }
+                guard event == index, !call.isEnd, let probedLoad = slot.withLock({ $0 }) else { return }
                 returned.withLock { $0 = nil }
-                if made.stopsElsewhere(returned) { stuck.withLock { $0 = call.function } }
+                if probedLoad.stopsElsewhere(returned) { stuck.withLock { $0 = call.function } }
             }
-            let made = try make(request, of: instance, script)
-            slot.withLock { $0 = made }
-            try made.start()
-            _ = settled(made, within: patience)
+            let probedLoad = try make(request, of: instance, script)
+            slot.withLock { $0 = probedLoad }
+            try probedLoad.start()
+            _ = recordWhenIdle(probedLoad, within: loadTimeLimit)
             if let function = stuck.withLock({ $0 }) { return function }
         }
         return nil
@@ -238,7 +243,7 @@ extension CheckContext {
     /// - Returns: Whether it is. If not, another rule is about the late end.
     fileprivate func hasFailedInStop(_ load: ConformanceLoad, of instance: ProbedInstance) -> Bool {
         guard CallLogEntry.place(after: instance.callLog.lines) == " in stop" else { return false }
-        fail("'\(load.url)': stop had not returned after \(ValueFormatting.time(shortPatience))")
+        fail("'\(load.url)': stop had not returned after \(ValueFormatting.time(stopTimeLimit))")
         return true
     }
 
@@ -249,12 +254,12 @@ extension CheckContext {
     fileprivate func expectRest(
         _ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance, _ script: ClientScript, waitingIn function: String
     ) throws(CheckSkipped) -> Bool {
-        let made = try make(request, of: instance, script)
-        try made.start()
-        _ = made.client.waitUntilHeld(atMost: patience)
-        let isWaiting = made.client.state.withLock(\.isWaiting)
-        made.stop()
-        guard let record = settled(made, within: .seconds(1)) else {
+        let probedLoad = try make(request, of: instance, script)
+        try probedLoad.start()
+        _ = probedLoad.client.waitUntilHeld(atMost: loadTimeLimit)
+        let isWaiting = probedLoad.client.state.withLock(\.isWaiting)
+        probedLoad.stop()
+        guard let record = recordWhenIdle(probedLoad, within: .seconds(1)) else {
             fail("'\(load.url)' was still running one second after a stop that came while \(function) waited")
             return true
         }

@@ -4,14 +4,14 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// CANON: the canonical form, and which stored responses may serve which request.
+/// CANON: the canonical form, and which stored responses can serve which request.
 extension RuleCatalogue {
     static let canonicalForm: [CheckedRule] = [
         .must(
             "CANON-01", level: 2, needs: .any,
             "The canonical form of a canonical request is the same request.",
             because: "The cache stores responses under the canonical form. If the form changes again, the cache finds nothing.",
-            remedy: "Call give only if the request differs from its canonical form."
+            remedy: "Call 'give' only if the request differs from its canonical form."
         ) { context throws(CheckSkipped) in
             try context.eachHandled { handler, request throws(CheckSkipped) in
                 let form = try handler.canonicalForm(of: request)
@@ -112,9 +112,9 @@ extension RuleCatalogue {
         },
         .must(
             "CANON-06", level: 3, isEnforced: true, needs: .any,
-            "canonical_request calls give at most once, before it returns, on its own thread.",
-            because: "The structure with give exists only during the call.",
-            remedy: "Call give once, as the last step."
+            "canonical_request calls 'give' at most once, before it returns, on the thread that called it.",
+            because: "The portolan_canonical structure exists only during the call.",
+            remedy: "Call 'give' once, as the last step."
         ) { context throws(CheckSkipped) in
             var forms: [(ProbedForm, Request)] = []
             try context.eachHandled { handler, request throws(CheckSkipped) in
@@ -160,7 +160,7 @@ extension ReadField {
 }
 
 extension URLRecord {
-    /// Whether the decoded path differs. Schemes and hosts are not compared, because they may be aliases.
+    /// Whether the decoded path differs. Schemes and hosts are not compared, because they can be aliases.
     fileprivate func isAnotherPath(than other: Self) -> Bool {
         PercentEncoding.decodedBytes(path) != PercentEncoding.decodedBytes(other.path)
     }

@@ -20,7 +20,7 @@ extension RuleCatalogue {
                 for answer in [ClientScript.ChallengeAnswer.rejectSpace, CheckContext.wrongAnswer] {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < 4 ? answer : .cancel }
-                    asked += try context.settled(request, of: instance, script, within: context.patience)?.challenges ?? []
+                    asked += try context.recordWhenIdle(request, of: instance, script, within: context.loadTimeLimit)?.challenges ?? []
                 }
                 var flaws: [String] = []
                 for given in asked {
@@ -33,14 +33,14 @@ extension RuleCatalogue {
             "CHAL-02", level: 3, needs: .challenges,
             "A load accepts the response to a challenge later, and from another thread.",
             because: "A user has to type the password.",
-            remedy: "Wait in the call, or for answered."
+            remedy: "Wait in the call, or for 'answered'."
         ) { context throws(CheckSkipped) in
             try context.eachAsked { load, request, record, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.decision = .later
                 // A later access to the answer crashes.
                 script.takesAnswersAway = true
-                guard let later = try context.settled(request, of: instance, script) else {
+                guard let later = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end after a late response to its challenge")
                 }
                 let (found, expected) = (LoadResult(later), LoadResult(record))
@@ -70,7 +70,7 @@ extension RuleCatalogue {
                 var script = CheckContext.script(for: load)
                 let right = script.answer
                 script.answer = { $0 == 0 ? CheckContext.wrongAnswer : right($0) }
-                let later = try context.settled(request, of: instance, script)
+                let later = try context.recordWhenIdle(request, of: instance, script)
                 if record.didFinish, later?.didFinish != true {
                     let end = later.map { "gave \(LoadResult($0).phrase)" } ?? "did not end"
                     context.fail("'\(load.url)' received a wrong credential and then the manifest's, and \(end)")
@@ -128,7 +128,7 @@ extension RuleCatalogue {
             try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.answer = { $0 < 10 ? .rejectSpace : .cancel }
-                guard let record = try context.settled(request, of: instance, script) else {
+                guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end after every protection space was rejected")
                 }
                 let spaces = record.challenges.compactMap { $0.value?.space }
@@ -141,10 +141,11 @@ extension RuleCatalogue {
             }
         },
         .must(
-            "CHAL-08", level: 3, needs: .challenges,
-            "If the peer withdraws a challenge that is waiting, the load continues or fails in order.",
+            "CHAL-08", level: 3, needs: .cancelsChallenge,
+            "If the peer cancels a challenge that has no answer yet, the load reports this, and then continues or fails.",
             because: "Peers close connections.",
-            remedy: "Call did_cancel_challenge, then continue or fail."),
+            remedy: "Call did_cancel_challenge, then continue or fail.",
+            check: checkCancelledChallenges),
         .must(
             "CHAL-09", level: 3, needs: .challenges,
             "No log line, error, URL or returned field contains a credential.",
@@ -206,7 +207,7 @@ extension RuleCatalogue {
                 for count in 0..<2 {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < count ? CheckContext.wrongAnswer : answer }
-                    guard let record = try context.settled(request, of: instance, script) else {
+                    guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                         let phrase = count == 0 ? "each challenge had the same response" : "the same response came after a wrong credential"
                         return context.fail("'\(load.url)' did not end; \(phrase)")
                     }
@@ -254,7 +255,7 @@ extension CheckContext {
 }
 
 extension LoadRecord {
-    fileprivate var challenges: [ReadStruct<ReadChallenge>] {
+    var challenges: [ReadStruct<ReadChallenge>] {
         calls.compactMap { if case .challenge(let challenge) = $0.call { challenge } else { nil } }
     }
 

@@ -72,9 +72,11 @@ extension RuleCatalogue {
             }
             let plugin: DescribedPlugin
             do throws(CheckSkipped) { plugin = try unsafe DescribedPlugin(pointer) } catch {
-                return context.fail("the descriptor is NULL, can't be read, or is smaller than in version 1")
+                return context.fail(
+                    "the descriptor is NULL, can't be read, or is smaller than in version 1",
+                    remedy: "Return a portolan_plugin whose size is sizeof(portolan_plugin), with static storage.")
             }
-            context.fail(plugin.flaws)
+            for flaw in plugin.flaws { context.fail(flaw.detail, remedy: flaw.remedy) }
             guard plugin.flaws.isEmpty else { return }
             // Borrowed structs end at the end of a page, so that a read beyond them crashes this process.
             context.argumentMemory = .flush
@@ -82,17 +84,17 @@ extension RuleCatalogue {
             defer { if context.areAllIdle { instance.end() } }
             for load in try context.loads(.any) {
                 for record in try context.follow(load, of: instance) {
-                    for call in record.calls { context.fail(call.call.unwhole.map { "'\(load.url)': \($0)" }) }
+                    for call in record.calls { context.fail(call.call.incompleteParts.map { "'\(load.url)': \($0)" }) }
                     if let refusal = record.refusal {
                         // ORDER-11 reports a missing error.
-                        let flaws = ClientCall.unwhole("portolan_error", refusal, of: "the refusal", isNeeded: false)
+                        let flaws = ClientCall.incompleteParts("portolan_error", refusal, of: "the refusal", isNeeded: false)
                         context.fail(flaws.map { "'\(load.url)': \($0)" })
                     }
                 }
                 let request = try context.request(load.url)
                 for change in try context.handler(for: request, of: instance)?.canonicalForm(of: request).given ?? [] {
                     context.fail(
-                        ClientCall.unwhole("portolan_change", change, of: "the canonical form", isNeeded: true).map {
+                        ClientCall.incompleteParts("portolan_change", change, of: "the canonical form", isNeeded: true).map {
                             "'\(load.url)': \($0)"
                         })
                 }
@@ -146,7 +148,7 @@ extension RuleCatalogue {
             "DESC-09", level: 1,
             "Opening and describing the library changes no thread, file descriptor, signal, locale, working folder, umask or environment.",
             because: "A computer may have a thousand plugins. Reading the descriptor of one must not change the process.",
-            remedy: "Do nothing in constructors and in the entry function. Start in init.", needsProcess: true
+            remedy: "Do nothing in constructors and in the entry function. Start in 'init'.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let before = ProcessResources.taken()
             let library = try context.library()
@@ -162,7 +164,7 @@ extension RuleCatalogue {
             "DESC-10", level: 1,
             "Opening and describing the library takes less than 100 ms.",
             because: "The first load of the scheme waits until both are done.",
-            remedy: "Move tables and look-ups to init, or to the first load."
+            remedy: "Move tables and look-ups to 'init', or to the first load."
         ) { context throws(CheckSkipped) in
             let start = MonotonicTime.now
             _ = try context.description()
@@ -182,7 +184,7 @@ extension RuleCatalogue {
             let unknown = ["org.example.unknown/1", "org.example.unknown/2", "org.example.unknown", "", long]
             for name in unknown + ["portolan.nested/1", "portolan.nested/99"]
             where unsafe name.withCString({ unsafe ask(instance.state, $0) }) != nil {
-                // The plugin may know an extension of Portolan.
+                // The plugin can know an extension of Portolan.
                 if !name.hasPrefix("portolan.") { context.fail("it returns a table for '\(name.prefix(40))', which no extension has") }
             }
         },
@@ -204,7 +206,7 @@ extension RuleCatalogue {
             "DESC-13", level: 3,
             "The library works while a copy of it is open in the same process, and so does the copy.",
             because: "The host opens a new build while the old one is still running.",
-            remedy: "Keep state in the instance that init returns, not under fixed names in the process."
+            remedy: "Store state in the instance that 'init' returns, not under fixed names in the process."
         ) { context throws(CheckSkipped) in
             let first = try context.instance()
             let copy = try ProbedLibrary.copy(of: context.libraryPath())
@@ -231,22 +233,23 @@ extension RuleCatalogue {
 
 extension ClientCall {
     /// The parts that cannot be read as the headers define them; one line each.
-    fileprivate var unwhole: [String] {
+    fileprivate var incompleteParts: [String] {
         switch self {
-        case .interim(let response), .response(let response): Self.unwhole("portolan_response", response, of: function, isNeeded: true)
+        case .interim(let response), .response(let response):
+            Self.incompleteParts("portolan_response", response, of: function, isNeeded: true)
         // ORDER-11 reports a missing error.
-        case .failure(let error): Self.unwhole("portolan_error", error, of: function, isNeeded: false)
+        case .failure(let error): Self.incompleteParts("portolan_error", error, of: function, isNeeded: false)
         case .redirect(let change, let response):
-            Self.unwhole("portolan_change", change, of: function, isNeeded: true)
-                + Self.unwhole("portolan_response", response, of: function, isNeeded: false)
-        case .challenge(let challenge): Self.unwhole("portolan_challenge", challenge, of: function, isNeeded: true)
+            Self.incompleteParts("portolan_change", change, of: function, isNeeded: true)
+                + Self.incompleteParts("portolan_response", response, of: function, isNeeded: false)
+        case .challenge(let challenge): Self.incompleteParts("portolan_challenge", challenge, of: function, isNeeded: true)
         case .trailers(nil): ["\(function): there is a count of fields, but the fields can't be read"]
         default: []
         }
     }
 
     /// - Parameter place: The receiver of the structure, for the lines.
-    fileprivate static func unwhole<Value: CompletenessChecking>(
+    fileprivate static func incompleteParts<Value: CompletenessChecking>(
         _ what: String, _ given: ReadStruct<Value>, of place: String, isNeeded: Bool
     ) -> [String] {
         switch given {

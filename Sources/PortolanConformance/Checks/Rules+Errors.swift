@@ -30,8 +30,9 @@ extension RuleCatalogue {
                         "'\(load.url)' should fail with \(stated), but \(last.didFinish ? "finished" : "gave no readable error")")
                     continue
                 }
-                let name = error.domain.text.map { "\($0):\(error.code)" } ?? LoadError.Code(rawValue: error.code).description
-                if name != stated { context.fail("'\(load.url)' should fail with \(stated), but failed with \(name)") }
+                if error.codeName != stated {
+                    context.fail("'\(load.url)' should fail with \(stated), but gave \(LoadResult(last).phrase)")
+                }
             }
             instance.end()
         },
@@ -65,7 +66,7 @@ extension RuleCatalogue {
             "ERR-04", level: 2,
             "A malformed URL of the plugin's own scheme fails with the code for a bad URL.",
             because: "The caller must distinguish a typing error from a missing resource.",
-            remedy: "Refuse in make with PORTOLAN_ERROR_BAD_URL."
+            remedy: "Refuse in 'make' with PORTOLAN_ERROR_BAD_URL."
         ) { context throws(CheckSkipped) in
             let name = LoadError.Code.badURL.description
             let loads = try context.loads(.fails).filter { $0.error == name }
@@ -122,10 +123,10 @@ extension RuleCatalogue {
                 let instance = try context.instance(of: plugin)
                 for load in loads { _ = try context.follow(load, of: instance) }
                 for load in loads {
-                    let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
-                    try made.start()
-                    made.stop()
-                    _ = context.settled(made, within: context.shortPatience)
+                    let probedLoad = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                    try probedLoad.start()
+                    probedLoad.stop()
+                    _ = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit)
                 }
                 if context.areAllIdle { instance.end() }
             }
@@ -145,7 +146,7 @@ extension RuleCatalogue {
             let before = ProcessEnvironment.taken()
             let instance = try context.instance()
             for load in try context.loads(.any) {
-                // Methods that may change something use a path that does not exist.
+                // Methods that can change something use a path that does not exist.
                 for method in ["GET", "JUDGE", "DELETE"] {
                     for rest in method == "GET"
                         ? ["", "/judge/nothing-there", "?judge=%00%ff", "%00", "/%0d%0a"] : ["/judge/nothing-there"]

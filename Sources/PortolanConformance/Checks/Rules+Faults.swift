@@ -16,7 +16,7 @@ extension RuleCatalogue {
     static let faults: [CheckedRule] = [
         .must(
             "FAULT-01", level: 4, needs: .succeeds,
-            "If any allocation in init or in a load fails, the load fails with an error or gives the right result.",
+            "If any allocation in 'init' or in a load fails, the load fails with an error or gives the right result.",
             because: "Memory often runs out at the worst moment.",
             remedy: "Check the result of malloc.", needsProcess: true,
             check: refused(.memory, "allocation") { file in
@@ -50,7 +50,8 @@ extension RuleCatalogue {
                 }
                 defer { _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) }
                 for (index, load) in loads.enumerated() {
-                    guard let record = try context.settled(context.request(load.url), of: instance, CheckContext.script(for: load)) else {
+                    guard let record = try context.recordWhenIdle(context.request(load.url), of: instance, CheckContext.script(for: load))
+                    else {
                         context.fail("'\(load.url)' did not end when \(ValueFormatting.count(free, "descriptor")) could be opened")
                         continue
                     }
@@ -95,7 +96,7 @@ extension RuleCatalogue {
                     state.withLockBroadcasting { $0.hasEnded = true }
                 }
             } catch {
-                throw CheckSkipped.lack(error.message)
+                throw CheckSkipped.resourceShortage(error.message)
             }
             defer {
                 state.withLock { $0.isOver = true }
@@ -103,7 +104,7 @@ extension RuleCatalogue {
                 unsafe sigaction(SIGUSR2, &old, nil)
             }
             // On a busy machine the signals come late: a round with few signals shows nothing.
-            let end = MonotonicTime.now + context.patience
+            let end = MonotonicTime.now + context.loadTimeLimit
             let first = state.withLock(\.sent)
             var round = 0
             while round < 3 || state.withLock(\.sent) - first < 64 {
@@ -131,23 +132,25 @@ extension RuleCatalogue {
                     let before = Set(ProcessResources.descriptors().keys)
                     let closed = Mutex(false)
                     let slot = Mutex<ProbedLoad?>(nil)
-                    let (request, plain) = try context.scene(load)
+                    let (request, plain) = try context.requestAndScript(load)
                     var script = plain
                     script.whileDelivering = { index, call in
                         guard index == 0 else { return }
                         for number in ProcessResources.descriptors().keys where !before.contains(number) {
                             if shutdown(number, Int32(SHUT_RDWR)) == 0 { closed.withLock { $0 = true } }
                         }
-                        if stops, !call.isEnd, let made = slot.withLock(\.self) { stopElsewhere(made) }
+                        if stops, !call.isEnd, let probedLoad = slot.withLock(\.self) { stopElsewhere(probedLoad) }
                     }
-                    let made = try context.make(request, of: instance, script)
-                    slot.withLock { $0 = made }
+                    let probedLoad = try context.make(request, of: instance, script)
+                    slot.withLock { $0 = probedLoad }
                     defer { slot.withLock { $0 = nil } }
-                    try made.start()
-                    guard context.settled(made, within: context.patience) != nil else {
+                    try probedLoad.start()
+                    guard context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) != nil else {
                         return context.fail("'\(load.url)' did not end when its sockets had been shut down")
                     }
-                    guard closed.withLock(\.self) else { throw CheckSkipped.other("'\(load.url)' has no socket open at its first event") }
+                    guard closed.withLock(\.self) else {
+                        throw CheckSkipped.notApplicable("'\(load.url)' has no socket open at its first event")
+                    }
                 }
             }
         },
@@ -157,7 +160,7 @@ extension RuleCatalogue {
             because: "Disks become full.",
             remedy: "Check the results of write and close.", needsProcess: true
         ) { context throws(CheckSkipped) in
-            // No file may grow: write(2) returns EFBIG, as it returns ENOSPC on a full disk.
+            // No file can grow: write(2) returns EFBIG, as it returns ENOSPC on a full disk.
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = SIG_IGN
             var (none, limit) = (rlimit(), rlimit())
@@ -167,13 +170,13 @@ extension RuleCatalogue {
             }
             defer { unsafe sigaction(SIGXFSZ, &old, nil) }
             try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
-                let (request, script) = try context.scene(load)
+                let (request, script) = try context.requestAndScript(load)
                 let alone = LoadResult(try context.perform(request, of: instance, script))
                 none = limit
                 none.rlim_cur = 0
                 guard unsafe setrlimit(file, &none) == 0 else { throw CheckSkipped("the limit of files can't be set") }
                 defer { _ = unsafe setrlimit(file, &limit) }
-                guard let record = try context.settled(request, of: instance, script) else {
+                guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end when no file could grow")
                 }
                 context.expect(record, alone, load, "when no file can grow")
@@ -186,7 +189,7 @@ extension RuleCatalogue {
             remedy: "Check the result of each call."
         ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
-            let scenes = try context.loads(.any).map { load throws(CheckSkipped) in (load, try context.scene(load)) }
+            let scenes = try context.loads(.any).map { load throws(CheckSkipped) in (load, try context.requestAndScript(load)) }
             let full = try context.instance(of: plugin)
             let usual = try scenes.map { _, scene throws(CheckSkipped) in LoadResult(try context.perform(scene.0, of: full, scene.1)) }
             full.end()
@@ -204,7 +207,7 @@ extension RuleCatalogue {
                     guard try context.handler(for: scene.0, of: instance) != nil else { continue }
                     var script = scene.1
                     script.refusesWatches = offered == all
-                    guard let record = try context.settled(scene.0, of: instance, script) else {
+                    guard let record = try context.recordWhenIdle(scene.0, of: instance, script) else {
                         context.fail("'\(load.url)' did not end \(phrase)")
                         continue
                     }

@@ -14,7 +14,7 @@ extension RuleCatalogue {
     static let flow: [CheckedRule] = [
         .must(
             "FLOW-01", level: 3, isEnforced: true, needs: .succeeds,
-            "After a client call returns PORTOLAN_PAUSE, the load delivers nothing until resume.",
+            "After a client call returns PORTOLAN_PAUSE, the load delivers nothing until 'resume'.",
             because: "The reader has no room for more data.",
             remedy: "Keep a flag, and check it before each delivery.",
             check: paused { $0 != .finish }),
@@ -22,13 +22,13 @@ extension RuleCatalogue {
             "FLOW-02", level: 3, needs: .succeeds,
             "With a pause at every delivery, no byte is lost or repeated.",
             because: "The client has taken the bytes for which it returns PORTOLAN_PAUSE.",
-            remedy: "After resume, continue behind those bytes.",
+            remedy: "After 'resume', continue behind those bytes.",
             check: compared("a pause at each delivery", { $0.pauses = .each }, with: { _ in })),
         .must(
             "FLOW-03", level: 3, needs: .succeeds,
             "An immediate resume and a late resume give the same bytes.",
             because: "Some readers are fast, and some are slow.",
-            remedy: "Wait for resume, not for a time.",
+            remedy: "Wait for 'resume', not for a time.",
             check: compared(
                 "pauses of 300 ms",
                 { script in
@@ -42,12 +42,12 @@ extension RuleCatalogue {
             remedy: "Deliver only data that is waiting."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.any, and: [.large], isBlocking: false) { load, _, instance throws(CheckSkipped) in
-                var (request, script) = try context.scene(load)
+                var (request, script) = try context.requestAndScript(load)
                 // A load that waits for something else is one that can be resumed without a reason.
                 (script.bodySource, script.decision) = (.slow, .later)
-                let plain = try context.settled(request, of: instance, script)
+                let plain = try context.recordWhenIdle(request, of: instance, script)
                 script.resumesUnasked = true
-                let resumed = try context.settled(request, of: instance, script)
+                let resumed = try context.recordWhenIdle(request, of: instance, script)
                 let (found, expected) = (resumed.map { LoadResult($0) }, plain.map { LoadResult($0) })
                 if let plain, let resumed, resumed.challengeCount > plain.challengeCount {
                     context.fail("'\(load.url)' sent its challenge again when it was resumed during the challenge")
@@ -63,12 +63,12 @@ extension RuleCatalogue {
             "FLOW-05", level: 3, needs: .succeeds,
             "A stop during a pause ends the load without another event.",
             because: "The caller wants no more events.",
-            remedy: "Deliver nothing from stop."
+            remedy: "Deliver nothing from 'stop'."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(CheckSkipped) in
-                let made = try context.held(request, of: instance, load)
-                made.stop()
-                guard let record = context.settled(made, within: context.shortPatience) else {
+                let probedLoad = try context.pausedLoad(request, of: instance, load)
+                probedLoad.stop()
+                guard let record = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) else {
                     return context.fail("'\(load.url)' was still running after a stop in a pause")
                 }
                 if let late = record.calls.first(where: { $0.call.isEvent && $0.stage == .stopped && $0.within != .destroy }) {
@@ -84,12 +84,12 @@ extension RuleCatalogue {
             remedy: "Return as soon as you get PORTOLAN_STOPPED."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, and: [.redirects, .challenges, .uploads]) { load, _, instance throws(CheckSkipped) in
-                var (request, script) = try context.scene(load)
+                var (request, script) = try context.requestAndScript(load)
                 script.takesRedirects = false
                 let count = try context.perform(request, of: instance, script).events.count
                 for index in 0..<min(count, 8) {
                     script.stopsAt = index
-                    guard let record = try context.stopped(request, of: instance, by: script) else {
+                    guard let record = try context.recordOfStoppedLoad(request, of: instance, by: script) else {
                         throw CheckSkipped("'\(load.url)' was still running after a stop (ORDER-07)")
                     }
                     guard let late = record.deliveredAfterStop.first else { continue }
@@ -101,7 +101,7 @@ extension RuleCatalogue {
             "FLOW-07", level: 3, isEnforced: true, needs: .succeeds,
             "A paused load does not call did_finish.",
             because: "did_finish would overtake bytes that wait.",
-            remedy: "Call did_finish after resume.",
+            remedy: "Call did_finish after 'resume'.",
             check: paused { $0 == .finish }),
         .must(
             "FLOW-08", level: 4, needs: .large,
@@ -110,7 +110,7 @@ extension RuleCatalogue {
             remedy: "Stop reading from the source while the load is paused.", needsProcess: true
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
-                try context.eachHeld(request, of: instance, load) {
+                try context.eachPausedLoad(request, of: instance, load) {
                     let before = ProcessResources.residentBytes()
                     Polling.watch(.milliseconds(500))
                     let growth = ProcessResources.residentBytes() - before
@@ -122,10 +122,10 @@ extension RuleCatalogue {
             "FLOW-09", level: 4, needs: .succeeds,
             "A paused load uses no processor time.",
             because: "A loop that polls drains the battery.",
-            remedy: "Wait for resume.", needsProcess: true
+            remedy: "Wait for 'resume'.", needsProcess: true
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
-                try context.eachHeld(request, of: instance, load) {
+                try context.eachPausedLoad(request, of: instance, load) {
                     let time = ProcessResources.processorTimeAtRest()
                     if time > .milliseconds(10) {
                         context.fail("'\(load.url)': a pause of 200 ms used \(ValueFormatting.time(time)) of processor time")
@@ -140,12 +140,12 @@ extension RuleCatalogue {
             remedy: "Share no queue or lock between loads."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(CheckSkipped) in
-                let known = try context.known(load, request, of: instance)
-                let made = try context.held(request, of: instance, load)
-                let other = try context.settled(request, of: instance, known.script)
-                context.expectSame(other, as: known, "while another load of it was paused")
-                made.stop()
-                _ = context.settled(made, within: context.shortPatience)
+                let baseline = try context.baseline(load, request, of: instance)
+                let probedLoad = try context.pausedLoad(request, of: instance, load)
+                let other = try context.recordWhenIdle(request, of: instance, baseline.script)
+                context.expectSame(other, as: baseline, "while another load of it was paused")
+                probedLoad.stop()
+                _ = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit)
             }
         },
     ]
@@ -155,12 +155,12 @@ extension RuleCatalogue {
         { context throws(CheckSkipped) in
             let others: [ConformanceRule.Scenario] = [.redirects, .challenges, .uploads]
             try context.eachLoad(.succeeds, and: others, isBlocking: false) { load, _, instance throws(CheckSkipped) in
-                var (request, script) = try context.scene(load)
+                var (request, script) = try context.requestAndScript(load)
                 script.takesRedirects = false
                 script.pauses = .each
                 script.pauseTime = .milliseconds(20)
                 script.wakesInPause = true
-                guard let record = try context.settled(request, of: instance, script) else {
+                guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end with a pause at each delivery, each resumed after 20 ms")
                 }
                 let early = record.calls.first { $0.stage == .paused && $0.call.isDelivery && isMeant($0.call) && $0.within != .destroy }
@@ -188,7 +188,7 @@ extension RuleCatalogue {
                     script.pauseTime = time
                 }
                 let expected = LoadResult(try context.perform(request, of: instance, plain))
-                guard let record = try context.settled(request, of: instance, script) else {
+                guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end with \(phrase)")
                 }
                 let found = LoadResult(record)

@@ -9,14 +9,14 @@ extension RuleCatalogue {
     static let fuzzing: [CheckedRule] = [
         .must(
             "FUZZ-01", level: 4,
-            "Random URLs with the plugin's schemes do no harm.",
+            "Random URLs with the plugin's schemes cause no crash and no hang.",
             because: "URLs come from unknown sources.",
             remedy: "Check each length and each digit.",
             check: fuzzed(count: 1000) { context, load, random in
                 // Half of the requests use a host that the plugin knows, so that it examines the path.
-                if random.next() % 2 == 0, let known = Request.parsed(load.url) {
+                if random.next() % 2 == 0, let request = Request.parsed(load.url) {
                     let (length, isPlain) = (random.length(upTo: 13), random.next() % 2 == 0)
-                    return Request.parsed(known.url.beforePath + "/" + (isPlain ? random.token(length) : random.text(length)))
+                    return Request.parsed(request.url.beforePath + "/" + (isPlain ? random.token(length) : random.text(length)))
                 }
                 let scheme = random.element(of: context.schemes)
                 let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % (UInt64(8) << (random.next() % 8))) + "/" : ""
@@ -24,7 +24,7 @@ extension RuleCatalogue {
             }),
         .must(
             "FUZZ-02", level: 4, needs: .any,
-            "Mutated URLs of the conformance section do no harm.",
+            "Mutated URLs of the conformance section cause no crash and no hang.",
             because: "Mutated URLs reach deeper into the code than random ones.",
             remedy: "Check every value that you compute from the URL.",
             check: fuzzed(count: 400) { _, load, random in
@@ -32,7 +32,7 @@ extension RuleCatalogue {
             }),
         .must(
             "FUZZ-03", level: 4, needs: .any,
-            "Random methods, fields and properties do no harm.",
+            "Random methods, fields and properties cause no crash and no hang.",
             because: "Callers pass on values that they received from others.",
             remedy: "Check each value before you use it.",
             check: fuzzed(count: 300) { _, load, random in
@@ -56,25 +56,25 @@ extension RuleCatalogue {
             }),
         .must(
             "FUZZ-04", level: 4, needs: .succeeds,
-            "Pauses, resumes, stops and responses to challenges in random order do no harm.",
-            because: "Every day, events come in an order that nobody expected.",
+            "Pauses, resumes, stops and responses to challenges in random order cause no crash and no hang.",
+            because: "In practice, events come in unexpected orders.",
             remedy: "Write the load as a state machine."
         ) { context throws(CheckSkipped) in
             var random = SplitMix(seed: context.seed)
             try context.eachLoad(.any, isBlocking: false) { load, _, instance throws(CheckSkipped) in
                 for _ in 0..<40 {
-                    var (request, script) = try context.scene(load)
+                    var (request, script) = try context.requestAndScript(load)
                     script.pauses = random.element(of: [.none, .first, .each])
                     script.pauseTime = random.next() % 4 == 0 ? nil : .microseconds(Int64(random.next() % 2000))
                     script.resumesUnasked = random.next() % 2 == 0
                     script.decision = random.next() % 2 == 0 ? .atOnce : .later
                     script.bodySource = random.next() % 2 == 0 ? .ready : .slow
                     script.takesRedirects = random.next() % 2 == 0
-                    let made = try context.make(request, of: instance, script)
-                    try made.start()
+                    let probedLoad = try context.make(request, of: instance, script)
+                    try probedLoad.start()
                     Polling.watch(.microseconds(Int64(random.next() % 3000)))
-                    made.stop()
-                    if context.settled(made, within: .seconds(1)) == nil {
+                    probedLoad.stop()
+                    if context.recordWhenIdle(probedLoad, within: .seconds(1)) == nil {
                         return context.fail("'\(load.url)' was still running after random pauses, resumes, responses and a stop")
                     }
                 }
@@ -82,9 +82,9 @@ extension RuleCatalogue {
         },
         .must(
             "FUZZ-05", level: 4,
-            "Random configurations do no harm.",
+            "Random configurations cause no crash and no hang.",
             because: "People write configurations by hand.",
-            remedy: "Check kinds and limits in init."
+            remedy: "Check types and limits in 'init'."
         ) { context throws(CheckSkipped) in
             var random = SplitMix(seed: context.seed)
             let plugin = try context.plugin()
@@ -94,10 +94,10 @@ extension RuleCatalogue {
                         continue
                     }
                     if let load = try? context.loads(.succeeds).first {  // because a plugin without one is still started
-                        let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
-                        try made.start()
-                        made.stop()
-                        if context.settled(made, within: .seconds(1)) == nil {
+                        let probedLoad = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                        try probedLoad.start()
+                        probedLoad.stop()
+                        if context.recordWhenIdle(probedLoad, within: .seconds(1)) == nil {
                             return context.fail("a load with a random configuration was still running one second after a stop")
                         }
                     }
@@ -107,7 +107,7 @@ extension RuleCatalogue {
         },
         .must(
             "FUZZ-06", level: 4, needs: .any,
-            "Random bytes from a nested load or in an upload do no harm.",
+            "Random bytes from a nested load or in an upload cause no crash and no hang.",
             because: "The bytes come from unknown sources.",
             remedy: "Use lengths when you parse."
         ) { context throws(CheckSkipped) in
@@ -123,16 +123,16 @@ extension RuleCatalogue {
                 for load in nested {
                     var script = CheckContext.script(for: load)
                     // Half of them are nearly right, so that the plugin reads past the first bytes.
-                    script.inner = random.next() % 2 == 0 ? .bytes(bytes()) : .mutated(random.next())
-                    script.innerPieceSize = 1 << Int(random.next() % 12)
-                    if try context.settled(context.request(load.url), of: instance, script) == nil {
+                    script.nestedOutcome = random.next() % 2 == 0 ? .bytes(bytes()) : .mutated(random.next())
+                    script.nestedPieceSize = 1 << Int(random.next() % 12)
+                    if try context.recordWhenIdle(context.request(load.url), of: instance, script) == nil {
                         return context.fail("'\(load.url)' did not end with a nested body of random bytes")
                     }
                 }
                 for load in uploads {
                     let body = bytes()
                     let (request, script) = try context.upload(load, [body], length: random.next() % 2 == 0 ? Int64(body.count) : nil)
-                    if try context.settled(request, of: instance, script) == nil {
+                    if try context.recordWhenIdle(request, of: instance, script) == nil {
                         return context.fail("'\(load.url)' did not end with an upload of random bytes")
                     }
                 }
@@ -143,7 +143,7 @@ extension RuleCatalogue {
 
     /// Methods that change nothing (RFC 9110 §9.2.1), for requests of the manifest's own URLs.
     private static let safeMethods = ["GET", "HEAD", "OPTIONS"]
-    /// Fields that a plugin may look for. It does not read the value of other fields.
+    /// Fields that a plugin can look for. It does not read the value of other fields.
     private static let knownNames = [
         "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cache-Control", "Content-Length", "Content-Type", "Cookie",
         "Expect", "Host", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "Range", "Referer", "User-Agent",
@@ -159,18 +159,18 @@ extension RuleCatalogue {
             let instance = try context.instance()
             var isJudged = false
             for round in 0..<count {
-                try context.keepsTime()
+                try context.checkDeadline()
                 guard let request = request(context, loads[round % loads.count], &random),
                     let handler = try context.handler(for: request, of: instance)
                 else { continue }
                 isJudged = true
-                let made = try ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, ClientScript())
+                let probedLoad = try ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, ClientScript())
                 // Start each URL in some of its rounds, for any number of URLs.
-                if made.isMade, (round + round / loads.count) % 4 == 0 {
-                    try made.start()
-                    if !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
+                if probedLoad.isMade, (round + round / loads.count) % 4 == 0 {
+                    try probedLoad.start()
+                    if !probedLoad.waitUntilIdle(.milliseconds(20)) { probedLoad.stop() }
                 }
-                if context.settled(made, within: .seconds(1)) == nil {
+                if context.recordWhenIdle(probedLoad, within: .seconds(1)) == nil {
                     return context.fail("\(request.url.shortDescription) was still running one second after a stop")
                 }
             }

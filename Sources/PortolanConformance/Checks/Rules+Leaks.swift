@@ -17,11 +17,11 @@ extension RuleCatalogue {
             "LEAK-01", level: 4, needs: .succeeds,
             "The heap does not grow over 1,000 loads.",
             because: "Servers run for months.",
-            remedy: "Free in destroy everything that make and the load allocated.", needsProcess: true,
+            remedy: "Free in 'destroy' everything that 'make' and the load allocated.", needsProcess: true,
             check: flat(.any, "loads") { context, rounds throws(CheckSkipped) in
                 try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
                     try rounds(load, instance) { _ throws(CheckSkipped) in
-                        let (request, script) = try context.terseScene(load)
+                        let (request, script) = try context.terseRequestAndScript(load)
                         _ = try context.performHere(request, of: instance, script)
                     }
                 }
@@ -49,7 +49,7 @@ extension RuleCatalogue {
             do {
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             } catch {
-                throw CheckSkipped.lack("no temporary folder could be made: \(error)")
+                throw CheckSkipped.resourceShortage("no temporary folder could be made: \(error)")
             }
             unsafe setenv("TMPDIR", folder, 1)
             defer {
@@ -68,12 +68,12 @@ extension RuleCatalogue {
             "LEAK-05", level: 4, needs: .succeeds,
             "The heap does not grow over 1,000 cancelled loads.",
             because: "Users cancel loads very often.",
-            remedy: "Free in destroy, whatever happened before.", needsProcess: true,
+            remedy: "Free in 'destroy', whatever happened before.", needsProcess: true,
             check: flat(.any, "loads that were stopped") { context, rounds throws(CheckSkipped) in
                 func measure(_ scenario: ConformanceRule.Scenario) throws(CheckSkipped) {
                     try context.eachLoad(scenario) { load, _, instance throws(CheckSkipped) in
                         try rounds(load, instance) { index throws(CheckSkipped) in
-                            var (request, script) = try context.terseScene(load)
+                            var (request, script) = try context.terseRequestAndScript(load)
                             // At each of the first events, while a challenge waits, or at any moment; and a load that
                             // never started.
                             if scenario != .hangs, index % 6 < 4 {
@@ -82,13 +82,13 @@ extension RuleCatalogue {
                                 return
                             }
                             if index % 12 == 5, load.tags.contains(.challenges) {
-                                guard try context.stoppedWaiting(request, of: instance, script) == nil else { return }
+                                guard try context.recordStoppedInChallenge(request, of: instance, script) == nil else { return }
                                 throw CheckSkipped("'\(load.url)' was still running after a stop during a challenge (CANCEL-06)")
                             }
-                            let made = try context.make(request, of: instance, script)
-                            if index % 6 != 4 { try made.start() }
-                            made.stop()
-                            guard context.settled(made, within: context.shortPatience) != nil else {
+                            let probedLoad = try context.make(request, of: instance, script)
+                            if index % 6 != 4 { try probedLoad.start() }
+                            probedLoad.stop()
+                            guard context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) != nil else {
                                 throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                             }
                         }
@@ -105,7 +105,7 @@ extension RuleCatalogue {
             check: flat(.fails, "loads that failed") { context, rounds throws(CheckSkipped) in
                 try context.eachLoad(.fails) { load, _, instance throws(CheckSkipped) in
                     try rounds(load, instance) { _ throws(CheckSkipped) in
-                        let (request, script) = try context.terseScene(load)
+                        let (request, script) = try context.terseRequestAndScript(load)
                         _ = try context.performHere(request, of: instance, script)
                     }
                 }
@@ -114,15 +114,15 @@ extension RuleCatalogue {
             "LEAK-07", level: 4, needs: .nested,
             "The load closes every nested load that it has opened.",
             because: "An open nested load keeps its connection open.",
-            remedy: "Call close, also after a failure."
+            remedy: "Call 'close', also after a failure."
         ) { context throws(CheckSkipped) in
             // Only loads that reach their own end: the host closes the nested loads of a stopped load.
-            for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .cut(after: 1), .bytes([0xFF, 0, 0xFF])] {
-                try context.eachNested(inner) { load, made throws(CheckSkipped) in
-                    guard context.settled(made, within: context.patience) != nil else {
+            for nestedOutcome in [ClientScript.NestedOutcome.loaded, .failing(.accessDenied), .cut(after: 1), .bytes([0xFF, 0, 0xFF])] {
+                try context.eachNested(nestedOutcome) { load, probedLoad throws(CheckSkipped) in
+                    guard context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) != nil else {
                         throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
                     }
-                    let opened = made.client.state.withLock(\.nested)
+                    let opened = probedLoad.client.state.withLock(\.nested)
                     guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
                     if opened.contains(where: { $0.use.closes == 0 }) {
                         context.fail("'\(load.url)' did not close a nested load that it had opened")
@@ -135,9 +135,9 @@ extension RuleCatalogue {
     static let unloading: [CheckedRule] = [
         .must(
             "UNLOAD-01", level: 3,
-            "After deinit, no thread runs the plugin's code.",
+            "After 'deinit', no thread runs the plugin's code.",
             because: "The thread would run for an instance that no longer exists.",
-            remedy: "Join threads in deinit.", needsProcess: true
+            remedy: "Join threads in 'deinit'.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let loads = try context.loads(.any)
             // `try?` because a handler of this process has no library.
@@ -146,8 +146,8 @@ extension RuleCatalogue {
                 let instance = try context.instance()
                 try context.followAll(loads, of: instance)
                 for load in loads {
-                    let (request, script) = try context.scene(load)
-                    _ = try context.stopped(request, of: instance, atEvent: 0, script)
+                    let (request, script) = try context.requestAndScript(load)
+                    _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 0, script)
                 }
                 guard context.areAllIdle else { throw CheckSkipped("a load was still running after a stop (CANCEL-04, ORDER-07)") }
                 instance.end()
@@ -179,22 +179,22 @@ extension RuleCatalogue {
             }
             let build = try unsafe DescribedPlugin(pointer)
             for load in try context.loads(.succeeds) {
-                let known = try context.known(load, context.request(load.url), of: old)
-                let record = try context.settled(known.request, of: old, known.load) { () throws(CheckSkipped) in
+                let baseline = try context.baseline(load, context.request(load.url), of: old)
+                let record = try context.recordWhenIdle(baseline.request, of: old, baseline.load) { () throws(CheckSkipped) in
                     guard case .started(let new) = try ProbedInstance.start(build, context.configuration(), on: context.instanceContext)
                     else {
                         return context.fail("a new build refuses to start beside the running one")
                     }
-                    context.expectSame(try context.perform(known.request, of: new, known.script), as: known, "in a new build")
+                    context.expectSame(try context.perform(baseline.request, of: new, baseline.script), as: baseline, "in a new build")
                     new.end()
                 }
-                context.expectSame(record, as: known, "while a new build started and ended beside it")
+                context.expectSame(record, as: baseline, "while a new build started and ended beside it")
             }
             if context.areAllIdle { old.end() }
         },
         .must(
             "UNLOAD-03", level: 3, needs: .succeeds,
-            "Stopping many loads and then calling deinit takes less than a second.",
+            "Stopping many loads and then calling 'deinit' takes less than a second.",
             because: "Users expect that a program ends when they close it.",
             remedy: "Stop the loads in parallel, and wait for nothing."
         ) { context throws(CheckSkipped) in
@@ -202,14 +202,14 @@ extension RuleCatalogue {
             // `try?` because a manifest without a URL that hangs may have others.
             let waiting = (try? context.loads(.hangs)) ?? []
             let loads = try waiting + context.loads(.succeeds)
-            let made = try (0..<32).map { index throws(CheckSkipped) in
+            let probedLoads = try (0..<32).map { index throws(CheckSkipped) in
                 let load = loads[index % loads.count]
                 return try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
             }
-            for one in made { try one.start() }
+            for one in probedLoads { try one.start() }
             let start = MonotonicTime.now
-            for one in made { one.stop() }
-            for one in made {
+            for one in probedLoads { one.stop() }
+            for one in probedLoads {
                 guard one.waitUntilIdle(.seconds(1)) else {
                     return context.fail("one of 32 loads was still running one second after all of them were stopped")
                 }
@@ -222,9 +222,9 @@ extension RuleCatalogue {
         // Leftover processes show only outside of this process: the supervisor sees them.
         .must(
             "UNLOAD-04", level: 3,
-            "After deinit, no process that the plugin started is left.",
+            "After 'deinit', no process that the plugin started is left.",
             because: "It would run without a purpose, and keep what it inherited: file descriptors, memory and ports.",
-            remedy: "End each process and wait for it, in deinit and on every path on which a load ends.", needsProcess: true
+            remedy: "End each process and wait for it, in 'deinit' and on every path on which a load ends.", needsProcess: true
         ) { context throws(CheckSkipped) in
             guard context.instanceContext.isSupervised else {
                 throw CheckSkipped("leftover processes are only visible from outside; leave out --in-process, or use the command")

@@ -9,18 +9,18 @@ extension RuleCatalogue {
     static let life: [CheckedRule] = [
         .must(
             "LIFE-01", level: 2, isEnforced: true, needs: .any,
-            "make emits no event.",
+            "'make' emits no event.",
             because: "Nothing receives events before the load has started.",
-            remedy: "Keep what make finds, and report it after the load has started. Or refuse the request."
+            remedy: "Store what 'make' finds, and report it after the load has started. Or refuse the request."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) {
-                let made = try context.make(context.request(load.url), of: instance)
+                let probedLoad = try context.make(context.request(load.url), of: instance)
                 Polling.watch(.milliseconds(5))
-                for event in made.record.events {
+                for event in probedLoad.record.events {
                     context.fail("'\(load.url)': \(event.call.function) was called while the load was being made")
                 }
-                made.destroy()
+                probedLoad.destroy()
             }
             instance.end()
         },
@@ -32,23 +32,25 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.everyLoad() where load.isLoadable && !load.tags.contains(.hangs) {
-                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
-                try made.start()
-                if context.settled(made, within: context.patience) == nil {
-                    context.fail("'\(load.url)' did not end within \(ValueFormatting.time(context.patience)): \(made.record.summary)")
+                let probedLoad = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                try probedLoad.start()
+                if context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) == nil {
+                    context.hungLoads.insert(load.url, of: context.target.loads)
+                    context.fail(
+                        "'\(load.url)' did not end within \(ValueFormatting.time(context.loadTimeLimit)): \(probedLoad.record.summary)")
                 }
             }
             if context.areAllIdle { instance.end() }
         },
         .must(
             "LIFE-03", level: 2, needs: .any,
-            "start, resume, woken and answered of an event-driven load return within 50 ms.",
+            "'start', 'resume', 'woken' and 'answered' of an event-driven load return within 50 ms.",
             because: "These functions run on threads that other loads need.",
-            remedy: "Do slow work on a thread of your own and call wake, or write a blocking load."
+            remedy: "Do slow work on your own thread and call 'wake', or write a blocking load."
         ) { context throws(CheckSkipped) in
             var seen = false
             func look(_ load: ConformanceLoad, _ record: LoadRecord) {
-                for turn in record.turnTimes where turn.function != .run {
+                for turn in record.callTimes where turn.function != .run {
                     seen = true
                     if turn.time > .milliseconds(50) {
                         context.fail("'\(load.url)': \(turn.function.rawValue) returned after \(ValueFormatting.time(turn.time))")
@@ -60,9 +62,9 @@ extension RuleCatalogue {
             try context.eachLoad(.any) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 (script.pauses, script.decision) = (.each, .later)
-                let made = try context.make(request, of: instance, script)
-                try made.start()
-                if let record = context.settled(made, within: context.patience) { look(load, record) }
+                let probedLoad = try context.make(request, of: instance, script)
+                try probedLoad.start()
+                if let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) { look(load, record) }
             }
             if !seen { throw CheckSkipped("it does not apply: every load of the manifest blocks") }
         },
@@ -70,16 +72,16 @@ extension RuleCatalogue {
             "LIFE-04", level: 3, isEnforced: true, needs: .any,
             "A load that is stopped before its start never emits an event.",
             because: "The caller already knows that the load is over.",
-            remedy: "Do no work before run or start is called."
+            remedy: "Do no work before 'run' or 'start' is called."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) {
-                let made = try context.make(context.request(load.url), of: instance)
-                made.stop()
+                let probedLoad = try context.make(context.request(load.url), of: instance)
+                probedLoad.stop()
                 Polling.watch(.milliseconds(10))
-                made.destroy()
+                probedLoad.destroy()
                 // LIFE-01 reports events during `make`.
-                for event in made.record.events where event.within != .make {
+                for event in probedLoad.record.events where event.within != .make {
                     context.fail("'\(load.url)': \(event.call.function) was called, although the load was stopped before its start")
                 }
             }
@@ -87,9 +89,9 @@ extension RuleCatalogue {
         },
         .must(
             "LIFE-05", level: 3, needs: .succeeds,
-            "A stop that arrives while run is about to return does no harm.",
-            because: "The host cannot know that run is about to return.",
-            remedy: "Keep the memory that stop uses until destroy."
+            "A stop that arrives while 'run' is about to return causes no crash and no hang.",
+            because: "The host cannot know that 'run' is about to return.",
+            remedy: "Keep the memory that 'stop' uses until 'destroy'."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             var isJudged = false
@@ -98,51 +100,51 @@ extension RuleCatalogue {
                 let returned = ConditionLock<Bool?>(nil)
                 var script = CheckContext.script(for: load)
                 script.whileDelivering = { _, call in
-                    guard call == .finish, let made = slot.withLock({ $0 }) else { return }
-                    let isLate = made.stopsElsewhere(returned)
+                    guard call == .finish, let probedLoad = slot.withLock({ $0 }) else { return }
+                    let isLate = probedLoad.stopsElsewhere(returned)
                     if isLate { returned.withLockBroadcasting { $0 = $0 ?? false } }
                 }
-                let made = try context.make(context.request(load.url), of: instance, script)
-                guard made.handler.description.isBlocking else {
-                    made.destroy()
+                let probedLoad = try context.make(context.request(load.url), of: instance, script)
+                guard probedLoad.handler.description.isBlocking else {
+                    probedLoad.destroy()
                     continue
                 }
                 isJudged = true
-                slot.withLock { $0 = made }
-                try made.start()
-                guard made.waitUntilIdle(context.patience) else {
-                    guard made.record.didFinish else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                slot.withLock { $0 = probedLoad }
+                try probedLoad.start()
+                guard probedLoad.waitUntilIdle(context.loadTimeLimit) else {
+                    guard probedLoad.record.didFinish else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                     context.fail("'\(load.url)': run did not return after a stop that came while it was finishing")
                     continue
                 }
                 if returned.withLock({ $0 }) == false { context.fail("'\(load.url)': a stop during did_finish did not return") }
-                made.destroy()
+                probedLoad.destroy()
                 slot.withLock { $0 = nil }
                 // … and a stop between did_finish and the return of run.
                 let second = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try second.start()
-                _ = second.client.state.wait(atMost: context.patience) { $0.hasEnded ? true : nil }
+                _ = second.client.state.wait(atMost: context.loadTimeLimit) { $0.hasEnded ? true : nil }
                 second.stop(isLate: true)
-                _ = context.settled(second, within: context.patience)
+                _ = context.recordWhenIdle(second, within: context.loadTimeLimit)
             }
             instance.end()
             if !isJudged { throw CheckSkipped("it does not apply: its loads do not block") }
         },
         .must(
             "LIFE-06", level: 3, needs: .hangs,
-            "If run waits in a system call, a stop ends that wait.",
+            "If 'run' waits in a system call, a stop ends that wait.",
             because: "The thread belongs to the host, which has only a few.",
             remedy: "Provide a stop function that shuts the socket down or writes to a pipe."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.hangs) {
-                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
-                try made.start()
+                let probedLoad = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                try probedLoad.start()
                 Polling.watch(.milliseconds(50))
-                if made.waitUntilIdle(.zero) { throw CheckSkipped("'\(load.url)' is tagged hangs, but ended by itself") }
-                made.stop()
-                if made.waitUntilIdle(.seconds(1)) {
-                    made.destroy()
+                if probedLoad.waitUntilIdle(.zero) { throw CheckSkipped("'\(load.url)' is tagged hangs, but ended by itself") }
+                probedLoad.stop()
+                if probedLoad.waitUntilIdle(.seconds(1)) {
+                    probedLoad.destroy()
                 } else {
                     context.fail("'\(load.url)' was still waiting one second after it was stopped")
                 }
@@ -150,16 +152,16 @@ extension RuleCatalogue {
         },
         .must(
             "LIFE-07", level: 3, needs: .any,
-            "destroy without a start, destroy right after a stop, and a make that refuses each leave nothing behind.",
+            "destroy without a start, destroy right after a stop, and a 'make' that refuses leak no memory, thread or file descriptor.",
             because: "Callers often cancel a load early.",
-            remedy: "Free everything in destroy and nowhere else, whatever happened before.", needsProcess: true
+            remedy: "Free everything in 'destroy' and nowhere else, whatever happened before.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.any)
             let requests = try loads.map { load throws(CheckSkipped) in (try context.request(load.url), CheckContext.script(for: load)) }
             var others: [Request] = []
             for load in loads {
-                // A missing resource may be refused. `try?` because a text that is no URL never reaches a plugin.
+                // A missing resource can be refused. `try?` because a text that is no URL never reaches a plugin.
                 guard let request = try? context.request(load.url + "/%FF?judge"), try context.handler(for: request, of: instance) != nil
                 else {
                     continue
@@ -167,15 +169,15 @@ extension RuleCatalogue {
                 others.append(request)
             }
             func cycle(_ start: Bool) throws(CheckSkipped) {
-                try context.keepsTime()
+                try context.checkDeadline()
                 for (request, script) in requests {
-                    let made = try context.make(request, of: instance, script)
-                    if start { try made.start() }
-                    made.stop()
-                    guard made.waitUntilIdle(context.shortPatience) else {
+                    let probedLoad = try context.make(request, of: instance, script)
+                    if start { try probedLoad.start() }
+                    probedLoad.stop()
+                    guard probedLoad.waitUntilIdle(context.stopTimeLimit) else {
                         throw CheckSkipped("\(request.url.shortDescription) did not end after a stop (LIFE-06)")
                     }
-                    made.destroy()
+                    probedLoad.destroy()
                 }
                 guard !start else { return }
                 for request in others { try context.make(request, of: instance, ClientScript()).destroy() }
@@ -190,21 +192,21 @@ extension RuleCatalogue {
             // LEAK-05 measures the heap after started loads. Threads have caches, so those need many rounds, which take
             // long.
             let kept = instance.keepAll()
-            var growth = CheckContext.heapGrowth(within: context.patience) { () throws(CheckSkipped) in
+            var growth = CheckContext.heapGrowth(within: context.loadTimeLimit) { () throws(CheckSkipped) in
                 try cycle(false)
             } afterFirst: {
                 instance.keepFew(since: kept)
             }
             // A table that grows in steps has grown after that many loads.
             if growth != nil {
-                let end = MonotonicTime.now + context.patience
+                let end = MonotonicTime.now + context.loadTimeLimit
                 var count = 0
                 do throws(CheckSkipped) {
                     while count < 1000, MonotonicTime.now < end {
                         try cycle(false)
                         count += 1
                     }
-                    growth = CheckContext.heapGrowth(within: context.patience) { () throws(CheckSkipped) in try cycle(false) }
+                    growth = CheckContext.heapGrowth(within: context.loadTimeLimit) { () throws(CheckSkipped) in try cycle(false) }
                 } catch {
                     // There was no time for more: the earlier results stay valid.
                     growth = nil
@@ -218,9 +220,9 @@ extension RuleCatalogue {
         },
         .must(
             "LIFE-08", level: 3, needs: .succeeds,
-            "The load does not use the request, the stored response or the client after destroy has returned.",
+            "The load does not use the request, the stored response or the client after 'destroy' has returned.",
             because: "The host reuses their memory for the next load.",
-            remedy: "In destroy, join every thread that uses them."
+            remedy: "In 'destroy', join every thread that uses them."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.succeeds)
@@ -229,20 +231,20 @@ extension RuleCatalogue {
                     var script = CheckContext.script(for: load)
                     // So that the stop reaches it while it is running.
                     if isStopped { script.whileDelivering = { index, _ in if index == 0 { Polling.watch(.milliseconds(10)) } } }
-                    let made = try context.make(context.request(load.url), of: instance, script)
-                    try made.start()
+                    let probedLoad = try context.make(context.request(load.url), of: instance, script)
+                    try probedLoad.start()
                     if isStopped {
                         Polling.watch(.milliseconds(3))
-                        made.stop()
+                        probedLoad.stop()
                     }
-                    guard made.waitUntilIdle(context.patience) else {
+                    guard probedLoad.waitUntilIdle(context.loadTimeLimit) else {
                         throw CheckSkipped("'\(load.url)' did not end (\(isStopped ? "ORDER-07" : "LIFE-02"))")
                     }
-                    made.destroy(poisoning: true)
+                    probedLoad.destroy(poisoning: true)
                     Polling.watch(.milliseconds(20))
                 }
             }
-            // A thread that was not joined may come late.
+            // A thread that was not joined can come late.
             Polling.watch(.milliseconds(100))
             instance.end()
         },
@@ -260,13 +262,13 @@ extension RuleCatalogue {
                 for place in 0..<3 {
                     var script = CheckContext.script(for: load)
                     let second = try context.make(request, of: instance, script)
-                    let patience = context.patience
+                    let loadTimeLimit = context.loadTimeLimit
                     script.whileDelivering = { index, _ in
                         guard index == place else { return }
                         // `try?` because an error cannot leave this closure: a load that did not start shows in its
                         // bytes.
                         try? second.start()
-                        _ = second.waitUntilIdle(patience)
+                        _ = second.waitUntilIdle(loadTimeLimit)
                     }
                     let first = try context.perform(request, of: instance, script)
                     guard second.waitUntilIdle(.zero) else {
@@ -301,20 +303,20 @@ extension RuleCatalogue {
                 if !isStable { context.fail("four loads of '\(load.url)', one after another, did not have the same result") }
             }
             // A wrong password must affect only its own load.
-            for load in (try? context.loads(.challenges)) ?? [] where load.credential != nil {  // because there may be none
+            for load in (try? context.loads(.challenges)) ?? [] where load.credential != nil {  // because there can be none
                 let request = try context.request(load.url)
-                let known = try context.known(load, request, of: instance)
-                var script = known.script
+                let baseline = try context.baseline(load, request, of: instance)
+                var script = baseline.script
                 script.answer = { $0 < 3 ? CheckContext.wrongAnswer : .cancel }
                 _ = try context.perform(request, of: instance, script)
-                let record = try context.settled(request, of: instance, known.script)
+                let record = try context.recordWhenIdle(request, of: instance, baseline.script)
                 // Only a URL with a digest is known to have the same bytes each time.
                 if let record, load.sha256 == nil {
-                    if record.didFinish != known.result.didFinish {
+                    if record.didFinish != baseline.result.didFinish {
                         context.fail("'\(load.url)' gave \(LoadResult(record).phrase) after a load with wrong passwords")
                     }
                 } else {
-                    context.expectSame(record, as: known, "after a load with wrong passwords")
+                    context.expectSame(record, as: baseline, "after a load with wrong passwords")
                 }
             }
             if context.areAllIdle { instance.end() }
@@ -327,10 +329,10 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) {
-                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
-                try made.start()
-                guard made.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
-                let time = made.destroy()
+                let probedLoad = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                try probedLoad.start()
+                guard probedLoad.waitUntilIdle(context.loadTimeLimit) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                let time = probedLoad.destroy()
                 if time > .seconds(1) { context.fail("'\(load.url)': destroy returned after \(ValueFormatting.time(time))") }
             }
             // … and of a load that was stopped while running, or while a challenge waits.
@@ -339,14 +341,14 @@ extension RuleCatalogue {
                 var script = CheckContext.script(for: load)
                 if isAsked { script.decision = .never }
                 script.whileDelivering = { index, _ in if index == 0, !isAsked { Polling.watch(.milliseconds(10)) } }
-                let made = try context.make(context.request(load.url), of: instance, script)
-                try made.start()
+                let probedLoad = try context.make(context.request(load.url), of: instance, script)
+                try probedLoad.start()
                 Polling.watch(.milliseconds(isAsked ? 20 : 3))
-                made.stop()
-                guard made.waitUntilIdle(context.shortPatience) else {
+                probedLoad.stop()
+                guard probedLoad.waitUntilIdle(context.stopTimeLimit) else {
                     throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                 }
-                let time = made.destroy()
+                let time = probedLoad.destroy()
                 if time > .seconds(1) {
                     context.fail("'\(load.url)': destroy of a stopped load returned after \(ValueFormatting.time(time))")
                 }
@@ -382,12 +384,12 @@ extension ProbedLoad {
 }
 
 extension LoadRecord {
-    /// The responses without fields, which may contain a date, or a number of the request.
+    /// The responses without fields, which can contain a date, or a number of the request.
     fileprivate var responsesWithoutFields: [ReadStruct<DecodedResponse>] {
         responses.map { response in
-            guard var known = response.value else { return response }
-            known.fields = []
-            return .whole(known)
+            guard var value = response.value else { return response }
+            value.fields = []
+            return .whole(value)
         }
     }
 }

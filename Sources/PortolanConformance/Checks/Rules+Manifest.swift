@@ -62,17 +62,20 @@ extension RuleCatalogue {
             because: "A wrong signature overwrites memory.",
             remedy: "Compare the binding with the library's header."
         ) { context throws(CheckSkipped) in
-            if let problem = context.target.problem, problem.rule == .bindingIsSound { return context.fail(problem.place + problem.detail) }
+            if let problem = context.target.problem, problem.rule == .bindingIsSound {
+                return context.fail(problem.place + problem.detail, remedy: "Correct this place in the manifest.")
+            }
             guard try context.manifest().manifest.bindsLibrary else {
                 throw CheckSkipped("it does not apply: the manifest binds no library")
             }
             try checkOpening(context, "MANIF-07")
         },
         .must(
-            "MANIF-08", level: 3, awaits: .isolation,
+            "MANIF-08", level: 3,
             "The manifest requests every permission that the plugin uses, and should request no other.",
             because: "Users decide by these permissions.",
-            remedy: "Request the permissions that you use."),
+            remedy: "Request the permissions that you use.",
+            check: checkPermissions),
         .must(
             "MANIF-09", level: 1, isEnforced: true,
             "Only root and the user can change the manifest and the library.",
@@ -108,7 +111,7 @@ extension RuleCatalogue {
 }
 
 extension CheckContext {
-    fileprivate func manifest() throws(CheckSkipped) -> InstalledPlugin {
+    func manifest() throws(CheckSkipped) -> InstalledPlugin {
         if target.problem != nil { throw CheckSkipped("the manifest can't be read (MANIF-01)") }
         guard let manifest = target.manifest else { throw CheckSkipped("the library was named without a manifest") }
         return manifest

@@ -80,10 +80,10 @@ extension RuleCatalogue {
                     request.properties["org.example.judge.bytes"] = .bytes([UInt8](repeating: UInt8(count), count: 64))
                     guard let handler = try context.handler(for: request, of: instance) else { continue }
                     _ = try handler.canInit(request, poisoning: true)
-                    let made = try ProbedLoad(RequestImage(request, instance.argumentMemory), handler, CheckContext.script(for: load))
-                    try made.start()
-                    guard made.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
-                    made.destroy(poisoning: true)
+                    let probedLoad = try ProbedLoad(RequestImage(request, instance.argumentMemory), handler, CheckContext.script(for: load))
+                    try probedLoad.start()
+                    guard probedLoad.waitUntilIdle(context.loadTimeLimit) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                    probedLoad.destroy(poisoning: true)
                 }
             }
             instance.end()
@@ -123,7 +123,7 @@ extension RuleCatalogue {
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 let records = try context.follow(load, of: instance)
                 guard records.count > 1, let status = records.last?.responses.last?.value?.status, status > 0 else {
-                    throw CheckSkipped.other(
+                    throw CheckSkipped.notApplicable(
                         "'\(load.url)' leads to no response with a status, so its protocol has none for a redirect either")
                 }
                 for case .redirect(_, let response) in records.flatMap(\.calls).map(\.call) {
@@ -131,7 +131,7 @@ extension RuleCatalogue {
                         context.fail("'\(load.url)' is redirected without a response, in a protocol whose responses have a status")
                         continue
                     }
-                    // Protocols may have their own status numbers, but none that is a success or a failure in HTTP may
+                    // Protocols may have their own status numbers, but none that is a success or a failure in HTTP can
                     // redirect.
                     if (200...299).contains(response.status) || (400...599).contains(response.status) {
                         context.fail("'\(load.url)' is redirected by a response with the status \(response.status)")
@@ -157,7 +157,7 @@ extension RuleCatalogue {
                     if method == .get { _ = try record.placeOfRedirect(load) }
                     for case .redirect(let change, let response) in record.calls.map(\.call) {
                         guard let change = change.value else { continue }
-                        // RFC 9110, section 15.4: 301 and 302 may change POST to GET, and 303 changes every method
+                        // RFC 9110, section 15.4: 301 and 302 can change POST to GET, and 303 changes every method
                         // except GET and HEAD to GET.
                         let status = response.value?.status ?? 0
                         let mayBeGET = status == 303 || ([301, 302].contains(status) && method == .post)
@@ -190,7 +190,7 @@ extension RuleCatalogue {
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 for target in record.redirectTargets(from: request) {
                     isJudged = true
-                    // REDIR-01 reports a URL that does not parse. By the URL Standard, a URL of the same origin may
+                    // REDIR-01 reports a URL that does not parse. By the URL Standard, a URL of the same origin can
                     // keep user and password.
                     if case .url(let url) = target, !url.hasSameOrigin(as: request.url), url.description.contains(password) {
                         context.fail("'\(load.url)', with a password in its URL, redirects to a URL with that password")
@@ -214,7 +214,7 @@ extension RuleCatalogue {
                 for isTaken in [true, false] {
                     var script = CheckContext.script(for: load)
                     (script.decision, script.takesRedirects, script.pauseTime) = (.later, isTaken, .milliseconds(30))
-                    guard let record = try context.settled(request, of: instance, script) else {
+                    guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                         return context.fail("'\(load.url)' did not end after a late decision \(isTaken ? "" : "not ")to take a redirect")
                     }
                     let place = try record.placeOfRedirect(load)

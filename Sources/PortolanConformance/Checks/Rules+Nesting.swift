@@ -12,11 +12,11 @@ extension RuleCatalogue {
             because: "Policies apply to the nested request, and it does not come back to the same handler.",
             remedy: "Open the nested load with portolan.nested/1."
         ) { context throws(CheckSkipped) in
-            try context.eachNested(.loaded) { load, made throws(CheckSkipped) in
-                guard let record = context.settled(made, within: context.patience), record.didFinish else {
+            try context.eachNested(.loaded) { load, probedLoad throws(CheckSkipped) in
+                guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit), record.didFinish else {
                     throw load.unfinished
                 }
-                if made.client.state.withLock({ $0.nested.isEmpty }) {
+                if probedLoad.client.state.withLock({ $0.nested.isEmpty }) {
                     context.fail("'\(load.url)' is tagged nested, but finished without opening a nested load by portolan.nested/1")
                 }
             }
@@ -41,15 +41,17 @@ extension RuleCatalogue {
             try context.eachLoad(.nested, isBlocking: false) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 // In many pieces, so that some remain to be read during the pause.
-                script.innerPieceSize = try context.pieceSize(load, request, of: instance)
+                script.nestedPieceSize = try context.pieceSize(load, request, of: instance)
                 (script.pauses, script.pauseTime) = (.each, .milliseconds(2))
-                let made = try context.make(request, of: instance, script)
-                try made.start()
-                guard let record = context.settled(made, within: context.patience) else {
+                let probedLoad = try context.make(request, of: instance, script)
+                try probedLoad.start()
+                guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) else {
                     return context.fail("'\(load.url)' did not end with a pause at each delivery")
                 }
-                let pieces = made.client.state.withLock(\.nested).map(\.pieces)
-                if pieces.allSatisfy({ $0.all < 2 }) { throw CheckSkipped.other("'\(load.url)' reads no nested body of two bytes or more") }
+                let pieces = probedLoad.client.state.withLock(\.nested).map(\.pieces)
+                if pieces.allSatisfy({ $0.all < 2 }) {
+                    throw CheckSkipped.notApplicable("'\(load.url)' reads no nested body of two bytes or more")
+                }
                 let inPause = pieces.reduce(0) { $0 + $1.inPause }
                 if inPause > 0 {
                     context.fail("'\(load.url)' read \(ValueFormatting.count(inPause, "piece")) of its nested body while it was paused")
@@ -66,11 +68,11 @@ extension RuleCatalogue {
             try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
                 let length = try context.innerLength(load, request, of: instance)
                 var script = CheckContext.script(for: load)
-                script.innerPieceSize = max(1, length / 8)
+                script.nestedPieceSize = max(1, length / 8)
                 // At each byte of a short body, and at some places in a long one.
                 for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
-                    script.inner = .cut(after: count)
-                    guard let record = try context.settled(request, of: instance, script) else {
+                    script.nestedOutcome = .cut(after: count)
+                    guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                         return context.fail("'\(load.url)' did not end when its nested body was cut after \(count) bytes")
                     }
                     if record.didFinish {
@@ -107,23 +109,23 @@ extension RuleCatalogue {
     ]
 
     /// Makes nested loads fail in each of these ways. The load's error must name the failure: as the code of a cause,
-    /// or as its own code if `mayBeItsOwn`.
+    /// or as its own code if `canBeItsOwn`.
     private static func refused(
-        _ endings: [ClientScript.Inner], _ phrase: String, mayBeItsOwn: Bool = false
+        _ endings: [ClientScript.NestedOutcome], _ phrase: String, mayBeItsOwn: Bool = false
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             for ending in endings {
-                try context.eachNested(ending) { load, made throws(CheckSkipped) in
-                    guard let record = context.settled(made, within: context.patience) else {
+                try context.eachNested(ending) { load, probedLoad throws(CheckSkipped) in
+                    guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) else {
                         return context.fail("'\(load.url)' did not end when its nested load \(phrase)")
                     }
-                    guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
+                    guard !probedLoad.client.state.withLock({ $0.nested.isEmpty }) else {
                         throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)")
                     }
                     // NEST-05 reports a load that finishes without the rest. A load that fails before it saw the
                     // failure has another cause.
-                    let isTold = made.client.state.withLock(\.nested).contains(where: \.hasToldFailure)
-                    if case .cut = ending, record.didFinish || load.error != nil || !isTold { return }
+                    let isPartOfBody = probedLoad.client.state.withLock(\.nested).contains(where: \.hasReportedFailure)
+                    if case .cut = ending, record.didFinish || load.error != nil || !isPartOfBody { return }
                     guard let error = record.failure?.value else {
                         return context.fail("'\(load.url)' gave \(LoadResult(record).phrase) when its nested load \(phrase)")
                     }
@@ -142,18 +144,18 @@ extension RuleCatalogue {
 extension ConformanceLoad {
     /// The reason if the load does not finish. A load that should fail is right not to finish.
     fileprivate var unfinished: CheckSkipped {
-        error == nil ? CheckSkipped("'\(url)' did not finish (LIFE-02)") : .other("'\(url)' should fail")
+        error == nil ? CheckSkipped("'\(url)' did not finish (LIFE-02)") : .notApplicable("'\(url)' should fail")
     }
 }
 
 extension CheckContext {
     /// The number of bytes that a load reads from its nested load, if the nested body is complete.
     fileprivate func innerLength(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
-        let made = try make(request, of: instance, Self.script(for: load))
-        try made.start()
-        guard settled(made, within: patience)?.didFinish == true else { throw load.unfinished }
-        let length = made.client.state.withLock(\.nested).first?.pieces.bytes ?? 0
-        guard length > 0 else { throw CheckSkipped.other("'\(load.url)' reads no nested body") }
+        let probedLoad = try make(request, of: instance, Self.script(for: load))
+        try probedLoad.start()
+        guard recordWhenIdle(probedLoad, within: loadTimeLimit)?.didFinish == true else { throw load.unfinished }
+        let length = probedLoad.client.state.withLock(\.nested).first?.pieces.bytes ?? 0
+        guard length > 0 else { throw CheckSkipped.notApplicable("'\(load.url)' reads no nested body") }
         return length
     }
 
@@ -164,28 +166,30 @@ extension CheckContext {
 
     /// Calls `body` with each load that opens nested loads, after its start.
     func eachNested(
-        _ inner: ClientScript.Inner, _ body: (ConformanceLoad, ProbedLoad) throws(CheckSkipped) -> Void
+        _ nestedOutcome: ClientScript.NestedOutcome, _ body: (ConformanceLoad, ProbedLoad) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
         try eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
             var script = Self.script(for: load)
-            script.inner = inner
-            let made = try make(request, of: instance, script)
-            try made.start()
-            try body(load, made)
+            script.nestedOutcome = nestedOutcome
+            let probedLoad = try make(request, of: instance, script)
+            try probedLoad.start()
+            try body(load, probedLoad)
         }
     }
 
     /// Calls `body` with the use of each nested load, for loads that reach their end, whose nested load fails, and that
     /// are stopped.
     fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, late: Int, isInDestroy: Bool)) -> Void) throws(CheckSkipped) {
-        for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .silent] {
-            try eachNested(inner) { load, made throws(CheckSkipped) in
-                if inner == .silent {
-                    _ = made.client.state.wait(atMost: shortPatience) { $0.nested.isEmpty && !$0.hasEnded ? nil : true }
-                    made.stop()
+        for nestedOutcome in [ClientScript.NestedOutcome.loaded, .failing(.accessDenied), .silent] {
+            try eachNested(nestedOutcome) { load, probedLoad throws(CheckSkipped) in
+                if nestedOutcome == .silent {
+                    _ = probedLoad.client.state.wait(atMost: stopTimeLimit) { $0.nested.isEmpty && !$0.hasEnded ? nil : true }
+                    probedLoad.stop()
                 }
-                guard settled(made, within: patience) != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
-                let opened = made.client.state.withLock(\.nested)
+                guard recordWhenIdle(probedLoad, within: loadTimeLimit) != nil else {
+                    throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
+                }
+                let opened = probedLoad.client.state.withLock(\.nested)
                 guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
                 for nested in opened { body(load, nested.use) }
             }

@@ -105,7 +105,7 @@ extension RuleCatalogue {
                 for (index, event) in whole.enumerated() where seen.insert(event.call.function).inserted {
                     var script = CheckContext.script(for: load)
                     script.stopsAt = index
-                    if try context.stopped(request, of: instance, by: script) == nil {
+                    if try context.recordOfStoppedLoad(request, of: instance, by: script) == nil {
                         return context.fail("'\(load.url)' was still running after it was stopped from within \(event.call.function)")
                     }
                 }
@@ -131,23 +131,23 @@ extension RuleCatalogue {
             "ORDER-09", level: 2, isEnforced: true, needs: .uploads,
             "The total in did_send never decreases, and never exceeds the length of the body.",
             because: "Otherwise progress bars run backwards.",
-            remedy: "Pass the total so far, not the size of the last piece."
+            remedy: "Pass the total number of sent bytes, not the size of the last piece."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
                 // Pieces that grow and shrink, so that no piece has the size of a sum.
                 let pieces = CheckContext.pieces.reversed() + CheckContext.pieces
                 let length = 2 * CheckContext.length
                 let (request, script) = try context.upload(load, pieces, length: length)
-                var (last, isTold) = (Int64(0), false)
+                var (last, isPartOfBody) = (Int64(0), false)
                 for call in try context.perform(request, of: instance, script).calls {
                     if call.call == .rewind { last = 0 }
                     guard case .sent(let total) = call.call else { continue }
-                    isTold = true
+                    isPartOfBody = true
                     if total < last { context.fail("'\(load.url)': did_send reported \(total) after \(last)") }
                     if total > length { context.fail("'\(load.url)': did_send reported \(total) of a body of \(length) bytes") }
                     last = total
                 }
-                if !isTold { throw CheckSkipped.other("'\(load.url)' never calls did_send") }
+                if !isPartOfBody { throw CheckSkipped.notApplicable("'\(load.url)' never calls did_send") }
             }
         },
         .must(
@@ -175,20 +175,20 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.any)
-            var made: [(ConformanceLoad, ProbedLoad)] = []
+            var probedLoads: [(ConformanceLoad, ProbedLoad)] = []
             for load in loads {
                 for stopsAt in [nil, 0, 1] {
                     var script = CheckContext.script(for: load)
                     script.stopsAt = stopsAt
                     let one = try context.make(context.request(load.url), of: instance, script)
                     try one.start()
-                    guard one.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                    guard one.waitUntilIdle(context.loadTimeLimit) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                     one.destroy()
-                    made.append((load, one))
+                    probedLoads.append((load, one))
                 }
             }
             Polling.watch(.milliseconds(100))
-            for (load, one) in made {
+            for (load, one) in probedLoads {
                 for call in one.record.calls where call.stage == .destroyed {
                     context.fail("'\(load.url)': \(call.call.function) was called after destroy had returned")
                 }

@@ -35,7 +35,7 @@ extension RuleCatalogue {
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 let length = try context.perform(request, of: instance, script).body.count
-                guard length >= 1 << 20 else { throw CheckSkipped.other("'\(load.url)' has no body of 1 MiB") }
+                guard length >= 1 << 20 else { throw CheckSkipped.notApplicable("'\(load.url)' has no body of 1 MiB") }
                 script.isTerse = true
                 let reference = try ReferenceHandler.instance(length: length, on: context.instanceContext)
                 let usual = try context.time(of: Request.reference, of: reference, script, rounds: 3, by: { MonotonicTime.now })
@@ -54,7 +54,7 @@ extension RuleCatalogue {
             remedy: "Stop reading while the reader is slow.", needsProcess: true
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
-                _ = try context.stopped(request, of: instance, atEvent: 2, CheckContext.script(for: load))
+                _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 2, CheckContext.script(for: load))
                 let before = ProcessResources.residentBytes()
                 let peak = Mutex(0)
                 var script = CheckContext.script(for: load)
@@ -64,7 +64,7 @@ extension RuleCatalogue {
                     Polling.watch(.milliseconds(20))
                     peak.withLock { $0 = max($0, ProcessResources.residentBytes() - before) }
                 }
-                _ = try context.settled(request, of: instance, script)
+                _ = try context.recordWhenIdle(request, of: instance, script)
                 let growth = peak.withLock(\.self)
                 if growth > 16 << 20 {
                     context.fail("'\(load.url)' took \(growth >> 20) MiB of memory while a slow reader took its first runs")
@@ -79,7 +79,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 // Costs that only the first load has are excluded.
-                _ = try context.stopped(request, of: instance, atEvent: 0, CheckContext.script(for: load))
+                _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 0, CheckContext.script(for: load))
                 let times = Mutex((first: Duration?.none, last: Duration.zero))
                 var script = CheckContext.script(for: load)
                 let start = MonotonicTime.now
@@ -104,16 +104,16 @@ extension RuleCatalogue {
             "PERF-05", level: 5, needs: .large,
             "A hundred paused loads use no processor time.",
             because: "Phones must be able to sleep.",
-            remedy: "Wait for resume.", needsProcess: true
+            remedy: "Wait for 'resume'.", needsProcess: true
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 var paused: [ProbedLoad] = []
                 defer {
-                    for made in paused { made.stop() }
-                    for made in paused { _ = context.settled(made, within: .seconds(1)) }
+                    for probedLoad in paused { probedLoad.stop() }
+                    for probedLoad in paused { _ = context.recordWhenIdle(probedLoad, within: .seconds(1)) }
                 }
                 for index in 0..<100 {
-                    paused.append(try context.held(request, of: instance, load, at: index % 2 == 0 ? .first : .body))
+                    paused.append(try context.pausedLoad(request, of: instance, load, at: index % 2 == 0 ? .first : .body))
                 }
                 let time = ProcessResources.processorTimeAtRest()
                 if time > .milliseconds(10) {

@@ -8,9 +8,9 @@ extension RuleCatalogue {
     static let registration: [CheckedRule] = [
         .must(
             "REG-01", level: 1,
-            "After init, deinit and init again, each start succeeds and gives the same handlers.",
+            "After 'init', 'deinit' and 'init' again, each start succeeds and gives the same handlers.",
             because: "The host starts a plugin again when its settings change.",
-            remedy: "Undo in deinit everything that init did, and leave nothing in static memory that disturbs a second start."
+            remedy: "Undo in 'deinit' everything that 'init' did, and leave nothing in static memory that disturbs a second start."
         ) { context throws(CheckSkipped) in
             var seen: Set<[String]> = []
             for turn in ["first", "second", "third"] {
@@ -28,9 +28,9 @@ extension RuleCatalogue {
         },
         .must(
             "REG-02", level: 1,
-            "If the host offers no extension, init succeeds or refuses with a message.",
+            "If the host offers no extension, 'init' succeeds or refuses with a message.",
             because: "Extensions are optional. A host may have none.",
-            remedy: "Check the result of extension before you use it. If you need the extension, refuse with PORTOLAN_ERROR_NOT_OFFERED."
+            remedy: "Check the result of 'extension' before you use it. If you need the extension, refuse with PORTOLAN_ERROR_NOT_OFFERED."
         ) { context throws(CheckSkipped) in
             switch try ProbedInstance.start(context.plugin(), context.configuration(), offering: [], on: context.instanceContext) {
             case .started(let instance):
@@ -42,22 +42,22 @@ extension RuleCatalogue {
         },
         .must(
             "REG-03", level: 2,
-            "If init refuses, it leaves nothing behind.",
-            because: "The host does not call deinit after a refusal, so nothing frees what is left.",
-            remedy: "Free everything that init created before you call give.", needsProcess: true
+            "If 'init' refuses, it leaks no memory, thread or file descriptor.",
+            because: "The host does not call 'deinit' after a refusal, so nothing frees the rest.",
+            remedy: "Free everything that 'init' created before you call 'give'.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             var refusals = 0
             let configurations = try context.wrongConfigurations()
             for (_, _, configuration) in configurations {
-                // The first time, a library may create permanent state.
+                // The first time, a library can create permanent state.
                 if case .started(let instance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) {
                     instance.end()
                     continue
                 }
                 refusals += 1
                 func startAgain() throws(CheckSkipped) {
-                    try context.keepsTime()
+                    try context.checkDeadline()
                     if case .started(let instance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) {
                         instance.end()
                     }
@@ -65,7 +65,7 @@ extension RuleCatalogue {
                 let before = ProcessResources.taken()
                 for _ in 0..<3 { try startAgain() }
                 context.fail(ProcessResources.settledAdditions(since: before, within: .milliseconds(500)))
-                let growth = CheckContext.heapGrowth(within: context.patience / configurations.count, startAgain)
+                let growth = CheckContext.heapGrowth(within: context.loadTimeLimit / configurations.count, startAgain)
                 if let growth { context.fail("each of \(growth.rounds) rounds of \(growth.length) refusals left \(growth.phrase)") }
             }
             if refusals == 0 { throw CheckSkipped("no configuration was found that it refuses (REG-06)") }
@@ -74,7 +74,7 @@ extension RuleCatalogue {
             "REG-04", level: 3,
             "Two instances in one process share no state that a caller can see.",
             because: "Two loaders in a program may configure the same plugin differently.",
-            remedy: "Keep settings and state in the instance that init returns."
+            remedy: "Store settings and state in the instance that 'init' returns."
         ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             let loads = try context.loads(.succeeds)
@@ -116,9 +116,9 @@ extension RuleCatalogue {
         },
         .must(
             "REG-05", level: 2,
-            "deinit, called after the last load, leaves no thread, file descriptor or timer.",
+            "'deinit', called after the last load, leaves no thread, file descriptor or timer.",
             because: "A leftover thread or timer runs code of an instance that no longer exists.",
-            remedy: "Join threads and close file descriptors in deinit.", needsProcess: true
+            remedy: "Join threads and close file descriptors in 'deinit'.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             let loads = try context.loads(.any)
@@ -127,7 +127,7 @@ extension RuleCatalogue {
                 for load in loads { _ = try context.follow(load, of: instance) }
                 instance.end()
             }
-            // The first time, a library may create permanent state.
+            // The first time, a library can create permanent state.
             try live()
             let before = ProcessResources.taken()
             try live()
@@ -136,7 +136,7 @@ extension RuleCatalogue {
         },
         .must(
             "REG-06", level: 2, needs: .setting,
-            "If a setting has the wrong type, init refuses with a message that names the setting.",
+            "If a setting has the wrong type, 'init' refuses with a message that names the setting.",
             because: "Without the name, the user has to search the whole settings file for the mistake.",
             remedy: "Check the kind of each setting, and put the name of the setting into the message."
         ) { context throws(CheckSkipped) in
@@ -157,9 +157,9 @@ extension RuleCatalogue {
         },
         .must(
             "REG-07", level: 2,
-            "The plugin calls no function of the host after deinit has returned.",
+            "The plugin calls no function of the host after 'deinit' has returned.",
             because: "The memory of the host structure is freed by then.",
-            remedy: "Before deinit returns, stop every thread that may call the host."
+            remedy: "Before 'deinit' returns, stop every thread that may call the host."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) { _ = try context.follow(load, of: instance) }

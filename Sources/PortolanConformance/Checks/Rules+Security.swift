@@ -29,24 +29,24 @@ extension RuleCatalogue {
                     // In a URL with a query, also at the end of its last value.
                     let last = query.isEmpty ? [] : ["\(url)\(query.prefix { $0 != "#" })\(mark)"]
                     for text in ["\(url)\(mark)\(query)", "\(url)/\(mark)", "\(url)?judge=\(mark)"] + last {
-                        let (_, script) = try context.scene(load)
+                        let (_, script) = try context.requestAndScript(load)
                         // `try?` because a text that is no URL never reaches a plugin.
                         guard let request = try? context.request(text), try context.handler(for: request, of: instance) != nil else {
                             continue
                         }
-                        let made = try context.make(request, of: instance, script)
-                        try made.start()
-                        guard let record = context.settled(made, within: context.patience) else {
+                        let probedLoad = try context.make(request, of: instance, script)
+                        try probedLoad.start()
+                        guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) else {
                             throw CheckSkipped("\(request.url.shortDescription) did not end (LIFE-02)")
                         }
                         isJudged = true
-                        let nested = made.client.state.withLock(\.nested)
+                        let nested = probedLoad.client.state.withLock(\.nested)
                         for place in record.places(ofBreaksWith: nested) {
                             context.fail("\(request.url.shortDescription): a line break or NUL of the URL reached \(place)")
                         }
                     }
                 }
-                if !isJudged { throw CheckSkipped.other("'\(load.url)' accepts no other path") }
+                if !isJudged { throw CheckSkipped.notApplicable("'\(load.url)' accepts no other path") }
             }
         },
         .must(
@@ -63,16 +63,18 @@ extension RuleCatalogue {
             func leaks(_ text: String, _ instance: ProbedInstance) throws(CheckSkipped) -> Bool? {
                 // `try?` because a text that is no URL never reaches a plugin.
                 guard let request = try? context.request(text), try context.handler(for: request, of: instance) != nil else { return nil }
-                let made = try context.make(request, of: instance)
-                try made.start()
-                guard let record = context.settled(made, within: context.patience) else {
+                let probedLoad = try context.make(request, of: instance)
+                try probedLoad.start()
+                guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) else {
                     throw CheckSkipped("'\(text)' did not end (LIFE-02)")
                 }
                 return record.body.contains(contents.prefix(64))
             }
             try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
                 let root = load.url.root
-                if try leaks("\(root)/\(file)", instance) == true { throw CheckSkipped.other("'\(root)' is the root of the file system") }
+                if try leaks("\(root)/\(file)", instance) == true {
+                    throw CheckSkipped.notApplicable("'\(root)' is the root of the file system")
+                }
                 var isJudged = false
                 for start in Set([root + "/", load.url.folder] + (root.hasSuffix(":") ? [root] : [])) {
                     for step in ["../", "..%2f", "%2e%2e%2f", "%252e%252e%252f", "..%5c", "....//"] {
@@ -82,7 +84,7 @@ extension RuleCatalogue {
                         if isFound { context.fail("'\(text)' returns the content of /\(file)") }
                     }
                 }
-                if !isJudged { throw CheckSkipped.other("'\(load.url)' accepts no other path") }
+                if !isJudged { throw CheckSkipped.notApplicable("'\(load.url)' accepts no other path") }
             }
         },
         .must(
@@ -162,7 +164,7 @@ extension RuleCatalogue {
                     }
                     var left = inherited()
                     guard !left.isEmpty else { return }
-                    // A descriptor that another thread has only just opened may get the flag in its next step
+                    // A descriptor that another thread has only just opened can get the flag in its next step
                     // (`fcntl(2)`).
                     Polling.watch(.milliseconds(10))
                     let later = inherited()
@@ -234,8 +236,8 @@ extension RuleCatalogue {
                 try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
                     try expectGrowth(load, "a nested body") { isLarge throws(CheckSkipped) in
                         var script = CheckContext.script(for: load)
-                        if isLarge { script.inner = .announcing(length) }
-                        return try context.settled(request, of: instance, script)
+                        if isLarge { script.nestedOutcome = .announcing(length) }
+                        return try context.recordWhenIdle(request, of: instance, script)
                     }
                 }
             }
@@ -244,7 +246,7 @@ extension RuleCatalogue {
                     try expectGrowth(load, "an upload") { isLarge throws(CheckSkipped) in
                         let (request, script) = try context.upload(
                             load, CheckContext.pieces, length: isLarge ? length : CheckContext.length)
-                        return try context.settled(request, of: instance, script)
+                        return try context.recordWhenIdle(request, of: instance, script)
                     }
                 }
             }

@@ -8,33 +8,34 @@ extension RuleCatalogue {
     static let stress: [CheckedRule] = [
         .must(
             "LOAD-01", level: 4, needs: .succeeds,
-            "If many loads run at once and random ones are stopped, the others have the same results as alone.",
+            "If many loads run at the same time and random ones are stopped, the others have the same results as alone.",
             because: "Servers do this all day.",
             remedy: "Share nothing between loads."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             var random = SplitMix(seed: context.seed)
-            let together = try context.together(context.known(.succeeds, of: instance, atMost: 8), 128, of: instance)
-            let isStopped = together.map { _ in random.next() % 4 == 0 }
-            for (one, isStopped) in zip(together, isStopped) where isStopped { one.made.stop() }
-            for (one, isStopped) in zip(together, isStopped) {
-                let record = context.settled(one.made, within: context.patience + CheckContext.timeToGather)
-                if !isStopped || record == nil { context.expectSame(record, as: one.known, "among \(together.count) loads") }
+            let concurrentLoads = try context.startConcurrently(context.baseline(.succeeds, of: instance, atMost: 8), 128, of: instance)
+            let isStopped = concurrentLoads.map { _ in random.next() % 4 == 0 }
+            for (one, isStopped) in zip(concurrentLoads, isStopped) where isStopped { one.probedLoad.stop() }
+            for (one, isStopped) in zip(concurrentLoads, isStopped) {
+                let record = context.recordWhenIdle(one.probedLoad, within: context.loadTimeLimit + CheckContext.timeToGather)
+                if !isStopped || record == nil { context.expectSame(record, as: one.baseline, "among \(concurrentLoads.count) loads") }
             }
             if context.areAllIdle { instance.end() }
         },
         .must(
             "LOAD-02", level: 4, needs: .large,
-            "64 loads of large bodies at once, with random pauses, have the right digests.",
+            "64 loads of large bodies at the same time, with random pauses, have the right digests.",
             because: "Readers are slow at different times.",
             remedy: "Keep the position in each load."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             var random = SplitMix(seed: context.seed)
-            let known = try context.known(.large, of: instance, atMost: 4)
+            let baseline = try context.baseline(.large, of: instance, atMost: 4)
             // As many in parallel as fit in memory, because the runner records their bodies.
-            let largest = known.map(\.result.body.count).max() ?? 0
-            let together = try context.together(known, max(4, min(64, (1 << 28) / max(1, largest))), of: instance) { script in
+            let largest = baseline.map(\.result.body.count).max() ?? 0
+            let concurrentLoads = try context.startConcurrently(baseline, max(4, min(64, (1 << 28) / max(1, largest))), of: instance) {
+                script in
                 script.pauses = random.element(of: [.none, .first, .each])
                 script.pauseTime = .microseconds(Int64(random.next() % 3000))
                 // A reader that is slow now and then.
@@ -43,9 +44,9 @@ extension RuleCatalogue {
                     if UInt64(event) % 8 == slow { Polling.watch(.microseconds(500)) }
                 }
             }
-            for one in together {
-                let record = context.settled(one.made, within: context.patience + CheckContext.timeToGather)
-                context.expectSame(record, as: one.known, "among \(together.count) large loads with pauses")
+            for one in concurrentLoads {
+                let record = context.recordWhenIdle(one.probedLoad, within: context.loadTimeLimit + CheckContext.timeToGather)
+                context.expectSame(record, as: one.baseline, "among \(concurrentLoads.count) large loads with pauses")
             }
             if context.areAllIdle { instance.end() }
         },
@@ -57,30 +58,31 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             instance.keepFew(since: 0)
-            let known = try context.known(.succeeds, of: instance, atMost: 8)
+            let baseline = try context.baseline(.succeeds, of: instance, atMost: 8)
             for index in 0..<10_000 where context.findings.isEmpty {
-                let one = known[index % known.count]
+                let one = baseline[index % baseline.count]
                 context.expectSame(try context.performHere(one.request, of: instance, one.script), as: one, "as load \(index + 1)")
             }
             instance.end()
         },
         .must(
             "LOAD-04", level: 4, needs: .succeeds,
-            "Starting and ending another instance while loads run does no harm.",
+            "Starting and ending another instance while loads run does not change the results of the loads.",
             because: "Settings change while loads run.",
             remedy: "Keep state in each instance."
         ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             let first = try context.instance(of: plugin)
             for load in try context.loads(.succeeds) {
-                let known = try context.known(load, context.request(load.url), of: first)
-                let record = try context.settled(known.request, of: first, known.load) { () throws(CheckSkipped) in
+                let baseline = try context.baseline(load, context.request(load.url), of: first)
+                let record = try context.recordWhenIdle(baseline.request, of: first, baseline.load) { () throws(CheckSkipped) in
                     let second = try context.instance(of: plugin)
                     context.expectSame(
-                        try context.perform(known.request, of: second, known.script), as: known, "in a second instance of the plugin")
+                        try context.perform(baseline.request, of: second, baseline.script), as: baseline,
+                        "in a second instance of the plugin")
                     second.end()
                 }
-                context.expectSame(record, as: known, "while another instance started and ended beside it")
+                context.expectSame(record, as: baseline, "while another instance started and ended beside it")
             }
             if context.areAllIdle { first.end() }
         },
@@ -91,27 +93,28 @@ extension RuleCatalogue {
             remedy: "Share no thread that may block."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            let known = try context.loads(.succeeds).map { load throws(CheckSkipped) in
+            let baseline = try context.loads(.succeeds).map { load throws(CheckSkipped) in
                 let start = MonotonicTime.now
                 _ = try context.perform(context.request(load.url), of: instance, CheckContext.script(for: load))
                 return (load, time: MonotonicTime.now - start)
             }
             let waiting = try context.loads(.hangs).map { load throws(CheckSkipped) in
-                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
-                try made.start()
-                return made
+                let probedLoad = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                try probedLoad.start()
+                return probedLoad
             }
             Polling.watch(.milliseconds(20))
-            for (load, time) in known {
+            for (load, time) in baseline {
                 let limit = time + .seconds(1)
-                if try context.settled(context.request(load.url), of: instance, CheckContext.script(for: load), within: limit) == nil {
+                if try context.recordWhenIdle(context.request(load.url), of: instance, CheckContext.script(for: load), within: limit) == nil
+                {
                     context.fail("'\(load.url)' took a second longer beside a load that hangs than alone")
                     break
                 }
             }
-            for made in waiting {
-                made.stop()
-                _ = context.settled(made, within: .seconds(1))
+            for probedLoad in waiting {
+                probedLoad.stop()
+                _ = context.recordWhenIdle(probedLoad, within: .seconds(1))
             }
             if context.areAllIdle { instance.end() }
         },

@@ -10,9 +10,9 @@ extension RuleCatalogue {
     static let threads: [CheckedRule] = [
         .must(
             "THREAD-01", level: 3, isEnforced: true, needs: .succeeds,
-            "The client is called only from inside a call into the load, or on the load-thread. The plugin's own threads only call wake.",
+            "The client is called only from inside a call into the load, or on the load-thread. The plugin's own threads only call 'wake'.",
             because: "Otherwise events overlap, or come after the end.",
-            remedy: "Call wake from your own threads, and deliver in woken.",
+            remedy: "Call 'wake' from your own threads, and deliver in 'woken'.",
             check: eachLoad { record in
                 let outside = record.calls.first { $0.within == nil && !$0.call.isForAnyThread && $0.stage < .destroyed }
                 return outside.map { ["\($0.call.function) was called on a thread that was not inside a call into the load"] } ?? []
@@ -30,7 +30,7 @@ extension RuleCatalogue {
                 _ = try context.perform(request, of: instance, script)
                 let expected = LoadResult(try context.performHere(request, of: instance, script))
                 script.changesThreads = true
-                guard let record = try context.settled(request, of: instance, script) else {
+                guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end when each call into it came on another thread")
                 }
                 let found = LoadResult(record)
@@ -40,14 +40,14 @@ extension RuleCatalogue {
                     )
                 }
             }
-            // Compare only the end of other loads, because the rest may differ each time.
+            // Compare only the end of other loads, because the rest can differ each time.
             for scenario in [ConformanceRule.Scenario.fails, .redirects, .challenges, .uploads] {
                 // `try?` because a manifest without such a URL may have others.
                 try? context.eachLoad(scenario, isBlocking: false) { load, _, instance throws(CheckSkipped) in
-                    var (request, script) = try context.scene(load)
+                    var (request, script) = try context.requestAndScript(load)
                     let expected = try context.perform(request, of: instance, script)
                     script.changesThreads = true
-                    guard let found = try context.settled(request, of: instance, script) else {
+                    guard let found = try context.recordWhenIdle(request, of: instance, script) else {
                         return context.fail("'\(load.url)' did not end when each call into it came on another thread")
                     }
                     if found.didFinish != expected.didFinish || found.failure?.value?.code != expected.failure?.value?.code {
@@ -60,20 +60,21 @@ extension RuleCatalogue {
         },
         .must(
             "THREAD-03", level: 3, needs: .succeeds,
-            "Two loads at once each deliver their own bytes.",
+            "Two loads at the same time each deliver their own bytes.",
             because: "It is easy to share a buffer by mistake.",
             remedy: "Give each load its own buffer."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            let known = try context.known(.succeeds, of: instance, atMost: 8)
+            let baseline = try context.baseline(.succeeds, of: instance, atMost: 8)
             for _ in 0..<4 {
                 // Two of each.
-                let together = try (known + known).map { one throws(CheckSkipped) in
-                    (known: one, made: try context.make(one.request, of: instance, one.script))
+                let concurrentLoads = try (baseline + baseline).map { one throws(CheckSkipped) in
+                    (baseline: one, probedLoad: try context.make(one.request, of: instance, one.script))
                 }
-                for one in together { try one.made.start() }
-                for one in together {
-                    context.expectSame(context.settled(one.made, within: context.patience), as: one.known, "beside other loads")
+                for one in concurrentLoads { try one.probedLoad.start() }
+                for one in concurrentLoads {
+                    context.expectSame(
+                        context.recordWhenIdle(one.probedLoad, within: context.loadTimeLimit), as: one.baseline, "beside other loads")
                 }
             }
             // Upload buffers are filled before they are delivered. A mix-up shows only if the server sends the upload
@@ -89,19 +90,20 @@ extension RuleCatalogue {
                 }
                 guard zip(uploads, alone).allSatisfy({ $0.1.body.flatMap(\.self) == $1.result.body }) else { continue }
                 isEchoed = true
-                let together = try uploads.map { request, script throws(CheckSkipped) in
+                let concurrentLoads = try uploads.map { request, script throws(CheckSkipped) in
                     var script = script
                     script.readTime = .milliseconds(3)
                     return try context.make(request, of: instance, script)
                 }
-                for made in together { try made.start() }
-                for (made, known) in zip(together, alone) {
-                    context.expectSame(context.settled(made, within: context.patience), as: known, "beside other uploads")
+                for probedLoad in concurrentLoads { try probedLoad.start() }
+                for (probedLoad, baseline) in zip(concurrentLoads, alone) {
+                    context.expectSame(
+                        context.recordWhenIdle(probedLoad, within: context.loadTimeLimit), as: baseline, "beside other uploads")
                 }
             }
             if context.areAllIdle { instance.end() }
-            guard Set(known.map(\.result)).count == 1, !isEchoed, context.findings.isEmpty else { return }
-            let phrase = known.count == 1 ? "there is only one URL" : "all URLs of this check have the same bytes"
+            guard Set(baseline.map(\.result)).count == 1, !isEchoed, context.findings.isEmpty else { return }
+            let phrase = baseline.count == 1 ? "there is only one URL" : "all URLs of this check have the same bytes"
             throw CheckSkipped("\(phrase), so the check can't see whether loads mix their bytes")
         },
         .must(
@@ -125,7 +127,7 @@ extension RuleCatalogue {
         },
         .should(
             "THREAD-05", level: 4, needs: .succeeds,
-            "256 loads at once need only a bounded number of threads.",
+            "256 loads at the same time need only a limited number of threads.",
             because: "Each thread costs memory and time.",
             remedy: "Share threads between loads.", needsProcess: true
         ) { context throws(CheckSkipped) in
@@ -133,7 +135,7 @@ extension RuleCatalogue {
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let state = ConditionLock((inside: 0, isOver: false))
                 let before = ProcessResources.threadsOfPlugins().count
-                let together = try (0..<count).map { _ throws(CheckSkipped) in
+                let concurrentLoads = try (0..<count).map { _ throws(CheckSkipped) in
                     var script = CheckContext.script(for: load)
                     script.isTerse = true
                     script.whileDelivering = { event, _ in
@@ -144,15 +146,15 @@ extension RuleCatalogue {
                     }
                     return try context.make(request, of: instance, script)
                 }
-                for made in together { try made.start() }
-                let areInside = state.wait(atMost: context.patience) { $0.inside == count ? true : nil } == true
+                for probedLoad in concurrentLoads { try probedLoad.start() }
+                let areInside = state.wait(atMost: context.loadTimeLimit) { $0.inside == count ? true : nil } == true
                 // One thread for each load is the runner's.
                 let own = ProcessResources.threadsOfPlugins().count - before - count
-                for made in together { made.stop() }
+                for probedLoad in concurrentLoads { probedLoad.stop() }
                 state.withLockBroadcasting { $0.isOver = true }
-                for made in together { _ = context.settled(made, within: context.patience) }
+                for probedLoad in concurrentLoads { _ = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) }
                 guard areInside else { throw CheckSkipped("some of \(count) loads of '\(load.url)' emitted no event (LOAD-01)") }
-                if own > bound { context.warn("'\(load.url)': \(count) loads at once had \(own) threads of their own; share them") }
+                if own > bound { context.warn("'\(load.url)': \(count) loads at the same time had \(own) own threads; share them") }
             }
         },
         .must(
@@ -188,10 +190,10 @@ extension RuleCatalogue {
                     if hasBegun == nil { others.withLockBroadcasting { $0 -= 1 } }
                     if isDone.wait(atMost: .seconds(1), for: { $0 ? true : nil }) == nil { stuck.withLock { $0 = call.function } }
                 }
-                let made = try context.make(request, of: instance, script)
-                try made.start()
-                _ = context.settled(made, within: context.patience)
-                if others.wait(atMost: context.patience, for: { $0 == 0 ? true : nil }) == nil { context.areAllIdle = false }
+                let probedLoad = try context.make(request, of: instance, script)
+                try probedLoad.start()
+                _ = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit)
+                if others.wait(atMost: context.loadTimeLimit, for: { $0 == 0 ? true : nil }) == nil { context.areAllIdle = false }
                 if let function = stuck.withLock({ $0 }) {
                     let phrase = isQuick ? "made, run and destroyed" : "made and destroyed"
                     context.fail("'\(load.url)': another load could not be \(phrase) while \(function) ran")
@@ -208,17 +210,17 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let start = MonotonicTime.now
-                guard try context.settled(request, of: instance, CheckContext.script(for: load)) != nil else {
+                guard try context.recordWhenIdle(request, of: instance, CheckContext.script(for: load)) != nil else {
                     throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
                 }
-                if MonotonicTime.now - start > .milliseconds(500) { throw CheckSkipped.other("'\(load.url)' takes too long") }
+                if MonotonicTime.now - start > .milliseconds(500) { throw CheckSkipped.notApplicable("'\(load.url)' takes too long") }
                 // The plugin may have a lock around the whole load, or around each delivery of bytes.
                 for isData in [false, true] {
                     let second = try context.make(request, of: instance, CheckContext.script(for: load))
                     // Runs also if the first load never reached that delivery.
-                    defer { _ = context.settled(second, within: context.patience) }
+                    defer { _ = context.recordWhenIdle(second, within: context.loadTimeLimit) }
                     do throws(CheckSkipped) {
-                        let first = try context.settled(
+                        let first = try context.recordWhenIdle(
                             request, of: instance, load, at: { call in if case .data = call { true } else { !isData } }
                         ) { () throws(CheckSkipped) in
                             try second.start()
@@ -231,7 +233,7 @@ extension RuleCatalogue {
                         if first == nil { return }
                     } catch {
                         // An empty body: the load was checked at its response.
-                        if !isData || !error.isOther { throw error }
+                        if !isData || !error.isNotApplicable { throw error }
                     }
                 }
             }

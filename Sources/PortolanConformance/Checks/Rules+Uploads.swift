@@ -20,8 +20,8 @@ extension RuleCatalogue {
                 let bytes = Array(pieces.joined())
                 try context.eachUpload(pieces, length: Int64(bytes.count)) { load, record throws(CheckSkipped) in
                     guard record.didFinish else {
-                        // A large upload may exceed a limit.
-                        if pieces == full { throw CheckSkipped.other("'\(load.url)' accepts no upload of \(bytes.count) bytes") }
+                        // A large upload can exceed a limit.
+                        if pieces == full { throw CheckSkipped.notApplicable("'\(load.url)' accepts no upload of \(bytes.count) bytes") }
                         return context.fail("'\(load.url)': an upload gave \(LoadResult(record).phrase)")
                     }
                     try record.expectsReading(load)
@@ -51,7 +51,7 @@ extension RuleCatalogue {
                 var script = plain
                 script.bodySource = .slow
                 let expected = LoadResult(try context.perform(request, of: instance, plain))
-                guard let record = try context.settled(request, of: instance, script) else {
+                guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end with a body that comes in pieces")
                 }
                 let found = LoadResult(record)
@@ -60,16 +60,17 @@ extension RuleCatalogue {
                 }
                 if found != expected, !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gave \(found.phrase) for a body that comes in pieces, but \(expected.phrase) for one at once")
+                        "'\(load.url)' gave \(found.phrase) for a body that comes in pieces, but \(expected.phrase) for one in a single piece"
+                    )
                 }
                 // … and a load that wakes itself to read again.
                 script.bodySource = .silent
-                let made = try context.make(request, of: instance, script)
-                try made.start()
-                _ = made.client.waitUntilHeld(atMost: .milliseconds(200))
+                let probedLoad = try context.make(request, of: instance, script)
+                try probedLoad.start()
+                _ = probedLoad.client.waitUntilHeld(atMost: .milliseconds(200))
                 Polling.watch(.milliseconds(50))
-                made.stop()
-                guard let silent = context.settled(made, within: context.shortPatience) else {
+                probedLoad.stop()
+                guard let silent = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) else {
                     throw CheckSkipped("'\(load.url)' was still running after a stop while its body waited (CANCEL-07)")
                 }
                 if silent.longestWait > 100 {
@@ -134,7 +135,7 @@ extension RuleCatalogue {
             try context.eachUpload { load, record throws(CheckSkipped) in
                 let sent = record.calls.compactMap { if case .sent(let total) = $0.call { total } else { nil } }
                 guard record.didFinish, let total = sent.last else {
-                    throw CheckSkipped.other("'\(load.url)' never calls did_send")
+                    throw CheckSkipped.notApplicable("'\(load.url)' never calls did_send")
                 }
                 guard total != Int64(record.bytesRead) else { return }
                 context.fail("'\(load.url)': the last total in did_send was \(total), but the load had read \(record.bytesRead) bytes")
@@ -168,27 +169,30 @@ extension RuleCatalogue {
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
                 // Memory that only the first upload needs is excluded.
                 var (request, script) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
-                _ = try context.settled(request, of: instance, script)
+                _ = try context.recordWhenIdle(request, of: instance, script)
                 request.body = Body(length: length, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
                 (script.bodySource, script.isTerse) = (.endless(length), true)
-                let made = try context.make(request, of: instance, script)
+                let probedLoad = try context.make(request, of: instance, script)
                 let before = ProcessResources.residentBytes()
                 var peak = before
-                let end = MonotonicTime.now + context.patience
-                try made.start()
-                while !made.waitUntilIdle(.milliseconds(10)), MonotonicTime.now < end { peak = max(peak, ProcessResources.residentBytes()) }
-                made.stop()
+                let end = MonotonicTime.now + context.loadTimeLimit
+                try probedLoad.start()
+                while !probedLoad.waitUntilIdle(.milliseconds(10)), MonotonicTime.now < end {
+                    peak = max(peak, ProcessResources.residentBytes())
+                }
+                probedLoad.stop()
                 peak = max(peak, ProcessResources.residentBytes())
-                guard context.settled(made, within: context.shortPatience) != nil else {
+                guard context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) != nil else {
                     throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                 }
-                let given = made.client.state.withLock(\.bodyGiven)
+                let given = probedLoad.client.state.withLock(\.bodyGiven)
                 if peak - before > limit {
                     context.fail("'\(load.url)' took \((peak - before) >> 20) MiB of memory for \(given >> 20) MiB of an upload of 1 GiB")
                 } else if given < least {
-                    let isRefused = made.record.failure != nil || given == 0
+                    let isRefused = probedLoad.record.failure != nil || given == 0
                     let phrase = "'\(load.url)' read \(given >> 20) MiB of an upload of 1 GiB"
-                    throw isRefused ? CheckSkipped.other(phrase) : CheckSkipped("\(phrase) in its time; give it more time with --timeout")
+                    throw isRefused
+                        ? CheckSkipped.notApplicable(phrase) : CheckSkipped("\(phrase) in its time; give it more time with --timeout")
                 }
             }
         },
@@ -210,7 +214,7 @@ extension CheckContext {
             let (request, plain) = try upload(load, pieces, length: length)
             var script = plain
             script.bodySource = source
-            guard let record = try settled(request, of: instance, script) else {
+            guard let record = try recordWhenIdle(request, of: instance, script) else {
                 let phrase = length.map { ValueFormatting.count(Int($0), "byte") } ?? "unknown length"
                 return fail("'\(load.url)' did not end with an upload of \(phrase)")
             }
@@ -226,7 +230,7 @@ extension LoadRecord {
     /// Throws if the load does not read its upload body at all.
     fileprivate func expectsReading(_ load: ConformanceLoad) throws(CheckSkipped) {
         if !calls.contains(where: { if case .readBody = $0.call { true } else { false } }) {
-            throw CheckSkipped.other("'\(load.url)' does not read its upload body")
+            throw CheckSkipped.notApplicable("'\(load.url)' does not read its upload body")
         }
     }
 

@@ -45,18 +45,18 @@ extension RuleCatalogue {
             try context.eachLoad(.any, and: [.hangs], isBlocking: isBlocking) { load, _, instance throws(CheckSkipped) in
                 var isUsed = isBlocking
                 for stop in [nil, 0, 1, 2] {
-                    var (request, script) = try context.scene(load)
+                    var (request, script) = try context.requestAndScript(load)
                     script.stopsAt = stop
-                    let made = try context.make(request, of: instance, script)
-                    try made.start()
-                    if load.tags.contains(.hangs), !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
-                    let record = context.settled(made, within: context.patience)
-                    context.fail(made.client.watches.flaws.compactMap(phrase).map { "'\(load.url)': \($0)" })
+                    let probedLoad = try context.make(request, of: instance, script)
+                    try probedLoad.start()
+                    if load.tags.contains(.hangs), !probedLoad.waitUntilIdle(.milliseconds(20)) { probedLoad.stop() }
+                    let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit)
+                    context.fail(probedLoad.client.watches.flaws.compactMap(phrase).map { "'\(load.url)': \($0)" })
                     guard record != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
-                    if made.client.watches.isUsed { isUsed = true }
+                    if probedLoad.client.watches.isUsed { isUsed = true }
                 }
                 // A blocking load should have nothing watched.
-                if !isUsed { throw CheckSkipped.other("'\(load.url)' watches nothing") }
+                if !isUsed { throw CheckSkipped.notApplicable("'\(load.url)' watches nothing") }
             }
         }
     }

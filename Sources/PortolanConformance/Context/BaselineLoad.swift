@@ -15,27 +15,27 @@ struct BaselineLoad {
 
 extension CheckContext {
     /// The first loads of `scenario`, each performed once.
-    func known(
+    func baseline(
         _ scenario: ConformanceRule.Scenario, of instance: ProbedInstance, atMost count: Int = .max
     ) throws(CheckSkipped) -> [BaselineLoad] {
-        try loads(scenario).prefix(count).map { load throws(CheckSkipped) in try known(load, try request(load.url), of: instance) }
+        try loads(scenario).prefix(count).map { load throws(CheckSkipped) in try baseline(load, try request(load.url), of: instance) }
     }
 
-    func known(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> BaselineLoad {
+    func baseline(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> BaselineLoad {
         BaselineLoad(load: load, request: request, result: LoadResult(try perform(request, of: instance, Self.script(for: load))))
     }
 
     /// The longest time that loads wait for each other.
     static let timeToGather = Duration.seconds(2)
 
-    /// Starts `count` loads that cycle through `known`. Each waits at its first event for the others, at most until
+    /// Starts `count` loads that cycle through `baseline`. Each waits at its first event for the others, at most until
     /// ``timeToGather`` has passed since the start. So a plugin that begins only a few loads at a time waits no longer.
-    func together(
-        _ known: [BaselineLoad], _ count: Int, of instance: ProbedInstance, arrange: (inout ClientScript) -> Void = { _ in }
-    ) throws(CheckSkipped) -> [(known: BaselineLoad, made: ProbedLoad)] {
+    func startConcurrently(
+        _ baseline: [BaselineLoad], _ count: Int, of instance: ProbedInstance, arrange: (inout ClientScript) -> Void = { _ in }
+    ) throws(CheckSkipped) -> [(baseline: BaselineLoad, probedLoad: ProbedLoad)] {
         let begun = ConditionLock((count: 0, gate: Duration.zero))
-        let together = try (0..<count).map { index throws(CheckSkipped) in
-            let one = known[index % known.count]
+        let concurrentLoads = try (0..<count).map { index throws(CheckSkipped) in
+            let one = baseline[index % baseline.count]
             var script = one.script
             arrange(&script)
             let others = script.whileDelivering
@@ -49,19 +49,19 @@ extension CheckContext {
                 }
                 others?(event, call)
             }
-            return (known: one, made: try make(one.request, of: instance, script))
+            return (baseline: one, probedLoad: try make(one.request, of: instance, script))
         }
         begun.withLock { $0.gate = MonotonicTime.now + Self.timeToGather }
-        for one in together { try one.made.start() }
-        return together
+        for one in concurrentLoads { try one.probedLoad.start() }
+        return concurrentLoads
     }
 
     /// Fails if `record` differs from the result of the load alone; `nil` means that the load did not become idle.
-    func expectSame(_ record: LoadRecord?, as known: BaselineLoad, _ circumstances: String) {
-        guard let record else { return fail("'\(known.load.url)' did not end \(circumstances)") }
+    func expectSame(_ record: LoadRecord?, as baseline: BaselineLoad, _ circumstances: String) {
+        guard let record else { return fail("'\(baseline.load.url)' did not end \(circumstances)") }
         let found = LoadResult(record)
-        if found != known.result, !varies(known.load) {
-            fail("'\(known.load.url)' gave \(found.phrase) \(circumstances), but \(known.result.phrase) alone, or different bytes")
+        if found != baseline.result, !varies(baseline.load) {
+            fail("'\(baseline.load.url)' gave \(found.phrase) \(circumstances), but \(baseline.result.phrase) alone, or different bytes")
         }
     }
 }

@@ -30,13 +30,13 @@ extension CheckContext {
     }
 
     private static func `is`(_ load: ConformanceLoad, _ scenario: ConformanceRule.Scenario) -> Bool {
-        let isPlain = load.tags.isDisjoint(with: [.hangs, .challenges, .uploads, .redirects])
+        let isPlain = load.tags.isDisjoint(with: [.hangs, .challenges, .cancelsChallenge, .uploads, .redirects])
         switch scenario {
         case .any: return !load.tags.contains(.hangs)
         case .succeeds: return isPlain && load.error == nil
         case .fails: return load.error != nil && !load.tags.contains(.hangs)
         case .empty: return load.length == 0 && load.error == nil && isPlain
-        case .large, .redirects, .challenges, .uploads, .nested, .hangs:
+        case .large, .redirects, .challenges, .cancelsChallenge, .uploads, .nested, .hangs:
             return load.tags.contains { $0.rawValue == scenario.rawValue }
         case .setting: return false
         }
@@ -44,7 +44,8 @@ extension CheckContext {
 
     private static let phrases: [ConformanceRule.Scenario: String] = [
         .any: "that could be loaded", .succeeds: "that succeeds without a challenge", .fails: "that fails", .large: "tagged large",
-        .empty: "with an empty body", .redirects: "tagged redirects", .challenges: "tagged challenges", .uploads: "tagged uploads",
+        .empty: "with an empty body", .redirects: "tagged redirects", .challenges: "tagged challenges",
+        .cancelsChallenge: "tagged cancelsChallenge", .uploads: "tagged uploads",
         .nested: "tagged nested", .hangs: "tagged hangs",
     ]
 
@@ -82,9 +83,12 @@ extension CheckContext {
 
     /// A load of `request` that is made and not started.
     ///
-    /// - Throws: Also if the check's time is over (``keepsTime()``).
+    /// - Throws: Also if the check's time is over (``checkDeadline()``), or if a load of this URL hung before.
     func make(_ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript()) throws(CheckSkipped) -> ProbedLoad {
-        try keepsTime()
+        try checkDeadline()
+        if hungLoads.contains(request.url.description, of: target.loads) {
+            throw CheckSkipped("\(request.url.shortDescription) did not end in an earlier check; LIFE-02 reports it")
+        }
         let lent = try RequestImage(request, instance.argumentMemory)
         guard let handler = handler(for: lent, of: instance) else {
             instance.keep(lent)
@@ -100,10 +104,14 @@ extension CheckContext {
         _ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript(), within limit: Duration? = nil
     ) throws(CheckSkipped) -> LoadRecord {
         let load = try make(request, of: instance, script)
-        let limit = limit ?? patience
+        let isUsualTime = limit == nil
+        let limit = limit ?? loadTimeLimit
         try load.start()
         guard load.waitUntilIdle(limit) else {
             areAllIdle = false
+            if isUsualTime, script.isUndisturbed, request.method == .get, request.body == nil {
+                hungLoads.insert(request.url.description, of: target.loads)
+            }
             throw CheckSkipped(
                 "\(request.url.shortDescription) did not end within \(ValueFormatting.time(limit)) (LIFE-02): \(load.record.summary)")
         }
@@ -160,7 +168,7 @@ extension CheckContext {
             }
         }
         if areAllIdle { instance.end() }
-        // One URL that cannot be judged does not hide the findings of the others. But without findings the check does
+        // One URL that cannot be checked does not hide the findings of the others. But without findings the check does
         // not pass.
         if let reason, judged == 0 || findings.isEmpty { throw reason }
     }

@@ -19,7 +19,7 @@ extension CheckContext {
 
     private func variesAlone(_ load: ConformanceLoad) throws(CheckSkipped) -> Bool {
         let instance = try instance()
-        let (request, script) = try scene(load)
+        let (request, script) = try requestAndScript(load)
         var results: Set<LoadResult> = []
         for pause in [Duration.zero, .zero, .milliseconds(1100)] where results.count < 2 {
             Polling.watch(pause)

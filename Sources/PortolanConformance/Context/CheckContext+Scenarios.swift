@@ -9,9 +9,9 @@ import Synchronization
 /// Loads under conditions that several checks share.
 extension CheckContext {
     /// Calls `body` with each load of `scenario` whose handler has the requested style, in one new instance. Then does
-    /// the same for the loads of `others`, as far as they can be judged.
+    /// the same for the loads of `others`, as far as they can be checked.
     ///
-    /// - Throws: If there is no such load, if `body` could judge none, or if it could not judge a load that the rule
+    /// - Throws: If there is no such load, if `body` could check none, or if it could not check a load that the rule
     ///   applies to and found nothing in the others. A rule without evidence does not pass.
     func eachLoad(
         _ scenario: ConformanceRule.Scenario, and others: [ConformanceRule.Scenario], isBlocking: Bool? = nil,
@@ -23,11 +23,11 @@ extension CheckContext {
         } catch {
             reason = error
         }
-        // `try?` because loads of the others that cannot be judged do not affect the first.
+        // `try?` because loads of the others that cannot be checked do not affect the first.
         for other in others { try? eachLoad(other, isBlocking: isBlocking, body) }
         guard findings.isEmpty else { return }
         if let reason { throw reason }
-        try keepsTime()
+        try checkDeadline()
     }
 
     /// Does the same as ``eachLoad(_:and:isBlocking:_:)`` for one scenario.
@@ -37,7 +37,7 @@ extension CheckContext {
     ) throws(CheckSkipped) {
         let instance = try instance()
         var (isJudged, reason) = (false, CheckSkipped?.none)
-        let end = MonotonicTime.now + patience
+        let end = MonotonicTime.now + loadTimeLimit
         for load in try loads(scenario) {
             // If loads do not become idle, the time is over before all of them have shown that.
             if !areAllIdle, MonotonicTime.now > end { break }
@@ -48,11 +48,11 @@ extension CheckContext {
                 try body(load, request, instance)
                 isJudged = true
             } catch {
-                if reason == nil || !error.isOther { reason = error }
+                if reason == nil || !error.isNotApplicable { reason = error }
             }
         }
         if areAllIdle { instance.end() }
-        if isJudged, reason?.isOther ?? true || !findings.isEmpty { return }
+        if isJudged, reason?.isNotApplicable ?? true || !findings.isEmpty { return }
         throw reason ?? CheckSkipped("it does not apply: every load of that kind \(isBlocking == true ? "is event-driven" : "blocks")")
     }
 
@@ -60,38 +60,38 @@ extension CheckContext {
     /// to undisturbed loads.
     ///
     /// - Returns: `nil` if the load did not become idle. It is abandoned then.
-    func settled(
+    func recordWhenIdle(
         _ request: Request, of instance: ProbedInstance, _ script: ClientScript, within limit: Duration? = nil
     ) throws(CheckSkipped) -> LoadRecord? {
-        let made = try make(request, of: instance, script)
-        try made.start()
-        return settled(made, within: limit ?? patience)
+        let probedLoad = try make(request, of: instance, script)
+        try probedLoad.start()
+        return recordWhenIdle(probedLoad, within: limit ?? loadTimeLimit)
     }
 
     /// The record of a load that `script` stops at an event, for which the load has the usual time; `nil` if it is not
     /// idle within a second after that.
-    func stopped(_ request: Request, of instance: ProbedInstance, by script: ClientScript) throws(CheckSkipped) -> LoadRecord? {
-        let made = try make(request, of: instance, script)
-        try made.start()
-        let end = MonotonicTime.now + patience
-        // The load may become idle without an end, and then no event reaches the client.
-        while !made.waitUntilIdle(.milliseconds(20)), !made.client.state.withLock(\.isStopped), MonotonicTime.now < end {}
-        return settled(made, within: shortPatience)
+    func recordOfStoppedLoad(_ request: Request, of instance: ProbedInstance, by script: ClientScript) throws(CheckSkipped) -> LoadRecord? {
+        let probedLoad = try make(request, of: instance, script)
+        try probedLoad.start()
+        let end = MonotonicTime.now + loadTimeLimit
+        // The load can become idle without an end, and then no event reaches the client.
+        while !probedLoad.waitUntilIdle(.milliseconds(20)), !probedLoad.client.state.withLock(\.isStopped), MonotonicTime.now < end {}
+        return recordWhenIdle(probedLoad, within: stopTimeLimit)
     }
 
     /// The record of a started load; `nil` if it does not become idle.
-    func settled(_ made: ProbedLoad, within limit: Duration) -> LoadRecord? {
-        guard made.waitUntilIdle(limit) else {
+    func recordWhenIdle(_ probedLoad: ProbedLoad, within limit: Duration) -> LoadRecord? {
+        guard probedLoad.waitUntilIdle(limit) else {
             areAllIdle = false
             return nil
         }
-        made.destroy()
-        return made.record
+        probedLoad.destroy()
+        return probedLoad.record
     }
 
     /// The record of a load that is stopped while its event `index` is being delivered, if that event is no end, or
     /// after `time` (a second by default) without it; `nil` if it is not idle within a second after that.
-    func stopped(
+    func recordOfStoppedLoad(
         _ request: Request, of instance: ProbedInstance, atEvent index: Int, orAfter time: Duration? = nil, _ script: ClientScript
     ) throws(CheckSkipped) -> LoadRecord? {
         let slot = Mutex<ProbedLoad?>(nil)
@@ -100,79 +100,81 @@ extension CheckContext {
         let others = script.whileDelivering
         script.whileDelivering = { event, call in
             others?(event, call)
-            guard event == index, !call.isEnd, let made = slot.withLock({ $0 }) else { return }
-            if made.handler.description.isBlocking { _ = made.stopsElsewhere(returned) } else { made.stop() }
+            guard event == index, !call.isEnd, let probedLoad = slot.withLock({ $0 }) else { return }
+            if probedLoad.handler.description.isBlocking { _ = probedLoad.stopsElsewhere(returned) } else { probedLoad.stop() }
         }
-        let made = try make(request, of: instance, script)
-        slot.withLock { $0 = made }
+        let probedLoad = try make(request, of: instance, script)
+        slot.withLock { $0 = probedLoad }
         defer { slot.withLock { $0 = nil } }
-        try made.start()
+        try probedLoad.start()
         // A load without such an event by now is stopped where it is.
-        if !made.waitUntilIdle(time ?? shortPatience), !made.client.state.withLock(\.isStopped) { made.stop() }
-        return settled(made, within: shortPatience)
+        if !probedLoad.waitUntilIdle(time ?? stopTimeLimit), !probedLoad.client.state.withLock(\.isStopped) { probedLoad.stop() }
+        return recordWhenIdle(probedLoad, within: stopTimeLimit)
     }
 
     /// The record of a started load; `nil` if it does not end within a second. It is then stopped, unless it was
     /// stopped before.
-    private func endedSoon(_ made: ProbedLoad) -> LoadRecord? {
-        let isOver = made.waitUntilIdle(shortPatience)
-        if !isOver, !made.client.state.withLock(\.isStopped) { made.stop() }
-        let record = settled(made, within: shortPatience)
+    private func recordIfEndedSoon(_ probedLoad: ProbedLoad) -> LoadRecord? {
+        let isOver = probedLoad.waitUntilIdle(stopTimeLimit)
+        if !isOver, !probedLoad.client.state.withLock(\.isStopped) { probedLoad.stop() }
+        let record = recordWhenIdle(probedLoad, within: stopTimeLimit)
         return isOver ? record : nil
     }
 
     /// The record of a load that is stopped while its challenge waits for an answer; `nil` if it is not idle within a
     /// second after that.
-    func stoppedWaiting(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped) -> LoadRecord? {
+    func recordStoppedInChallenge(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped)
+        -> LoadRecord?
+    {
         var script = script
         script.decision = .never
-        let made = try make(request, of: instance, script)
-        try made.start()
-        _ = made.client.waitUntilHeld(atMost: shortPatience)
-        made.stop()
-        return settled(made, within: shortPatience)
+        let probedLoad = try make(request, of: instance, script)
+        try probedLoad.start()
+        _ = probedLoad.client.waitUntilHeld(atMost: stopTimeLimit)
+        probedLoad.stop()
+        return recordWhenIdle(probedLoad, within: stopTimeLimit)
     }
 
     /// A load in a pause that does not end.
     ///
     /// - Throws: If it ends before a pause.
-    func held(
+    func pausedLoad(
         _ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, at pauses: ClientScript.Pauses = .first
     ) throws(CheckSkipped) -> ProbedLoad {
         var script = Self.script(for: load)
         (script.pauses, script.pauseTime) = (pauses, nil)
-        let made = try make(request, of: instance, script)
-        try made.start()
-        let isPaused = made.client.waitUntilHeld(atMost: patience)
+        let probedLoad = try make(request, of: instance, script)
+        try probedLoad.start()
+        let isPaused = probedLoad.client.waitUntilHeld(atMost: loadTimeLimit)
         guard isPaused == true else {
-            made.stop()
-            _ = settled(made, within: shortPatience)
-            guard isPaused == nil else { throw CheckSkipped.other("'\(load.url)' ends before it could be paused") }
-            throw CheckSkipped("'\(load.url)' delivered nothing to pause within \(ValueFormatting.time(patience)) (LIFE-02)")
+            probedLoad.stop()
+            _ = recordWhenIdle(probedLoad, within: stopTimeLimit)
+            guard isPaused == nil else { throw CheckSkipped.notApplicable("'\(load.url)' ends before it could be paused") }
+            throw CheckSkipped("'\(load.url)' delivered nothing to pause within \(ValueFormatting.time(loadTimeLimit)) (LIFE-02)")
         }
-        return made
+        return probedLoad
     }
 
     /// Calls `body` while a load is paused at its first delivery, and while another is paused at its first bytes, if it
     /// has a body. Stops each load afterwards.
-    func eachHeld(_ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, _ body: () -> Void) throws(CheckSkipped) {
+    func eachPausedLoad(_ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, _ body: () -> Void) throws(CheckSkipped) {
         for pauses: ClientScript.Pauses in [.first, .body] {
-            let made: ProbedLoad
+            let probedLoad: ProbedLoad
             do throws(CheckSkipped) {
-                made = try held(request, of: instance, load, at: pauses)
+                probedLoad = try pausedLoad(request, of: instance, load, at: pauses)
             } catch {
-                guard pauses == .body, error.isOther else { throw error }
+                guard pauses == .body, error.isNotApplicable else { throw error }
                 return
             }
             body()
-            made.stop()
-            _ = settled(made, within: shortPatience)
+            probedLoad.stop()
+            _ = recordWhenIdle(probedLoad, within: stopTimeLimit)
         }
     }
 
     /// Calls `body` during the first event that matches `isPlace`, and returns the record of the load; `nil` if the
     /// load does not become idle.
-    func settled(
+    func recordWhenIdle(
         _ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad,
         at isPlace: @escaping @Sendable (ClientCall) -> Bool = { _ in true }, whileDelivering body: () throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) -> LoadRecord? {
@@ -190,22 +192,24 @@ extension CheckContext {
             state.withLockBroadcasting { $0.isInside = true }
             _ = state.wait(atMost: .seconds(5)) { $0.isReleased ? true : nil }
         }
-        let made = try make(request, of: instance, script)
+        let probedLoad = try make(request, of: instance, script)
         if state.withLock(\.isEarly) { throw CheckSkipped("'\(load.url)' emits an event while it is being made (LIFE-01)") }
-        try made.start()
-        let isInside: Bool? = state.wait(atMost: patience) { $0.isInside }
+        try probedLoad.start()
+        let isInside: Bool? = state.wait(atMost: loadTimeLimit) { $0.isInside }
         let reason: CheckSkipped?
         do throws(CheckSkipped) {
-            guard let isInside else { throw CheckSkipped("'\(load.url)' had no event within \(ValueFormatting.time(patience)) (LIFE-02)") }
-            guard isInside else { throw CheckSkipped.other("'\(load.url)' emits no such event") }
+            guard let isInside else {
+                throw CheckSkipped("'\(load.url)' had no event within \(ValueFormatting.time(loadTimeLimit)) (LIFE-02)")
+            }
+            guard isInside else { throw CheckSkipped.notApplicable("'\(load.url)' emits no such event") }
             try body()
             reason = nil
         } catch {
             reason = error
-            made.stop()
+            probedLoad.stop()
         }
         state.withLockBroadcasting { $0.isReleased = true }
-        let record = settled(made, within: patience)
+        let record = recordWhenIdle(probedLoad, within: loadTimeLimit)
         if let reason { throw reason }
         return record
     }
@@ -226,9 +230,9 @@ extension CheckContext {
                 request.cachePolicy = policy
                 var script = Self.script(for: load)
                 if pausing { script.pauses = .each }
-                let made = try make(request, of: instance, script)
-                try made.start()
-                if let record = endedSoon(made) { body(load, record) }
+                let probedLoad = try make(request, of: instance, script)
+                try probedLoad.start()
+                if let record = recordIfEndedSoon(probedLoad) { body(load, record) }
             }
         }
         if areAllIdle { instance.end() }
@@ -244,10 +248,10 @@ extension CheckContext {
         let instance = try instance()
         for load in target.loads where load.isLoadable && load.tags.isDisjoint(with: [.hangs, .large]) {
             var scripts: [ClientScript] = []
-            if withStops, let made = try? make(request(load.url), of: instance, Self.script(for: load)) {  // because some are refused
-                made.stop()
-                made.destroy()
-                body(load, made.record)
+            if withStops, let probedLoad = try? make(request(load.url), of: instance, Self.script(for: load)) {  // because some are refused
+                probedLoad.stop()
+                probedLoad.destroy()
+                body(load, probedLoad.record)
             }
             if load.tags.contains(.challenges) {
                 let answers: [[ClientScript.ChallengeAnswer]] = [[.cancel], [.without], [Self.wrongAnswer, Self.wrongAnswer, .cancel]]
@@ -269,13 +273,13 @@ extension CheckContext {
             }
             for script in scripts {
                 // `try?` because a load that no handler accepts does not affect the others.
-                guard let made = try? make(request(load.url), of: instance, script) else { continue }
-                try made.start()
+                guard let probedLoad = try? make(request(load.url), of: instance, script) else { continue }
+                try probedLoad.start()
                 if script.decision == .never {
-                    _ = made.client.waitUntilHeld(atMost: shortPatience)
-                    made.stop()
+                    _ = probedLoad.client.waitUntilHeld(atMost: stopTimeLimit)
+                    probedLoad.stop()
                 }
-                if let record = endedSoon(made) { body(load, record) }
+                if let record = recordIfEndedSoon(probedLoad) { body(load, record) }
             }
         }
         if areAllIdle { instance.end() }
@@ -294,7 +298,7 @@ extension CheckContext {
     }
 
     /// The request of a load and its client script; an upload if the load is tagged so.
-    func scene(_ load: ConformanceLoad) throws(CheckSkipped) -> (Request, ClientScript) {
+    func requestAndScript(_ load: ConformanceLoad) throws(CheckSkipped) -> (Request, ClientScript) {
         if load.tags.contains(.uploads) { return try upload(load, Self.pieces, length: Self.length) }
         return (try request(load.url), Self.script(for: load))
     }

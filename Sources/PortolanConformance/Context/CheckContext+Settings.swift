@@ -27,7 +27,7 @@ extension CheckContext {
         return found
     }
 
-    /// For each setting, configurations with values at the bounds of its type. The plugin may refuse them.
+    /// For each setting, configurations with values at the bounds of its type. The plugin can refuse them.
     func extremeConfigurations() throws(CheckSkipped) -> [(name: String, PluginConfiguration)] {
         var found: [(String, PluginConfiguration)] = []
         for setting in try settings() {
@@ -43,7 +43,7 @@ extension CheckContext {
         return found
     }
 
-    /// For each setting with a default, a configuration with another value of the same type. The plugin may refuse it.
+    /// For each setting with a default, a configuration with another value of the same type. The plugin can refuse it.
     func otherConfigurations() throws(CheckSkipped) -> [(name: String, PluginConfiguration)] {
         var found: [(String, PluginConfiguration)] = []
         for setting in target.manifest?.manifest.settings ?? [] {
@@ -60,7 +60,7 @@ extension CheckContext {
         return found
     }
 
-    /// For each setting, a configuration with a random value of its type. The plugin may refuse it.
+    /// For each setting, a configuration with a random value of its type. The plugin can refuse it.
     func randomConfigurations(_ random: inout SplitMix) throws(CheckSkipped) -> [(name: String, PluginConfiguration)] {
         var found: [(String, PluginConfiguration)] = []
         for setting in try settings() {

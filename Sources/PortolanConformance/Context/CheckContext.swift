@@ -6,7 +6,7 @@ import PortolanPlugins
 /// One run of a check on one target: the check's input, and the findings that it leaves.
 ///
 /// A check gets what it needs from here, also what another rule is about. If that is not available, the check cannot be
-/// judged, and the check of the other rule fails.
+/// made, and the check of the other rule fails.
 final class CheckContext {
     let target: ConformanceTarget
     let instanceContext: InstanceContext
@@ -19,9 +19,9 @@ final class CheckContext {
     private static let largestCount = 20
 
     /// The time limit of a load whose time no rule limits.
-    let patience: Duration
+    let loadTimeLimit: Duration
     /// The time limit of a load that was stopped.
-    var shortPatience: Duration { min(patience, .seconds(1)) }
+    var stopTimeLimit: Duration { min(loadTimeLimit, .seconds(1)) }
     /// The time at which most of the check's time is over.
     let deadline: Duration
     /// How instances that start from now on borrow memory.
@@ -32,18 +32,20 @@ final class CheckContext {
     /// The last calls before the first finding that is a failure, oldest first. Later calls do not belong to the
     /// finding.
     private(set) var lastEvents: [String]?
+    /// The loads that did not end undisturbed, in this check or an earlier one.
+    var hungLoads = HungLoads()
     /// Whether every load became idle. An instance with a load that is not idle cannot be ended.
     var areAllIdle = true
 
     init(_ target: ConformanceTarget, on instanceContext: InstanceContext, seed: UInt64, timeLimit: Duration) {
         (self.target, self.instanceContext, self.seed) = (target, instanceContext, seed)
-        patience = timeLimit / 4
-        deadline = MonotonicTime.now + patience * 3
+        loadTimeLimit = timeLimit / 4
+        deadline = MonotonicTime.now + loadTimeLimit * 3
     }
 
     /// - Throws: If most of the check's time is over, so that a check with many loads does not count as hung. No
     ///   instance is ended then, because it may have running loads.
-    func keepsTime() throws(CheckSkipped) {
+    func checkDeadline() throws(CheckSkipped) {
         guard MonotonicTime.now > deadline else { return }
         areAllIdle = false
         throw CheckSkipped("its loads are too slow for the number that this check needs; give it more time with --timeout")
@@ -52,17 +54,18 @@ final class CheckContext {
     /// The folder for the runner's temporary files.
     var temporaryFolder: String { instanceContext.folder }
 
-    func fail(_ detail: String) { note(.failure, detail) }
-    func warn(_ detail: String) { note(.warning, detail) }
+    /// - Parameter remedy: How to repair what the finding shows; `nil` if the rule's remedy fits.
+    func fail(_ detail: String, remedy: String? = nil) { add(.failure, detail, remedy) }
+    func warn(_ detail: String) { add(.warning, detail) }
 
     /// Adds one failure for each of `details`.
     func fail(_ details: [String]) {
         for detail in details { fail(detail) }
     }
 
-    private func note(_ weight: Finding.Weight, _ detail: String) {
+    private func add(_ weight: Finding.Weight, _ detail: String, _ remedy: String? = nil) {
         guard findings.count < Self.largestCount else { return }
-        let finding = Finding(weight, Text.oneLine(detail, limit: 1000))
+        let finding = Finding(weight, Text.oneLine(detail, limit: 1000), remedy: remedy)
         guard !findings.contains(finding) else { return }
         if weight == .failure, lastEvents == nil { lastEvents = instanceContext.callLog.lines }
         findings.append(finding)
@@ -121,7 +124,7 @@ final class CheckContext {
     /// The plugin, with complete structures.
     func plugin() throws(CheckSkipped) -> DescribedPlugin {
         let plugin = try description()
-        if let flaw = plugin.flaws.first { throw CheckSkipped("the plugin's structures are not complete (DESC-05): \(flaw)") }
+        if let flaw = plugin.flaws.first { throw CheckSkipped("the plugin's structures are not complete (DESC-05): \(flaw.detail)") }
         return plugin
     }
 

@@ -79,7 +79,7 @@ public struct ConformanceTarget: Sendable {
 
     static let categoriesOfLibraries: Set<String> = ["DESC", "REG", "UNLOAD"]
 
-    /// Rules that the host, and here the runner's adapter, enforces for handlers of its own process. It passes only
+    /// Rules that the host, and here the runner's adapter, enforces for handlers in its process. It passes only
     /// requests of declared schemes, parses URLs, copies borrowed values, serializes calls, and resumes nothing without
     /// a reason. A nested load, a configuration and a second instance are not the handler's.
     static let rulesOfTheHost: Set<String> = [

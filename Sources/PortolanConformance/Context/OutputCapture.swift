@@ -19,7 +19,7 @@ enum OutputCapture {
         for (_, number) in places {
             var template = Array("\(folder)/portolan-judge-XXXXXX".utf8CString)
             let file = unsafe mkstemp(&template)
-            guard file >= 0 else { throw CheckSkipped.lack("no temporary file could be created (errno \(errno))") }
+            guard file >= 0 else { throw CheckSkipped.resourceShortage("no temporary file could be created (errno \(errno))") }
             files.append(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
             kept.append(dup(number))
             dup2(file, number)

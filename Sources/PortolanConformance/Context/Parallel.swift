@@ -18,7 +18,7 @@ enum Parallel {
                     state.withLockBroadcasting { $0.values[index] = value }
                 }
             } catch {
-                throw CheckSkipped.lack(error.message)
+                throw CheckSkipped.resourceShortage(error.message)
             }
         }
         let values = state.wait(atMost: limit) { $0.values.count == count ? $0.values : nil }

@@ -60,7 +60,7 @@ extension CStorage<portolan_challenge> {
                 unsafe (image.certificates, image.certificate_count) = arena.list(chain) { unsafe $1.string($0) }
             }
             if let previous = challenge.previousError {
-                let error = unsafe arena.list([previous]) { unsafe CStorage<portolan_error>.image(of: $0, in: &$1) }
+                let error = unsafe arena.list([previous]) { unsafe CStorage<portolan_error>.encode($0, in: &$1) }
                 unsafe image.previous = error.start
             }
             return unsafe image
@@ -81,7 +81,7 @@ extension ChallengeAnswer {
                 return
             }
             self = .use(.password(user: user, password: password))
-        case PORTOLAN_WITHOUT: self = .continueWithout
+        case PORTOLAN_WITHOUT: self = .continueWithoutCredential
         case PORTOLAN_REJECT_SPACE: self = .rejectProtectionSpace
         case PORTOLAN_CANCEL: self = .cancel
         default: self = .performDefault

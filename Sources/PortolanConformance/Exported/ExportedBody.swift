@@ -41,7 +41,7 @@ enum ExportedBody {
 
         func close() {}
 
-        /// Reads the next piece within a call into the load, which may be the present call.
+        /// Reads the next piece within a call into the load, which can be the present call.
         private func ask(_ whenReady: @escaping @Sendable () -> Void) {
             load.deliver { [self] in readPiece(whenReady) }
         }

@@ -117,7 +117,7 @@ extension ExportedLoad: ProtocolClient {
     }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        ExportedInnerLoad(request, client, by: probe.inner)
+        ExportedNestedLoad(request, client, by: probe.nestedLoads)
     }
 }
 

@@ -8,10 +8,10 @@ import PortolanPlugins
 /// Presents a load of a handler of this process as an event-driven load of a plugin.
 ///
 /// Events on a thread that is in a call into the load are delivered immediately. Other events wait for the next call,
-/// and the load is paused until then. No thread ever waits, because it may be an event loop that other loads share; a
+/// and the load is paused until then. No thread ever waits, because it can be an event loop that other loads share; a
 /// load on a shared event loop delivers nothing inside its calls.
 @safe
-final class ExportedLoad: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's own calls
+final class ExportedLoad: @unchecked Sendable {  // … because a lock guards everything that changes, or belongs to the load's own calls
     let client: UnsafeMutablePointer<portolan_client>
     /// The owner of the client table. It is retained so that an event after the end is recorded, and does not crash
     /// this process.
@@ -24,7 +24,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         /// The thread that is in a call into the load; 0 if there is none.
         var turnThread: Int32 = 0
         var waiting: [Event] = []
-        /// A delivery waits for a call into the load. Until the client responds, nothing else may be delivered.
+        /// A delivery waits for a call into the load. Until the client responds, nothing else can be delivered.
         var isHeld = false
         /// The load received a pause.
         var isPaused = false
@@ -119,7 +119,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         state.withLock { $0.stopThread = thread }
         load.stopLoading()
         state.withLock { $0.stopThread = 0 }
-        // A load that runs elsewhere may deliver events until it is notified of the stop
+        // A load that runs elsewhere can deliver events until it is notified of the stop
         // (``HandlerTraits/stopsInTurn``).
         if traits.isDisjoint(with: [.blocking, .stopsInTurn]), !load.stopsInTurn { state.withLock { $0.stage = .over } }
     }
@@ -134,7 +134,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
 
     /// Drops what waits, because the load was stopped.
     private func silence() {
-        // Outside of the lock, because the release of these values may call the load.
+        // Outside of the lock, because the release of these values can call the load.
         let rest = state.withLock { state in
             if state.stage != .over { state.stage = .stopped }
             defer { state.waiting = [] }

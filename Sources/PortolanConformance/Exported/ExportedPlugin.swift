@@ -39,6 +39,7 @@ final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor d
         case .only(let schemes): unsafe (image.schemes, image.scheme_count) = arena.list(schemes) { unsafe $1.string($0) }
         }
         if handler.traits.contains(.multipart) { flags |= UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) }
+        if handler.traits.contains(.cookies) { flags |= UInt32(bitPattern: PORTOLAN_COOKIES.rawValue) }
         unsafe image.flags = flags
         unsafe image.can_init = { state, request in
             let request = unsafe RequestImage.at(request).request

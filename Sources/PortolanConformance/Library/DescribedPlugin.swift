@@ -10,8 +10,8 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
     let functions: portolan_plugin
     let handlers: [DescribedHandler]
 
-    /// All defects of the structures; one line each. DESC-05.
-    let flaws: [String]
+    /// All defects of the structures. DESC-05.
+    let flaws: [Flaw]
     /// The state of the only instance, which needs no start; `nil` for a library, whose `init` creates the state.
     let standingState: UnsafeMutableRawPointer?
     /// The owner of the structures; a library's structures live as long as the process.
@@ -29,26 +29,36 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
             throw CheckSkipped("the plugin's descriptor is not complete (DESC-05)")
         }
         unsafe functions = plugin.value
-        var (flaws, handlers): ([String], [DescribedHandler]) = ([], [])
+        var (flaws, handlers): ([Flaw], [DescribedHandler]) = ([], [])
         let count = unsafe functions.handler_count
         let list = unsafe functions.handlers
         if count < 1 || count > 1024 {
-            flaws.append("the descriptor has a handler_count of \(UInt(bitPattern: count))")
+            flaws.append(Flaw("the descriptor has a handler_count of \(UInt(bitPattern: count))", Self.listRemedy))
         } else if let list = unsafe list, unsafe ReadableMemory.contains(list, count * MemoryLayout<UnsafeRawPointer>.stride) {
             for index in 0..<count {
-                do throws(CheckSkipped) {
+                do throws(Flaw) {
                     handlers.append(try unsafe DescribedHandler(list[index], index))
                 } catch {
-                    flaws.append(error.reason)
+                    flaws.append(error)
                 }
             }
         } else {
-            flaws.append("the list of handlers is NULL or can't be read, but handler_count is \(count)")
+            flaws.append(Flaw("the list of handlers is NULL or can't be read, but handler_count is \(count)", Self.listRemedy))
         }
         (self.handlers, self.flaws) = (handlers, flaws + handlers.flatMap(\.flaws))
     }
 
+    private static let listRemedy = "Set handlers to an array of at least one handler, and handler_count to the number of its elements."
+
     var identifier: ReadText { unsafe ReadText(functions.identifier) }
+}
+
+/// A defect of a structure.
+struct Flaw: Error, Hashable {
+    let detail: String
+    let remedy: String
+
+    init(_ detail: String, _ remedy: String) { (self.detail, self.remedy) = (detail, remedy) }
 }
 
 /// A handler as its descriptor declares it, and its load table.
@@ -58,30 +68,44 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
     let loads: portolan_load_table
     /// The schemes, as far as the structures are complete.
     let schemes: [ReadText]
-    let flaws: [String]
+    let flaws: [Flaw]
 
-    init(_ pointer: UnsafePointer<portolan_handler>?, _ index: Int) throws(CheckSkipped) {
+    init(_ pointer: UnsafePointer<portolan_handler>?, _ index: Int) throws(Flaw) {
         let name = "handler \(index)"
         guard case .whole(let handler) = unsafe ReadStruct(pointer, { unsafe Whole($0) }) else {
-            throw CheckSkipped("\(name) is NULL, can't be read, or is smaller than in version 1")
+            throw Flaw(
+                "\(name) is NULL, can't be read, or is smaller than in version 1",
+                "Let each element of handlers point at a portolan_handler whose size is sizeof(portolan_handler).")
         }
         guard case .whole(let loads) = unsafe ReadStruct(handler.value.loads, { Whole($0) }) else {
-            throw CheckSkipped("the load table of \(name) is NULL, can't be read, or is smaller than in version 1")
+            throw Flaw(
+                "the load table of \(name) is NULL, can't be read, or is smaller than in version 1",
+                "Let loads point at a portolan_load_table whose size is sizeof(portolan_load_table).")
         }
         unsafe (functions, self.loads) = (handler.value, loads.value)
-        var flaws: [String] = []
-        if unsafe functions.make == nil { flaws.append("\(name) has no function make") }
-        if unsafe self.loads.destroy == nil { flaws.append("the load table of \(name) has no function destroy") }
+        var flaws: [Flaw] = []
+        if unsafe functions.make == nil { flaws.append(Flaw("\(name) has no function make", "Set make in the portolan_handler.")) }
+        if unsafe self.loads.destroy == nil {
+            flaws.append(Flaw("the load table of \(name) has no function destroy", "Set destroy in the portolan_load_table."))
+        }
         let isBlocking = unsafe self.loads.run != nil
         let events = unsafe [self.loads.start != nil, self.loads.resume != nil, self.loads.woken != nil]
         if isBlocking ? events.contains(true) : events.contains(false) {
-            flaws.append("the load table of \(name) has neither style, or both; set either run, or start, resume and woken")
+            flaws.append(
+                Flaw(
+                    "the load table of \(name) has neither style, or both",
+                    "Set run for a blocking load, or start, resume and woken for an event-driven one."))
         }
         let count = unsafe functions.scheme_count
         let isListed =
             unsafe functions.schemes != nil && (0...4096).contains(count)
             && ReadableMemory.contains(functions.schemes, count * MemoryLayout<portolan_string>.stride)
-        if count != 0, !isListed { flaws.append("\(name) has a scheme_count of \(UInt(bitPattern: count)), but their list can't be read") }
+        if count != 0, !isListed {
+            flaws.append(
+                Flaw(
+                    "\(name) has a scheme_count of \(UInt(bitPattern: count)), but their list can't be read",
+                    "Set schemes to an array of portolan_string, and scheme_count to the number of its elements."))
+        }
         let list = unsafe functions.schemes
         schemes = unsafe flaws.isEmpty ? list.map { list in (0..<count).map { unsafe ReadText(list[$0]) } } ?? [] : []
         self.flaws = flaws
@@ -90,13 +114,15 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
     /// Whether it is an interposer, which receives every request.
     var takesAnyScheme: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue) != 0 }
     var isMultipart: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) != 0 }
+    /// Whether its loads send and store cookies if the plugin has the permission.
+    var usesCookies: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_COOKIES.rawValue) != 0 && !takesAnyScheme }
     /// Whether it decides about requests; if not, it accepts every request of its schemes.
     var choosesRequests: Bool { unsafe functions.can_init != nil }
     var isBlocking: Bool { unsafe loads.run != nil }
     var identifier: ReadText { unsafe ReadText(functions.identifier) }
 }
 
-/// A C struct in a value that a closure may return.
+/// A C struct in a value that a closure can return.
 @safe
 private struct Whole<Value>: @unchecked Sendable {  // … because it is a copy
     let value: Value

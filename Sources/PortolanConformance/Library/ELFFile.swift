@@ -21,7 +21,7 @@ struct ELFFile {
 
     /// - Throws: If the file cannot be read, or is no such library.
     init(at path: String) throws(CheckSkipped) {
-        guard let data = FileManager.default.contents(atPath: path) else { throw CheckSkipped.lack("'\(path)' can't be read") }
+        guard let data = FileManager.default.contents(atPath: path) else { throw CheckSkipped.resourceShortage("'\(path)' can't be read") }
         try self.init(Array(data))
     }
 
@@ -31,7 +31,7 @@ struct ELFFile {
             throw CheckSkipped("the library is not a 64-bit little-endian ELF file")
         }
         let segments = table(at: number(32, 8), entrySize: number(54, 2), count: number(56, 2), least: 56)
-        for segment in segments { note(segment) }
+        for segment in segments { readFlags(segment) }
         let dynamic = segments.first { number($0, 4) == Self.dynamicSegment }
         if let dynamic { readDynamic(at: number(dynamic + 8, 8), size: number(dynamic + 32, 8)) }
         readSymbols()
@@ -39,7 +39,7 @@ struct ELFFile {
 
     private static let (dynamicSegment, loadSegment, stackSegment) = (2, 1, 0x6474_E551)
 
-    private mutating func note(_ segment: Int) {
+    private mutating func readFlags(_ segment: Int) {
         let flags = number(segment + 4, 4)
         switch number(segment, 4) {
         case Self.stackSegment: hasExecutableStack = flags & 1 != 0

@@ -21,7 +21,7 @@ struct ProbedLibrary: @unchecked Sendable {  // … because the handle is never 
 
     /// A copy of the library at `path`, which is deleted with the returned value.
     static func copy(of path: String) throws(CheckSkipped) -> LibraryCopy {
-        do throws(LoadError) { return try LibraryCopy(of: path) } catch { throw CheckSkipped.lack(error.message) }
+        do throws(LoadError) { return try LibraryCopy(of: path) } catch { throw CheckSkipped.resourceShortage(error.message) }
     }
 
     /// - Throws: With the message of dlopen(3).

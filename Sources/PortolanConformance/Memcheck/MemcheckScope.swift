@@ -8,7 +8,7 @@ import FoundationEssentials
 /// libraries. The C library and similar libraries work for their callers. So the innermost function outside of them
 /// owns the error.
 struct MemcheckScope: Hashable, Sendable {
-    /// Libraries that were open in the runner before any plugin. A plugin may use them as well.
+    /// Libraries that were open in the runner before any plugin. A plugin can use them as well.
     private let shared: Set<String>
 
     enum Owner: Hashable {

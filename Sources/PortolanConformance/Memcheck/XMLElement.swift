@@ -15,7 +15,7 @@ struct XMLElement: Equatable {
     fileprivate mutating func append(text: String) { self.text += text }
 }
 
-/// Reads the children of the root one by one, from a document that may be cut off anywhere because its writer was
+/// Reads the children of the root one by one, from a document that can be cut off anywhere because its writer was
 /// killed.
 ///
 /// Supports the XML that Valgrind writes (its docs/internals/xml-output-protocol4.txt): elements, text, the five

@@ -41,13 +41,13 @@ struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addres
         let mappedSize = size + 2 * page
         let memory = unsafe mmap(nil, mappedSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         guard let memory = unsafe memory, unsafe memory != MAP_FAILED else {
-            throw CheckSkipped.lack("no memory could be mapped (errno \(errno))")
+            throw CheckSkipped.resourceShortage("no memory could be mapped (errno \(errno))")
         }
         // The number of mappings of a process is limited.
         guard unsafe mprotect(memory + page, size, PROT_READ | PROT_WRITE) == 0 else {
             let number = errno
             unsafe munmap(memory, mappedSize)
-            throw CheckSkipped.lack("no memory could be mapped (errno \(number))")
+            throw CheckSkipped.resourceShortage("no memory could be mapped (errno \(number))")
         }
         unsafe (mapping, base) = unsafe (memory, memory + page)
         (self.size, self.mappedSize) = (size, mappedSize)

@@ -47,11 +47,11 @@ struct ProcessResources: Sendable {
         for number in names(in: "/proc/self/fd").compactMap({ Int32($0) }) {
             if let target = link("/proc/self/fd/\(number)") { found[number] = target }
         }
-        // The descriptor through which the list was read is closed by now, but its entry may still be in the list.
+        // The descriptor through which the list was read is closed by now, but its entry can still be in the list.
         return found.filter { fcntl($0.key, F_GETFD) >= 0 }
     }
 
-    /// The processor time of the whole process so far.
+    /// The processor time that the whole process has used.
     static func processorTime() -> Duration {
         var time = timespec()
         guard unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return .zero }
@@ -102,7 +102,7 @@ struct ProcessResources: Sendable {
         return least
     }
 
-    /// The largest address space of the process so far, in bytes.
+    /// The largest address space that the process has had, in bytes.
     static func peakBytes() -> Int { bytes(of: ["VmPeak"]) }
 
     /// The sum of these fields of `proc_pid_status(5)`, in bytes.

@@ -3,12 +3,12 @@
 /// The checks that reproduce a result.
 extension CheckResult {
     /// Whether the rule has its own check. Otherwise each finding names the check in which it was seen.
-    var makesItself: Bool { rule.category != "MEM" }
+    var hasOwnCheck: Bool { rule.category != "MEM" }
 
     /// The argument of `--filter`: the rule's ID, or the IDs of the checks in which it was seen; `nil` if there are
     /// none.
     var filter: String? {
-        if makesItself { return rule.id }
+        if hasOwnCheck { return rule.id }
         var ids: [String] = []
         for id in findings.compactMap(\.seenIn) where !ids.contains(id) { ids.append(id) }
         return ids.isEmpty ? nil : ids.prefix(8).joined(separator: ",")
@@ -17,7 +17,7 @@ extension CheckResult {
     /// The command that runs these checks.
     ///
     /// - Parameter command: The command without `--filter`.
-    func again(_ command: String) -> String { filter.map { "\(command) --filter \($0)" } ?? command }
+    func repeatCommand(_ command: String) -> String { filter.map { "\(command) --filter \($0)" } ?? command }
 }
 
 extension Finding {

@@ -64,7 +64,7 @@ public struct HTMLReport: Sendable {
             <dl>
             <dt>Why it matters</dt><dd>\(HTMLEscaping.escaped(result.reason))</dd>
             <dt>How to fix it</dt><dd>\(HTMLEscaping.escaped(result.remedy))</dd>
-            <dt>Check again</dt><dd><code>\(HTMLEscaping.escaped(result.again(command)))</code></dd>
+            <dt>Check again</dt><dd><code>\(HTMLEscaping.escaped(result.repeatCommand(command)))</code></dd>
             <dt>Rule</dt><dd><a href="#rule-\(rule.id)">\(rule.id)</a>, \(HTMLEscaping.escaped(title))</dd>
             </dl>
             """)

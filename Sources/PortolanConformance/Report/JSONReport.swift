@@ -23,8 +23,8 @@ package struct JSONReport: Sendable {
         [
             "id": .string(result.rule.id), "level": .integer(result.rule.level), "verdict": .string(result.verdict.rawValue),
             "findings": .array(result.findings.map(value)),
-            "sentence": .string(result.rule.sentence), "reason": .string(result.rule.reason), "remedy": .string(result.rule.remedy),
-            "again": .string(result.again(command)), "note": .text(result.note), "ms": .milliseconds(result.duration),
+            "sentence": .string(result.rule.sentence), "reason": .string(result.reason), "remedy": .string(result.remedy),
+            "again": .string(result.repeatCommand(command)), "note": .text(result.note), "ms": .milliseconds(result.duration),
             "lastEvents": .array(result.lastEvents.map(JSONValue.string)), "stack": .array(result.stack.map(JSONValue.string)),
         ]
     }
@@ -34,6 +34,7 @@ package struct JSONReport: Sendable {
             .init(name: "weight", value: .string(finding.weight.rawValue)), .init(name: "detail", value: .string(finding.detail)),
         ]
         if !finding.stack.isEmpty { members.append(.init(name: "stack", value: .array(finding.stack.map(JSONValue.string)))) }
+        if let remedy = finding.remedy { members.append(.init(name: "remedy", value: .string(remedy))) }
         if let id = finding.seenIn { members.append(.init(name: "again", value: .string("\(command) --filter \(id)"))) }
         return .object(members)
     }

@@ -37,7 +37,7 @@ public struct JUnitReport: Sendable {
             #"    <testcase classname="\#(HTMLEscaping.escaped(target))" name="\#(result.rule.id)" time="\#(Self.seconds(result.duration))""#
         let phrase = HTMLEscaping.escaped(
             ([result.note].compactMap { $0 } + result.findings.flatMap { $0.lines(command) } + [
-                result.remedy, result.again(command),
+                result.remedy, result.repeatCommand(command),
             ])
             .joined(separator: "\n"))
         let message = HTMLEscaping.escaped(result.rule.sentence)

@@ -39,11 +39,28 @@ public struct Summary: Sendable {
     }
 
     /// One line for each cause, for example `57 checks ended in the same way: it crashed in run (tide.c:13); fix that
-    /// first, then check again`.
+    /// first, then check again: DESC-05, REG-04, REG-05 and 54 others`.
     public var causeLines: [String] {
-        causes.map {
-            "\(ValueFormatting.count($0.ids.count, "check")) ended in the same way: \($0.phrase); fix that first, then check again"
+        causes.map { cause in
+            let rest = cause.ids.count - 3
+            return
+                "\(ValueFormatting.count(cause.ids.count, "check")) ended in the same way: \(cause.phrase); fix that first, then check again: "
+                + cause.ids.prefix(3).joined(separator: ", ") + (rest > 0 ? " and \(ValueFormatting.count(rest, "other"))" : "")
         }
+    }
+
+    /// One line for each error that failed several checks, for example `3 checks failed with the same error,
+    /// badResponse: 'the table is missing'; fix that first, then check again: BODY-01, CHAL-03, LIFE-10`.
+    public var errorLines: [String] {
+        let groups = Dictionary(grouping: results.filter { $0.sharedError != nil }) { $0.sharedError ?? "" }
+        return groups.compactMap { error, results -> (line: String, count: Int)? in
+            let ids = results.reduce(into: [String]()) { if $0.last != $1.rule.id { $0.append($1.rule.id) } }
+            guard ids.count > 1 else { return nil }
+            return (
+                "\(ids.count) checks failed with the same error, \(error); fix that first, then check again: \(ids.joined(separator: ", "))",
+                ids.count
+            )
+        }.sorted { ($1.count, $0.line) < ($0.count, $1.line) }.map(\.line)
     }
 
     /// The most frequent reasons for skipped checks, such as a missing manifest: one line for each of the first `limit`

@@ -27,7 +27,7 @@ public struct TAPReport: Sendable {
             if let note = result.note { lines.append("  note: \(Self.quoted(note))") }
             if !result.findings.isEmpty { lines += ["  findings:"] + result.findings.map(finding) }
             lines += [
-                "  remedy: \(Self.quoted(result.remedy))", "  again: \(Self.quoted(result.again(command)))", "  ...",
+                "  remedy: \(Self.quoted(result.remedy))", "  again: \(Self.quoted(result.repeatCommand(command)))", "  ...",
             ]
         }
         return lines.joined(separator: "\n") + "\n"

@@ -6,8 +6,10 @@ public struct TextReport: Sendable {
     private let command: String
     /// Whether checks that passed or were skipped are listed, too.
     private let isVerbose: Bool
-    /// The first check that each cause ended. Other checks with the same cause take one line.
-    private var firsts: [CrashSignature: String] = [:]
+    /// The causes that ended a check before. Further checks with the same cause have no lines; the summary names them.
+    private var reportedCauses: Set<CrashSignature> = []
+    /// For each error that failed a check before: the ID of the first of these checks.
+    private var reportedErrors: [String: String] = [:]
     /// Whether `--sanitizer` could find more.
     private let hasSanitizer: Bool
 
@@ -24,11 +26,15 @@ public struct TextReport: Sendable {
         guard isVerbose || (result.verdict != .passed && result.verdict != .skipped) else { return [] }
         let rule = result.rule
         let head = "\(result.verdict.rawValue.padded(to: 8)) \(rule.id)  "
-        if let cause = result.cause {
-            if let first = firsts[cause], !isVerbose { return ["\(head)same as \(first): \(cause.phrase)"] }
-            firsts[cause] = firsts[cause] ?? rule.id
+        if let cause = result.cause, !reportedCauses.insert(cause).inserted, !isVerbose { return [] }
+        if let error = result.sharedError, !isVerbose {
+            if let first = reportedErrors[error] {
+                return [head + rule.sentence] + result.findings.flatMap(self.lines) + ["         the same error as in \(first)"]
+            }
+            reportedErrors[error] = rule.id
         }
-        var lines = [head + rule.sentence]
+        // A crash or a hang need not violate the rule of the check.
+        var lines = result.cause.map { [head + $0.phrase, "         during the check: \(rule.sentence)"] } ?? [head + rule.sentence]
         if let note = result.note { lines.append("         \(note)") }
         guard result.verdict != .passed, result.verdict != .skipped else { return lines }
         lines += result.findings.flatMap(self.lines)
@@ -37,9 +43,9 @@ public struct TextReport: Sendable {
         if result.verdict != .warned, !result.lastEvents.isEmpty {
             lines += ["         last calls:"] + result.lastEvents.suffix(8).map { "           \($0)" }
         }
-        if result.makesItself { lines.append("         again: \(result.again(command))") }
+        if result.hasOwnCheck { lines.append("         again: \(result.repeatCommand(command))") }
         let hasMore = hasSanitizer && result.verdict == .crashed && rule.category != "PERF"
-        if hasMore { lines.append("         more: \(result.again(command)) --sanitizer") }
+        if hasMore { lines.append("         more: \(result.repeatCommand(command)) --sanitizer") }
         return lines
     }
 

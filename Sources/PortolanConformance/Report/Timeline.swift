@@ -9,7 +9,7 @@ struct Timeline: Sendable {
         case call, `return`, event
 
         init(_ entry: CallLogEntry) {
-            self = entry.entered != nil ? .call : entry.left != nil ? .return : .event
+            self = entry.calledFunction != nil ? .call : entry.returnedFunction != nil ? .return : .event
         }
 
         var meaning: String {
@@ -45,7 +45,9 @@ struct Timeline: Sendable {
 
     /// The limit of times, a thousand days: the plugin may have overwritten the log.
     private static let largestTime = 86_400_000_000.0
-    private static let (labelWidth, width, laneHeight, axisHeight) = (150.0, 800.0, 22.0, 22.0)
+    private static let (labelWidth, width, laneHeight, axisHeight) = (150.0, 800.0, 34.0, 22.0)
+    /// The width of one character of a name in the picture.
+    private static let characterWidth = 6.7
 
     /// - Parameter lines: Lines in the form of the call log. Others are left out.
     init(_ lines: [String]) {
@@ -93,24 +95,49 @@ struct Timeline: Sendable {
             lines.append(#"<line class="grid" x1="\#(x)" x2="\#(x)" y1="\#(text(Self.axisHeight - 4))" y2="\#(text(height))"/>"#)
             lines.append(#"<text class="axis" x="\#(x)" y="12" text-anchor="middle">+\#(tick.label)</text>"#)
         }
-        var y = Self.axisHeight + Self.laneHeight / 2
+        var y = Self.axisHeight + Self.laneHeight / 2 - 5
         for group in groups {
             for thread in group.threads {
                 lines.append(#"<text x="0" y="\#(text(y + 4))">\#(HTMLEscaping.escaped("\(group.title), thread \(thread)"))</text>"#)
                 lines.append(
                     #"<line class="lane" x1="\#(text(Self.labelWidth))" x2="\#(text(Self.labelWidth + Self.width))" y1="\#(text(y))" y2="\#(text(y))"/>"#
                 )
-                for entry in group.entries where entry.thread == thread {
+                let entries = group.entries.filter { $0.thread == thread }
+                for entry in entries {
                     let time = min(max(entry.milliseconds, 0), Self.largestTime)
-                    let x = text(Self.labelWidth + (time - range.lowerBound) / span * Self.width)
                     lines.append(
-                        #"<g transform="translate(\#(x),\#(text(y)))">\#(shape(Kind(entry)))<title>\#(text(time)) ms \#(HTMLEscaping.escaped(entry.phrase))</title></g>"#
+                        #"<g transform="translate(\#(text(x(of: entry, span))),\#(text(y)))">\#(shape(Kind(entry)))<title>\#(text(time)) ms \#(HTMLEscaping.escaped(entry.phrase))</title></g>"#
                     )
                 }
+                lines += names(of: entries, span, y + 17)
                 y += Self.laneHeight
             }
         }
         return (lines + ["</svg>"]).joined(separator: "\n")
+    }
+
+    private func x(of entry: CallLogEntry, _ span: Double) -> Double {
+        Self.labelWidth + (min(max(entry.milliseconds, 0), Self.largestTime) - range.lowerBound) / span * Self.width
+    }
+
+    /// The names under the shapes of one lane. A name without room is counted in the name before it: `→ run, +3`.
+    private func names(of entries: [CallLogEntry], _ span: Double, _ y: Double) -> [String] {
+        var labels: [(x: Double, name: String, count: Int)] = []
+        for entry in entries {
+            let x = x(of: entry, span)
+            // Room for the count, too.
+            if let last = labels.indices.last, x < labels[last].x + Double(labels[last].name.count + 6) * Self.characterWidth {
+                labels[last].count += 1
+            } else {
+                labels.append((x, entry.name, 0))
+            }
+        }
+        return labels.map { label in
+            let name = HTMLEscaping.escaped(label.name) + (label.count > 0 ? ", +\(label.count)" : "")
+            let isAtTheEnd = label.x > Self.labelWidth + Self.width * 0.8
+            return
+                #"<text class="name" x="\#(text(label.x + (isAtTheEnd ? 5 : -5)))" y="\#(text(y))"\#(isAtTheEnd ? #" text-anchor="end""# : "")>\#(name)</text>"#
+        }
     }
 
     private var table: String {
@@ -141,6 +168,6 @@ struct Timeline: Sendable {
         .calls .scroll > svg { width: 100%; min-width: 44rem; } .calls .lane { stroke: var(--line); } .calls tbody th { font-weight: 600; padding-top: .6rem; }
         .calls table { width: auto; min-width: 60%; } .calls td { border: 0; padding: .05rem .6rem; }
         path.call { fill: var(--good); } path.return { fill: none; stroke: var(--good); stroke-width: 1.5; } path.event { fill: var(--odd); }
-        .key { vertical-align: -1px; }
+        .key { vertical-align: -1px; } .calls .name { font-size: 10px; }
         """
 }

@@ -9,17 +9,19 @@ extension CheckResult {
     private static let (noteMark, start, end): (UInt8, UInt8, UInt8) = (0xC3, 0x95, 0x6A)
 
     var childBytes: [UInt8] {
-        var bytes = [Self.start, hasLeftOpen ? 1 : 0, lack?.rawValue ?? 0, note == nil ? Self.noNote : Self.noteMark]
+        var bytes = [Self.start, hasLeftOpen ? 1 : 0, shortage?.rawValue ?? 0, note == nil ? Self.noNote : Self.noteMark]
         func add(_ number: Int) { for shift in [0, 8, 16, 24] { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) } }
         func add(_ text: String) {
             add(text.utf8.count)
             bytes += text.utf8
         }
         if let note { add(note) }
+        bytes += hungLoads.bytes
         add(findings.count)
         for finding in findings {
             bytes.append(finding.weight == .failure ? Self.failureMark : Self.warningMark)
             add(finding.detail)
+            add(finding.remedy ?? "")
         }
         add(lastEvents.count)
         for line in lastEvents { add(line) }
@@ -48,10 +50,13 @@ extension CheckResult {
             guard let phrase = text() else { return nil }
             note = phrase
         }
+        guard let hungLoads = HungLoads(rest.prefix(HungLoads.size)) else { return nil }
+        rest = rest.dropFirst(HungLoads.size)
         guard let count = number(), count <= bytes.count else { return nil }
         for _ in 0..<count {
-            guard let mark = rest.popFirst(), mark == Self.failureMark || mark == Self.warningMark, let detail = text() else { return nil }
-            findings.append(Finding(mark == Self.failureMark ? .failure : .warning, detail))
+            guard let mark = rest.popFirst(), mark == Self.failureMark || mark == Self.warningMark, let detail = text(), let remedy = text()
+            else { return nil }
+            findings.append(Finding(mark == Self.failureMark ? .failure : .warning, detail, remedy: remedy.isEmpty ? nil : remedy))
         }
         guard let lineCount = number(), lineCount <= bytes.count else { return nil }
         for _ in 0..<lineCount {
@@ -59,17 +64,17 @@ extension CheckResult {
             events.append(line)
         }
         guard number() == findings.count(where: { $0.weight == .failure }), number() == findings.count(where: { $0.weight == .warning }),
-            rest.count == 1, rest.first == Self.end, head.lack == nil || note != nil
+            rest.count == 1, rest.first == Self.end, head.shortage == nil || note != nil
         else { return nil }
         self.init(rule, .of(findings, rule, isUnjudged: note != nil), findings: findings, note: note)
-        (lastEvents, hasLeftOpen, lack) = (events, head.hasLeftOpen, head.lack)
+        (lastEvents, hasLeftOpen, shortage, self.hungLoads) = (events, head.hasLeftOpen, head.shortage, hungLoads)
     }
 
-    private static func head(_ bytes: ArraySlice<UInt8>) -> (hasLeftOpen: Bool, lack: Lack?, hasNote: Bool)? {
+    private static func head(_ bytes: ArraySlice<UInt8>) -> (hasLeftOpen: Bool, shortage: ResourceShortage?, hasNote: Bool)? {
         let bytes = Array(bytes)
         guard bytes.count == 4, bytes[0] == start, bytes[1] <= 1, bytes[3] == noNote || bytes[3] == noteMark else { return nil }
-        let lack = Lack(rawValue: bytes[2])
-        return lack == nil && bytes[2] != 0 ? nil : (bytes[1] == 1, lack, bytes[3] == noteMark)
+        let shortage = ResourceShortage(rawValue: bytes[2])
+        return shortage == nil && bytes[2] != 0 ? nil : (bytes[1] == 1, shortage, bytes[3] == noteMark)
     }
 
     /// Finds the names of the crash's stack, as far as they are known.

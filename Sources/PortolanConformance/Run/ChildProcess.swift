@@ -32,7 +32,7 @@ enum ChildProcess {
         setpgid(0, 0)
         _ = portolan_signal_at_end_of_parent(SIGKILL)
         guard getppid() == supervisor else { _exit(noResultStatus) }
-        // Other processes may not inspect the runner and its supervisors, but the plugin may inspect this process.
+        // Other processes may not inspect the runner and its supervisors, but the plugin can inspect this process.
         _ = portolan_set_open_to_others(1)
         result.close()
         LibraryCopy.parent.withLock { $0 = runner.folder?.path }
@@ -44,17 +44,17 @@ enum ChildProcess {
             try PlatformThread.start(stackSize: 8 << 20) {
                 unblockSignals()
                 // SIGPIPE is ignored by now. A handler makes it visible if a plugin ignores the signal. A built-in
-                // library may ignore it.
+                // library can ignore it.
                 if runner.target.library != nil { signal(SIGPIPE) { _ in } }
                 let callLog = callLog.restarted()
                 CrashReport.arm(callLog)
                 noteEndOfThread()
                 checkThread.store(portolan_thread_number(), ordering: .relaxed)
-                guard !isShort else { leave(short("the system gives no memory or no file", of: check), result, key, process) }
-                leave(runner.result(of: check, callLog, isSupervised: true), result, key, process)
+                guard !isShort else { storeAndExit(short("the system gives no memory or no file", of: check), result, key, process) }
+                storeAndExit(runner.result(of: check, callLog, isSupervised: true), result, key, process)
             }
         } catch {
-            leave(short(error.message, of: check), result, key, process)
+            storeAndExit(short(error.message, of: check), result, key, process)
         }
         // Leave signals to the process for the other thread.
         RunnerSignals.blockAll()
@@ -82,7 +82,7 @@ enum ChildProcess {
 
     private static func short(_ reason: String, of check: ConformanceCheck) -> CheckResult {
         var result = CheckResult(check.rule, .skipped, note: reason)
-        result.lack = .fromTheStart
+        result.shortage = .fromTheStart
         return result
     }
 
@@ -100,9 +100,9 @@ enum ChildProcess {
         unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: 1))
     }
 
-    private static func leave(_ found: CheckResult, _ result: SealedResult, _ key: ResultKey, _ process: pid_t) -> Never {
-        // The plugin may have copied the process by `fork(2)`, and the copy may arrive here, too.
-        guard getpid() == process, result.leave(found.childBytes, for: found.rule, key) else { _exit(noResultStatus) }
+    private static func storeAndExit(_ found: CheckResult, _ result: SealedResult, _ key: ResultKey, _ process: pid_t) -> Never {
+        // The plugin may have copied the process by `fork(2)`, and the copy can arrive here, too.
+        guard getpid() == process, result.store(found.childBytes, for: found.rule, key) else { _exit(noResultStatus) }
         _exit(endedStatus)
     }
 }

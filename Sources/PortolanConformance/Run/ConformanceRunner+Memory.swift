@@ -6,7 +6,7 @@ extension ConformanceRunner {
     /// because they need a plugin at normal speed.
     ///
     /// - Parameters:
-    ///   - checks: The checks to run; each may take ten times ``timeLimit``.
+    ///   - checks: The checks to run; each can take ten times ``timeLimit``.
     ///   - jobs: The number of checks that run in parallel.
     ///   - run: The logs of the Valgrind that this command runs under.
     ///   - tell: Called as each check ends, with whether memcheck found an error.
@@ -20,7 +20,7 @@ extension ConformanceRunner {
         var sight = MemoryObserver(run.scope)
         try runner.run(checks, jobs: jobs) { result in
             let count = sight.count
-            sight.note(result)
+            sight.add(result)
             try tell(sight.count > count)
         }
         return sight.results
@@ -54,7 +54,7 @@ struct MemoryObserver {
     }
 
     private var seen: [String: [(key: Key, Seen)]] = [:]
-    private var (made, skipped) = (0, 0)
+    private var (completedCount, skipped) = (0, 0)
     /// Checks that memcheck could not observe completely.
     private var unseen: [Finding] = []
     /// How a check ended early, if memcheck found no reason for it.
@@ -68,7 +68,7 @@ struct MemoryObserver {
     /// The number of errors.
     var count: Int { seen.values.reduce(0) { $0 + $1.count } }
 
-    mutating func note(_ result: CheckResult) {
+    mutating func add(_ result: CheckResult) {
         let id = result.rule.id
         duration += result.duration
         guard let log = result.memory else {
@@ -82,7 +82,7 @@ struct MemoryObserver {
             miss(id, "Valgrind gave up, perhaps because it can't read the debug information; build the library with -gdwarf-4, or strip it")
             return
         }
-        if result.verdict == .skipped { skipped += 1 } else { made += 1 }
+        if result.verdict == .skipped { skipped += 1 } else { completedCount += 1 }
         let isEnded = result.verdict == .crashed || result.verdict == .hung
         if isEnded || !log.isWhole { miss(id, "its leaks are unknown: \(result.note ?? "it ended early")") }
         let count = count
@@ -102,7 +102,7 @@ struct MemoryObserver {
             guard let rule = error.rule, let guilt = scope.guilt(of: error) else { continue }
             // Memory of an instance or a load that the check could not end is still in use.
             if error.isLeak, isEnded || result.hasLeftOpen { continue }
-            note(error, guilt, of: rule, in: id)
+            add(error, guilt, of: rule, in: id)
         }
     }
 
@@ -112,7 +112,7 @@ struct MemoryObserver {
         if !unseen.contains(finding) { unseen.append(finding) }
     }
 
-    private mutating func note(_ error: MemcheckError, _ guilt: MemcheckScope.Guilt, of rule: String, in id: String) {
+    private mutating func add(_ error: MemcheckError, _ guilt: MemcheckScope.Guilt, of rule: String, in id: String) {
         let key = key(of: error, guilt)
         if let place = seen[rule]?.firstIndex(where: { $0.key == key }) {
             seen[rule]?[place].1.ids.insert(id)
@@ -121,7 +121,7 @@ struct MemoryObserver {
         }
     }
 
-    /// The key of errors at one place in the plugin's code. It ignores sizes, which may vary, and the runner's place,
+    /// The key of errors at one place in the plugin's code. It ignores sizes, which can vary, and the runner's place,
     /// because the runner reads a borrowed block more than once.
     private func key(of error: MemcheckError, _ guilt: MemcheckScope.Guilt) -> Key {
         let origins = Set(error.origins.filter { !$0.stack.isEmpty }.map(\.stack))
@@ -144,15 +144,15 @@ struct MemoryObserver {
 
     /// One result for each MEM rule.
     var results: [CheckResult] {
-        let why = made == 0 ? unseen.first.map { "; \($0.detail)" } ?? "" : ""
-        let note = "\(ValueFormatting.count(made, "check")) ran under memcheck; skipped: \(skipped)\(why)"
+        let why = completedCount == 0 ? unseen.first.map { "; \($0.detail)" } ?? "" : ""
+        let note = "\(ValueFormatting.count(completedCount, "check")) ran under memcheck; skipped: \(skipped)\(why)"
         return RuleCatalogue.memory.map(\.rule).map { rule in
             let own = seen[rule.id] ?? []
             var findings = own.prefix(Self.largestCount).map { $0.1.finding }
             if own.count > Self.largestCount { findings.append(Finding(.failure, "\(own.count - Self.largestCount) more")) }
-            if rule.id == "MEM-04" || made == 0 { findings += unseen.prefix(Self.largestCount) }
+            if rule.id == "MEM-04" || completedCount == 0 { findings += unseen.prefix(Self.largestCount) }
             // A plugin that ends the process early does not pass a rule by that.
-            let unbroken: Verdict = crash != nil ? .crashed : made == 0 ? .skipped : findings.isEmpty ? .passed : .warned
+            let unbroken: Verdict = crash != nil ? .crashed : completedCount == 0 ? .skipped : findings.isEmpty ? .passed : .warned
             let phrase = own.isEmpty ? crash.map { "\($0); \(note)" } ?? note : note
             var result = CheckResult(rule, own.isEmpty ? unbroken : .failed, findings: findings, note: phrase)
             result.duration = duration

@@ -37,16 +37,16 @@ extension ConformanceRunner {
         var leftovers = Leftovers(of: checks, isJudged: isJudged)
         var contradictions = Contradictions(isJudged: isJudged)
         try runner.make(checks, jobs, &standing) { outcome in
-            if let result = leftovers.note(outcome), let result = contradictions.note(result) { try tell(result) }
+            if let result = leftovers.add(outcome), let result = contradictions.add(result) { try tell(result) }
         }
         for result in leftovers.results {
-            if let result = contradictions.note(result) { try tell(result) }
+            if let result = contradictions.add(result) { try tell(result) }
         }
         // Also run the blamed rules that were not selected; their results count if they fail.
-        let blamed = contradictions.unmade
+        let blamed = contradictions.missingChecks
         if !blamed.isEmpty {
             try runner.make(blamed, jobs, &standing) { outcome in
-                if let result = contradictions.note(outcome.result), result.verdict.isFailure { try tell(result) }
+                if let result = contradictions.add(outcome.result), result.verdict.isFailure { try tell(result) }
             }
         }
         for result in contradictions.results { try tell(result) }

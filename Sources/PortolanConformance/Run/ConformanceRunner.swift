@@ -11,8 +11,11 @@ public struct ConformanceRunner: Sendable {
     public let target: ConformanceTarget
     /// The seed of random input.
     public var seed: UInt64 = 0
-    /// The time after which a check counts as hung. A load in it may take a quarter of that.
+    /// The time after which a check counts as hung. A load in it can take a quarter of that.
     public var timeLimit = Duration.seconds(20)
+
+    /// The loads that hung in earlier checks.
+    var hungLoads = HungLoads()
 
     /// Valgrind's logs; `nil` if this process does not run under Valgrind.
     var memcheck: MemcheckRun?
@@ -21,7 +24,7 @@ public struct ConformanceRunner: Sendable {
     package var folder: RunFolder?
 
     /// Makes the loader for nested loads. Called at most once per check, in the process that runs the check.
-    public var makeInnerLoader: @Sendable () -> Loader = { Loader(configuration: .init(), registry: ProtocolRegistry()) }
+    public var makeNestedLoader: @Sendable () -> Loader = { Loader(configuration: .init(), registry: ProtocolRegistry()) }
 
     public init(_ target: ConformanceTarget) {
         self.target = target
@@ -44,10 +47,12 @@ public struct ConformanceRunner: Sendable {
         if let objection = target.objection(to: check.rule) { return CheckResult(check.rule, .skipped, note: objection) }
         // Before any count, create the resources that the runner's own watches need.
         if target.library != nil { DescriptorWatches.prepare() }
-        var instanceContext = InstanceContext(callLog: callLog, inner: InnerLoads(makeInnerLoader))
+        var instanceContext = InstanceContext(callLog: callLog, nestedLoads: NestedLoadCache(makeNestedLoader))
         if let folder { instanceContext.folder = folder.path }
         instanceContext.isSupervised = isSupervised
         let context = CheckContext(target, on: instanceContext, seed: seed, timeLimit: timeLimit)
+        // LIFE-02 itself is about loads that do not end.
+        if check.id != "LIFE-02" { context.hungLoads = hungLoads }
         let start = MonotonicTime.now
         var problem: CheckSkipped?
         do throws(CheckSkipped) {
@@ -57,8 +62,10 @@ public struct ConformanceRunner: Sendable {
         }
         let verdict = Verdict.of(context.findings, check.rule, isUnjudged: problem != nil)
         var result = CheckResult(check.rule, verdict, findings: context.findings, note: problem?.reason)
-        if problem?.isLack == true { result.lack = .later }
+        if problem?.isResourceShortage == true { result.shortage = .later }
         result.duration = MonotonicTime.now - start
+        // A load that hangs because the system refuses a resource ends otherwise.
+        if check.rule.category != "FAULT" { result.hungLoads = context.hungLoads }
         result.hasLeftOpen = !instanceContext.open.isZero
         if result.verdict == .failed { result.lastEvents = context.lastEvents ?? [] }
         return result

@@ -5,28 +5,28 @@
 struct Contradictions {
     private let isJudged: Bool
     private var verdicts: [String: [Verdict]] = [:]
-    private var held: [CheckResult] = []
+    private var deferredResults: [CheckResult] = []
 
     init(isJudged: Bool) { self.isJudged = isJudged }
 
     /// Records the result of a check and returns it, unless it blames another rule and has to wait for that rule's
     /// check.
-    mutating func note(_ result: CheckResult) -> CheckResult? {
+    mutating func add(_ result: CheckResult) -> CheckResult? {
         verdicts[result.rule.id, default: []].append(result.verdict)
-        guard isJudged, result.verdict == .skipped, result.lack == nil, !Self.blamed(by: result).isEmpty else { return result }
-        held.append(result)
+        guard isJudged, result.verdict == .skipped, result.shortage == nil, !Self.blamed(by: result).isEmpty else { return result }
+        deferredResults.append(result)
         return nil
     }
 
     /// The checks of blamed rules that have not been made.
-    var unmade: [ConformanceCheck] {
-        let blamed = Set(held.flatMap { Self.blamed(by: $0).joined() })
+    var missingChecks: [ConformanceCheck] {
+        let blamed = Set(deferredResults.flatMap { Self.blamed(by: $0).joined() })
         return ConformanceCheck.all.filter { blamed.contains($0.id) && verdicts[$0.id] == nil }
     }
 
     /// The results that waited.
     var results: [CheckResult] {
-        held.map { result in
+        deferredResults.map { result in
             guard Self.blamed(by: result).contains(where: { $0.allSatisfy(isContradicted) }) else { return result }
             var result = result
             let reason = result.note ?? ""
@@ -40,7 +40,7 @@ struct Contradictions {
         guard let verdicts = verdicts[id], !verdicts.isEmpty, verdicts.allSatisfy({ $0 == .passed || $0 == .warned }) else { return false }
         return switch Self.scope(of: id) {
         case .plugin: true
-        // A violation of another rule may prevent one load; the check of that rule fails then.
+        // A violation of another rule can prevent one load; the check of that rule fails then.
         case .load: !self.verdicts.values.joined().contains(where: \.isFailure)
         case .time: false
         }

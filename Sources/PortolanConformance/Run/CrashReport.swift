@@ -23,7 +23,7 @@ struct CrashReport {
 
     /// Installs handlers that write a crash of this process to the call log. The signal then ends the process as usual.
     static func arm(_ callLog: CallLog) {
-        // The first call loads and allocates what it needs. A handler must not do that, because it may interrupt
+        // The first call loads and allocates what it needs. A handler must not do that, because it can interrupt
         // malloc(3).
         unsafe write(0, nil, nil, to: callLog.lastWords)
         callLog.clear()

@@ -7,7 +7,7 @@ struct Leftovers {
     private static let id = "UNLOAD-04"
 
     private let isJudged: Bool
-    private var held: [CheckResult] = []
+    private var deferredResults: [CheckResult] = []
     /// The checks that left processes behind.
     private var seen: [(id: String, names: [String])] = []
 
@@ -15,21 +15,21 @@ struct Leftovers {
 
     /// Records the processes that a check left. Returns its result, unless it is the rule's own, which waits for the
     /// other checks.
-    mutating func note(_ outcome: Supervisor.Outcome) -> CheckResult? {
+    mutating func add(_ outcome: Supervisor.Outcome) -> CheckResult? {
         let result = outcome.result
         // Processes of an instance that the check could not end are not leftovers. A crash is not an orderly end
         // either.
         let isOver = !result.hasLeftOpen && result.verdict != .crashed && result.verdict != .hung
         if isJudged, isOver, !outcome.left.isEmpty { seen.append((result.rule.id, outcome.left)) }
         guard result.rule.id == Self.id else { return result }
-        held.append(result)
+        deferredResults.append(result)
         return nil
     }
 
     /// The results of the rule's own check; or one failure if the check was not selected and the rule is violated.
     var results: [CheckResult] {
         guard let first = seen.min(by: { Self.place($0.id) < Self.place($1.id) }), let rule = RuleCatalogue.rule(Self.id) else {
-            return held
+            return deferredResults
         }
         let names = Set(first.names).sorted().map { "'\($0)'" }.joined(separator: ", ")
         let count = Set(seen.map(\.id)).count - 1
@@ -40,7 +40,7 @@ struct Leftovers {
                 "\(first.id): \(first.names.count == 1 ? "a process" : "\(first.names.count) processes") outlived the check: \(names)\(others)",
                 limit: 1000))
         if first.id != Self.id { finding.seenIn = first.id }
-        let results = held.isEmpty ? [CheckResult(rule, .failed)] : held
+        let results = deferredResults.isEmpty ? [CheckResult(rule, .failed)] : deferredResults
         return results.map { result in
             guard result.verdict != .crashed, result.verdict != .hung else { return result }
             var result = result

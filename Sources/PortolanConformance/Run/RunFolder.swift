@@ -12,7 +12,7 @@ import PortolanPlugins
 /// The temporary folder of one run. It contains everything that the runner and its checks write. It is removed when the
 /// run ends in any way, because a separate process waits for the end and removes the rest.
 ///
-/// Only a process with one thread may create it (`fork(2)`).
+/// Only a process with one thread can create it (`fork(2)`).
 package final class RunFolder: @unchecked Sendable {  // … because it is used by the one thread of the command
     package let path: String
     /// The process that removes the folder.

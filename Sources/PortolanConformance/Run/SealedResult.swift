@@ -32,15 +32,15 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
     init() throws(CheckSkipped) {
         let mapped = unsafe mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
         guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
-            throw CheckSkipped.lack("no memory could be mapped (errno \(errno))")
+            throw CheckSkipped.resourceShortage("no memory could be mapped (errno \(errno))")
         }
         unsafe memory = mapped
     }
 
-    deinit { leave() }
+    deinit { unmap() }
 
-    /// Unmaps the memory in this process alone, which must not use it again.
-    func leave() { unsafe munmap(memory, Self.size) }
+    /// Unmaps the memory only in this process, which must not use it again.
+    func unmap() { unsafe munmap(memory, Self.size) }
 
     // MARK: The runner
 
@@ -76,7 +76,7 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
     /// Makes the memory accessible, and stores the result.
     ///
     /// - Returns: Whether the result could be stored.
-    func leave(_ bytes: [UInt8], for rule: ConformanceRule, _ key: ResultKey) -> Bool {
+    func store(_ bytes: [UInt8], for rule: ConformanceRule, _ key: ResultKey) -> Bool {
         guard !bytes.isEmpty, bytes.count <= Self.largestCount, unsafe mprotect(memory, Self.size, PROT_READ | PROT_WRITE) == 0,
             isSealed(key)
         else { return false }

@@ -31,11 +31,11 @@ struct StandingState {
     mutating func review(_ outcome: inout Supervisor.Outcome) -> Bool {
         guard let library else { return true }
         let result = outcome.result
-        if let lack = result.lack, result.verdict == .skipped || result.verdict == .crashed, lack == .later || hasRunPlugin {
+        if let shortage = result.shortage, result.verdict == .skipped || result.verdict == .crashed, shortage == .later || hasRunPlugin {
             outcome.result.fail("the runner lacks a resource that it had before the plugin's code ran: \(outcome.result.note ?? "")")
         }
         // If no process was made, no code of the plugin ran.
-        if outcome.result.lack != .fromTheStart { hasRunPlugin = true }
+        if outcome.result.shortage != .fromTheStart { hasRunPlugin = true }
         let now = LibraryIdentity(library)
         if now != identity {
             outcome.result.fail("'\(library)' was \(now == nil ? "removed" : "changed") while this check or a parallel one ran")

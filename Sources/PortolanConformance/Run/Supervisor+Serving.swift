@@ -39,13 +39,13 @@ struct SupervisorProcess {
         ChildProcess.closeStreams()
         _ = portolan_adopt_descendants(1)
         _ = portolan_signal_at_end_of_parent(SIGTERM)
-        guard getppid() == runnerProcess else { leave() }
-        while let order = nextOrder(), checks.indices.contains(order.number) { make(checks[order.number], order.key).write(to: reports) }
-        leave()
+        guard getppid() == runnerProcess else { exitNow() }
+        while let order = nextOrder(), checks.indices.contains(order.number) { make(checks[order.number], order).write(to: reports) }
+        exitNow()
     }
 
     /// Exits immediately by SIGKILL, because Valgrind would otherwise search for leaks.
-    private func leave() -> Never {
+    private func exitNow() -> Never {
         kill(getpid(), SIGKILL)
         _exit(0)
     }
@@ -60,7 +60,7 @@ struct SupervisorProcess {
         }
     }
 
-    private func make(_ check: ConformanceCheck, _ key: ResultKey) -> SupervisorReport {
+    private func make(_ check: ConformanceCheck, _ order: CheckOrder) -> SupervisorReport {
         var report = SupervisorReport()
         let deadline = MonotonicTime.now + runner.timeLimit
         let supervisor = getpid()
@@ -68,7 +68,9 @@ struct SupervisorProcess {
         if child == 0 {
             for number in [orders, reports] { close(number) }
             if let folder = runner.folder { close(folder.life) }
-            ChildProcess.run(runner, check, callLog, result, key, supervisor: supervisor)
+            var runner = runner
+            runner.hungLoads = order.hungLoads
+            ChildProcess.run(runner, check, callLog, result, order.key, supervisor: supervisor)
         }
         guard child > 0 else {
             report.status = errno
@@ -104,7 +106,7 @@ struct SupervisorProcess {
         let isToEnd = getppid() != runnerProcess || (number == SIGTERM && sender == runnerProcess)
         guard isToEnd else { return }
         endAll()
-        leave()
+        exitNow()
     }
 
     /// Reaps children that have ended: those that the plugin left behind, and the check's own process, whose status is

@@ -42,11 +42,11 @@ final class Supervisor {
     init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], beside others: [Supervisor]) throws(CheckSkipped) {
         let (callLog, sealed) = (try CallLog(), try SealedResult())
         var (order, report): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
-        guard unsafe pipe(&order) == 0 else { throw CheckSkipped.lack("no pipe could be created (errno \(errno))") }
+        guard unsafe pipe(&order) == 0 else { throw CheckSkipped.resourceShortage("no pipe could be created (errno \(errno))") }
         guard unsafe pipe(&report) == 0 else {
             let number = errno
             for end in order { close(end) }
-            throw CheckSkipped.lack("no pipe could be created (errno \(number))")
+            throw CheckSkipped.resourceShortage("no pipe could be created (errno \(number))")
         }
         for end in order + report { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let runnerProcess = getpid()
@@ -54,7 +54,7 @@ final class Supervisor {
             let child = fork()
             if child == 0 {
                 for end in [order[1], report[0]] { close(end) }
-                for other in others { other.leave() }
+                for other in others { other.closeResources() }
                 SupervisorProcess(
                     runner: runner, checks: checks, callLog: callLog, result: sealed, runnerProcess: runnerProcess, orders: order[0],
                     reports: report[1]
@@ -67,26 +67,28 @@ final class Supervisor {
         for end in [order[0], report[1]] { close(end) }
         guard child > 0 else {
             for end in [order[1], report[0]] { close(end) }
-            throw CheckSkipped.lack("no process could be created (errno \(number))")
+            throw CheckSkipped.resourceShortage("no process could be created (errno \(number))")
         }
         (process, orders, reports) = (child, order[1], report[0])
         (self.callLog, self.sealed, self.runner) = (callLog, sealed, runner)
     }
 
     /// Closes another supervisor's resources in this process.
-    private func leave() {
+    private func closeResources() {
         for end in [orders, reports] { close(end) }
-        callLog.leave()
-        sealed.leave()
+        callLog.unmap()
+        sealed.unmap()
     }
 
     /// Orders `check`, which has this number.
-    func make(_ check: ConformanceCheck, _ number: Int) {
+    ///
+    /// - Parameter hungLoads: The loads that hung in earlier checks.
+    func make(_ check: ConformanceCheck, _ number: Int, avoiding hungLoads: HungLoads) {
         callLog.clear()
         sealed.renew()
         let start = MonotonicTime.now
         running = Running(check: check, start: start, deadline: start + runner.timeLimit + Self.slack)
-        let order = CheckOrder(number, sealed.key).bytes
+        let order = CheckOrder(number, hungLoads, sealed.key).bytes
         // If the write fails, the supervisor has ended, which shows when its report is read.
         while unsafe write(orders, order, order.count) < 0, errno == EINTR {}
     }
@@ -129,7 +131,7 @@ final class Supervisor {
     private func verdict(_ rule: ConformanceRule, _ report: SupervisorReport, _ time: Duration) -> CheckResult {
         guard report.process > 0 else {
             var result = CheckResult(rule, .skipped, note: "no process could be created (errno \(report.status))")
-            result.lack = .fromTheStart
+            result.shortage = .fromTheStart
             return result
         }
         let content = sealed.content(for: rule)
@@ -148,7 +150,7 @@ final class Supervisor {
         if case .forged = content { words.append("something other than the runner left a result") }
         var result = CheckResult(rule, .crashed, note: words.joined(separator: ", "))
         result.crashStack = crash?.stack
-        if crash?.isStarved == true { result.lack = .later }
+        if crash?.isStarved == true { result.shortage = .later }
         return result
     }
 

@@ -15,6 +15,8 @@ struct SupervisorPool {
     private let limit: Int
     private var waiting: Range<Int>
     private var all: [Supervisor] = []
+    /// The loads that hung in the checks that are over.
+    private var hungLoads = HungLoads()
 
     init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], _ limit: Int) {
         (self.runner, self.checks, self.limit, waiting) = (runner, checks, limit, checks.indices)
@@ -26,12 +28,12 @@ struct SupervisorPool {
         while let number = waiting.first {
             do throws(CheckSkipped) {
                 guard let supervisor = try idle() else { break }
-                supervisor.make(checks[number], number)
+                supervisor.make(checks[number], number, avoiding: hungLoads)
             } catch {
                 // The existing supervisors can run it.
                 if !all.isEmpty { break }
                 var result = CheckResult(checks[number].rule, .skipped, note: error.reason)
-                result.lack = .fromTheStart
+                result.shortage = .fromTheStart
                 outcomes.append(Supervisor.Outcome(result: result))
             }
             waiting.removeFirst()
@@ -62,6 +64,7 @@ struct SupervisorPool {
         for (index, supervisor) in busy.enumerated() {
             guard let (outcome, isGone) = supervisor.outcome(isReady: descriptors[index].revents != 0) else { continue }
             outcomes.append(outcome)
+            hungLoads.formUnion(outcome.result.hungLoads)
             guard isGone else { continue }
             all.removeAll { $0 === supervisor }
             endOrphans()

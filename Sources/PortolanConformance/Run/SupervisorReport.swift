@@ -6,22 +6,25 @@
     import Musl
 #endif
 
-/// An order from the runner to a supervisor: the check to run, and the key that signs its result.
+/// An order from the runner to a supervisor: the check to run, the key that signs its result, and the loads that hung
+/// in earlier checks.
 struct CheckOrder {
-    static let size = 4 + ResultKey.size
+    static let size = 4 + HungLoads.size + ResultKey.size
 
     let number: Int
+    let hungLoads: HungLoads
     let key: ResultKey
 
-    init(_ number: Int, _ key: ResultKey) { (self.number, self.key) = (number, key) }
+    init(_ number: Int, _ hungLoads: HungLoads, _ key: ResultKey) { (self.number, self.hungLoads, self.key) = (number, hungLoads, key) }
 
     /// - Parameter bytes: Exactly ``size`` bytes.
     init(_ bytes: [UInt8]) {
         number = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
-        key = ResultKey(bytes.dropFirst(4))
+        hungLoads = HungLoads(bytes.dropFirst(4).prefix(HungLoads.size)) ?? HungLoads()
+        key = ResultKey(bytes.dropFirst(4 + HungLoads.size))
     }
 
-    var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } + key.bytes }
+    var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } + hungLoads.bytes + key.bytes }
 }
 
 /// A supervisor's report on the process of one check.

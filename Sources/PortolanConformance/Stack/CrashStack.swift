@@ -23,7 +23,7 @@ struct CrashStack: Hashable, Sendable {
         var last = places.lastIndex(where: \.isOfPlugin)
         if last == nil { last = places.indices.last }
         let shown = Array(places.prefix((last ?? -1) + 1).prefix(Self.largestStack))
-        names.ask(about: shown.filter { !$0.isOfRunner || !shown.contains(where: \.isOfPlugin) })
+        names.lookUp(shown.filter { !$0.isOfRunner || !shown.contains(where: \.isOfPlugin) })
         let all = shown.filter(\.isOfPlugin)
         let own = all.filter { place in library.map { LibraryPath.name(of: $0) == LibraryPath.name(of: place.object) } ?? false }
         let mine = own.isEmpty ? all : own

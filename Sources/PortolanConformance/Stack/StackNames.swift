@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CThreadTrace
 import FoundationEssentials
 import PortolanCore
 
@@ -23,7 +24,7 @@ struct CodePlace: Hashable, Sendable {
 ///
 /// Results are cached, because many checks often have the same crash.
 struct StackNames {
-    private var known: [CodePlace: [StackFrame]] = [:]
+    private var cachedFrames: [CodePlace: [StackFrame]] = [:]
     private let program: String
     /// The time left for all lookups together, because checks wait for them. A library that took too long is not looked
     /// up again.
@@ -31,30 +32,32 @@ struct StackNames {
     private var slow: Set<String> = []
 
     /// Limits of the output in bytes, and of the time of one lookup, because the plugin author's file is untrusted.
-    private static let (largestOutput, patience) = (1 << 18, Duration.seconds(3))
+    private static let (largestOutput, lookupTimeLimit) = (1 << 18, Duration.seconds(3))
 
     /// - Parameter program: A name in the PATH, or a path.
     init(program: String = "addr2line") { self.program = program }
 
     /// Looks up the unknown ones of `places`, library by library.
-    mutating func ask(about places: [CodePlace]) {
+    mutating func lookUp(_ places: [CodePlace]) {
         var unknown: [String: [UInt64]] = [:]
-        for place in places where known[place] == nil && place.object != "?" { unknown[place.object, default: []].append(place.offset) }
+        for place in places where cachedFrames[place] == nil && place.object != "?" {
+            unknown[place.object, default: []].append(place.offset)
+        }
         for (object, offsets) in unknown where !slow.contains(object) && timeLeft > .zero {
             let start = MonotonicTime.now
             let path = object.isEmpty ? Self.ownPath : object
             for (offset, frames) in Self.frames(at: offsets, in: output(for: path, offsets), path) {
-                known[CodePlace(object: object, offset: offset)] = frames
+                cachedFrames[CodePlace(object: object, offset: offset)] = frames
             }
             let time = MonotonicTime.now - start
             timeLeft -= time
-            if time >= Self.patience { slow.insert(object) }
+            if time >= Self.lookupTimeLimit { slow.insert(object) }
         }
     }
 
     /// The functions at `places`, innermost first. A place in an inlined function has the function and its caller.
     func frames(at places: [CodePlace]) -> [StackFrame] {
-        places.flatMap { place in known[place] ?? [Self.unnamed(place)] }
+        places.flatMap { place in cachedFrames[place] ?? [Self.unnamed(place)] }
     }
 
     private static func unnamed(_ place: CodePlace) -> StackFrame {
@@ -85,6 +88,7 @@ struct StackNames {
 
     /// - Parameter place: For example `/home/a/tide.c:42 (discriminator 2)`, or `??:0`.
     private static func frame(_ function: String, _ place: Substring, _ object: String) -> StackFrame {
+        let function = swiftName(of: function)
         let end = place.hasSuffix(")") ? place.ranges(of: " (discriminator ").last?.lowerBound : nil
         let place = place[..<(end ?? place.endIndex)]
         guard let colon = place.lastIndex(of: ":"), place[..<colon] != "??" else {
@@ -92,6 +96,15 @@ struct StackNames {
         }
         let (file, line) = (LibraryPath.name(of: String(place[..<colon])), Int(place[place.index(after: colon)...]))
         return StackFrame(object: object, function: function, file: file, line: line)
+    }
+
+    /// The readable form of a mangled Swift name. Other names stay: addr2line(1) knows C++, and not Swift.
+    static func swiftName(of name: String) -> String {
+        guard name.hasPrefix("$s") || name.hasPrefix("$S"), let readable = unsafe swift_demangle(name, name.utf8.count, nil, nil, 0) else {
+            return name
+        }
+        defer { unsafe free(readable) }
+        return unsafe String(cString: readable)
     }
 
     /// The output of the program; empty if it cannot be run.
@@ -128,7 +141,7 @@ struct StackNames {
     }
 
     private static func read(_ input: Int32) -> String {
-        let deadline = MonotonicTime.now + patience
+        let deadline = MonotonicTime.now + lookupTimeLimit
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 14)
         while bytes.count < largestOutput {

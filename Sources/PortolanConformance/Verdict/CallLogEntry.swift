@@ -24,8 +24,15 @@ struct CallLogEntry: Sendable {
         }
     }
 
-    var entered: Substring? { phrase.hasPrefix("→ ") ? phrase.dropFirst(2).prefix { $0 != " " } : nil }
-    var left: Substring? { phrase.hasPrefix("← ") ? phrase.dropFirst(2) : nil }
+    var calledFunction: Substring? { phrase.hasPrefix("→ ") ? phrase.dropFirst(2).prefix { $0 != " " } : nil }
+    /// The direction and the name of the function, without what follows it. At most 32 characters, because the plugin
+    /// may have overwritten the log.
+    var name: String {
+        let parts = phrase.split(separator: " ").prefix(calledFunction == nil && returnedFunction == nil ? 1 : 2)
+        return String(parts.joined(separator: " ").prefix(32))
+    }
+
+    var returnedFunction: Substring? { phrase.hasPrefix("← ") ? phrase.dropFirst(2) : nil }
 
     /// Where the plugin was after `lines`: ` in stop` for the last function that has not returned, or else
     /// `; last call: ` and the last line.
@@ -33,11 +40,11 @@ struct CallLogEntry: Sendable {
         let lines = lines.compactMap(CallLogEntry.init)
         var open: [CallLogEntry] = []
         for line in lines {
-            if line.entered != nil { open.append(line) }
-            let call = open.lastIndex { $0.thread == line.thread && $0.entered == line.left }
+            if line.calledFunction != nil { open.append(line) }
+            let call = open.lastIndex { $0.thread == line.thread && $0.calledFunction == line.returnedFunction }
             if let call { open.remove(at: call) }
         }
-        if let name = open.last?.entered { return " in \(name)" }
+        if let name = open.last?.calledFunction { return " in \(name)" }
         return lines.last.map { "; last call: \($0.phrase)" } ?? ""
     }
 }

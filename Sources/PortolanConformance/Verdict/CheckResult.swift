@@ -15,10 +15,12 @@ public struct CheckResult: Hashable, Sendable {
     /// The stack of a crash, innermost first, as far as it is known.
     public internal(set) var stack: [String]
     public internal(set) var duration: Duration
+    /// The loads of the target that did not end although the client did nothing unusual.
+    var hungLoads = HungLoads()
     /// Whether an instance or a load remains that the runner did not end. Memory that it holds is not a leak.
     var hasLeftOpen = false
     /// When the runner itself lacked a system resource, if the check was skipped or crashed for that reason.
-    var lack: Lack?
+    var shortage: ResourceShortage?
     /// The stack of a crash as addresses, and the same with names; `nil` if the process did not crash, or could not
     /// report.
     var crashStack: CrashStack?
@@ -36,7 +38,7 @@ public struct CheckResult: Hashable, Sendable {
 }
 
 /// When a process had no memory, process, thread or file for the runner.
-enum Lack: UInt8, Hashable, Sendable {
+enum ResourceShortage: UInt8, Hashable, Sendable {
     /// Before any code of the plugin ran in it.
     case fromTheStart = 1
     /// After it had some before.
@@ -48,15 +50,18 @@ extension CheckResult {
     mutating func fail(_ detail: String) {
         findings.append(Finding(.failure, Text.oneLine(detail, limit: 1000)))
         guard verdict != .crashed, verdict != .hung else { return }
-        (verdict, note, lack) = (.failed, nil, nil)
+        (verdict, note, shortage) = (.failed, nil, nil)
     }
 
-    /// Why the rule matters.
-    var reason: String { verdict == .crashed ? "The plugin would have ended the program that loaded it. \(rule.reason)" : rule.reason }
+    /// Why the result matters. A crash can be unrelated to the rule of the check.
+    var reason: String { verdict == .crashed ? "The plugin would have ended the program that loaded it." : rule.reason }
 
-    /// How to repair the plugin. A crash may be unrelated to the rule of the check.
+    /// How to repair the plugin: the remedies of the findings, and the rule's for findings without one.
     var remedy: String {
-        verdict == .crashed ? "Fix what the stack and the last calls show. If the crash concerns this rule: \(rule.remedy)" : rule.remedy
+        if verdict == .crashed { return "Fix what the stack and the last calls show. If the crash concerns this rule: \(rule.remedy)" }
+        var remedies: [String] = []
+        for remedy in findings.map({ $0.remedy ?? rule.remedy }) where !remedies.contains(remedy) { remedies.append(remedy) }
+        return remedies.isEmpty ? rule.remedy : remedies.joined(separator: " ")
     }
 }
 
@@ -85,5 +90,16 @@ extension CheckResult {
         case .passed, .failed, .warned, .skipped:
             return nil
         }
+    }
+}
+
+extension CheckResult {
+    /// The error that every finding of a failed check quotes; `nil` if they quote different ones or none. Checks that
+    /// fail with the same error have the same cause.
+    var sharedError: String? {
+        guard verdict == .failed, let error = findings.first?.quotedError, findings.allSatisfy({ $0.quotedError == error }) else {
+            return nil
+        }
+        return error
     }
 }

@@ -16,7 +16,7 @@ public struct ConformanceRule: Hashable, Sendable, Identifiable, CustomStringCon
         case any
         /// A URL that succeeds without a challenge, and is no upload.
         case succeeds
-        case fails, large, empty, redirects, challenges, uploads, nested, hangs
+        case fails, large, empty, redirects, challenges, cancelsChallenge, uploads, nested, hangs
         /// A setting that the manifest declares; no URL.
         case setting
     }

@@ -7,9 +7,9 @@ public import FoundationEssentials
 /// Names and values are bytes, and are sent as they were received. RFC 6265bis §5.7
 public struct Cookie: Hashable, Sendable {
     /// The bytes of the name; empty for a cookie without a name.
-    public var nameBytes: [UInt8]
+    package var nameBytes: [UInt8]
     /// The bytes of the value.
-    public var valueBytes: [UInt8]
+    package var valueBytes: [UInt8]
     /// The host that set the cookie or, if ``isHostOnly`` is `false`, the domain whose hosts receive it. In lower case,
     /// in the form that URLs have: `xn--bcher-kva.example`, `[::1]`.
     public var domain: String
@@ -17,28 +17,30 @@ public struct Cookie: Hashable, Sendable {
     public var isHostOnly: Bool
     /// The path below which the cookie is sent; begins with a slash.
     public var path: String
-    /// When the cookie ends; `nil` for the end of the session.
+    /// When the cookie expires; `nil` for the end of the session.
     public var expiry: Date?
-    public var creationTime: Date
-    public var lastAccessTime: Date
-    /// Whether only secure connections get the cookie.
+    package var creationTime: Date
+    package var lastAccessTime: Date
+    /// Whether the cookie is sent over secure connections only.
     public var isSecure: Bool
-    /// Whether scripts and other APIs than HTTP don't get the cookie.
+    /// Whether the cookie is hidden from scripts and from other APIs than HTTP.
     public var isHTTPOnly: Bool
-    /// `nil` if the server gave none, or an unknown one; then `lax` applies.
+    /// `nil` if the server sent no value, or an unknown one. Then `lax` applies.
     public var sameSite: SameSite?
     /// The site of the top-level document for which the cookie was set (CHIPS); `nil` for a cookie that is not
     /// partitioned.
-    public var partition: Site?
+    package var partition: Site?
 
     public enum SameSite: String, Hashable, Sendable {
         case none, lax, strict
     }
 
-    /// Makes a cookie for one host, without an end.
-    ///
-    /// Nothing is checked: a storage checks what it stores.
-    public init(name: String, value: String, domain: String, path: String = "/", now: Date = Date()) {
+    /// Makes a cookie for one host, for the session. The values are not checked until the cookie is stored.
+    public init(name: String, value: String, domain: String, path: String = "/") {
+        self.init(name: name, value: value, domain: domain, path: path, now: Date())
+    }
+
+    package init(name: String, value: String, domain: String, path: String = "/", now: Date) {
         nameBytes = Array(name.utf8)
         valueBytes = Array(value.utf8)
         self.domain = domain
@@ -64,18 +66,18 @@ public struct Cookie: Hashable, Sendable {
         return String(text)
     }
 
-    func isExpired(at now: Date) -> Bool { expiry.map { $0 <= now } ?? false }
+    package func isExpired(at now: Date) -> Bool { expiry.map { $0 <= now } ?? false }
 
-    /// What two cookies have in common if one replaces the other.
-    struct Identity: Hashable {
-        let name: [UInt8]
-        let domain: String
-        let path: String
-        let isHostOnly: Bool
-        let partition: Site?
+    /// The properties by which one cookie replaces another.
+    package struct Identity: Hashable, Sendable {
+        package let name: [UInt8]
+        package let domain: String
+        package let path: String
+        package let isHostOnly: Bool
+        package let partition: Site?
     }
 
-    var identity: Identity {
+    package var identity: Identity {
         Identity(name: nameBytes, domain: domain, path: path, isHostOnly: isHostOnly, partition: partition)
     }
 }

@@ -3,13 +3,13 @@
 package import FoundationEssentials
 package import PortolanURL
 
-/// What decides which cookies a request may send and a response may set.
+/// The properties of a request that decide which cookies it can send and its response can set.
 package struct CookieContext: Sendable {
     package let url: URLRecord
     /// The site of the document on whose behalf the load is made; `nil` if there is none, as for a URL that a person
     /// typed.
     private let siteForCookies: Site?
-    /// Whether there is a document. One without a host, such as one of `data:`, is of no site.
+    /// Whether there is a document. A document without a host, such as a `data:` URL, has no site.
     private let hasDocument: Bool
     package var isHTTPAPI = true
     package var now: Date
@@ -41,7 +41,7 @@ package struct CookieContext: Sendable {
         !hasDocument || (siteForCookies != nil && Site(url) == siteForCookies)
     }
 
-    /// The partition in which the load's cookies are; `nil` if the document is of no site.
+    /// The partition of the load's cookies; `nil` if the document has no site.
     var partition: Site? { hasDocument ? siteForCookies : Site(url) }
 }
 

@@ -4,14 +4,14 @@ import PortolanCore
 
 /// Parses the dates of `Expires` attributes.
 ///
-/// The algorithm reads any text that has a time, a day, a month and a year between delimiters, in this order or another
-/// one. Names of weekdays, time zones and everything else are ignored.
+/// The algorithm accepts any text that has a time, a day of the month, a month and a year between delimiters, in any
+/// order. It ignores weekdays, time zones and everything else.
 ///
 /// RFC 6265bis §5.1.1
 package enum CookieDate {
     /// Returns the seconds since 1970-01-01 00:00:00 UTC; `nil` if the text is no date.
     package static func seconds(in text: Span<UInt8>) -> Int64? {
-        var found = Found()
+        var parts = Parts()
         var position = 0
         while position < text.count {
             guard !isDelimiter(text[position]) else {
@@ -20,10 +20,10 @@ package enum CookieDate {
             }
             var end = position
             while end < text.count, !isDelimiter(text[end]) { end += 1 }
-            found.take(text.extracting(position..<end))
+            parts.add(text.extracting(position..<end))
             position = end
         }
-        return found.seconds
+        return parts.seconds
     }
 
     private static func isDelimiter(_ byte: UInt8) -> Bool {
@@ -33,14 +33,14 @@ package enum CookieDate {
         }
     }
 
-    /// The parts of a date that were found so far. The first token that fits counts.
-    private struct Found {
+    /// The parts of a date that the scan has found. For each part, the first token that fits is used.
+    private struct Parts {
         var time: (hour: Int, minute: Int, second: Int)?
         var day: Int?
         var month: Int?
         var year: Int?
 
-        mutating func take(_ token: Span<UInt8>) {
+        mutating func add(_ token: Span<UInt8>) {
             if time == nil, let value = CookieDate.time(token) {
                 time = value
             } else if day == nil, let value = CookieDate.number(token, digits: 1...2) {
@@ -55,7 +55,7 @@ package enum CookieDate {
         var seconds: Int64? {
             guard let time, let day, let month, var year else { return nil }
             if (70...99).contains(year) { year += 1900 } else if year <= 69 { year += 2000 }
-            // A leap second is no time here.
+            // The RFC allows no leap second.
             guard year >= 1601, time.second <= 59 else { return nil }
             return HTTPDate.secondsSince1970(
                 year: year, month: month, day: day, hour: time.hour, minute: time.minute, second: time.second)

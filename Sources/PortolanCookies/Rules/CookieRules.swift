@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// What a received cookie becomes, and which cookies a request sends.
+/// Decides whether and how a received cookie is stored, and which cookies a request sends.
 enum CookieRules {
     /// The longest life of a cookie, in seconds: 400 days (RFC 6265bis §5.6.1).
     static let longestAge: Int64 = 400 * 86400
@@ -67,7 +67,7 @@ enum CookieRules {
         }
     }
 
-    /// Whether a connection that is not secure would put this cookie over an existing secure one.
+    /// Whether this cookie, from a connection that is not secure, would hide an existing secure cookie.
     ///
     /// RFC 6265bis §5.7, "leave secure cookies alone"
     static func covers(_ cookie: Cookie, secure old: Cookie) -> Bool {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A parsed `Set-Cookie` field: the name and the value as bytes, and the attributes that count.
+/// A parsed `Set-Cookie` field: the name and the value as bytes, and the known attributes.
 ///
 /// RFC 6265bis §5.6
 package struct SetCookie: Hashable, Sendable {
@@ -10,9 +10,9 @@ package struct SetCookie: Hashable, Sendable {
     package var expires: Int64?
     /// The last valid `Max-Age`, in seconds.
     package var maxAge: Int64?
-    /// The last `Domain`, in lower case, without one leading dot. An empty one makes a host-only cookie.
+    /// The last `Domain`, in lower case and without a leading dot. If it is empty, the cookie is host-only.
     package var domain: [UInt8]?
-    /// The last `Path`. One that does not begin with a slash means the default path.
+    /// The last `Path`. If it does not begin with a slash, the default path applies.
     package var path: [UInt8]?
     package var isSecure = false
     package var isHTTPOnly = false
@@ -24,7 +24,7 @@ package struct SetCookie: Hashable, Sendable {
     /// The largest number of bytes in the value of an attribute. A longer attribute is ignored.
     package static let attributeLimit = 1024
 
-    /// - Throws: Why the whole field is ignored.
+    /// - Throws: the reason why the whole field is ignored.
     package init(parsing field: Span<UInt8>) throws(CookieRejection) {
         for index in field.indices where Self.isControl(field[index]) { throw .controlCharacter }
         var rest = 0..<field.count
@@ -38,7 +38,7 @@ package struct SetCookie: Hashable, Sendable {
         }
         if name.isEmpty, value.isEmpty { throw .empty }
         if name.count + value.count > Self.contentLimit { throw .tooLarge }
-        while !rest.isEmpty { takeAttribute(field, Self.nextPart(of: field, &rest)) }
+        while !rest.isEmpty { parseAttribute(field, Self.nextPart(of: field, &rest)) }
     }
 
     /// Returns the part before the next semicolon, and removes both from `rest`.
@@ -49,7 +49,7 @@ package struct SetCookie: Hashable, Sendable {
         return part
     }
 
-    private mutating func takeAttribute(_ field: Span<UInt8>, _ part: Range<Int>) {
+    private mutating func parseAttribute(_ field: Span<UInt8>, _ part: Range<Int>) {
         let equals = field.firstIndex(of: UInt8(ascii: "="), in: part)
         let name = field.extracting(field.trimmedBlanks(part.lowerBound..<(equals ?? part.upperBound)))
         let range = field.trimmedBlanks(min((equals ?? part.upperBound) + 1, part.upperBound)..<part.upperBound)
@@ -77,7 +77,7 @@ package struct SetCookie: Hashable, Sendable {
         }
     }
 
-    /// The value of a `Max-Age`: digits, after a minus sign or without one. A number that is too large is the largest.
+    /// The value of a `Max-Age`: digits, possibly after a minus sign. A number that is too large is reduced.
     private static func age(_ value: Span<UInt8>) -> Int64? {
         let isNegative = !value.isEmpty && value[0] == UInt8(ascii: "-")
         let digits = value.extracting((isNegative ? 1 : 0)..<value.count)

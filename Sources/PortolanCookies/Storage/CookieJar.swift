@@ -5,14 +5,14 @@ import PortolanURL
 
 /// The stored cookies, by domain.
 struct CookieJar {
-    /// A stored cookie. An object, so that a request that uses it notes the time without copying it.
+    /// A stored cookie. A class, because a request that sends the cookie sets its time without copying it.
     private final class Entry {
         let cookie: Cookie
-        /// In which order the cookies were made. One that replaces another has the other's number.
+        /// Increases with each new cookie. A cookie that replaces another one keeps the number of that one.
         let number: UInt64
         let pathLength: Int
         var lastAccessTime: Date
-        /// What a `Cookie` field has of it.
+        /// Its part of a `Cookie` field: `name=value`.
         let pair: [UInt8]
 
         init(_ cookie: Cookie, number: UInt64) {
@@ -30,7 +30,7 @@ struct CookieJar {
     }
 
     private var entries: [String: [Entry]] = [:]
-    /// The domains that have cookies, by their registrable domain, or by themselves if they have none.
+    /// The domains that have cookies, by registrable domain. A domain without one is its own key.
     private var domains: [String: Set<String>] = [:]
     private var count = 0
     private var lastNumber: UInt64 = 0
@@ -42,7 +42,7 @@ struct CookieJar {
 
     // MARK: Storing
 
-    /// The steps of the storage model that depend on other cookies.
+    /// Stores a received cookie: the steps of the storage model that depend on other cookies.
     ///
     /// RFC 6265bis §5.7
     mutating func receive(_ received: SetCookie, in context: CookieContext) throws(CookieRejection) -> [CookieStorage.Change] {
@@ -54,10 +54,23 @@ struct CookieJar {
         return insert(cookie, at: context.now)
     }
 
-    /// Whether a secure cookie exists that the new cookie would cover. It may be of the same domain, of one above, or
-    /// of one below.
+    /// Whether a secure cookie exists that the new cookie would cover. It can have the same domain, one above, or one
+    /// below. A public suffix is between the domains above and below in different sites.
     private func hasSecureCookie(under cookie: Cookie, at now: Date) -> Bool {
-        domains[Self.site(of: cookie.domain), default: []].contains { domain in
+        let site = Self.site(of: cookie.domain)
+        if hasSecureCookie(under: cookie, in: domains[site, default: []], at: now) { return true }
+        var domain = cookie.domain[...]
+        while let dot = domain.firstIndex(of: ".") {
+            domain = domain[domain.index(after: dot)...]
+            if hasSecureCookie(under: cookie, in: [String(domain)], at: now) { return true }
+        }
+        guard site == cookie.domain else { return false }
+        let suffix = "." + site
+        return domains.contains { $0.key.hasSuffix(suffix) && hasSecureCookie(under: cookie, in: $0.value, at: now) }
+    }
+
+    private func hasSecureCookie(under cookie: Cookie, in domains: Set<String>, at now: Date) -> Bool {
+        domains.contains { domain in
             entries[domain]?.contains { CookieRules.covers(cookie, secure: $0.cookie) && !$0.cookie.isExpired(at: now) } ?? false
         }
     }
@@ -70,8 +83,8 @@ struct CookieJar {
         entries[identity.domain]?.first { $0.cookie.identity == identity }
     }
 
-    /// Inserts a cookie in place of the one with the same identity. If one of the two has expired, the old one is
-    /// removed, and its place is lost.
+    /// Inserts a cookie, and replaces the one with the same identity. If one of the two has expired, the old one is
+    /// removed first, and the new one does not keep its number.
     mutating func insert(_ cookie: Cookie, at now: Date) -> [CookieStorage.Change] {
         var (cookie, list) = (cookie, entries[cookie.domain, default: []])
         let identity = cookie.identity
@@ -137,7 +150,7 @@ struct CookieJar {
     /// Removes cookies from these domains: first expired ones, then the others; of these, the ones that were not used
     /// for the longest time.
     ///
-    /// - Parameter sparesSecure: whether those that are not secure come before the secure ones.
+    /// - Parameter sparesSecure: whether cookies that are not secure are removed before secure ones.
     private mutating func evict(
         _ excess: Int, from domains: Set<String>, sparingSecure sparesSecure: Bool = true, at now: Date
     ) -> [Cookie] {
@@ -159,13 +172,15 @@ struct CookieJar {
 
     // MARK: Sending
 
-    func all(at now: Date) -> [Cookie] {
-        entries.values.joined().filter { !$0.cookie.isExpired(at: now) }.sorted { $0.number < $1.number }.map(\.cookie)
+    /// - Parameter hasUse: whether the cookies have the times when they were last sent.
+    func all(at now: Date, withUse hasUse: Bool = false) -> [Cookie] {
+        let entries = entries.values.joined().filter { !$0.cookie.isExpired(at: now) }.sorted { $0.number < $1.number }
+        return hasUse ? entries.map(\.current) : entries.map(\.cookie)
     }
 
     func cookies(for context: CookieContext) -> [Cookie] { matches(context).map(\.current) }
 
-    /// Finds the cookies to send, in the order in which they are sent, and notes that they were used.
+    /// Finds the cookies to send, in the order in which they are sent, and sets the time of their last use.
     ///
     /// RFC 6265bis §5.8.3
     private func matches(_ context: CookieContext) -> [Entry] {

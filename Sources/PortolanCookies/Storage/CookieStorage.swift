@@ -2,10 +2,11 @@
 
 public import FoundationEssentials
 public import HTTPTypes
+public import PortolanCore
 public import PortolanURL
 import Synchronization
 
-/// The cookies of one or several loaders, in memory.
+/// The cookies of one or several loaders, in memory. `StateFolder` has one that also keeps them on disk.
 ///
 /// Cookies are stored and sent as RFC 6265bis says. Any thread.
 ///
@@ -16,7 +17,8 @@ public final class CookieStorage: Sendable {
     /// Which cookies of responses are stored.
     public enum AcceptPolicy: Hashable, Sendable {
         case always, never
-        /// Only those of the main document's site (`Request.mainDocumentURL`). A request without a document is its own.
+        /// Only those of the main document's site (`Request.mainDocumentURL`). A request without a main document counts
+        /// as one.
         case onlyFromMainDocumentSite
     }
 
@@ -24,14 +26,15 @@ public final class CookieStorage: Sendable {
     /// (not for the limit in total), then the others; of these, the ones that were not sent for the longest time.
     ///
     /// RFC 6265bis §5.7, "remove excess cookies"
-    public struct Limits: Hashable, Sendable {
-        /// How many cookies have the same domain.
-        public var perDomain = 180
-        /// How many cookies the hosts of one site have together. Below its domain anybody can make any number of hosts.
-        public var perSite = 1000
-        public var total = 20_000
+    package struct Limits: Hashable, Sendable {
+        /// The largest number of cookies with the same domain.
+        package var perDomain = 180
+        /// The largest number of cookies of all hosts of one site. The owner of a domain can make any number of hosts
+        /// below it.
+        package var perSite = 1000
+        package var total = 20_000
 
-        public init() {}
+        package init() {}
     }
 
     /// A change of the stored cookies.
@@ -47,12 +50,56 @@ public final class CookieStorage: Sendable {
         var acceptPolicy = AcceptPolicy.always
         var observers: [Int: @Sendable ([Change]) -> Void] = [:]
         var lastObserver = 0
+        var log: Log?
+
+        /// Records changes for the store on disk, and returns what to do about them without the lock.
+        ///
+        /// - Parameter count: how many of the first changes come from the store itself.
+        func record(_ changes: [Change], skipping count: Int = 0) -> Notification? {
+            guard !changes.isEmpty else { return nil }
+            if let log { for change in changes.dropFirst(count) { change.record(in: log) } }
+            return Notification(changes: changes, observers: Array(observers.values), log: log)
+        }
+    }
+
+    /// The changes of cookies that outlive their session, for a store on disk.
+    package typealias Log = ChangeLog<Cookie.Identity, Cookie>
+
+    private struct Notification {
+        let changes: [Change]
+        let observers: [@Sendable ([Change]) -> Void]
+        let log: Log?
+
+        func deliver() {
+            log?.notify()
+            for observer in observers { observer(changes) }
+        }
     }
 
     private let state: Mutex<State>
+    private let store: (any AnyObject & Sendable)?
 
-    public init(limits: Limits = Limits()) {
+    public convenience init() { self.init(limits: Limits()) }
+
+    package init(limits: Limits) {
         state = Mutex(State(jar: CookieJar(limits: limits)))
+        store = nil
+    }
+
+    /// Makes a storage whose cookies are on disk.
+    ///
+    /// - Parameters:
+    ///   - cookies: the cookies on disk, the oldest first.
+    ///   - log: receives the changes.
+    ///   - store: writes them, and stays open as long as the storage exists.
+    package init(limits: Limits = Limits(), stored cookies: [Cookie], log: Log, in store: any AnyObject & Sendable) {
+        var jar = CookieJar(limits: limits)
+        let now = Date()
+        for cookie in cookies {
+            for case .removed(let excess) in jar.insert(cookie, at: now) { log.record(.removed, for: excess.identity) }
+        }
+        state = Mutex(State(jar: jar, log: log))
+        self.store = store
     }
 
     public var acceptPolicy: AcceptPolicy {
@@ -98,7 +145,7 @@ public final class CookieStorage: Sendable {
     /// - Parameters:
     ///   - url: the URL of the response.
     ///   - document: the document on whose behalf it was loaded, as in `Request.mainDocumentURL`.
-    /// - Returns: how many were stored. The others are not allowed, or are no cookies.
+    /// - Returns: the number of stored cookies. The other fields are malformed, or their cookies are not allowed.
     @discardableResult
     public func setCookies(from fields: HTTPFields, of url: URLRecord, document: URLRecord? = nil) -> Int {
         // Not `contains(.setCookie)`: the first look-up by a name makes an index of all fields.
@@ -135,28 +182,60 @@ public final class CookieStorage: Sendable {
     /// Calls `body` after each change, on the thread that made it, without a lock held.
     ///
     /// - Returns: an observation. The calls end when it is released.
-    public func observe(_ body: @escaping @Sendable ([Change]) -> Void) -> Observation {
+    public func observe(_ body: @escaping @Sendable ([Change]) -> Void) -> StorageObservation {
         let number = state.withLock { state in
             state.lastObserver += 1
             state.observers[state.lastObserver] = body
             return state.lastObserver
         }
-        return Observation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: number) } }
-    }
-
-    /// Ends the calls of ``CookieStorage/observe(_:)`` when it is released.
-    public final class Observation: Sendable {
-        private let end: @Sendable () -> Void
-        init(end: @escaping @Sendable () -> Void) { self.end = end }
-        deinit { end() }
+        return StorageObservation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: number) } }
     }
 
     private func change(_ body: (inout CookieJar) -> [Change]) {
-        let (changes, observers) = state.withLock { state in
-            let changes = body(&state.jar)
-            return (changes, changes.isEmpty ? [] : Array(state.observers.values))
+        state.withLock { $0.record(body(&$0.jar)) }?.deliver()
+    }
+
+    /// Applies what other processes have changed in the store, except for cookies with a newer change that waits to be
+    /// written.
+    package func apply(set cookies: [Cookie], removed: Set<Cookie.Identity>) {
+        let notifications = state.withLock { state -> [Notification?] in
+            let log = state.log
+            let changes = state.jar.remove { cookie in
+                cookie.isPersistent && removed.contains(cookie.identity) && log?.hasChange(for: cookie.identity) != true
+            }
+            let removal = state.record(changes, skipping: changes.count)
+            let now = Date()
+            return [removal]
+                + cookies.map { cookie in
+                    guard log?.hasChange(for: cookie.identity) != true else { return nil }
+                    let changes = state.jar.insert(cookie, at: now)
+                    // Evicted cookies come after the new one. They are changes of this process.
+                    let own = changes.firstIndex { if case .removed = $0 { false } else { true } }.map { $0 + 1 } ?? changes.count
+                    return state.record(changes, skipping: own)
+                }
         }
-        for observer in observers { observer(changes) }
+        for notification in notifications { notification?.deliver() }
+    }
+
+    /// The cookies that outlive their session, with the times when they were last sent.
+    package var persistentCookies: [Cookie] {
+        state.withLock { $0.jar.all(at: Date(), withUse: true) }.filter(\.isPersistent)
+    }
+}
+
+extension CookieStorage.Change {
+    /// Session cookies are not recorded: they are not stored on disk.
+    fileprivate func record(in log: CookieStorage.Log) {
+        switch self {
+        case .added(let cookie): if cookie.isPersistent { log.record(.set(cookie), for: cookie.identity) }
+        case .replaced(let old, let cookie):
+            if cookie.isPersistent {
+                log.record(.set(cookie), for: cookie.identity)
+            } else if old.isPersistent {
+                log.record(.removed, for: old.identity)
+            }
+        case .removed(let cookie): if cookie.isPersistent { log.record(.removed, for: cookie.identity) }
+        }
     }
 }
 
@@ -165,24 +244,23 @@ public final class CookieStorage: Sendable {
 extension CookieStorage {
     /// Stores a received cookie.
     ///
-    /// - Throws: why it is not stored.
+    /// - Throws: the reason why it is not stored.
     package func receive(_ field: Span<UInt8>, in context: CookieContext) throws(CookieRejection) {
         let received = try SetCookie(parsing: field)
-        let (changes, observers) = try state.withLock { (state) throws(CookieRejection) in
+        let notification = try state.withLock { (state) throws(CookieRejection) in
             switch state.acceptPolicy {
             case .always: break
             case .never: throw .policy
             case .onlyFromMainDocumentSite: if !context.isSameSite { throw .policy }
             }
-            let changes = try state.jar.receive(received, in: context)
-            return (changes, changes.isEmpty ? [] : Array(state.observers.values))
+            return state.record(try state.jar.receive(received, in: context))
         }
-        for observer in observers { observer(changes) }
+        notification?.deliver()
     }
 
-    /// The value of the `Cookie` field for a request; `nil` if no cookie is to be sent.
+    /// The value of the `Cookie` field for a request; `nil` for no field.
     ///
-    /// - Parameter names: the names of cookies that the request sends anyway.
+    /// - Parameter names: the names of cookies that the request already has.
     package func header(for context: CookieContext, excluding names: [[UInt8]] = []) -> [UInt8]? {
         state.withLock { $0.jar.header(for: context, excluding: names) }
     }
@@ -194,6 +272,13 @@ public struct CookieError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Cookie {
+    /// Whether ``CookieStorage/set(_:)`` stores the cookie, or a response may have set it: public suffixes may have
+    /// cookies for themselves.
+    package var canBeStored: Bool {
+        do throws(CookieError) { try check() } catch { return false }
+        return true
+    }
+
     /// Checks a cookie that no server sent: the names and values that fit into a `Cookie` field (RFC 6265bis §5.7).
     func check() throws(CookieError) {
         func fail(_ problem: String) throws(CookieError) -> Never {

@@ -6,23 +6,23 @@ package import FoundationEssentials
 ///
 ///     domain  TRUE  /path  FALSE  1798761600  name  value
 ///
-/// The second field says whether hosts below the domain get the cookie, the fourth whether it is secure; the fifth is
-/// its end in seconds since 1970, or 0 for the end of the session. `#HttpOnly_` before the domain marks a cookie for
-/// HTTP only; other lines that begin with `#` are comments. The format knows no `SameSite` and no partitions. The
-/// newest cookie comes first: curl writes it so, and sends cookies of equally long paths in the order of the lines from
-/// below.
+/// The second field says whether the cookie is sent to hosts below the domain, and the fourth whether it is secure. The
+/// fifth is its expiry in seconds since 1970, or 0 for the end of the session. `#HttpOnly_` before the domain marks a
+/// cookie for HTTP only; other lines that begin with `#` are comments. The format has no `SameSite` and no partitions.
+/// The newest cookie comes first: curl writes it so, and sends cookies of equally long paths in the order of the lines
+/// from below.
 package enum NetscapeCookieFile {
     /// The largest file that is read, in bytes.
     package static let sizeLimit = 64 << 20
 
-    /// A line that is no cookie. It does not contain the line, which may have a secret in it.
+    /// A line that is no cookie. It does not contain the line's text, which can be a secret.
     package struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
         package let line: Int
         package let description: String
     }
 
-    /// The end of the year 9999, in seconds since 1970. Later ends count as this one.
-    private static let latestEnd = 253_402_300_799.0
+    /// The end of the year 9999, in seconds since 1970. A later expiry is reduced to this one.
+    private static let latestExpiry = 253_402_300_799.0
 
     private static let httpOnlyPrefix = Array("#HttpOnly_".utf8)
 
@@ -65,7 +65,7 @@ package enum NetscapeCookieFile {
         // A public suffix may have cookies for itself, as in a response (RFC 6265bis §5.7).
         cookie.isHostOnly = !hasSubdomains || PublicSuffixList.isPublicSuffix(domain)
         cookie.isSecure = isSecure
-        cookie.expiry = end == 0 ? nil : Date(timeIntervalSince1970: min(max(end, -1), latestEnd))
+        cookie.expiry = end == 0 ? nil : Date(timeIntervalSince1970: min(max(end, -1), latestExpiry))
         do throws(CookieError) { try cookie.check() } catch {
             throw Problem(line: number, description: "line \(number): \(error)")
         }
@@ -82,13 +82,18 @@ package enum NetscapeCookieFile {
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
+    /// Whether the format can express the cookie.
+    package static func canHold(_ cookie: Cookie) -> Bool {
+        cookie.partition == nil && !cookie.nameBytes.isEmpty && !cookie.nameBytes.contains(0x09) && !cookie.valueBytes.contains(0x09)
+            && !cookie.path.contains("\t")
+    }
+
     /// Writes cookies, given from the oldest to the newest. Leaves out partitioned ones, which other programs would
     /// send everywhere, and those with a tab or without a name, which the format can't express.
     package static func bytes(of cookies: [Cookie]) -> [UInt8] {
         var file = Array("# Netscape HTTP Cookie File\n# Written by Portolan. Lines below may be edited.\n\n".utf8)
-        for cookie in cookies.reversed() where cookie.partition == nil && !cookie.nameBytes.isEmpty {
-            guard !cookie.nameBytes.contains(0x09), !cookie.valueBytes.contains(0x09), !cookie.path.contains("\t") else { continue }
-            let end = cookie.expiry.map { Int64(min(max($0.timeIntervalSince1970.rounded(.up), 0), latestEnd)) } ?? 0
+        for cookie in cookies.reversed() where canHold(cookie) {
+            let end = cookie.expiry.map { Int64(min(max($0.timeIntervalSince1970.rounded(.up), 0), latestExpiry)) } ?? 0
             let head =
                 "\(cookie.isHTTPOnly ? "#HttpOnly_" : "")\(cookie.isHostOnly ? "" : ".")\(cookie.domain)\t\(cookie.isHostOnly ? "FALSE" : "TRUE")"
                 + "\t\(cookie.path)\t\(cookie.isSecure ? "TRUE" : "FALSE")\t\(end)\t"

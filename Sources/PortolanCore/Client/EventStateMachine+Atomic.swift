@@ -2,26 +2,28 @@
 
 import Synchronization
 
-/// Fast path for runs of data, the most frequent events. Without other conditions, ``EventStateMachine`` makes the same
-/// decision for each of them, so one comparison replaces the state machine.
+/// The fast path for data, which is the most frequent event. While a body arrives and no flag is set,
+/// ``EventStateMachine`` makes the same decision for each piece, so one compare-and-exchange replaces it.
 extension EventStateMachine {
-    /// A response has arrived, and no other condition holds.
-    static var receivingFreely: EventStateMachine { EventStateMachine(phase: .receiving) }
-    /// The same, while the client processes data.
-    static var deliveringFreely: EventStateMachine { EventStateMachine(phase: .receiving, flags: .delivering) }
+    /// A response has arrived, and no flag is set.
+    static var receivingWithoutFlags: EventStateMachine { EventStateMachine(phase: .receiving) }
+    /// A response has arrived, and the client is processing data. No other flag is set.
+    static var deliveringWithoutOtherFlags: EventStateMachine { EventStateMachine(phase: .receiving, flags: .delivering) }
 }
 
 extension Atomic where Value == EventStateMachine {
-    /// Has the effect of ``EventStateMachine/begin(_:rules:)`` for data with the result `.deliver`. If it returns
-    /// `false`, call that method.
-    func beginDataFreely() -> Bool {
-        compareExchange(expected: .receivingFreely, desired: .deliveringFreely, ordering: .acquiringAndReleasing).exchanged
+    /// Begins the delivery of data, as ``EventStateMachine/begin(_:rules:)`` does with the result `.deliver`.
+    ///
+    /// - Returns: `false` if the state does not allow the fast path. Then call that method.
+    func tryBeginDataFastPath() -> Bool {
+        compareExchange(expected: .receivingWithoutFlags, desired: .deliveringWithoutOtherFlags, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Has the effect of ``EventStateMachine/endDelivery(of:flow:)`` for data with the result `.keepGoing`. If it
-    /// returns `false`, call that method.
-    func endDataFreely() -> Bool {
-        compareExchange(expected: .deliveringFreely, desired: .receivingFreely, ordering: .acquiringAndReleasing).exchanged
+    /// Ends the delivery of data, as ``EventStateMachine/endDelivery(of:flow:)`` does with the result `.keepGoing`.
+    ///
+    /// - Returns: `false` if the state does not allow the fast path. Then call that method.
+    func tryEndDataFastPath() -> Bool {
+        compareExchange(expected: .deliveringWithoutOtherFlags, desired: .receivingWithoutFlags, ordering: .acquiringAndReleasing).exchanged
     }
 }
 

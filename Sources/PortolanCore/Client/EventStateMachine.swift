@@ -2,29 +2,29 @@
 
 /// Enforces the order of one load's events: decides for each call between a load and its client whether it is allowed.
 ///
-/// A pure state machine of four bytes. It fits in an atomic, so an event costs one exchange before and one after its
-/// delivery.
+/// A state machine of four bytes, without I/O. It fits in an atomic variable, so an event costs one
+/// compare-and-exchange before its delivery and one after it.
 struct EventStateMachine: Equatable, Sendable {
     enum Phase: UInt8, CaseIterable {
-        /// `makeLoad` has not returned.
-        case making
-        /// Made, not started.
-        case made
+        /// ``ProtocolHandler/makeLoad(for:cachedResponse:client:)`` has not returned.
+        case makingLoad
+        /// The load exists, and is not started.
+        case loadMade
         case awaitingResponse
-        /// The client has deferred its decision about a redirect.
-        case deciding
+        /// The client deferred its decision about a redirect.
+        case decidingRedirect
         /// The client declined a redirect. Its response and body must follow.
-        case declined
-        /// The stored response is still valid. Only the finish may follow.
-        case confirmed
+        case redirectDeclined
+        /// The stored response is still valid. Only the finish can follow.
+        case cacheConfirmed
         case receiving
         /// The trailers have arrived.
-        case trailing
+        case trailersReceived
         /// The load reported its end.
         case ended
         /// The client followed a redirect.
         case redirected
-        /// The core or the client ended the load.
+        /// The core or the client stopped the load.
         case stopped
     }
 
@@ -32,41 +32,43 @@ struct EventStateMachine: Equatable, Sendable {
         let rawValue: UInt16
         /// The client is processing an event.
         static let delivering = Self(rawValue: 1 << 0)
-        /// The load was asked to pause, and not yet to resume.
+        /// A call returned `.pause` to the load, and the load was not resumed after it.
         static let paused = Self(rawValue: 1 << 1)
-        /// Reasons to pause: a slow reader, or the caller's suspend.
-        static let heldByReader = Self(rawValue: 1 << 2)
-        static let heldBySuspension = Self(rawValue: 1 << 3)
-        /// The reader requested more before the client returned `.pause` from the current event.
-        static let resumedEarly = Self(rawValue: 1 << 4)
+        /// The client returned `.pause`, and did not request more.
+        static let pausedByReader = Self(rawValue: 1 << 2)
+        /// The caller suspended the task.
+        static let pausedBySuspension = Self(rawValue: 1 << 3)
+        /// The reader requested more during the current delivery. If the client then returns `.pause`, the load
+        /// continues anyway.
+        static let resumedDuringDelivery = Self(rawValue: 1 << 4)
         /// Another event arrived during a delivery. The delivering thread reports the violation (ORDER-05).
-        static let overlapped = Self(rawValue: 1 << 5)
-        /// The load was ended during a delivery. The delivering thread reports the end.
-        static let owesEnd = Self(rawValue: 1 << 6)
+        static let hasOverlap = Self(rawValue: 1 << 5)
+        /// The load was stopped during a delivery. The delivering thread reports the end.
+        static let endIsPending = Self(rawValue: 1 << 6)
         /// A call that returns a ``Flow`` has returned `.stopped` to the load.
-        static let sawStopped = Self(rawValue: 1 << 7)
-        /// `stopLoading` has returned, and the load sends no events after that.
-        static let stopReturned = Self(rawValue: 1 << 8)
+        static let hasReturnedStopped = Self(rawValue: 1 << 7)
+        /// ``ProtocolLoad/stopLoading()`` has returned. The load must send no events after that.
+        static let stopLoadingReturned = Self(rawValue: 1 << 8)
 
-        /// A redirect was declined before the client returned from the redirect event.
-        static let declinedEarly = Self(rawValue: 1 << 9)
-        /// A nested load waits for the delegate, which this load's data may retain. The delivering thread yields the
-        /// delegate.
-        static let owesDelegate = Self(rawValue: 1 << 10)
+        /// The redirect was declined during its delivery.
+        static let declinedDuringDelivery = Self(rawValue: 1 << 9)
+        /// A nested load waits for the delegate, which this load's data can retain. The delivering thread releases the
+        /// delegate after the delivery.
+        static let delegateReleaseIsPending = Self(rawValue: 1 << 10)
 
-        static let holds: Self = [.heldByReader, .heldBySuspension]
+        static let pauseReasons: Self = [.pausedByReader, .pausedBySuspension]
     }
 
     /// The calls that a load can make to its client.
     enum Event: CaseIterable {
         case interim, redirect, confirmation, response, data, trailers, finish, failure
-        case challenge, challengeWithdrawn, sent, step, newBody
+        case challenge, challengeCancelled, sent, step, newBody
 
-        /// Whether the return value can tell the load that it was stopped.
+        /// Whether the call returns a ``Flow``, which can tell the load that it was stopped.
         var returnsFlow: Bool {
             switch self {
             case .redirect, .response, .data: true
-            case .interim, .confirmation, .trailers, .finish, .failure, .challenge, .challengeWithdrawn, .sent, .step, .newBody: false
+            case .interim, .confirmation, .trailers, .finish, .failure, .challenge, .challengeCancelled, .sent, .step, .newBody: false
             }
         }
     }
@@ -90,7 +92,7 @@ struct EventStateMachine: Equatable, Sendable {
     private(set) var phase: Phase
     private(set) var flags: Flags
 
-    init(phase: Phase = .making, flags: Flags = []) {
+    init(phase: Phase = .makingLoad, flags: Flags = []) {
         self.phase = phase
         self.flags = flags
     }
@@ -98,7 +100,9 @@ struct EventStateMachine: Equatable, Sendable {
     var isOver: Bool {
         switch phase {
         case .ended, .redirected, .stopped: true
-        case .making, .made, .awaitingResponse, .deciding, .declined, .confirmed, .receiving, .trailing: false
+        case .makingLoad, .loadMade, .awaitingResponse, .decidingRedirect, .redirectDeclined, .cacheConfirmed, .receiving,
+            .trailersReceived:
+            false
         }
     }
 
@@ -106,200 +110,203 @@ struct EventStateMachine: Equatable, Sendable {
 
     /// Begins an event from the load. After `.deliver`, ``endDelivery(of:flow:)`` must follow.
     mutating func begin(_ event: Event, rules: Rules) -> Verdict {
-        if isOver { return afterEnd(event) }
+        if isOver { return verdictAfterEnd(of: event) }
         if flags.contains(.delivering) {
-            flags.insert(.overlapped)
+            flags.insert(.hasOverlap)
             return .drop
         }
         if let rule = violation(by: event, rules: rules) { return .violation(rule) }
         flags.insert(.delivering)
-        flags.remove([.resumedEarly, .declinedEarly])
+        flags.remove([.resumedDuringDelivery, .declinedDuringDelivery])
         switch event {
         case .finish, .failure: phase = .ended
         case .response: phase = .receiving
-        case .confirmation: phase = .confirmed
-        case .trailers: phase = .trailing
-        case .interim, .redirect, .data, .challenge, .challengeWithdrawn, .sent, .step, .newBody: break
+        case .confirmation: phase = .cacheConfirmed
+        case .trailers: phase = .trailersReceived
+        case .interim, .redirect, .data, .challenge, .challengeCancelled, .sent, .step, .newBody: break
         }
         return .deliver
     }
 
-    enum Delivered: Equatable {
+    enum DeliveryResult: Equatable {
+        /// The load continues with this flow.
         case flow(Flow)
-        /// The load is over, and the client has been notified.
-        case over
-        /// The load is over, and the client has not been notified yet.
-        case report(ContractRule?)
+        /// The load is over, and the client knows.
+        case ended
+        /// The load is over, and the client must be notified: of a violation of this rule, or of the pending end.
+        case mustReportEnd(ContractRule?)
     }
 
     /// The client has returned from the event that ``begin(_:rules:)`` allowed.
-    mutating func endDelivery(of event: Event, flow: Flow) -> Delivered {
+    mutating func endDelivery(of event: Event, flow: Flow) -> DeliveryResult {
         flags.remove(.delivering)
-        if flags.contains(.overlapped), phase != .redirected, !flags.contains(.owesEnd) {
+        if flags.contains(.hasOverlap), phase != .redirected, !flags.contains(.endIsPending) {
             let endWasReported = phase == .ended
-            stop(sawStopped: event.returnsFlow)
-            return endWasReported ? .over : .report(.eventsAreSerial)
+            stop(hasReturnedStopped: event.returnsFlow)
+            return endWasReported ? .ended : .mustReportEnd(.eventsAreSerial)
         }
         if isOver {
-            if event.returnsFlow { flags.insert(.sawStopped) }
-            return flags.contains(.owesEnd) ? .report(nil) : .over
+            if event.returnsFlow { flags.insert(.hasReturnedStopped) }
+            return flags.contains(.endIsPending) ? .mustReportEnd(nil) : .ended
         }
         guard event.returnsFlow else { return .flow(.keepGoing) }
-        if event == .redirect { return redirectReturned(flow) }
+        if event == .redirect { return endRedirectDelivery(flow) }
         switch flow {
         case .stopped:
-            stop(sawStopped: true)
-            return .over
-        case .pause where !flags.contains(.resumedEarly):
-            flags.insert(.heldByReader)
+            stop(hasReturnedStopped: true)
+            return .ended
+        case .pause where !flags.contains(.resumedDuringDelivery):
+            flags.insert(.pausedByReader)
         case .pause, .keepGoing:
             break
         }
-        return .flow(pauseIfHeld())
+        return .flow(pauseIfNeeded())
     }
 
-    private mutating func redirectReturned(_ flow: Flow) -> Delivered {
+    private mutating func endRedirectDelivery(_ flow: Flow) -> DeliveryResult {
         switch flow {
         case .stopped:
             phase = .redirected
-            flags.insert(.sawStopped)
-            return .over
-        case .pause where !flags.contains(.declinedEarly):
-            phase = .deciding
-            flags.insert([.paused, .heldByReader])
+            flags.insert(.hasReturnedStopped)
+            return .ended
+        case .pause where !flags.contains(.declinedDuringDelivery):
+            phase = .decidingRedirect
+            flags.insert([.paused, .pausedByReader])
             return .flow(.pause)
         case .pause, .keepGoing:
-            phase = .declined
-            return .flow(pauseIfHeld())
+            phase = .redirectDeclined
+            return .flow(pauseIfNeeded())
         }
     }
 
-    private mutating func pauseIfHeld() -> Flow {
-        guard !flags.isDisjoint(with: .holds) else { return .keepGoing }
+    private mutating func pauseIfNeeded() -> Flow {
+        guard !flags.isDisjoint(with: .pauseReasons) else { return .keepGoing }
         flags.insert(.paused)
         return .pause
     }
 
-    private mutating func stop(sawStopped: Bool) {
+    private mutating func stop(hasReturnedStopped: Bool) {
         phase = .stopped
-        if sawStopped { flags.insert(.sawStopped) }
+        if hasReturnedStopped { flags.insert(.hasReturnedStopped) }
     }
 
     // MARK: The core's calls
 
-    /// `makeLoad` has returned.
-    mutating func made() {
-        if phase == .making { phase = .made }
+    /// `makeLoad` has returned the load.
+    mutating func loadWasMade() {
+        if phase == .makingLoad { phase = .loadMade }
     }
 
     /// - Returns: whether the caller must start the load.
     mutating func start() -> Bool {
-        guard phase == .made else { return false }
+        guard phase == .loadMade else { return false }
         phase = .awaitingResponse
         return true
     }
 
-    enum End: Equatable {
-        /// The load was already over.
-        case nothing
-        /// A redirect was followed. No end is reported.
+    enum EndAction: Equatable {
+        /// None: the load was already over.
+        case none
+        /// None: a redirect was followed, and no end is reported.
         case redirected
-        /// Report the end now.
-        case now
+        case reportNow
         /// An event is being delivered. The delivering thread reports the end.
-        case later
+        case reportLater
     }
 
     /// Ends the load on behalf of the core or the caller.
-    mutating func end() -> End {
-        guard !isOver else { return phase == .redirected ? .redirected : .nothing }
+    ///
+    /// - Returns: what the caller must do about the client.
+    mutating func end() -> EndAction {
+        guard !isOver else { return phase == .redirected ? .redirected : .none }
         phase = .stopped
-        guard flags.contains(.delivering) else { return .now }
-        flags.insert(.owesEnd)
-        return .later
+        guard flags.contains(.delivering) else { return .reportNow }
+        flags.insert(.endIsPending)
+        return .reportLater
     }
 
     /// Records that a nested load waits for the delegate.
     ///
-    /// - Returns: whether an event is being delivered. Its thread then yields the delegate, if this load still retains
-    ///   it.
-    mutating func requestYield() -> Bool {
-        flags.insert(.owesDelegate)
+    /// - Returns: whether an event is being delivered. If so, its thread releases the delegate after the delivery.
+    mutating func requestDelegateRelease() -> Bool {
+        flags.insert(.delegateReleaseIsPending)
         return flags.contains(.delivering)
     }
 
-    /// Clears the request to yield, after the end of a delivery.
+    /// Clears the request to release the delegate, after the end of a delivery.
     ///
-    /// - Returns: whether the caller must yield the delegate.
-    mutating func takePendingYield() -> Bool {
-        flags.remove(.owesDelegate) != nil
+    /// - Returns: whether the caller must release the delegate.
+    mutating func takeDelegateReleaseRequest() -> Bool {
+        flags.remove(.delegateReleaseIsPending) != nil
     }
 
-    /// Follows a redirect whose decision was deferred.
+    /// The caller follows a redirect whose decision was deferred.
     ///
     /// - Returns: whether the caller must stop the load.
-    mutating func takeRedirect() -> Bool {
+    mutating func followRedirect() -> Bool {
         guard !isOver else { return false }
         phase = .redirected
         return true
     }
 
-    /// Records that `stopLoading` has returned. After that the load begins no other call, except with
+    /// Records that `stopLoading` has returned. After that the load must not call its client, unless it has
     /// ``ProtocolLoad/stopsInTurn``.
-    mutating func stopReturned() {
-        flags.insert(.stopReturned)
+    mutating func stopLoadingHasReturned() {
+        flags.insert(.stopLoadingReturned)
     }
 
-    /// The reader wants more. Has no effect while a redirect is being decided.
+    /// The reader requests more. Has no effect while a redirect is being decided.
     ///
     /// - Returns: whether the caller must resume the load.
     mutating func resume() -> Bool {
-        guard phase != .deciding else { return false }
-        if flags.contains(.delivering) { flags.insert(.resumedEarly) }
-        return release(.heldByReader)
+        guard phase != .decidingRedirect else { return false }
+        if flags.contains(.delivering) { flags.insert(.resumedDuringDelivery) }
+        return removePauseReason(.pausedByReader)
     }
 
-    /// Declines a redirect.
+    /// The caller declines a redirect.
     ///
     /// - Returns: whether the caller must resume the load.
     mutating func declineRedirect() -> Bool {
-        guard phase == .deciding else {
-            if flags.contains(.delivering) { flags.insert(.declinedEarly) }
+        guard phase == .decidingRedirect else {
+            if flags.contains(.delivering) { flags.insert(.declinedDuringDelivery) }
             return false
         }
-        phase = .declined
-        return release(.heldByReader)
+        phase = .redirectDeclined
+        return removePauseReason(.pausedByReader)
     }
 
     mutating func suspend() {
-        flags.insert(.heldBySuspension)
+        flags.insert(.pausedBySuspension)
     }
 
     /// - Returns: whether the caller must resume the load.
     mutating func unsuspend() -> Bool {
-        release(.heldBySuspension)
+        removePauseReason(.pausedBySuspension)
     }
 
-    private mutating func release(_ hold: Flags) -> Bool {
-        flags.remove(hold)
-        guard flags.contains(.paused), flags.isDisjoint(with: .holds), !isOver else { return false }
+    /// - Returns: whether the caller must resume the load, because there is no other reason to pause.
+    private mutating func removePauseReason(_ reason: Flags) -> Bool {
+        flags.remove(reason)
+        guard flags.contains(.paused), flags.isDisjoint(with: .pauseReasons), !isOver else { return false }
         flags.remove(.paused)
         return true
     }
 
-    // MARK: After the end
+    // MARK: Events after the end
 
-    private mutating func afterEnd(_ event: Event) -> Verdict {
+    private mutating func verdictAfterEnd(of event: Event) -> Verdict {
         switch phase {
-        case .redirected where flags.contains(.sawStopped):
+        case .redirected where flags.contains(.hasReturnedStopped):
             return .lateViolation(.nothingAfterRedirect)
         case .ended:
             return .lateViolation(event == .finish || event == .failure ? .oneEnd : .nothingAfterEnd)
-        case .making, .made, .awaitingResponse, .deciding, .declined, .confirmed, .receiving, .trailing, .stopped, .redirected:
+        case .makingLoad, .loadMade, .awaitingResponse, .decidingRedirect, .redirectDeclined, .cacheConfirmed, .receiving,
+            .trailersReceived, .stopped, .redirected:
             break
         }
-        defer { if event.returnsFlow { flags.insert(.sawStopped) } }
-        if event.returnsFlow, flags.contains(.sawStopped) { return .lateViolation(.stoppedIsLast) }
-        return flags.contains(.stopReturned) ? .lateViolation(.stopIsKept) : .drop
+        defer { if event.returnsFlow { flags.insert(.hasReturnedStopped) } }
+        if event.returnsFlow, flags.contains(.hasReturnedStopped) { return .lateViolation(.stoppedIsLast) }
+        return flags.contains(.stopLoadingReturned) ? .lateViolation(.stopIsKept) : .drop
     }
 }

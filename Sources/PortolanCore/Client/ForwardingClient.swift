@@ -2,7 +2,8 @@
 
 public import HTTPTypes
 
-/// A client between a load and another client. It forwards every call that it does not implement.
+/// A client that forwards every call to the next client. A conforming type implements only the calls that it changes or
+/// observes.
 public protocol ForwardingClient: ProtocolClient {
     var next: any ProtocolClient { get }
 }

@@ -3,38 +3,40 @@
 package import HTTPTypes
 import Synchronization
 
-/// One load of one handler. As the handler's client, it forwards only events in the order of ``EventStateMachine``.
+/// The client that a handler's load reports to. It retains the load, checks the order of the load's events with
+/// ``EventStateMachine``, and forwards only allowed events to the next client.
 ///
-/// A redirect that is followed ends the handler load. The task then starts the next one, with its own client.
+/// A task has one handler load for each request: a redirect that is followed ends it, and the task makes the next one.
+/// If a handler passes its request on to the next handler, the load of that handler has another handler load.
 package final class HandlerLoad: ProtocolClient {
-    private let order: Atomic<EventStateMachine>
+    private let machine: Atomic<EventStateMachine>
     private let rules: EventStateMachine.Rules
     private let next: any ProtocolClient
     package let handler: String
     private let hasBody: Bool
-    /// Whether the handler's loads may still call the client after a stop (``HandlerTraits``).
-    private let mayOverrunStop: Bool
+    /// Whether the handler's loads may call the client after a stop (``HandlerTraits``).
+    private let maySendEventsAfterStop: Bool
     private let interimLimit: Int
     private let interimCount = Atomic(0)
     private let observer: any HandlerLoadObserver
     private let load = Mutex<(any ProtocolLoad)?>(nil)
     /// Why the load ends. Set when the end is decided, and read when the client is notified.
-    private let pendingEnd = Mutex<LoadError?>(nil)
+    private let endReason = Mutex<LoadError?>(nil)
     /// Whether ``HandlerLoadObserver/handlerLoadEnded()`` was called.
-    private let isClosed = Atomic(false)
+    private let isLoadReleased = Atomic(false)
     /// How often each rule was violated after the first violation; `nil` before that.
     private let violations = Mutex<[ContractRule: Int]?>(nil)
-    /// Remaining bytes of the response's expected length; negative if unknown.
-    private let owed = Atomic<Int64>(-1)
+    /// The number of bytes that are missing from the response's expected length; negative if the length is unknown.
+    private let remainingLength = Atomic<Int64>(-1)
 
     package init(
         handler: String, traits: HandlerTraits, request: Request, offersCached: Bool, interimLimit: Int = 128,
         next: any ProtocolClient, observer: consuming any HandlerLoadObserver
     ) {
-        order = Atomic(EventStateMachine())
+        machine = Atomic(EventStateMachine())
         rules = EventStateMachine.Rules(
             allowsParts: traits.contains(.multipart), offersCached: offersCached)
-        mayOverrunStop = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
+        maySendEventsAfterStop = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
         self.interimLimit = interimLimit
         self.handler = handler
         self.next = next
@@ -42,99 +44,101 @@ package final class HandlerLoad: ProtocolClient {
         hasBody = request.method != .head
     }
 
-    // MARK: From the task
+    // MARK: Called by the task
 
     /// Starts `load`, unless the handler load is already over.
     ///
-    /// - Parameter isAwaited: whether the calling thread will wait for the load.
+    /// - Parameter isAwaited: whether the calling thread will wait for the end of the load.
     package func start(_ load: any ProtocolLoad, isAwaited: Bool = false) {
         self.load.withLock { $0 = load }
-        let starts = order.update { order in
-            order.made()
-            return order.start()
+        let mustStart = machine.update { machine in
+            machine.loadWasMade()
+            return machine.start()
         }
-        if starts {
+        if mustStart {
             if isAwaited, let load = load.waitable { load.startAwaitedLoading() } else { load.startLoading() }
         } else {
             stopLoad()
-            close()
+            releaseLoad()
         }
     }
 
     /// Ends the load: the client receives `error`, and no later event. Any thread. Has no effect once the load is over.
     ///
-    /// - Returns: `false` if nothing notifies the client: a redirect was followed, and the next handler load has not
-    ///   begun.
+    /// - Returns: `false` if the client is not notified, because a redirect was followed and the next handler load has
+    ///   not begun.
     @discardableResult
     package func end(with error: LoadError) -> Bool {
-        pendingEnd.withLock { $0 = $0 ?? error }
-        switch order.update({ $0.end() }) {
-        case .nothing: return true
+        endReason.withLock { $0 = $0 ?? error }
+        switch machine.update({ $0.end() }) {
+        case .none: return true
         case .redirected: return false
-        case .later: stopLoad()
-        case .now:
+        case .reportLater: stopLoad()
+        case .reportNow:
             reportEnd()
             stopLoad()
-            close()
+            releaseLoad()
         }
         return true
     }
 
-    /// Ends the load silently because the task ended. Has no effect once the load is over.
-    func abandon() {
-        switch order.update({ $0.end() }) {
-        case .nothing, .redirected: break
-        case .later: stopLoad()
-        case .now:
+    /// Ends the load without notifying the client, because the task has ended. Has no effect once the load is over.
+    func endSilently() {
+        switch machine.update({ $0.end() }) {
+        case .none, .redirected: break
+        case .reportLater: stopLoad()
+        case .reportNow:
             stopLoad()
-            close()
+            releaseLoad()
         }
     }
 
-    /// The reader wants more.
+    /// The reader requests more.
     package func resume() {
-        if order.update({ $0.resume() }) { currentLoad?.resumeLoading() }
+        if machine.update({ $0.resume() }) { currentLoad?.resumeLoading() }
     }
 
     package func suspend() {
-        order.update { $0.suspend() }
+        machine.update { $0.suspend() }
     }
 
     /// - Returns: whether the caller must call ``resumeLoad()``, with no lock held.
-    func unsuspend() -> Bool { order.update { $0.unsuspend() } }
+    func unsuspend() -> Bool { machine.update { $0.unsuspend() } }
 
     func resumeLoad() { currentLoad?.resumeLoading() }
 
-    /// Declines a redirect.
+    /// The caller declines a redirect.
     package func declineRedirect() {
-        if order.update({ $0.declineRedirect() }) { currentLoad?.resumeLoading() }
+        if machine.update({ $0.declineRedirect() }) { currentLoad?.resumeLoading() }
     }
 
-    /// Follows a redirect whose decision was deferred.
-    package func takeRedirect() {
-        guard order.update({ $0.takeRedirect() }) else { return }
+    /// The caller follows a redirect whose decision was deferred.
+    package func followRedirect() {
+        guard machine.update({ $0.followRedirect() }) else { return }
         stopLoad()
-        close()
+        releaseLoad()
     }
 
-    /// Requests that this load yields the delegate. Returns whether an event is being delivered: if so,
-    /// ``HandlerLoadObserver/handlerLoadOwesDelegate()`` follows at its end.
-    func yieldsDelegate() -> Bool { order.update { $0.requestYield() } }
+    /// Requests that this load releases the delegate.
+    ///
+    /// - Returns: whether an event is being delivered. If so,
+    ///   ``HandlerLoadObserver/handlerLoadMustReleaseDelegate()`` is called after the delivery.
+    func requestDelegateRelease() -> Bool { machine.update { $0.requestDelegateRelease() } }
 
     package var isPaused: Bool {
-        order.load(ordering: .relaxed).flags.contains(.paused)
+        machine.load(ordering: .relaxed).flags.contains(.paused)
     }
 
-    /// Whether the load continues only when its reader requests more. `false` while a redirect is being decided.
-    var isHeldByReader: Bool {
-        let order = order.load(ordering: .acquiring)
-        return order.flags.contains(.heldByReader) && order.phase != .deciding
+    /// Whether the load waits until its reader requests more. `false` while a redirect is being decided.
+    var isPausedByReader: Bool {
+        let machine = machine.load(ordering: .acquiring)
+        return machine.flags.contains(.pausedByReader) && machine.phase != .decidingRedirect
     }
 
-    /// Why no events arrive, if the load knows.
+    /// Why no events arrive; `nil` if the load does not know.
     var stallReason: String? { (currentLoad as? any StallExplaining)?.stallReason }
 
-    /// Does the load's work on a thread that waits for it.
+    /// Does the load's work on the thread that waits for the load.
     ///
     /// - Returns: `false` if that thread could do nothing.
     func drive(for waiter: LoadWaiter) -> Bool { currentLoad?.waitable?.drive(for: waiter) ?? false }
@@ -146,59 +150,62 @@ package final class HandlerLoad: ProtocolClient {
     private func stopLoad() {
         guard let load = currentLoad else { return }
         load.stopLoading()
-        if !mayOverrunStop, !load.stopsInTurn { order.update { $0.stopReturned() } }
+        if !maySendEventsAfterStop, !load.stopsInTurn { machine.update { $0.stopLoadingHasReturned() } }
     }
 
     private func reportEnd() {
-        let error = pendingEnd.withLock { $0 } ?? LoadError(.unknown, message: "the load ended without a reason")
+        let error = endReason.withLock { $0 } ?? LoadError(.unknown, message: "the load ended without a reason")
         next.didFail(with: error)
     }
 
-    /// The load is over. Releases it, which also breaks the reference cycle between load and client.
-    private func close() {
-        _ = load.withLock { $0.take() }  // released outside the lock: its deinit is the handler's code
-        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    /// Releases the load, which is over. This breaks the reference cycle between the load and its client.
+    private func releaseLoad() {
+        _ = load.withLock { $0.take() }  // released outside the lock, because its deinit is the handler's code
+        guard !isLoadReleased.exchange(true, ordering: .acquiringAndReleasing) else { return }
         observer.handlerLoadEnded()
     }
 
-    // MARK: Order of events
+    // MARK: Deliveries
 
-    private func begin(_ event: EventStateMachine.Event) -> Bool {
-        switch order.update({ [rules] in $0.begin(event, rules: rules) }) {
+    /// Begins the delivery of an event. After `true`, ``finishDelivery(of:flow:)`` must follow.
+    private func allowsDelivery(of event: EventStateMachine.Event) -> Bool {
+        switch machine.update({ [rules] in $0.begin(event, rules: rules) }) {
         case .deliver: return true
         case .drop: return false
         case .violation(let rule): fail(rule)
-        case .lateViolation(let rule): observe(violationOf: rule)
+        case .lateViolation(let rule): reportViolation(of: rule)
         }
         return false
     }
 
-    private func end(_ event: EventStateMachine.Event, _ answer: Flow = .keepGoing) -> Flow {
-        let (delivered, owesDelegate) = order.update { ($0.endDelivery(of: event, flow: answer), $0.takePendingYield()) }
-        if owesDelegate { observer.handlerLoadOwesDelegate() }
-        switch delivered {
+    /// - Parameter flow: the client's return value.
+    /// - Returns: the flow for the handler.
+    private func finishDelivery(of event: EventStateMachine.Event, flow: Flow = .keepGoing) -> Flow {
+        let (result, mustRelease) = machine.update { ($0.endDelivery(of: event, flow: flow), $0.takeDelegateReleaseRequest()) }
+        if mustRelease { observer.handlerLoadMustReleaseDelegate() }
+        switch result {
         case .flow(.pause) where event != .redirect:
-            // The caller may have released the task, so that nothing can resume it. This call then ends the load.
+            // If the caller has released the task, nothing can resume it, and this call ends the load.
             observer.handlerLoadPaused()
-            return order.load(ordering: .acquiring).isOver ? .stopped : .pause
+            return machine.load(ordering: .acquiring).isOver ? .stopped : .pause
         case .flow(let flow): return flow
-        case .over: break
-        case .report(nil): reportEnd()
-        case .report(let rule?):
-            observe(violationOf: rule)
+        case .ended: break
+        case .mustReportEnd(nil): reportEnd()
+        case .mustReportEnd(let rule?):
+            reportViolation(of: rule)
             next.didFail(with: LoadError(violating: rule).attributed(to: handler))
             stopLoad()
         }
-        close()
+        releaseLoad()
         return .stopped
     }
 
     private func fail(_ rule: ContractRule, _ detail: String? = nil) {
-        observe(violationOf: rule)
+        reportViolation(of: rule)
         end(with: LoadError(violating: rule, detail).attributed(to: handler))
     }
 
-    private func observe(violationOf rule: ContractRule) {
+    private func reportViolation(of rule: ContractRule) {
         let isFirst = violations.withLock { violations in
             defer { if violations == nil { violations = [:] } else { violations?[rule, default: 0] += 1 } }
             return violations == nil
@@ -206,15 +213,15 @@ package final class HandlerLoad: ProtocolClient {
         observer.handlerLoadObserved(violationOf: rule, by: handler, isFirst: isFirst)
     }
 
-    /// Reports repeated violations. No further call is possible.
+    /// Reports repeated violations here, because no further violation is possible.
     deinit {
-        if let repeated = violations.withLock({ $0 }), !repeated.isEmpty { observer.handlerLoadRepeated(repeated, by: handler) }
+        if let repeated = violations.withLock({ $0 }), !repeated.isEmpty { observer.handlerLoadRepeatedViolations(repeated, by: handler) }
     }
 
     /// Fails the load during the delivery of `event`.
-    private func breakOff(_ event: EventStateMachine.Event, _ rule: ContractRule, _ detail: String) -> Flow {
+    private func failDelivery(of event: EventStateMachine.Event, _ rule: ContractRule, _ detail: String) -> Flow {
         fail(rule, detail)
-        return end(event)
+        return finishDelivery(of: event)
     }
 }
 
@@ -227,12 +234,12 @@ package protocol HandlerLoadObserver: Sendable {
     /// The load was released, and had violated rules after its first violation.
     ///
     /// - Parameter counts: the number of violations of each rule, without the first violation.
-    func handlerLoadRepeated(_ counts: [ContractRule: Int], by handler: String)
+    func handlerLoadRepeatedViolations(_ counts: [ContractRule: Int], by handler: String)
     /// The load is over and was released. Called once.
     func handlerLoadEnded()
-    /// An event was delivered, and a nested load requested the delegate meanwhile (``LoadTask``).
-    func handlerLoadOwesDelegate()
-    /// The client paused the load at a response or at data.
+    /// A nested load requested the delegate during a delivery, which has ended (``LoadTask``).
+    func handlerLoadMustReleaseDelegate()
+    /// The client returned `.pause` for a response or for data.
     func handlerLoadPaused()
     /// See ``QueueingClient``.
     func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier)
@@ -240,8 +247,8 @@ package protocol HandlerLoadObserver: Sendable {
 }
 
 extension HandlerLoadObserver {
-    package func handlerLoadRepeated(_ counts: [ContractRule: Int], by handler: String) {}
-    package func handlerLoadOwesDelegate() {}
+    package func handlerLoadRepeatedViolations(_ counts: [ContractRule: Int], by handler: String) {}
+    package func handlerLoadMustReleaseDelegate() {}
     package func handlerLoadPaused() {}
     package func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier) {}
     package func handlerLoadLeftQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) {}
@@ -252,83 +259,84 @@ extension HandlerLoad: QueueingClient {
     package func didLeaveQueue(mayReturn: Bool) { observer.handlerLoadLeftQueue(ObjectIdentifier(self), mayReturn: mayReturn) }
 }
 
-// MARK: From the handler
+// MARK: Called by the handler's load
 
 extension HandlerLoad {
     package func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        guard begin(.redirect) else { return .stopped }
-        return end(.redirect, next.wasRedirected(to: request, redirectResponse: redirectResponse))
+        guard allowsDelivery(of: .redirect) else { return .stopped }
+        return finishDelivery(of: .redirect, flow: next.wasRedirected(to: request, redirectResponse: redirectResponse))
     }
 
     package func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {
-        guard begin(.confirmation) else { return }
+        guard allowsDelivery(of: .confirmation) else { return }
         next.cachedResponseIsValid(cached, newer: newer)
-        _ = end(.confirmation)
+        _ = finishDelivery(of: .confirmation)
     }
 
     package func didReceiveInterim(_ response: Response) {
-        guard begin(.interim) else { return }
+        guard allowsDelivery(of: .interim) else { return }
         if interimCount.add(1, ordering: .relaxed).newValue <= interimLimit {
             next.didReceiveInterim(response)
         } else {
             let error = LoadError(
                 .limitExceeded,
                 message:
-                    "more than \(interimLimit) interim responses (1xx) came; raise Loader.Configuration.interimResponseLimit to allow more")
+                    "more than \(interimLimit) interim responses (1xx) came; raise Loader.Configuration.maximumInterimResponsesPerRequest to allow more"
+            )
             end(with: error.attributed(to: handler))
         }
-        _ = end(.interim)
+        _ = finishDelivery(of: .interim)
     }
 
-    /// Allowed wherever an interim response is allowed.
+    /// The state machine handles this as an interim response, which is allowed in the same phases.
     package func willResend(after response: Response) {
-        guard begin(.interim) else { return }
+        guard allowsDelivery(of: .interim) else { return }
         next.willResend(after: response)
-        _ = end(.interim)
+        _ = finishDelivery(of: .interim)
     }
 
     package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        guard begin(.response) else { return .stopped }
-        let owed = owed.exchange(response.expectedLength ?? -1, ordering: .relaxed)
-        if owed > 0, hasBody {
-            return breakOff(.response, .lengthIsKept, "the previous part ended \(owed) bytes before its expected length")
+        guard allowsDelivery(of: .response) else { return .stopped }
+        let missing = remainingLength.exchange(response.expectedLength ?? -1, ordering: .relaxed)
+        if missing > 0, hasBody {
+            return failDelivery(of: .response, .lengthIsKept, "the previous part ended \(missing) bytes before its expected length")
         }
-        return end(.response, next.didReceive(response, storage: storage))
+        return finishDelivery(of: .response, flow: next.didReceive(response, storage: storage))
     }
 
     package func didLoad(_ bytes: borrowing RawSpan) -> Flow {
-        guard order.beginDataFreely() || begin(.data) else { return .stopped }
+        guard machine.tryBeginDataFastPath() || allowsDelivery(of: .data) else { return .stopped }
         let count = Int64(bytes.byteCount)
-        let owed = owed.load(ordering: .relaxed)
-        if owed >= 0 {
-            guard count <= owed else { return breakOff(byExcess: count - owed) }
-            self.owed.store(owed - count, ordering: .relaxed)
+        let remaining = remainingLength.load(ordering: .relaxed)
+        if remaining >= 0 {
+            guard count <= remaining else { return failData(excess: count - remaining) }
+            remainingLength.store(remaining - count, ordering: .relaxed)
         }
-        let answer = count > 0 ? next.didLoad(bytes) : .keepGoing
-        if answer == .keepGoing, order.endDataFreely() { return .keepGoing }
-        return end(.data, answer)
+        let flow = count > 0 ? next.didLoad(bytes) : .keepGoing
+        if flow == .keepGoing, machine.tryEndDataFastPath() { return .keepGoing }
+        return finishDelivery(of: .data, flow: flow)
     }
 
-    private func breakOff(byExcess excess: Int64) -> Flow {
-        breakOff(.data, .lengthIsKept, "the body is at least \(excess) bytes longer than its expected length")
+    private func failData(excess: Int64) -> Flow {
+        failDelivery(of: .data, .lengthIsKept, "the body is at least \(excess) bytes longer than its expected length")
     }
 
     package func didReceiveTrailers(_ fields: HTTPFields) {
-        guard begin(.trailers) else { return }
+        guard allowsDelivery(of: .trailers) else { return }
         next.didReceiveTrailers(fields)
-        _ = end(.trailers)
+        _ = finishDelivery(of: .trailers)
     }
 
     package func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {
-        guard begin(.sent) else { return }
+        guard allowsDelivery(of: .sent) else { return }
         next.didSend(bodyBytes: bodyBytes, total: total, expected: expected)
-        _ = end(.sent)
+        _ = finishDelivery(of: .sent)
     }
 
     package func didReach(_ step: LoadStep) {
-        guard begin(.step) else { return }
+        guard allowsDelivery(of: .step) else { return }
         next.didReach(step)
-        _ = end(.step)
+        _ = finishDelivery(of: .step)
     }
 
     package func didTransfer(_ report: TransferReport) {
@@ -336,55 +344,55 @@ extension HandlerLoad {
     }
 
     package func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
-        guard begin(.newBody) else { return answer(nil) }
-        let reply = OneShotCallback(answer, fallback: .some(nil))
-        reply.hold()
-        next.needsNewBody { reply.answer($0) }
-        _ = end(.newBody)
-        reply.release()
+        guard allowsDelivery(of: .newBody) else { return answer(nil) }
+        let callback = OneShotCallback(answer, fallback: .some(nil))
+        callback.hold()
+        next.needsNewBody { callback.answer($0) }
+        _ = finishDelivery(of: .newBody)
+        callback.release()
     }
 
     package func didReceive(_ challenge: AuthenticationChallenge) {
-        guard begin(.challenge) else { return challenge.answer(.cancel) }
-        challenge.reply.hold()
+        guard allowsDelivery(of: .challenge) else { return challenge.answer(.cancel) }
+        challenge.callback.hold()
         next.didReceive(challenge)
-        _ = end(.challenge)
-        challenge.reply.release()
+        _ = finishDelivery(of: .challenge)
+        challenge.callback.release()
     }
 
     package func didCancel(_ challenge: AuthenticationChallenge) {
-        guard begin(.challengeWithdrawn) else { return }
+        guard allowsDelivery(of: .challengeCancelled) else { return }
         next.didCancel(challenge)
-        _ = end(.challengeWithdrawn)
+        _ = finishDelivery(of: .challengeCancelled)
     }
 
     package func didFinishLoading() {
-        let owed = owed.load(ordering: .relaxed)
-        guard owed <= 0 || !hasBody || order.load(ordering: .relaxed).isOver else {
-            return fail(.lengthIsKept, "the body ended \(owed) bytes before its expected length")
+        let missing = remainingLength.load(ordering: .relaxed)
+        guard missing <= 0 || !hasBody || machine.load(ordering: .relaxed).isOver else {
+            return fail(.lengthIsKept, "the body ended \(missing) bytes before its expected length")
         }
-        guard begin(.finish) else { return }
+        guard allowsDelivery(of: .finish) else { return }
         next.didFinishLoading()
-        _ = end(.finish)
+        _ = finishDelivery(of: .finish)
     }
 
     package func didFail(with error: LoadError) {
-        guard begin(.failure) else { return }
+        guard allowsDelivery(of: .failure) else { return }
         next.didFail(with: error)
-        _ = end(.failure)
+        _ = finishDelivery(of: .failure)
     }
 
     package func requestToResend(_ request: Request) -> Request { next.requestToResend(request) }
 
     package func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        guard !order.load(ordering: .relaxed).isOver else {
+        guard !machine.load(ordering: .relaxed).isOver else {
             return FailedLoad(LoadError(.cancelled, message: "the parent load has ended"), client: client)
         }
         return next.makeNestedLoad(for: request, client: client)
     }
 
     package func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        guard !order.load(ordering: .relaxed).isOver else {
+        guard !machine.load(ordering: .relaxed).isOver else {
             return FailedLoad(LoadError(.cancelled, message: "the load has ended"), client: client)
         }
         return next.makeLoadByNextHandler(for: request, client: client)
@@ -393,12 +401,12 @@ extension HandlerLoad {
 
 extension LoadError {
     fileprivate func attributed(to handler: String) -> LoadError {
-        noting("handler \(handler)")
+        addingNote("handler \(handler)")
     }
 }
 
 extension Atomic where Value == EventStateMachine {
-    /// Replaces the value atomically with the result of `change`, which may run more than once.
+    /// Replaces the value atomically with the result of `change`, which can run more than once.
     fileprivate func update<Result>(_ change: (inout EventStateMachine) -> Result) -> Result {
         var old = load(ordering: .acquiring)
         while true {

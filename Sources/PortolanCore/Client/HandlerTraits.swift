@@ -7,12 +7,12 @@ public struct HandlerTraits: OptionSet, Hashable, Sendable {
 
     /// A load may deliver more than one response. Each response begins a new part.
     public static let multipart = Self(rawValue: 1 << 0)
-    /// The load runs on its own thread, which may be calling the client when the load is stopped.
+    /// Each load runs on its own thread. The thread can be inside a call of the client when the load is stopped.
     public static let blocking = Self(rawValue: 1 << 1)
-    /// The load runs on a shared thread or event loop, and may be calling the client, or about to, when it is stopped.
-    /// `stopLoading()` then only schedules the stop. Events delivered before the stop runs are dropped.
+    /// Loads stop asynchronously: they run on a shared thread or event loop, and `stopLoading()` can return before the
+    /// load has stopped. The client drops the events that arrive in between.
     public static let stopsInTurn = Self(rawValue: 1 << 2)
-    /// The loads send the request's `Cookie` field and deliver `Set-Cookie` fields, so the loader's stored cookies
-    /// apply to them.
+    /// Loads send the request's `Cookie` field and deliver `Set-Cookie` fields. The loader then adds its stored cookies
+    /// to their requests, and stores those of their responses.
     public static let cookies = Self(rawValue: 1 << 3)
 }

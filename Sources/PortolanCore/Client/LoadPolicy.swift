@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A policy between a task and the handlers that serve it, such as cookies: it changes a request before a handler gets
-/// it, and sees the events of the load.
+/// A policy between a task and its handlers, such as cookies. It changes a request before a handler receives it, and
+/// observes the events of the load.
 package protocol LoadPolicy: Sendable {
-    /// Changes the request, and returns the client for the load's events. It forwards them to `next`; or it is `next`,
-    /// if the policy has nothing to do for the request.
+    /// Changes the request, and returns the client for the load's events.
     ///
-    /// The task keeps the request as it was. A request that leaves the load again, as in a redirect, must not have what
-    /// the policy added.
+    /// The client must forward all events to `next`. A policy that has nothing to do for the request returns `next`.
+    ///
+    /// The task keeps the unchanged request. A request that the load passes to its client, as in a redirect, must not
+    /// contain what the policy added.
     func apply(to request: inout Request, next: any ProtocolClient) -> any ProtocolClient
 }

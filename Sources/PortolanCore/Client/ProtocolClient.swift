@@ -2,26 +2,26 @@
 
 public import HTTPTypes
 
-/// Receives the events of a load. A handler knows nothing else of the loader.
+/// Receives the events of a load. A handler sees the loader only through this protocol.
 ///
-/// Calls of one load are serial, on any thread, and follow this order. The core enforces it on every handler. A
+/// A load makes one call at a time, on any thread, in this order. The core enforces the order for every handler. A
 /// violation fails the load with ``LoadError/Code/protocolViolation``, and the error names the rule.
 ///
 ///     (interim | challenge | resend | sent | step | redirect declined)* →
 ///         redirect followed | failed | cached response is valid → finished
 ///         | response → (data | sent | challenge | step | response, if multipart)* → trailers? → finished | failed
 ///
-/// Everything between a handler and the caller is a `ProtocolClient` that forwards to the next one.
+/// Between a handler and the task there is a chain of clients. Each one forwards the events to the next one.
 public protocol ProtocolClient: AnyObject, Sendable {
     /// The resource is at another URL.
     ///
-    /// - Returns: `.stopped` if the redirect is followed: this load is over. `.keepGoing` if it is declined: deliver
-    ///   `redirectResponse` and its body like any other. `.pause` if the decision is deferred:
-    ///   ``ProtocolLoad/resumeLoading()`` then declines the redirect, and ``ProtocolLoad/stopLoading()`` means that it
-    ///   is followed.
+    /// - Returns: `.stopped` if the caller follows the redirect. This load is then over. `.keepGoing` if the caller
+    ///   declines it. Then deliver `redirectResponse` and its body like any other response. `.pause` if the decision is
+    ///   deferred. Then ``ProtocolLoad/resumeLoading()`` means that the caller declines the redirect, and
+    ///   ``ProtocolLoad/stopLoading()`` means that the caller follows it.
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow
 
-    /// The stored response that the load was made with is still valid. No data follows, only the finish.
+    /// The stored response that the handler received for this load is still valid. Only the finish follows.
     ///
     /// - Parameters:
     ///   - cached: the stored response that ``ProtocolHandler/makeLoad(for:cachedResponse:client:)`` received.
@@ -31,17 +31,18 @@ public protocol ProtocolClient: AnyObject, Sendable {
     /// A 1xx response, before the final one.
     func didReceiveInterim(_ response: Response)
 
-    /// The request is sent again, and `response` is not delivered: a 401 or 407 that a credential answers, or a 417.
-    /// Comes before the response that is delivered. For observers. Optional.
+    /// The request is sent again, because a credential answers the 401 or 407 in `response`, or because `response` is
+    /// a 417. `response` is not delivered. For observers. Optional.
     func willResend(after response: Response)
 
     /// The request is about to be sent again because of a challenge.
     ///
-    /// - Returns: the request with what has changed since it was made, such as the cookies that the 401 response set.
-    ///   Optional.
+    /// Optional.
+    ///
+    /// - Returns: the request with the changes since it was made, such as the cookies that the 401 response set.
     func requestToResend(_ request: Request) -> Request
 
-    /// The response. Comes again for each part if the handler declares ``HandlerTraits/multipart``.
+    /// The response. If the handler declares ``HandlerTraits/multipart``, each part has its own response.
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow
 
     /// The next bytes of the body, borrowed until the call returns. An empty span has no effect.
@@ -50,7 +51,12 @@ public protocol ProtocolClient: AnyObject, Sendable {
     /// The trailer fields, after the body.
     func didReceiveTrailers(_ fields: HTTPFields)
 
-    /// The request's body is being sent: `bodyBytes` since the last call, `total` so far, `expected` in all.
+    /// Bytes of the request's body were sent.
+    ///
+    /// - Parameters:
+    ///   - bodyBytes: the number of bytes since the last call.
+    ///   - total: the number of bytes from the start of the body.
+    ///   - expected: the length of the body; `nil` if it is unknown.
     func didSend(bodyBytes: Int64, total: Int64, expected: Int64?)
 
     /// The load has reached a step, for the metrics.
@@ -58,22 +64,22 @@ public protocol ProtocolClient: AnyObject, Sendable {
 
     /// One request and its response are complete, for the metrics. Optional.
     ///
-    /// Not an event of the order above: may come on any thread, at any time from the start until shortly after a
-    /// redirect was followed or the load was stopped, but before the load's own end.
+    /// This call has no place in the order of events. It can come on any thread, at any time from the start to the
+    /// load's own end, and also shortly after the caller followed a redirect or stopped the load.
     func didTransfer(_ report: TransferReport)
 
     /// The request's body must be sent again from its start.
     ///
-    /// - Parameter answer: called once, on any thread, when this call is over in the order of events. Receives a body,
-    ///   or `nil` if there is none or nobody provides one.
+    /// - Parameter answer: called once, on any thread, after this event has ended in the order of events. Receives a
+    ///   body; `nil` if the caller provides none.
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void)
 
-    /// A challenge that must be answered before the load can continue; see ``AuthenticationChallenge/answer(_:)``. One
-    /// at a time. An immediate answer reaches the load when this call is over in the order of events, possibly before
-    /// it has returned.
+    /// A challenge that must be answered before the load can continue (``AuthenticationChallenge/answer(_:)``). One at
+    /// a time. An immediate answer reaches the load after this event has ended in the order of events, possibly before
+    /// the call has returned.
     func didReceive(_ challenge: AuthenticationChallenge)
 
-    /// The peer no longer waits for an answer.
+    /// The peer no longer waits for an answer to the challenge.
     func didCancel(_ challenge: AuthenticationChallenge)
 
     /// The body is complete. The last call.
@@ -82,21 +88,22 @@ public protocol ProtocolClient: AnyObject, Sendable {
     /// The load failed. The last call.
     func didFail(with error: LoadError)
 
-    /// Makes a load inside this one. Its redirects and challenges are decided like those of this load. It stops when
-    /// this load ends. The handler that makes it does not serve it (``Request`` records that handler). Beyond the
-    /// loader's limit it fails with ``LoadError/Code/nestedTooDeep``.
+    /// Makes a load that is nested in this one. The task's delegate decides its redirects and challenges, too. It stops
+    /// when this load ends. The handler of this load does not serve it. Beyond the loader's limit on the nesting depth
+    /// it fails with ``LoadError/Code/nestedTooDeep``.
     ///
-    /// Not an event: may be called at any time between start and end, and on any thread.
+    /// Not an event: can be called at any time between start and end, on any thread.
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad
 
-    /// Loads this load's request with the next matching handler. For a handler that stands in front of others.
+    /// Makes a load of this load's request by the next matching handler. For a handler in front of others, such as an
+    /// interceptor.
     ///
-    /// The result continues this load with another handler; it is not a nested load. `client` receives redirects,
-    /// challenges and steps as that handler reports them, and forwards those that the caller should see. The handler
-    /// stops and resumes the result when its own load is stopped and resumed.
+    /// The returned load is not a nested load. `client` receives redirects, challenges and steps from the next handler,
+    /// and forwards those that the caller should see. The calling handler must stop and resume the returned load when
+    /// its own load is stopped and resumed.
     ///
     /// - Parameters:
-    ///   - request: the load's own request, possibly with other fields, but with the same URL.
+    ///   - request: the load's own request. Its fields can be different, but not its URL.
     ///   - client: receives the events of the load.
     func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad
 }

@@ -2,26 +2,27 @@
 
 /// One load in progress, made by a handler.
 ///
-/// All three calls may come on any thread, also while the load is calling its client. ``SerialCalls`` serializes them
-/// for a load that needs that.
+/// All three calls can come on any thread, also while the load is calling its client. A load that needs them one at a
+/// time uses ``SerialCalls``.
 public protocol ProtocolLoad: AnyObject, Sendable {
-    /// Begins the load. Called at most once, before anything except a stop. The load may call its client during this
-    /// call, up to its end.
+    /// Begins the load. Called at most once. Only a stop can come before it. The load may send events during this call,
+    /// including its end.
     func startLoading()
 
-    /// Ends the load and releases its resources. No event may follow (except with ``stopsInTurn``). Idempotent. May
-    /// come before the start, and is not called after the load's own end.
+    /// Ends the load and releases its resources. The load must send no event after that, unless it has ``stopsInTurn``.
+    /// Idempotent. Can come before the start, but not after the load's own end.
     func stopLoading()
 
-    /// Continues after the client returned `.pause`. Comes at most once for each `.pause`, and may overtake its return.
+    /// Continues after the client returned `.pause`. Called at most once for each `.pause`, possibly before that call
+    /// of the client has returned.
     func resumeLoading()
 
-    /// Whether another thread may be about to call the client when ``stopLoading()`` returns: it decided to call before
-    /// the stop, and has not called yet. The client does not receive such a call, and the call violates no rule
-    /// (CANCEL-01). `false` by default. Has the meaning of ``HandlerTraits/stopsInTurn``, for one load.
+    /// Whether ``stopLoading()`` can return before the load has stopped, because another thread is about to call the
+    /// client. Events that arrive after that are dropped, and violate no rule (CANCEL-01). `false` by default. Has the
+    /// meaning of ``HandlerTraits/stopsInTurn``, for one load.
     var stopsInTurn: Bool { get }
 
-    /// The load itself, if a thread that waits for it can do its work; `nil` by default.
+    /// The load itself, if the thread that waits for the load can do its work; `nil` by default.
     var waitable: (any WaitableLoad)? { get }
 }
 
@@ -30,15 +31,14 @@ extension ProtocolLoad {
     public var waitable: (any WaitableLoad)? { nil }
 }
 
-/// A load whose work can be done by the thread that waits for it. No other thread has to be woken then.
+/// A load whose work the waiting thread can do, so that no other thread has to wake up.
 public protocol WaitableLoad: ProtocolLoad {
     /// Does what ``ProtocolLoad/startLoading()`` does, on the thread that will wait for the load. Unless the load ends
-    /// during this call, that thread calls ``drive(for:)`` next. It may also do so after a plain `startLoading()`.
+    /// during this call, that thread calls ``drive(for:)`` next. It can also call it after a plain `startLoading()`.
     func startAwaitedLoading()
 
-    /// Does the load's work on the calling thread, which is the waiter's, and sleeps while there is none. Returns when
-    /// the load has ended, when the waiter has what it waits for, or when other threads have to take over the load
-    /// again.
+    /// Does the load's work on the calling thread, which is the waiter's thread, and sleeps while there is no work.
+    /// Returns when the load has ended, when the wait is over, or when other threads must continue the load.
     ///
     /// - Returns: `false` if the calling thread could do nothing.
     func drive(for waiter: LoadWaiter) -> Bool
@@ -48,7 +48,7 @@ extension WaitableLoad {
     public var waitable: (any WaitableLoad)? { self }
 }
 
-/// A load that only fails, for handlers that know immediately that they cannot serve a request.
+/// A load that only fails. For handlers that cannot serve a request.
 public final class FailedLoad: ProtocolLoad {
     private let error: LoadError
     private let client: any ProtocolClient
@@ -58,7 +58,7 @@ public final class FailedLoad: ProtocolLoad {
         self.client = client
     }
 
-    /// Always `true`, because a stop may come during the start.
+    /// Always `true`, because a stop can come during the start.
     public var stopsInTurn: Bool { true }
 
     public func startLoading() { client.didFail(with: error) }
@@ -68,9 +68,9 @@ public final class FailedLoad: ProtocolLoad {
 
 /// What a load waits for in a queue of its handler, such as a connection.
 package struct QueueWait: Sendable {
-    /// Why the load waits, evaluated when it is requested.
+    /// Why the load waits at one moment.
     package struct Explanation: Sendable {
-        /// What the load waits for, as a clause for a message, with a remedy.
+        /// What the load waits for and how to change that, as a clause for a message.
         package let reason: String
         package let remedy: LoadError.Remedy
         /// The error that fails the load when its time limit expires.
@@ -104,20 +104,20 @@ package struct QueueWait: Sendable {
 
 /// A client that pauses the idle timer while its load waits in a queue, and enforces the queue's own limit.
 ///
-/// These calls are not events: they may come on any thread, at any time between the load's start and its end.
+/// These calls are not events: they can come on any thread, at any time between the load's start and its end.
 package protocol QueueingClient: ProtocolClient {
-    /// The load starts to wait. May also come after ``didLeaveQueue(mayReturn:)``. The limit counts from the first
-    /// call.
+    /// The load starts to wait. A load that can return to the queue can call this again. The limit counts from the
+    /// first call.
     func didEnterQueue(_ wait: QueueWait)
     /// The load no longer waits. Idempotent.
     ///
-    /// - Parameter mayReturn: whether the load may return to the same wait, whose limit then continues. Otherwise the
-    ///   wait is over.
+    /// - Parameter mayReturn: whether the load can return to the same queue. The limit of the wait then continues.
+    ///   Otherwise the wait is over.
     func didLeaveQueue(mayReturn: Bool)
 }
 
-/// A load that can say why no events come from it. A timeout that ends the load quotes the reason.
+/// A load that can explain why it sends no events. If a timeout ends the load, the error quotes the reason.
 package protocol StallExplaining: ProtocolLoad {
-    /// A clause for a message, with a remedy; `nil` if no obstacle is known. Any thread.
+    /// The reason and a remedy, as a clause for a message; `nil` if the reason is unknown. Any thread.
     var stallReason: String? { get }
 }

@@ -5,11 +5,11 @@ import Synchronization
 
 /// A load with predefined events. It reports them in order, and pauses and stops when its client requests that.
 ///
-/// Sufficient for a handler that has its response immediately:
+/// A handler that has its whole response at the start can use it:
 ///
 ///     ScriptedLoad([.response(Response(url: request.url)), .data(bytes), .finish], client: client)
 ///
-/// Events may also have times. Each event then waits for its own time, without occupying a thread.
+/// Events can also have times. The load then waits for the time of each event, without occupying a thread.
 public final class ScriptedLoad: ProtocolLoad {
     public enum Event: Sendable {
         case interim(Response)
@@ -28,24 +28,24 @@ public final class ScriptedLoad: ProtocolLoad {
         /// The clock's time at the start of the load.
         var start: Duration?
         /// Set while the next event waits for its time.
-        var alarm: ScheduledTimer?
+        var timer: ScheduledTimer?
     }
 
     private enum Step {
         case report(Event)
         case wait(ScheduledTimer, until: Duration)
-        case nothing
+        case none
     }
 
     private let events: [Event]
-    /// When each event is due after the load's start; `nil` to report all events without delay.
+    /// The time of each event after the load's start; `nil` to report all events without delay.
     private let times: [Duration]?
     private let clock: any LoadClock
     private let client: any ProtocolClient
     private let calls = SerialCalls()
     private let state = Mutex(State())
 
-    /// Makes a load that reports its events one right after the other.
+    /// Makes a load that reports its events without delay.
     ///
     /// - Parameters:
     ///   - events: the last one is an end, or a redirect that the client follows.
@@ -63,8 +63,8 @@ public final class ScriptedLoad: ProtocolLoad {
     /// follow.
     ///
     /// - Parameters:
-    ///   - events: each with the time at which it is due after the load's start.
-    ///   - clock: defines the time, and calls the load when an event is due, on one of the clock's threads.
+    ///   - events: each event with its time after the load's start.
+    ///   - clock: measures the time, and calls the load at the time of an event, on one of the clock's threads.
     ///   - client: receives the events of the load.
     public init(_ events: [(event: Event, time: Duration)], by clock: any LoadClock, client: any ProtocolClient) {
         self.events = events.map(\.event)
@@ -73,7 +73,7 @@ public final class ScriptedLoad: ProtocolLoad {
         self.client = client
     }
 
-    /// Always `true`, because a stop may come between two events, when the next one is about to be reported.
+    /// Always `true`, because a stop can come between two events, when the next one is about to be reported.
     public var stopsInTurn: Bool { true }
 
     public func startLoading() {
@@ -84,34 +84,34 @@ public final class ScriptedLoad: ProtocolLoad {
     public func resumeLoading() { calls.submit(.resume) { _ in play() } }
 
     public func stopLoading() {
-        let alarm = state.withLock { state in
+        let timer = state.withLock { state in
             state.next = events.count
-            return state.alarm.take()
+            return state.timer.take()
         }
-        alarm?.cancel()
+        timer?.cancel()
     }
 
     private func play() {
         var flow = Flow.keepGoing
         while flow == .keepGoing {
-            switch takeStep() {
+            switch nextStep() {
             case .report(let event): flow = report(event)
-            case .wait(let alarm, let deadline): return clock.schedule(alarm, at: deadline)
-            case .nothing: return
+            case .wait(let timer, let deadline): return clock.schedule(timer, at: deadline)
+            case .none: return
             }
         }
         if flow == .stopped { stopLoading() }
     }
 
-    private func takeStep() -> Step {
+    private func nextStep() -> Step {
         state.withLock { state in
             // The pending timer will resume the load.
-            guard state.next < events.count, state.alarm?.isPending != true else { return .nothing }
-            state.alarm = nil
+            guard state.next < events.count, state.timer?.isPending != true else { return .none }
+            state.timer = nil
             if let start = state.start, let time = times?[state.next], start + time > clock.now {
-                let alarm = ScheduledTimer { [self] in calls.submit(.resume) { _ in play() } }
-                state.alarm = alarm
-                return .wait(alarm, until: start + time)
+                let timer = ScheduledTimer { [self] in calls.submit(.resume) { _ in play() } }
+                state.timer = timer
+                return .wait(timer, until: start + time)
             }
             defer { state.next += 1 }
             return .report(events[state.next])

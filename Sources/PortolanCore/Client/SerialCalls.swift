@@ -2,14 +2,14 @@
 
 import Synchronization
 
-/// Serializes the calls into one load: a call that arrives while another runs is queued, and the running thread makes
-/// it.
+/// Serializes the calls to one load. A call that arrives during another call is queued, and the thread of that call
+/// performs it.
 ///
-/// A load that passes each call to ``submit(_:perform:)`` needs no lock of its own, and a resume cannot overtake the
-/// pause that it ends.
+/// A load that passes each call to ``submit(_:perform:)`` needs no lock for its state. A resume is performed after the
+/// call that was paused has returned.
 public struct SerialCalls: ~Copyable, Sendable {
-    /// The calls that a load can receive. Of several waiting calls, the one with the lowest value is made first. A call
-    /// that is already waiting is not queued again.
+    /// The calls that a load can receive. Of several queued calls, the one with the lowest value is performed first. A
+    /// call that is already queued is not queued again.
     public struct Call: OptionSet, Hashable, Sendable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -24,16 +24,16 @@ public struct SerialCalls: ~Copyable, Sendable {
 
     public init() {}
 
-    /// Calls `perform` with `call` now, or leaves it to the thread that is performing calls.
+    /// Performs `call` now, or queues it for the thread that is performing calls.
     ///
-    /// In the first case this thread also performs the calls that other threads queue meanwhile.
+    /// In the first case this thread also performs the calls that other threads queue during that time.
     public func submit(_ call: Call, perform: (Call) -> Void) {
         if enqueue(call) { run(perform) }
     }
 
     /// Queues `call` without performing anything.
     ///
-    /// - Returns: whether ``run(_:)`` must be called for it, on any thread.
+    /// - Returns: whether ``run(_:)`` must be called for the queued call, on any thread.
     public func enqueue(_ call: Call) -> Bool {
         state.bitwiseOr(Self.running | UInt16(call.rawValue), ordering: .acquiringAndReleasing).oldValue & Self.running == 0
     }
@@ -45,7 +45,7 @@ public struct SerialCalls: ~Copyable, Sendable {
 
     /// Does what ``run(_:)`` does, for at most `limit` calls.
     ///
-    /// - Returns: whether it must be called again, because there may be more calls.
+    /// - Returns: whether this method must be called again, because more calls can be queued.
     public func run(atMost limit: Int, _ perform: (Call) -> Void) -> Bool {
         for _ in 0..<limit {
             guard let call = nextCall() else { return false }
@@ -57,12 +57,12 @@ public struct SerialCalls: ~Copyable, Sendable {
     private func nextCall() -> Call? {
         var old = state.load(ordering: .acquiring)
         while true {
-            let waiting = old & ~Self.running
-            let first = waiting & (~waiting &+ 1)
-            let new = waiting == 0 ? 0 : old & ~first
+            let queued = old & ~Self.running
+            let first = queued & (~queued &+ 1)
+            let new = queued == 0 ? 0 : old & ~first
             let (exchanged, original) = state.weakCompareExchange(
                 expected: old, desired: new, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
-            if exchanged { return waiting == 0 ? nil : Call(rawValue: UInt8(truncatingIfNeeded: first)) }
+            if exchanged { return queued == 0 ? nil : Call(rawValue: UInt8(truncatingIfNeeded: first)) }
             old = original
         }
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which URLs must be loaded by a secure scheme instead, and learns it from responses.
+/// Decides which URLs must be loaded by a secure scheme instead. Responses can add hosts to these (HSTS).
 package protocol UpgradePolicy: Sendable {
-    /// Returns the URL to load instead; `nil` if the URL may be loaded as it is.
+    /// Returns the secure URL to load instead; `nil` if the URL can be loaded unchanged.
     func upgraded(_ url: URLRecord) -> URLRecord?
-    /// Called for each response that comes from a server: redirects and responses with a challenge included.
-    func note(_ response: Response)
+    /// Stores what a server's response says about its host. Called for each response, redirects and responses with a
+    /// challenge included.
+    func learn(from response: Response)
 }

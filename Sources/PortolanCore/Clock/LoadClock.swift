@@ -2,16 +2,16 @@
 
 import Synchronization
 
-/// The clock of loads. Tests use their own clock, and advance it.
+/// The clock that loads use. A test can use its own clock and control the time.
 public protocol LoadClock: Sendable {
-    /// The time since the clock's own origin. Never goes back. The resolution may be a few milliseconds.
+    /// The time since the clock's origin. It never decreases. Its resolution can be some milliseconds.
     var now: Duration { get }
 
-    /// ``now`` in nanoseconds. Read at each event, because arithmetic with `Duration` costs several times as much as
-    /// reading the clock.
+    /// ``now`` in nanoseconds. Loads read it at each event, because arithmetic with `Duration` is several times slower
+    /// than reading the clock.
     var nanosecondsNow: Int64 { get }
 
-    /// The same time with the finest resolution of the clock, for metrics.
+    /// The time in nanoseconds with the best resolution of the clock, for metrics.
     var preciseNanosecondsNow: Int64 { get }
 
     /// Fires the timer at `deadline`, on one of the clock's threads.
@@ -30,7 +30,7 @@ extension Duration {
     }
 }
 
-/// An action for a later time, unless it is cancelled.
+/// A timer that runs an action once, unless it is cancelled before.
 public final class ScheduledTimer: Sendable {
     private let action: Mutex<(@Sendable () -> Void)?>
 

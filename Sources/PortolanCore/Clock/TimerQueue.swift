@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Timers ordered by deadline, in a binary heap. Cancelled timers are swept whenever the heap has doubled since the
-/// last sweep.
+/// Timers in a binary heap, ordered by deadline. Cancelled timers are removed when the heap has doubled since their
+/// last removal.
 package struct TimerQueue {
-    private var heap: [(deadline: Duration, alarm: ScheduledTimer)] = []
-    private var sweepAt = 64
+    private var heap: [(deadline: Duration, timer: ScheduledTimer)] = []
+    private var nextSweepCount = 64
 
     package init() {}
 
     package var nextDeadline: Duration? { heap.first?.deadline }
 
-    /// The number of timers that were neither removed nor cancelled.
-    package var pendingCount: Int { heap.count { $0.alarm.isPending } }
+    /// The number of timers in the queue that were not cancelled.
+    package var pendingCount: Int { heap.count { $0.timer.isPending } }
 
-    package mutating func insert(_ alarm: ScheduledTimer, at deadline: Duration) {
-        if heap.count >= sweepAt { sweep() }
-        heap.append((deadline, alarm))
+    package mutating func insert(_ timer: ScheduledTimer, at deadline: Duration) {
+        if heap.count >= nextSweepCount { removeCancelled() }
+        heap.append((deadline, timer))
         var child = heap.count - 1
         while child > 0, heap[child].deadline < heap[(child - 1) / 2].deadline {
             heap.swapAt(child, (child - 1) / 2)
@@ -23,25 +23,25 @@ package struct TimerQueue {
         }
     }
 
-    /// Removes and returns the timers that are due, earliest first.
+    /// Removes and returns the timers whose deadline has passed, earliest first.
     package mutating func removeDue(at now: Duration) -> [ScheduledTimer] {
         var due: [ScheduledTimer] = []
         while let first = heap.first, first.deadline <= now {
-            due.append(first.alarm)
+            due.append(first.timer)
             heap.swapAt(0, heap.count - 1)
             heap.removeLast()
-            sink(0)
+            siftDown(0)
         }
         return due
     }
 
-    private mutating func sweep() {
-        heap.removeAll { !$0.alarm.isPending }
-        for index in stride(from: heap.count / 2, through: 0, by: -1) { sink(index) }
-        sweepAt = max(64, heap.count * 2)
+    private mutating func removeCancelled() {
+        heap.removeAll { !$0.timer.isPending }
+        for index in stride(from: heap.count / 2, through: 0, by: -1) { siftDown(index) }
+        nextSweepCount = max(64, heap.count * 2)
     }
 
-    private mutating func sink(_ start: Int) {
+    private mutating func siftDown(_ start: Int) {
         var parent = start
         while true {
             var least = parent

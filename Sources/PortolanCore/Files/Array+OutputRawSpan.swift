@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension [UInt8] {
-    /// The bytes that `fill` appends, with room for `capacity` bytes.
+    /// Makes an array from the bytes that `fill` appends, which are at most `capacity`.
     package init<Failure: Error>(capacity: Int, _ fill: (inout OutputRawSpan) throws(Failure) -> Void) throws(Failure) {
         var failure: Failure?
         self = unsafe .init(unsafeUninitializedCapacity: capacity) { buffer, count in

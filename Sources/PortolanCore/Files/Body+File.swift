@@ -5,9 +5,8 @@ import Synchronization
 extension Body {
     /// A body that is read from a file while it is sent.
     ///
-    /// The length of the body is the length of the file at this call. Bytes that are appended later are not sent. A
-    /// file that has become shorter fails the load. The file is opened again for each reader, and stays open only as
-    /// long as a reader needs it.
+    /// The length of the body is the length of the file at the time of this call. Bytes that are appended later are not
+    /// sent. If the file becomes shorter, the load fails. Each reader opens the file and closes it at the end.
     ///
     /// - Throws: ``LoadError/Code/notFound``, ``LoadError/Code/accessDenied``, ``LoadError/Code/isDirectory`` or
     ///   another code that states why the file can't be read.
@@ -21,53 +20,53 @@ extension Body {
             do throws(LoadError) {
                 return FileBodyReader(try RegularFile(at: path), length: length)
             } catch {
-                throw LoadError(.bodyFailed, message: "the body's file can't be opened", cause: error)
+                throw LoadError(.bodyFailed, message: "the body's file can't be opened", underlyingError: error)
             }
         }
     }
 }
 
-/// Reads without waiting: a regular file always has a next byte or an end.
+/// Reads a body from a regular file. It never has to wait.
 private final class FileBodyReader: FileBackedReader {
-    private struct Place: ~Copyable {
+    private struct OpenFile: ~Copyable {
         let file: RegularFile
         var offset: Int64 = 0
     }
 
     private let length: Int64?
-    /// `nil` after the end, during a read, and when the reader is closed.
-    private let place: Mutex<Place?>
+    /// `nil` during a read, after the end, and after `close()`.
+    private let openFile: Mutex<OpenFile?>
     private let isClosed = Atomic(false)
-    /// What every read returns after a failed one.
+    /// The error of the first failed read. Later reads return it, too.
     private let failure = Mutex<LoadError?>(nil)
 
     init(_ file: consuming RegularFile, length: Int64?) {
         self.length = length
-        place = Mutex(Place(file: file))
+        openFile = Mutex(OpenFile(file: file))
     }
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
-        guard var place = self.place.withLock({ $0.take() }) else { return end }
-        let owed = length.map { $0 - place.offset }
-        guard owed != 0 else { return .end }
+        guard var openFile = self.openFile.withLock({ $0.take() }) else { return end }
+        let remaining = length.map { $0 - openFile.offset }
+        guard remaining != 0 else { return .end }
         do throws(LoadError) {
-            let count = try place.file.read(into: &buffer, atMost: owed.map(Int.init(clamping:)) ?? .max, from: place.offset)
-            if count == 0, let owed { return fail(shrunk(place.file.path, by: owed)) }
+            let count = try openFile.file.read(into: &buffer, atMost: remaining.map(Int.init(clamping:)) ?? .max, from: openFile.offset)
+            if count == 0, let remaining { return fail(shrunk(openFile.file.path, by: remaining)) }
             guard count > 0 else { return .end }
-            place.offset += Int64(count)
+            openFile.offset += Int64(count)
         } catch {
-            return fail(LoadError(.bodyFailed, message: "the body's file can't be read", cause: error))
+            return fail(LoadError(.bodyFailed, message: "the body's file can't be read", underlyingError: error))
         }
-        putBack(place)
+        returnFile(openFile)
         return .bytes
     }
 
     func send(_ send: (CInt, Int64, Int) -> FileTransfer) -> FileTransfer {
-        guard var place = self.place.withLock({ $0.take() }) else { return .unable }
-        let owed = length.map { $0 - place.offset } ?? .max
-        let transfer = owed > 0 ? place.file.send(Int(clamping: owed), from: place.offset, send) : .unable
-        if case .took(let count) = transfer { place.offset += Int64(count) }
-        putBack(place)
+        guard var openFile = self.openFile.withLock({ $0.take() }) else { return .unable }
+        let remaining = length.map { $0 - openFile.offset } ?? .max
+        let transfer = remaining > 0 ? openFile.file.send(Int(clamping: remaining), from: openFile.offset, send) : .unable
+        if case .took(let count) = transfer { openFile.offset += Int64(count) }
+        returnFile(openFile)
         return transfer
     }
 
@@ -78,15 +77,15 @@ private final class FileBodyReader: FileBackedReader {
         return .failed(error)
     }
 
-    private func putBack(_ place: consuming Place) {
-        var moved = Optional(place)
-        self.place.withLock { $0 = moved.take() }
+    private func returnFile(_ openFile: consuming OpenFile) {
+        var moved = Optional(openFile)
+        self.openFile.withLock { $0 = moved.take() }
         if isClosed.load(ordering: .sequentiallyConsistent) { close() }
     }
 
     func close() {
         isClosed.store(true, ordering: .sequentiallyConsistent)
-        _ = place.withLock { $0.take() }
+        _ = openFile.withLock { $0.take() }
     }
 
     private func shrunk(_ path: LocalPath, by missing: Int64) -> LoadError {

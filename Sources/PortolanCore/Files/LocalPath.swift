@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The path of a file on this machine: bytes as the kernel reads them, without a particular encoding
-/// (`path_resolution(7)`).
+/// The path of a file on this machine. It consists of bytes, which need not be UTF-8 (`path_resolution(7)`).
 package struct LocalPath: Hashable, Sendable {
     /// At least one byte, and no NUL.
     package let bytes: [UInt8]
 
-    /// - Returns: `nil` for no bytes, and for bytes with a NUL, at which the kernel would end the path.
+    /// - Returns: `nil` if there are no bytes, or if one of them is NUL, which ends a path.
     package init?(_ bytes: [UInt8]) {
         guard !bytes.isEmpty, !bytes.contains(0) else { return nil }
         self.bytes = bytes
@@ -24,15 +23,6 @@ package struct LocalPath: Hashable, Sendable {
 }
 
 extension LocalPath: CustomStringConvertible {
-    /// One line for a person to read. Bytes that are not UTF-8 become U+FFFD, and control characters are escaped.
-    package var description: String {
-        var line = ""
-        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: line += scalar.escaped(asASCII: true)
-            default: line.unicodeScalars.append(scalar)
-            }
-        }
-        return line
-    }
+    /// The path as text on one line. Bytes that are not UTF-8 become U+FFFD. Control characters are escaped.
+    package var description: String { String(decoding: bytes, as: UTF8.self).withInvisibleCharactersEscaped }
 }

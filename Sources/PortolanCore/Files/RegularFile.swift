@@ -6,17 +6,21 @@
     import Musl
 #endif
 
-/// A regular file that is open for reading. It is closed when the value ends.
+/// A regular file that is open for reading. It is closed when the value is destroyed.
 ///
-/// The only code that calls open(2), fstat(2), pread(2) and close(2) for `file:`, for upload bodies and for tables on
-/// disk. It never waits on a FIFO, and accepts only regular files.
+/// All reads of files for `file:`, for request bodies and for system tables use this type. It accepts only regular
+/// files, so it never waits for the writer of a FIFO.
 package struct RegularFile: ~Copyable, Sendable {
     package let path: LocalPath
-    /// In bytes, as it was when the file was opened; `nil` for a file whose contents the kernel generates during the
-    /// read, and which has no size beforehand (`proc(5)`, `sysfs(5)`).
+    /// The size in bytes when the file was opened; `nil` if the size is unknown, because the kernel generates the
+    /// contents during the read (`proc(5)`, `sysfs(5)`).
     package let size: Int64?
-    /// When the contents were last changed, in whole seconds since 1970.
+    /// The time of the last change, in seconds since 1970.
     package let modified: Int64
+    /// The user ID of the owner.
+    let owner: uid_t
+    /// The nine permission bits (`inode(7)`).
+    let permissions: mode_t
     private let descriptor: CInt
 
     /// Opens the file at `path`, through symbolic links.
@@ -25,44 +29,45 @@ package struct RegularFile: ~Copyable, Sendable {
     ///   ``LoadError/Code/notRegularFile``, ``LoadError/Code/noResources``, ``LoadError/Code/noMemory``, otherwise
     ///   ``LoadError/Code/ioFailed``.
     package init(at path: LocalPath) throws(LoadError) {
-        // Checked before it is opened, because opening alone affects some files: it releases the writer of a FIFO, or
+        // The type is checked before open(2), because open(2) affects some files: it releases the writer of a FIFO, or
         // rewinds a tape.
-        var facts = stat()
-        let look = unsafe Self.call(with: path) { unsafe stat($0, &facts) }
-        guard look.result == 0 else { throw .fileSystem(.stat, look.number, path) }
-        try Self.requireRegular(facts, path)
-        // O_NONBLOCK and O_NOCTTY, in case another file has replaced the checked one. They have no effect on a regular
-        // file.
+        var attributes = stat()
+        let check = unsafe Self.call(with: path) { unsafe stat($0, &attributes) }
+        guard check.result == 0 else { throw .fileSystem(.stat, check.number, path) }
+        try Self.requireRegular(attributes, path)
+        // O_NONBLOCK and O_NOCTTY have no effect on a regular file. They are for a file that has replaced the checked
+        // one.
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         let (descriptor, number) = unsafe Self.call(with: path) { unsafe open($0, flags) }
         guard descriptor >= 0 else { throw .fileSystem(.open, number, path) }
         do throws(LoadError) {
-            guard unsafe fstat(descriptor, &facts) == 0 else { throw LoadError.fileSystem(.stat, errno, path) }
-            try Self.requireRegular(facts, path)
+            guard unsafe fstat(descriptor, &attributes) == 0 else { throw LoadError.fileSystem(.stat, errno, path) }
+            try Self.requireRegular(attributes, path)
         } catch {
             close(descriptor)
             throw error
         }
         self.path = path
         self.descriptor = descriptor
-        modified = Int64(facts.st_mtim.tv_sec)
-        size = Self.hasSize(facts, descriptor) ? Int64(facts.st_size) : nil
+        modified = Int64(attributes.st_mtim.tv_sec)
+        owner = attributes.st_uid
+        permissions = attributes.st_mode & 0o777
+        size = Self.hasSize(attributes, descriptor) ? Int64(attributes.st_size) : nil
     }
 
     deinit { close(descriptor) }
 
-    /// Tells the kernel that the file will be read from start to end, so that it reads further ahead
-    /// (`posix_fadvise(2)`).
+    /// Advises the kernel to read ahead, because the file will be read from start to end (`posix_fadvise(2)`).
     package func expectSequentialReads() {
-        // Only advice: without it the reads are slower.
+        // A failure is ignored: the reads are only slower.
         _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
-    /// Appends bytes of the file from `offset` on to `buffer`: as many as fit, but at most `limit`.
+    /// Appends bytes of the file to `buffer`, from `offset` on: as many as fit, but at most `limit`.
     ///
-    /// - Returns: the number of bytes. It is less than requested only at the end of the file, or if the next read will
-    ///   meet an error.
-    /// - Throws: ``LoadError/Code/ioFailed``, and the errors of ``init(at:)`` for the same `errno`.
+    /// - Returns: the number of bytes. It is less than requested only at the end of the file or before an error, which
+    ///   the next read throws.
+    /// - Throws: ``LoadError/Code/ioFailed``, or the error of ``init(at:)`` for the same `errno`.
     package func read(into buffer: inout OutputRawSpan, atMost limit: Int = .max, from offset: Int64) throws(LoadError) -> Int {
         let wanted = min(buffer.freeCapacity, limit)
         var (total, error): (Int, CInt?) = (0, nil)
@@ -77,18 +82,18 @@ package struct RegularFile: ~Copyable, Sendable {
                 total += count
             }
         }
-        // Bytes from before an error are returned. The next read meets the error again.
+        // Bytes that were read before an error are returned. The next read fails again.
         if let error, total == 0 { throw .fileSystem(.read, error, path) }
         return total
     }
 
-    /// Lets `send` take bytes from the file.
+    /// Sends bytes of the file with `send` (``FileBackedReader/send(_:)``).
     package func send(_ count: Int, from offset: Int64, _ send: (CInt, Int64, Int) -> FileTransfer) -> FileTransfer {
         send(descriptor, offset, count)
     }
 
-    private static func requireRegular(_ facts: stat, _ path: LocalPath) throws(LoadError) {
-        switch facts.st_mode & S_IFMT {
+    private static func requireRegular(_ attributes: stat, _ path: LocalPath) throws(LoadError) {
+        switch attributes.st_mode & S_IFMT {
         case S_IFREG: return
         case S_IFDIR: throw .isDirectory(path)
         case S_IFIFO: throw .notRegular(path, "a FIFO")
@@ -98,21 +103,22 @@ package struct RegularFile: ~Copyable, Sendable {
         }
     }
 
-    /// Whether `st_size` is reliable. Only a file without allocated blocks needs a check: a read of its last byte.
-    private static func hasSize(_ facts: stat, _ descriptor: CInt) -> Bool {
-        guard facts.st_blocks == 0 else { return true }
+    /// Whether `st_size` is the real size. For a file without allocated blocks, this is checked by a read of the last
+    /// byte.
+    private static func hasSize(_ attributes: stat, _ descriptor: CInt) -> Bool {
+        guard attributes.st_blocks == 0 else { return true }
         var byte: UInt8 = 0
         var count: Int
-        repeat { count = unsafe pread(descriptor, &byte, 1, max(facts.st_size - 1, 0)) } while count < 0 && errno == EINTR
-        return facts.st_size == 0 ? count == 0 : count != 0
+        repeat { count = unsafe pread(descriptor, &byte, 1, max(attributes.st_size - 1, 0)) } while count < 0 && errno == EINTR
+        return attributes.st_size == 0 ? count == 0 : count != 0
     }
 
-    /// Calls the system with a path, and again if a signal interrupts the call (`signal(7)`).
+    /// Makes a system call with a path, and repeats it if a signal interrupts it (`signal(7)`).
     ///
-    /// - Returns: the result of the call, and `errno` right after it.
+    /// - Returns: the result of the call, and the value of `errno`.
     private static func call(with path: LocalPath, _ function: (UnsafePointer<CChar>) -> CInt) -> (result: CInt, number: CInt) {
         unsafe (path.bytes + [0]).withUnsafeBytes { bytes in
-            // An array with at least one element has an address.
+            // Not `nil`, because the array has at least one element.
             let text = unsafe bytes.assumingMemoryBound(to: CChar.self).baseAddress.unsafelyUnwrapped
             while true {
                 let result = unsafe function(text)

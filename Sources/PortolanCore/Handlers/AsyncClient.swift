@@ -6,14 +6,14 @@ import Synchronization
 
 /// Receives the events of an ``AsyncHandler``'s load.
 ///
-/// Each call returns when the consumer is ready for the next event, so a load that awaits its calls is never faster
-/// than its consumer. One call at a time. Every call throws `CancellationError` once the load was stopped. The
-/// cancellation of a child task alone ends no wait, except that for the answer to a challenge. The order of events is
-/// that of ``ProtocolClient``; a violation fails the load with ``LoadError/Code/protocolViolation``.
+/// Each call returns when the reader is ready for the next event, so a load that awaits its calls is never faster than
+/// its reader. One call at a time. After the load was stopped, every call throws `CancellationError`. If only a child
+/// task is cancelled, its calls still wait, except for the answer to a challenge. The order of events is that of
+/// ``ProtocolClient``; a violation fails the load with ``LoadError/Code/protocolViolation``.
 public struct AsyncClient: Sendable {
     let load: AsyncLoad
 
-    /// Whether the load was stopped; for loops that deliver nothing. Any thread.
+    /// Whether the load was stopped. Check it in loops that call no other method. Any thread.
     public var isStopped: Bool { load.isOver }
 
     /// Delivers a 1xx response, before the response.
@@ -32,7 +32,7 @@ public struct AsyncClient: Sendable {
         try await load.handle(load.client.didReceive(response, storage: storage))
     }
 
-    /// Delivers body bytes, which are read or copied before this returns.
+    /// Delivers body bytes. The reader has read or copied them when this call returns.
     public func didLoad(_ bytes: [UInt8]) async throws {
         try load.check()
         let span = bytes.span
@@ -58,19 +58,19 @@ public struct AsyncClient: Sendable {
 
     /// Redirects the request.
     ///
-    /// Returns if the caller does not follow the redirect: then deliver `response` and its body as usual. If the caller
-    /// follows it, the load is over, and this throws `CancellationError`.
+    /// If the caller does not follow the redirect, this call returns: then deliver `response` and its body as usual. If
+    /// the caller follows it, the load is over, and this call throws `CancellationError`.
     public func wasRedirected(to request: Request, response: Response) async throws {
         try load.check()
         try await load.handle(load.client.wasRedirected(to: request, redirectResponse: response))
     }
 
-    /// Asks for a credential, or for trust in a server, and waits for the answer.
+    /// Sends a challenge for a credential, or for trust in a server, and waits for the answer.
     ///
     /// - Parameters:
-    ///   - space: what the credential is for.
-    ///   - failureCount: how many answers to this challenge were rejected so far.
-    ///   - response: the response with the challenge, if there is one.
+    ///   - space: where the credential is valid.
+    ///   - failureCount: the number of answers to this challenge that were rejected.
+    ///   - response: the response that contains the challenge, if there is one.
     public func challenge(
         _ space: ProtectionSpace, previousFailureCount failureCount: Int = 0, failureResponse response: Response? = nil
     ) async throws -> ChallengeAnswer {
@@ -78,19 +78,19 @@ public struct AsyncClient: Sendable {
         let answer = PendingAnswer()
         let challenge = AuthenticationChallenge(
             protectionSpace: space, previousFailureCount: failureCount, failureResponse: response
-        ) { answer.give($0) }
+        ) { answer.set($0) }
         load.client.didReceive(challenge)
-        let given = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in answer.whenGiven { continuation.resume(returning: $0) } }
+        let received = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in answer.whenSet { continuation.resume(returning: $0) } }
         } onCancel: {
-            if answer.give(.cancel) { load.client.didCancel(challenge) }
+            if answer.set(.cancel) { load.client.didCancel(challenge) }
         }
         try load.check()
-        return given
+        return received
     }
 }
 
-/// The answer to a challenge, or the end of the wait for it. The first one counts.
+/// The answer to a challenge, or the cancellation of the wait for it. Only the first one has an effect.
 private final class PendingAnswer: Sendable {
     private struct State {
         var answer: ChallengeAnswer?
@@ -99,9 +99,9 @@ private final class PendingAnswer: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Returns: whether this is the first one.
+    /// - Returns: whether this is the first answer.
     @discardableResult
-    func give(_ answer: ChallengeAnswer) -> Bool {
+    func set(_ answer: ChallengeAnswer) -> Bool {
         let (isFirst, waiter) = state.withLock { state -> (Bool, (@Sendable (ChallengeAnswer) -> Void)?) in
             guard state.answer == nil else { return (false, nil) }
             state.answer = answer
@@ -111,7 +111,7 @@ private final class PendingAnswer: Sendable {
         return isFirst
     }
 
-    func whenGiven(_ body: @escaping @Sendable (ChallengeAnswer) -> Void) {
+    func whenSet(_ body: @escaping @Sendable (ChallengeAnswer) -> Void) {
         let answer = state.withLock { state in
             if state.answer == nil { state.waiter = body }
             return state.answer

@@ -9,11 +9,11 @@
 ///     var configuration = Loader.Configuration.default
 ///     configuration.handlers = [greetings]
 ///
-/// The load finishes when the function returns, and fails when it throws: with a ``LoadError``, or with
-/// ``LoadError/Code/unknown`` for any other error. The function runs as a task on Swift's pool, so it may suspend for
-/// any time, but must not block its thread. When the load is stopped, the task is cancelled, and every call of the
-/// client throws `CancellationError`. A delegate on ``DeliveryQueue/immediate`` is called on that pool, too, and must
-/// not block it.
+/// The load finishes when the function returns. If the function throws, the load fails with its ``LoadError``; another
+/// error becomes ``LoadError/Code/unknown``. The function runs as a task on Swift's pool: it may suspend for any time,
+/// but must not block its thread. When the load is stopped, the task is cancelled, and every call of the client throws
+/// `CancellationError`. A delegate on ``DeliveryQueue/immediate`` is called on a thread of that pool, too, and must not
+/// block it.
 public struct AsyncHandler: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet
@@ -22,9 +22,10 @@ public struct AsyncHandler: ProtocolHandler {
 
     /// - Parameters:
     ///   - identifier: the handler's name, in reverse DNS notation.
-    ///   - schemes: the schemes whose requests the handler accepts.
+    ///   - schemes: the schemes whose requests the handler accepts. If one of them is not a URL scheme (RFC 3986 §3.1),
+    ///     the error of a load without a handler names it.
     ///   - isMultipart: whether a load may deliver more than one response.
-    ///   - load: performs one load. Any thread, also concurrently with other loads.
+    ///   - load: performs one load. Called on any thread, also concurrently for several loads.
     public init(
         identifier: String, schemes: [String], isMultipart: Bool = false,
         load: @escaping @Sendable (_ request: Request, _ client: AsyncClient) async throws -> Void
@@ -36,6 +37,6 @@ public struct AsyncHandler: ProtocolHandler {
     }
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        AsyncLoad(client) { [load] in try await load(request, $0) }
+        AsyncLoad(client, handler: identifier) { [load] in try await load(request, $0) }
     }
 }

@@ -6,20 +6,22 @@ import Synchronization
 final class AsyncLoad: ProtocolLoad {
     private struct State {
         var task: Task<Void, Never>?
-        /// The client wants nothing more, or the load has ended.
+        /// The load was stopped, or has ended.
         var isOver = false
-        /// A resume has come before the wait that it ends.
+        /// The load was resumed before it began to wait. The next wait then ends immediately.
         var isResumed = false
-        /// Continued with whether the load goes on.
+        /// Resumed with whether the load continues.
         var waiters: [CheckedContinuation<Bool, Never>] = []
     }
 
     let client: any ProtocolClient
+    /// The identifier of the handler, for messages.
+    private let handler: String
     private let body: @Sendable (AsyncClient) async throws -> Void
     private let state = Mutex(State())
 
-    init(_ client: any ProtocolClient, body: @escaping @Sendable (AsyncClient) async throws -> Void) {
-        self.client = client
+    init(_ client: any ProtocolClient, handler: String, body: @escaping @Sendable (AsyncClient) async throws -> Void) {
+        (self.client, self.handler) = (client, handler)
         self.body = body
     }
 
@@ -59,15 +61,19 @@ final class AsyncLoad: ProtocolLoad {
             if !isOver { client.didFail(with: error) }
         } catch let error as CancellationError {
             if !isOver {
-                client.didFail(with: LoadError(.cancelled, message: "the handler cancelled its own load", cause: error))
+                client.didFail(
+                    with: LoadError(.cancelled, message: "the handler \(handler) cancelled its own load", underlyingError: error))
             }
         } catch {
-            if !isOver { client.didFail(with: LoadError(.unknown, message: "the handler's function threw an error", cause: error)) }
+            if !isOver {
+                client.didFail(
+                    with: LoadError(.unknown, message: "the function of the handler \(handler) threw an error", underlyingError: error))
+            }
         }
         _ = end()
     }
 
-    /// - Returns: the task, the first time.
+    /// - Returns: the task of the load at the first call; `nil` at later calls.
     private func end() -> Task<Void, Never>? {
         let (task, waiters) = state.withLock { state in
             state.isOver = true
@@ -78,7 +84,7 @@ final class AsyncLoad: ProtocolLoad {
         return task
     }
 
-    // MARK: From the client's calls
+    // MARK: Called by AsyncClient
 
     /// - Throws: `CancellationError` if the load was stopped.
     func check() throws {
@@ -95,8 +101,8 @@ final class AsyncLoad: ProtocolLoad {
             end()?.cancel()
             throw CancellationError()
         case .pause:
-            let goesOn = await withCheckedContinuation { continuation in
-                let goesOn = state.withLock { state -> Bool? in
+            let shouldContinue = await withCheckedContinuation { continuation in
+                let shouldContinue = state.withLock { state -> Bool? in
                     if state.isOver { return false }
                     guard !state.isResumed else {
                         state.isResumed = false
@@ -105,9 +111,9 @@ final class AsyncLoad: ProtocolLoad {
                     state.waiters.append(continuation)
                     return nil
                 }
-                if let goesOn { continuation.resume(returning: goesOn) }
+                if let shouldContinue { continuation.resume(returning: shouldContinue) }
             }
-            guard goesOn else { throw CancellationError() }
+            guard shouldContinue else { throw CancellationError() }
         }
     }
 }

@@ -2,11 +2,11 @@
 
 import Synchronization
 
-/// The load of an ``Interceptor``: changes its request, and then lets the next handler load it.
+/// The load of an ``Interceptor``: changes the request, and then loads it with the next handler.
 final class InterceptedLoad: ProtocolLoad {
     private enum State {
         case created
-        /// The request is being changed. The task is `nil` until it is made.
+        /// The interceptor is changing the request. The task is `nil` until it is made.
         case changing(Task<Void, Never>?)
         case loading(any ProtocolLoad)
         case over
@@ -17,9 +17,9 @@ final class InterceptedLoad: ProtocolLoad {
     private let client: any ProtocolClient
     private let state = Mutex(State.created)
     private struct Decision {
-        /// The request of a redirect about which the caller has not decided yet.
+        /// The request of a redirect whose decision was deferred.
         var proposed: Request?
-        /// How often the load was resumed, which declines a redirect.
+        /// The number of resumes. A resume declines the redirect.
         var resumeCount = 0
     }
 
@@ -29,22 +29,22 @@ final class InterceptedLoad: ProtocolLoad {
         (self.request, self.interceptor, self.client) = (request, interceptor, client)
     }
 
-    /// Always `true`, because the task and the next handler run on other threads.
+    /// Always `true`, because the task and the next handler's load run on other threads.
     var stopsInTurn: Bool { true }
 
     func startLoading() {
-        let starts = state.withLock { state in
+        let mustStart = state.withLock { state in
             guard case .created = state else { return false }
             state = .changing(nil)
             return true
         }
-        guard starts else { return }
+        guard mustStart else { return }
         let task = Task { await changeAndLoad() }
         let isStopped = state.withLock { state in
             switch state {
             case .changing: state = .changing(task)
             case .over: return true
-            case .created, .loading: break  // the task was faster
+            case .created, .loading: break  // the task has already continued
             }
             return false
         }
@@ -52,12 +52,12 @@ final class InterceptedLoad: ProtocolLoad {
     }
 
     func stopLoading() {
-        switch end() {
+        switch takeState() {
         case .created, .over: return
         case .changing(let task): task?.cancel()
         case .loading(let load): load.stopLoading()
         }
-        interceptor.end(request, decision.withLock { $0.proposed }.map { .redirected(to: $0) } ?? .stopped)
+        interceptor.observeEnd(request, decision.withLock { $0.proposed }.map { .redirected(to: $0) } ?? .stopped)
     }
 
     func resumeLoading() {
@@ -68,7 +68,7 @@ final class InterceptedLoad: ProtocolLoad {
     private func changeAndLoad() async {
         var changed = request
         do {
-            try await interceptor.change(&changed)
+            try await interceptor.changeRequest(&changed)
             guard changed.url == request.url else {
                 throw LoadError(
                     .badRequest,
@@ -79,62 +79,62 @@ final class InterceptedLoad: ProtocolLoad {
         } catch let error as LoadError {
             fail(error)
         } catch let error as CancellationError {
-            fail(LoadError(.cancelled, message: "the interceptor \(interceptor.identifier) cancelled the load", cause: error))
+            fail(LoadError(.cancelled, message: "the interceptor \(interceptor.identifier) cancelled the load", underlyingError: error))
         } catch {
-            fail(LoadError(.unknown, message: "the interceptor \(interceptor.identifier) threw an error", cause: error))
+            fail(LoadError(.unknown, message: "the interceptor \(interceptor.identifier) threw an error", underlyingError: error))
         }
     }
 
     private func start(_ changed: Request) {
         let load = client.makeLoadByNextHandler(for: changed, client: InterceptingClient(self, next: client))
-        let starts = state.withLock { state in
+        let mustStart = state.withLock { state in
             if case .over = state { return false }
             state = .loading(load)
             return true
         }
-        if starts { load.startLoading() }
+        if mustStart { load.startLoading() }
     }
 
     private func fail(_ error: LoadError) {
-        if ends(.failed(error)) { client.didFail(with: error) }
+        if finish(.failed(error)) { client.didFail(with: error) }
     }
 
-    private func end() -> State {
+    private func takeState() -> State {
         state.withLock { state in
             defer { state = .over }
             return state
         }
     }
 
-    // MARK: From the next handler
+    // MARK: Events of the next handler
 
     func didReceive(_ response: Response) {
-        if case .loading = state.withLock({ $0 }) { interceptor.response(request, response) }
+        if case .loading = state.withLock({ $0 }) { interceptor.observeResponse(request, response) }
     }
 
-    /// - Parameter decide: passes the redirect on. A `.pause` defers the decision.
-    func decide(on proposal: Request, _ decide: () -> Flow) -> Flow {
+    /// - Parameter forward: forwards the redirect, and returns the flow. `.pause` means that the decision is deferred.
+    func didRedirect(to proposal: Request, _ forward: () -> Flow) -> Flow {
         let resumeCount = decision.withLock { $0.resumeCount }
-        let flow = decide()
+        let flow = forward()
         switch flow {
         case .keepGoing: break
         case .pause: decision.withLock { if $0.resumeCount == resumeCount { $0.proposed = proposal } }
-        case .stopped: _ = ends(.redirected(to: proposal))
+        case .stopped: _ = finish(.redirected(to: proposal))
         }
         return flow
     }
 
-    /// Notifies the interceptor of the end.
+    /// Ends the load, and notifies the interceptor.
     ///
-    /// - Returns: `false` if the load was stopped before.
-    func ends(_ outcome: Interceptor.Outcome) -> Bool {
-        if case .over = end() { return false }
-        interceptor.end(request, outcome)
+    /// - Returns: `false` if the load had ended before.
+    func finish(_ outcome: Interceptor.Outcome) -> Bool {
+        if case .over = takeState() { return false }
+        interceptor.observeEnd(request, outcome)
         return true
     }
 }
 
-/// Forwards the events of the next handler, and shows some of them to the interceptor.
+/// Forwards the events of the next handler, and notifies the interceptor of responses and the end.
 private final class InterceptingClient: ForwardingClient {
     let next: any ProtocolClient
     private let load: InterceptedLoad
@@ -142,7 +142,7 @@ private final class InterceptingClient: ForwardingClient {
     init(_ load: InterceptedLoad, next: any ProtocolClient) { (self.load, self.next) = (load, next) }
 
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        load.decide(on: request) { next.wasRedirected(to: request, redirectResponse: redirectResponse) }
+        load.didRedirect(to: request) { next.wasRedirected(to: request, redirectResponse: redirectResponse) }
     }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
@@ -151,10 +151,10 @@ private final class InterceptingClient: ForwardingClient {
     }
 
     func didFinishLoading() {
-        if load.ends(.finished) { next.didFinishLoading() }
+        if load.finish(.finished) { next.didFinishLoading() }
     }
 
     func didFail(with error: LoadError) {
-        if load.ends(.failed(error)) { next.didFail(with: error) }
+        if load.finish(.failed(error)) { next.didFail(with: error) }
     }
 }

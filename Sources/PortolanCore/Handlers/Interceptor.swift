@@ -11,16 +11,16 @@
 ///     var configuration = Loader.Configuration.default
 ///     configuration.handlers = [token]
 ///
-/// The request is then loaded by the next handler that takes it. A request that a redirect leads to is a new request:
-/// the interceptor changes it, too, so it must look at the host before it adds a secret. Bytes, redirects and
-/// challenges pass unchanged. The first handler of a configuration is the outermost.
+/// The next handler that accepts the request then loads it. A redirect leads to a new request, which the interceptor
+/// changes, too: check the host before you add a secret. Bytes, redirects and challenges are forwarded unchanged. Of
+/// several interceptors, the first one in the configuration changes the request first.
 public struct Interceptor: ProtocolHandler {
-    /// How a load ended, as the interceptor sees it.
+    /// How a load ended.
     public enum Outcome: Sendable {
         case finished
         case failed(LoadError)
-        /// A redirect was followed, or the load was stopped while the caller decided about one. The next request is
-        /// another load, which may begin before this is reported.
+        /// A redirect was followed, or the load was stopped before the caller had decided about it. The load of the
+        /// next request can begin before this is reported.
         case redirected(to: Request)
         /// The caller cancelled the load, or the loader ended it.
         case stopped
@@ -29,16 +29,16 @@ public struct Interceptor: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet
     public let traits: HandlerTraits = [.multipart, .stopsInTurn]
-    let change: @Sendable (inout Request) async throws -> Void
-    let response: @Sendable (Request, Response) -> Void
-    let end: @Sendable (Request, Outcome) -> Void
+    let changeRequest: @Sendable (inout Request) async throws -> Void
+    let observeResponse: @Sendable (Request, Response) -> Void
+    let observeEnd: @Sendable (Request, Outcome) -> Void
 
     /// - Parameters:
     ///   - identifier: the handler's name, in reverse DNS notation.
-    ///   - schemes: the schemes whose requests are changed.
-    ///   - request: changes a request. It may wait, for example for a token, and is cancelled when the load is stopped.
-    ///     If it throws, the load fails with that error. It must keep the URL. The time limits count while it waits.
-    ///   - response: receives each response, before the caller does. Must be fast: it may run on an event loop.
+    ///   - schemes: the schemes of the requests that the interceptor changes.
+    ///   - request: changes a request, except its URL. It can wait, for example for a token. The time limits include
+    ///     this wait. When the load is stopped, it is cancelled. If it throws, the load fails with that error.
+    ///   - response: receives each response before the caller does. Must be fast, because it can run on an event loop.
     ///   - end: called once for each request. Must be fast, too.
     public init(
         identifier: String, schemes: SchemeSet = .any, request: @escaping @Sendable (inout Request) async throws -> Void = { _ in },
@@ -47,9 +47,9 @@ public struct Interceptor: ProtocolHandler {
     ) {
         self.identifier = identifier
         self.schemes = schemes
-        change = request
-        self.response = response
-        self.end = end
+        changeRequest = request
+        observeResponse = response
+        observeEnd = end
     }
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {

@@ -2,10 +2,10 @@
 
 import HTTPTypes
 
-/// Redirects one request to a secure URL, before anything is sent.
+/// Redirects one request to a secure URL, before anything is sent (HSTS).
 ///
-/// Its redirect has the status 307 and the field `Non-Authoritative-Reason`, as in browsers. A delegate that declines
-/// it receives this response and no body.
+/// The redirect has the status 307 and the field `Non-Authoritative-Reason`, as in browsers. A delegate that declines
+/// the redirect receives this response without a body.
 struct UpgradeHandler: ProtocolHandler {
     let identifier = "org.portolan.hsts"
     let schemes = SchemeSet.any

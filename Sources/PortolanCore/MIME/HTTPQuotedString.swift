@@ -6,7 +6,8 @@
 enum HTTPQuotedString {
     /// Collects the value of the quoted string that starts at `position`, and moves `position` past it.
     ///
-    /// A string without a closing quote ends where the bytes end. A backslash that is the last byte stands for itself.
+    /// A string without a closing quote ends at the end of the bytes. A backslash as the last byte is part of the
+    /// value.
     ///
     /// - Parameter position: The index of the opening quote; after the call, the index after the closing quote, or the
     ///   end.
@@ -20,8 +21,8 @@ enum HTTPQuotedString {
             case ASCII.quote:
                 return value
             case ASCII.backslash where position < utf8.count:
-                // In a longer code point this takes the lead byte. The other bytes are neither quote nor backslash, and
-                // are appended later.
+                // This can be the first byte of a code point of several bytes. The loop appends the other bytes, which
+                // are neither quote nor backslash.
                 value.append(utf8[position])
                 position += 1
             default:

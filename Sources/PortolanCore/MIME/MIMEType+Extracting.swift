@@ -3,13 +3,13 @@
 package import HTTPTypes
 
 extension MIMEType {
-    /// The type that the Content-Type fields of a message specify together. The bytes of their values are code points
-    /// (ISO-8859-1).
+    /// Makes the type that the Content-Type fields of a message specify together. Each byte of their values is one code
+    /// point (ISO-8859-1).
     ///
-    /// Of several types, in one field or in many, the last valid one that is not `*/*` counts. If it has no charset, it
-    /// takes that of the first type in the unbroken run of types with the same essence before it.
+    /// Of several types, in one field or in several, the last valid one that is not `*/*` is used. If it has no
+    /// charset, it gets the charset of the first of the directly preceding types with the same essence.
     ///
-    /// - Returns: `nil` if none is a type.
+    /// - Returns: `nil` if the fields contain no valid type.
     ///
     /// Source: WHATWG Fetch, "extract a MIME type", "get, decode, and split".
     package init?(extractedFrom fields: HTTPFields) {
@@ -27,7 +27,7 @@ extension MIMEType {
         var position = 0
         while position < value.count {
             let start = position
-            Self.passElement(of: value, from: &position)
+            Self.skipElement(of: value, from: &position)
             let element = value.extracting(start..<position)
             position += 1  // the comma
             guard let type = MIMEType(parsing: element), type.essence != "*/*" else { continue }
@@ -45,8 +45,8 @@ extension MIMEType {
         self = last
     }
 
-    /// Moves to the next comma outside quoted strings.
-    private static func passElement(of value: Span<UInt8>, from position: inout Int) {
+    /// Moves `position` to the next comma outside quoted strings.
+    private static func skipElement(of value: Span<UInt8>, from position: inout Int) {
         while position < value.count, value[position] != ASCII.comma {
             if value[position] == ASCII.quote {
                 _ = HTTPQuotedString.collectValue(in: value, at: &position)

@@ -9,7 +9,7 @@ extension MIMEType {
 
     /// `text/plain;charset=US-ASCII`, the type of a `data:` URL that specifies none (WHATWG Fetch, `data:` URL
     /// processor).
-    public static let plainASCIIText = MIMEType(unchecked: "text/plain", parameters: [Parameter(name: "charset", value: "US-ASCII")])
+    package static let plainASCIIText = MIMEType(unchecked: "text/plain", parameters: [Parameter(name: "charset", value: "US-ASCII")])
 
     /// `text/html`.
     public static let html = MIMEType(unchecked: "text/html")

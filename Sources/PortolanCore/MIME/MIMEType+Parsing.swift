@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MIMEType {
-    /// Parses a MIME type as leniently as the web does: parameters that are malformed, empty or repeated are left out.
+    /// Parses a MIME type as browsers do: malformed, empty and repeated parameters are ignored.
     ///
     /// - Parameter text: The type with its parameters, as in a `Content-Type` field. White space around it is removed.
     /// - Returns: `nil` if type or subtype is missing or is not an HTTP token.
@@ -95,11 +95,11 @@ extension MIMEType {
     }
 }
 
-/// Collected parameters. Of several with the same name, the first one is kept.
+/// The parsed parameters. Of several with the same name, the first one is kept.
 private struct ParameterList {
     private(set) var elements: [MIMEType.Parameter] = []
 
-    /// The names of `elements`, used once there are too many elements to search one by one.
+    /// The names of `elements`. Used if there are too many elements for a linear search.
     private var names: Set<String> = []
     private static let fewElements = 8
 

@@ -2,10 +2,10 @@
 
 /// An internet media type: its essence and its parameters, in order.
 ///
-/// Only the parser and the constants of this type make values, so the parts are always legal: type, subtype and
-/// parameter names are lower-cased HTTP tokens, no name occurs twice, and values hold HTTP quoted-string code points
-/// only (U+0009, U+0020…U+007E, U+0080…U+00FF). Two values are equal if their essences and their parameters are equal.
-/// The parameters must have the same order, and their values the same case.
+/// Values come only from the parser and from constants, so their parts are always valid: type, subtype and parameter
+/// names are HTTP tokens in lower case, no name occurs twice, and parameter values contain only HTTP quoted-string code
+/// points (U+0009, U+0020…U+007E, U+0080…U+00FF). Two types are equal if their essences and parameters are equal,
+/// including the order of the parameters and the case of their values.
 ///
 ///     let type = MIMEType(parsing: "Text/HTML; Charset=UTF-8")
 ///     type?.essence        // "text/html"
@@ -19,17 +19,17 @@ public struct MIMEType: Sendable, Hashable {
         /// The name, a lower-cased HTTP token.
         public let name: String
 
-        /// The value as it was written, without its quotes and backslashes. It may be empty.
+        /// The value without quotes and escaping backslashes. It can be empty.
         public let value: String
     }
 
     /// Type and subtype with the slash between them, in lower case: `text/plain`.
     public let essence: String
 
-    /// The parameters in the order in which they were written. Of several with the same name, only the first.
+    /// The parameters in their original order. Of several with the same name, only the first.
     public let parameters: [Parameter]
 
-    /// Makes a type from parts that are known to be legal.
+    /// Makes a type from parts that are known to be valid.
     init(unchecked essence: String, parameters: [Parameter] = []) {
         self.essence = essence
         self.parameters = parameters
@@ -45,16 +45,15 @@ public struct MIMEType: Sendable, Hashable {
         String(essence.drop { $0 != "/" }.dropFirst())
     }
 
-    /// The value of the parameter with this name, which is case-insensitive.
+    /// The value of the parameter with this name, in any letter case.
     public subscript(parameter name: String) -> String? {
         let name = ASCII.lowercased(name.utf8.span)
         return parameters.first { $0.name == name }?.value
     }
 
-    /// The value of the `charset` parameter, in the case in which it was written.
+    /// The value of the `charset` parameter, in its original letter case.
     ///
-    /// It is a label, not a decoder. Labels are case-insensitive (WHATWG Encoding, section 4.2), and may name no
-    /// encoding at all.
+    /// Labels of encodings are case-insensitive, and can be unknown (WHATWG Encoding, section 4.2).
     public var charset: String? {
         parameters.first { $0.name == "charset" }?.value
     }

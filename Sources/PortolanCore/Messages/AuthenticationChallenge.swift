@@ -1,40 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A challenge that must be answered before a load can continue: who is the client, or is this server trusted?
+/// A question that must be answered before a load can continue: which credential is sent, or is this server trusted?
 ///
-/// Answered once, immediately or later, on any thread. Further answers are ignored. A challenge that is released
-/// without an answer is answered with ``ChallengeAnswer/performDefault``, so that no load waits forever.
+/// Answer it once, immediately or later, on any thread. Further answers are ignored. If a challenge is released without
+/// an answer, the answer is ``ChallengeAnswer/performDefault``, so that no load waits forever.
 public final class AuthenticationChallenge: Sendable {
     public let protectionSpace: ProtectionSpace
     /// The credential that default handling would use.
     public let proposedCredential: Credential?
-    /// How many answers to this challenge were rejected so far.
+    /// The number of answers to this challenge that were rejected.
     public let previousFailureCount: Int
-    /// Why the last answer was rejected. For server trust: why default handling would not trust the server; `nil` if it
-    /// would.
+    /// Why the last answer was rejected. For server trust: why default handling does not trust the server; `nil` if it
+    /// trusts the server.
     public let previousError: LoadError?
-    /// The response with the challenge, a 401 or 407 of HTTP; `nil` if there is no such response, as in a TLS handshake
-    /// or for a tunnel. It is delivered unless the challenge is answered with a credential.
+    /// The 401 or 407 response that contains the challenge; `nil` if there is none, as in a TLS handshake or for a
+    /// tunnel. The caller receives this response unless a credential answers the challenge.
     public let failureResponse: Response?
-    let reply: OneShotCallback<ChallengeAnswer>
+    /// A credential that the handler sent without a challenge, and that the peer refused.
+    package let refusedCredential: Credential?
+    /// Filled before the answer, if its credential is kept: a handler can then send the credential again without a
+    /// challenge. `nil` if the handler can't.
+    let authenticatedSpaces: AuthenticatedSpaces.Slot?
+    let callback: OneShotCallback<ChallengeAnswer>
 
-    public init(
+    public convenience init(
         protectionSpace: ProtectionSpace, proposedCredential: Credential? = nil, previousFailureCount: Int = 0,
         previousError: LoadError? = nil, failureResponse: Response? = nil, reply: @escaping @Sendable (ChallengeAnswer) -> Void
+    ) {
+        self.init(
+            protectionSpace: protectionSpace, proposedCredential: proposedCredential, previousFailureCount: previousFailureCount,
+            previousError: previousError, failureResponse: failureResponse, refusedCredential: nil, authenticatedSpaces: nil, reply: reply)
+    }
+
+    package init(
+        protectionSpace: ProtectionSpace, proposedCredential: Credential?, previousFailureCount: Int, previousError: LoadError?,
+        failureResponse: Response?, refusedCredential: Credential?, authenticatedSpaces: AuthenticatedSpaces.Slot?,
+        reply: @escaping @Sendable (ChallengeAnswer) -> Void
     ) {
         self.protectionSpace = protectionSpace
         self.proposedCredential = proposedCredential
         self.previousFailureCount = previousFailureCount
         self.previousError = previousError
         self.failureResponse = failureResponse
-        self.reply = OneShotCallback(reply)
+        self.refusedCredential = refusedCredential
+        self.authenticatedSpaces = authenticatedSpaces
+        callback = OneShotCallback(reply)
     }
 
     deinit { answer(.performDefault) }
 
-    /// Answers the challenge. The load may continue before this call returns.
+    /// Answers the challenge. The load can continue before this call returns.
     public func answer(_ answer: ChallengeAnswer) {
-        reply.answer(answer)
+        callback.answer(answer)
     }
 }
 
@@ -43,19 +60,19 @@ public enum ChallengeAnswer: Sendable {
     /// Continue with this credential. For server trust: trust this chain.
     case use(Credential)
     /// Continue without a credential.
-    case continueWithout
-    /// Do what would have happened without a delegate.
+    case continueWithoutCredential
+    /// Do what happens without a delegate.
     case performDefault
-    /// Offer another way to authenticate, if the server has one; otherwise fail.
+    /// Send a challenge for another authentication scheme, if the server offers one. Otherwise fail.
     case rejectProtectionSpace
     /// End the load.
     case cancel
 }
 
-/// The purpose of a credential.
+/// Where a credential is valid.
 public struct ProtectionSpace: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
-        /// A user name and a password, by `scheme` (`basic`, `digest`, …; empty if the protocol has only one).
+        /// A user name and a password. The scheme is `basic`, `digest` and so on; empty if the protocol has only one.
         case password(scheme: String)
         /// A client certificate. The names of accepted issuers are in DER.
         case clientCertificate(acceptedIssuers: [[UInt8]])
@@ -64,7 +81,7 @@ public struct ProtectionSpace: Hashable, Sendable {
     }
 
     public var kind: Kind
-    /// The protocol's name, e.g. `http`.
+    /// The name of the protocol, such as `http`.
     public var protocolName: String
     public var host: String
     public var port: Int?
@@ -82,10 +99,8 @@ public struct ProtectionSpace: Hashable, Sendable {
 }
 
 extension ProtectionSpace {
-    /// Whether this is the server of a URL: scheme, host and port are the same.
-    ///
-    /// Without a port, the default port of the scheme counts. A scheme without a known default has none: its ports are
-    /// then the same only if both have the same one, or neither has one.
+    /// Whether scheme, host and port are those of a URL. Where a port is missing, the default port of the scheme is
+    /// used, if the scheme has one.
     package func isOrigin(of url: URLRecord) -> Bool {
         guard !isProxy, let urlHost = url.host, !urlHost.isEmpty else { return false }
         guard protocolName.lowercased() == url.scheme, host.lowercased() == urlHost.lowercased() else { return false }
@@ -93,20 +108,37 @@ extension ProtectionSpace {
     }
 }
 
-/// A proof of the caller's identity, or the caller's trust in a server.
+/// What proves the caller's identity, or expresses the caller's trust in a server.
 public enum Credential: Hashable, Sendable {
-    case password(user: String, password: String)
-    /// A chain in DER, leaf first, and its key as PKCS #8 in DER.
+    /// A user name and a password, and how long a ``CredentialStorage`` keeps them.
+    case password(user: String, password: String, persistence: Persistence = .none)
+    /// A client certificate: its chain in DER, leaf first, and its private key as PKCS #8 in DER.
     case certificate(chain: [[UInt8]], privateKey: [UInt8])
     /// For server trust: the presented chain is trusted.
     case serverTrust
+
+    /// How long a user name and a password are kept after a server has accepted them.
+    public enum Persistence: Hashable, Sendable {
+        /// They are used for the challenge that they answer, and not stored.
+        case none
+        /// They are in memory, for all loads of the loaders that share the storage.
+        case loader
+        /// They are also there in later processes, if the storage can write them to a disk. Otherwise like `loader`.
+        case permanent
+    }
+
+    /// How long the credential is kept. Certificates and trust are not stored.
+    package var persistence: Persistence { if case .password(_, _, let persistence) = self { persistence } else { .none } }
 }
 
-extension Credential: CustomStringConvertible {
+extension Credential: CustomStringConvertible, CustomReflectable {
+    /// Shows the user's name, and no secret.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+
     /// Never shows a secret.
     public var description: String {
         switch self {
-        case .password(let user, _): "user '\(user)', password hidden"
+        case .password(let user, _, _): "user '\(user)', password hidden"
         case .certificate(let chain, _): "a certificate (chain of \(chain.count)), key hidden"
         case .serverTrust: "trust in the server's certificate chain"
         }

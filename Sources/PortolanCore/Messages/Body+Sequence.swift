@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Body {
-    /// A body from an asynchronous sequence, piece by piece, as fast as it is sent.
+    /// A body whose pieces come from an asynchronous sequence. The load requests the next piece when it can send it.
     ///
     /// - Parameters:
-    ///   - chunks: the pieces; an error of the sequence fails the load.
-    ///   - length: in bytes, if it is known; the load fails if the sequence has a different number.
+    ///   - chunks: the pieces. An error of the sequence fails the load.
+    ///   - length: the number of bytes, if it is known. If the sequence has another number, the load fails.
     ///   - isRewindable: whether the sequence can be iterated more than once.
     public static func stream<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil, isRewindable: Bool = false) -> Body
     where Chunks.Element == [UInt8] {
         Body(length: length, isRewindable: isRewindable) { () throws(LoadError) in
-            let pipe = BodyPipe()
+            let pipe = BodyWriter()
             let reader = try pipe.body().makeReader()
-            let pump = Task {
+            let writer = Task {
                 do {
                     for try await chunk in chunks { try await pipe.write(chunk) }
                     pipe.finish()
                 } catch let error as LoadError {
                     pipe.fail(error)
                 } catch {
-                    pipe.fail(LoadError(.bodyFailed, message: "the body's sequence threw \(error)", cause: error))
+                    pipe.fail(LoadError(.bodyFailed, message: "the body's sequence threw \(error)", underlyingError: error))
                 }
             }
-            return PumpedReader(reader, pump: pump)
+            return SequenceReader(reader, writer: writer)
         }
     }
 }
 
-/// A reader that cancels the task that feeds it.
-private final class PumpedReader: BodyReader {
+/// A reader of the pipe into which a task writes the sequence. When it is closed, it cancels the task.
+private final class SequenceReader: BodyReader {
     private let reader: any BodyReader
-    private let pump: Task<Void, Never>
+    private let writer: Task<Void, Never>
 
-    init(_ reader: any BodyReader, pump: Task<Void, Never>) {
+    init(_ reader: any BodyReader, writer: Task<Void, Never>) {
         self.reader = reader
-        self.pump = pump
+        self.writer = writer
     }
 
-    deinit { pump.cancel() }
+    deinit { writer.cancel() }
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         reader.read(into: &buffer, whenReady: whenReady)
@@ -45,6 +45,6 @@ private final class PumpedReader: BodyReader {
 
     func close() {
         reader.close()
-        pump.cancel()
+        writer.cancel()
     }
 }

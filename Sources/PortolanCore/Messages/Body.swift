@@ -6,23 +6,23 @@ import Synchronization
 public struct Body: Sendable {
     /// The number of bytes; `nil` if it is not known beforehand.
     public let length: Int64?
-    /// Whether ``makeReader()`` works more than once, so that the body can be sent again after a redirect or a
+    /// Whether the bytes can be read more than once, so that the body can be sent again after a redirect or a
     /// challenge.
     public let isRewindable: Bool
     private let open: @Sendable () throws(LoadError) -> any BodyReader
     private let onDiscard: (@Sendable () -> Void)?
-    /// Whether the body was read. Only for a body that can be read once.
-    private let spending: Spending?
+    /// Whether the body was read; `nil` for a body that can be read again. A reference, which copies of the body share.
+    private let readFlag: ReadFlag?
 
     /// Makes a body from a custom source.
     ///
     /// - Parameters:
-    ///   - length: in bytes, if it is known; a reader with more or fewer bytes makes the load fail.
-    ///   - isRewindable: whether `open` can be called again, each time for a reader at the start.
-    ///   - open: returns a reader at the start; called each time the body is to be sent.
-    ///   - discard: called when the load is over, whether the body was read or not: no reader will follow. Not called
-    ///     for a body that can be read again.
-    public init(
+    ///   - length: the number of bytes, if it is known. A reader with more or fewer bytes fails the load.
+    ///   - isRewindable: whether `open` can be called more than once.
+    ///   - discard: called when the load is over, whether the body was read or not. No reader is made after that. Not
+    ///     called for a body that can be read again.
+    ///   - open: returns a reader at the first byte. Called each time the body is to be sent.
+    package init(
         length: Int64?, isRewindable: Bool, discard: (@Sendable () -> Void)? = nil,
         open: @escaping @Sendable () throws(LoadError) -> any BodyReader
     ) {
@@ -30,21 +30,21 @@ public struct Body: Sendable {
         self.isRewindable = isRewindable
         self.open = open
         onDiscard = isRewindable ? nil : discard
-        spending = isRewindable ? nil : Spending()
+        readFlag = isRewindable ? nil : ReadFlag()
     }
 
-    /// Whether the body was read and cannot be read again. Copies of a body share this.
-    package var isSpent: Bool { spending?.isSpent.load(ordering: .acquiring) ?? false }
+    /// Whether the body was read and cannot be read again. Copies of a body share this state.
+    package var isSpent: Bool { readFlag?.isSpent.load(ordering: .acquiring) ?? false }
 
-    /// The load that was to send this body is over.
+    /// Releases the source of the body, because the load is over.
     package func discard() { onDiscard?() }
 
     /// Makes a reader at the first byte. The reader fails if it has more or fewer bytes than ``length``.
     ///
     /// - Throws: ``LoadError/Code/bodyFailed`` if the body cannot be opened, and for the second reader of a body that
     ///   is not rewindable.
-    public func makeReader() throws(LoadError) -> any BodyReader {
-        if let spending, spending.isSpent.exchange(true, ordering: .acquiringAndReleasing) {
+    package func makeReader() throws(LoadError) -> any BodyReader {
+        if let readFlag, readFlag.isSpent.exchange(true, ordering: .acquiringAndReleasing) {
             throw LoadError(.bodyFailed, message: "the body was already read, and can be read only once; send one that can be read again")
         }
         let reader = try open()
@@ -53,26 +53,26 @@ public struct Body: Sendable {
     }
 }
 
-private final class Spending: Sendable {
+private final class ReadFlag: Sendable {
     let isSpent = Atomic(false)
 }
 
 /// Reads the bytes of a body, in order, for one caller at a time.
 public protocol BodyReader: AnyObject, Sendable {
-    /// Appends bytes to `buffer`, as many as are available and fit, without waiting. `buffer` has room for at least
-    /// one.
+    /// Appends the available bytes to `buffer`, as many as fit, without waiting. `buffer` has room for at least one
+    /// byte.
     ///
-    /// After ``BodyRead/wait``, `whenReady` is called once, on any thread, when another read is worthwhile. It may be
-    /// called before this function returns. After any other result it is not called.
+    /// After ``BodyRead/wait``, `whenReady` is called once, on any thread, when the next read will return something
+    /// else. The call can come before this function returns. After any other result `whenReady` is not called.
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead
-    /// Releases the reader's resources. No read follows. Any thread, possibly more than once.
+    /// Releases the reader's resources. No read follows. Called on any thread, possibly more than once.
     func close()
 }
 
-/// A reader whose bytes are in a regular file, so that the kernel can take them from there (`sendfile(2)`). It checks
-/// the body's length itself.
+/// A reader of a regular file. The kernel can send its bytes without a copy to the process (`sendfile(2)`). The reader
+/// checks the body's length itself.
 package protocol FileBackedReader: BodyReader {
-    /// Lets `send` take the next bytes, the same that ``BodyReader/read(into:whenReady:)`` would append.
+    /// Sends the next bytes with `send`, instead of ``BodyReader/read(into:whenReady:)``.
     ///
     /// - Parameter send: receives the file's descriptor, the offset of the bytes, and their maximum number.
     /// - Returns: the result of `send`; ``FileTransfer/unable`` also if there is nothing to send. The next read returns
@@ -82,11 +82,11 @@ package protocol FileBackedReader: BodyReader {
 
 /// The result of a transfer by the kernel from a file.
 package enum FileTransfer: Sendable, Equatable {
-    /// This number of bytes was taken, at least one.
+    /// This number of bytes was sent, at least one.
     case took(Int)
-    /// No bytes can be taken at the moment.
+    /// No bytes can be sent at the moment, because the buffer of the socket is full.
     case full
-    /// Bytes cannot be taken in this way.
+    /// The bytes cannot be sent in this way.
     case unable
 }
 

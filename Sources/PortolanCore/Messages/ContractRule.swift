@@ -9,7 +9,7 @@ public struct ContractRule: Hashable, Sendable, CustomStringConvertible {
     public var description: String { id }
 }
 
-/// The rules that the core enforces while a load runs.
+/// The rules that the core enforces during a load.
 extension ContractRule {
     public static let noEventFromMake = Self(id: "LIFE-01")
     public static let noEventBeforeStart = Self(id: "LIFE-04")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTPDate {
-    /// Parses a date in each of the three forms that a recipient has to know:
+    /// Parses a date in one of the three forms that a recipient must accept:
     ///
     ///     Sun, 06 Nov 1994 08:49:37 GMT
     ///     Sunday, 06-Nov-94 08:49:37 GMT
@@ -10,23 +10,23 @@ extension HTTPDate {
     /// Names are case-sensitive, as in the grammar. The day of the week is not checked against the date. Second 60 of a
     /// minute is the first second of the next one.
     ///
-    /// - Parameter now: in seconds since 1970. Decides the century of a two-digit year: such a date is at most fifty
-    ///   years ahead.
+    /// - Parameter now: the current time in seconds since 1970. It determines the century of a two-digit year, which is
+    ///   at most fifty years in the future.
     ///
     /// RFC 9110 §5.6.7
     package init?(parsing text: String, now: Int64) {
         // The longest text is a Wednesday in the second form.
-        guard text.utf8.count <= 33, let date = DateWords(text, now: now),
+        guard text.utf8.count <= 33, let date = DateFields(text, now: now),
             let seconds = Self.secondsSince1970(
                 year: date.year, month: date.month, day: date.day, hour: date.hour, minute: date.minute, second: date.second)
         else { return nil }
         self.init(secondsSince1970: seconds)
     }
 
-    /// The inverse of the count in ``HTTPDate/init(secondsSince1970:)``.
+    /// Converts a date in UTC to seconds since 1970-01-01.
     ///
     /// - Parameters:
-    ///   - year: in the Gregorian calendar, of any size up to 9999.
+    ///   - year: a year of the Gregorian calendar, at most 9999.
     ///   - month: counted from 1.
     ///   - second: 60 is the first second of the next minute.
     /// - Returns: `nil` for a date or a time that does not exist, such as February 30.
@@ -53,8 +53,8 @@ extension HTTPDate {
     }
 }
 
-/// The words of a date, as numbers that may not form a valid date.
-private struct DateWords {
+/// The numbers in the text of a date. The date need not exist: February 30 is possible.
+private struct DateFields {
     let year: Int
     /// Counted from 1.
     let month: Int

@@ -3,7 +3,7 @@
 package import HTTPTypes
 
 extension HTTPRequest.Method {
-    /// Whether the method requests no change (RFC 9110 §9.2.1).
+    /// Whether the method is safe: a request with it asks for no change on the server (RFC 9110 §9.2.1).
     package var isSafe: Bool {
         switch self {
         case .get, .head, .options, .trace: true
@@ -11,6 +11,6 @@ extension HTTPRequest.Method {
         }
     }
 
-    /// Whether sending it twice has the same effect as sending it once (RFC 9110 §9.2.2).
+    /// Whether the method is idempotent: two requests have the same effect as one (RFC 9110 §9.2.2).
     package var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 }

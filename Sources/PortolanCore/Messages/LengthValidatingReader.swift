@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Enforces the declared length of a body. The peer has received that length, too.
+/// A reader that fails if a body has more or fewer bytes than its declared length. The peer has received that length.
 final class LengthValidatingReader: BodyReader {
     private let reader: any BodyReader
     private let length: Int64

@@ -3,45 +3,43 @@
 extension LoadError {
     /// The maximum number of causes below an error.
     ///
-    /// Code that retries and wraps its last error each time would otherwise make an endless list. A list of boxed
-    /// values is released, printed and borrowed recursively, and some thousand levels are more than a thread's stack
-    /// holds.
+    /// Without a limit, code that retries and wraps its last error each time would make an endless list. Such a list is
+    /// released and printed recursively, and some thousand levels overflow a thread's stack.
     package static let causeLimit = 8
 
     /// The causes below this error, the nearest first.
     ///
-    /// If there are more than `limit`, those between the nearest ones and the last are left out. The last one is kept
-    /// because it states what happened. Its message then begins with the number of missing causes: `(3 causes left
-    /// out)`.
+    /// If there are more than `limit`, the nearest ones and the last are kept. The last one states what happened. Its
+    /// message then begins with the number of missing causes: `(3 causes left out)`.
     package func causes(atMost limit: Int = causeLimit) -> [any Error] {
-        Self.shortened(Self.list(cause), to: limit)
+        Self.shortened(Self.list(underlyingError), to: limit)
     }
 
-    /// Returns `cause` with at most as many causes below it as an error may have in total.
+    /// Returns `cause`. If it and the causes below it are more than ``causeLimit``, some are left out.
     static func limited(_ cause: (any Error)?) -> (any Error)? {
         guard let cause else { return nil }
-        let all = listThroughOthers(cause)
+        let all = listWithNestedErrors(cause)
         guard all.count > causeLimit else { return cause }
         var kept = shortened(all, to: causeLimit)
         var below = kept.popLast()
         while let next = kept.popLast() {
             var error = next as? LoadError ?? LoadError(.unknown, message: String(describing: type(of: next)))
-            error.cause = below
+            error.underlyingError = below
             below = error
         }
         return below
     }
 
-    /// Does what ``list(_:)`` does, and also follows the errors inside errors of other types.
-    private static func listThroughOthers(_ first: any Error) -> [any Error] {
+    /// Does what ``list(_:)`` does, and also lists the errors inside errors of other types.
+    private static func listWithNestedErrors(_ first: any Error) -> [any Error] {
         var all: [any Error] = []
         var next = Optional(first)
         while let error = next {
             all.append(error)
-            if let error = error as? LoadError { next = error.cause } else { next = inner(of: error) }
-            // Nothing has limited a list of other types, and describing its last error would go through the rest of the
-            // list.
-            guard all.count < mostListed else {
+            if let error = error as? LoadError { next = error.underlyingError } else { next = nestedError(of: error) }
+            // A list of errors of other types can have any length. The rest is replaced by the name of the type,
+            // because a description of the error would contain the rest.
+            guard all.count < maximumListLength else {
                 all.append(LoadError(.unknown, message: String(describing: type(of: error))))
                 break
             }
@@ -49,16 +47,16 @@ extension LoadError {
         return all
     }
 
-    private static let mostListed = 1000
+    private static let maximumListLength = 1000
 
-    /// The first error that another error has in a property or as a value of its case.
-    private static func inner(of error: any Error) -> (any Error)? {
+    /// Returns the first error in a property, or in an associated value, of another error.
+    private static func nestedError(of error: any Error) -> (any Error)? {
         for child in Mirror(reflecting: error).children {
-            if let inner = child.value as? any Error { return inner }
+            if let nested = child.value as? any Error { return nested }
             let values = Mirror(reflecting: child.value)
             guard values.displayStyle == .tuple else { continue }
             for value in values.children {
-                if let inner = value.value as? any Error { return inner }
+                if let nested = value.value as? any Error { return nested }
             }
         }
         return nil
@@ -69,7 +67,7 @@ extension LoadError {
         var next = first
         while let error = next {
             all.append(error)
-            next = (error as? LoadError)?.cause
+            next = (error as? LoadError)?.underlyingError
         }
         return all
     }
@@ -77,17 +75,17 @@ extension LoadError {
     private static func shortened(_ all: [any Error], to limit: Int) -> [any Error] {
         guard all.count > limit, let last = all.last else { return all }
         let nearest = all[..<(limit - 1)]
-        // The last error states how many causes were left out of this list before.
+        // The message of the last error can already state a number of causes that were left out.
         var root = last as? LoadError ?? LoadError(.unknown, message: String(describing: last))
         root.message = OmittedCauses.adding(all.count - limit, to: root.message)
         return nearest + [root]
     }
 }
 
-/// States in an error's message that causes above the error are left out. It is in the message because the message
-/// crosses the plugin boundary.
+/// The text in an error's message that states how many causes above the error are left out. It is in the message
+/// because messages cross the plugin boundary.
 package enum OmittedCauses {
-    /// Returns `message` with `count` more causes left out than it already states.
+    /// Returns `message` with `count` added to the number of causes that it states as left out.
     package static func adding(_ count: Int, to message: String) -> String {
         guard count > 0 else { return message }
         let (known, text) = parse(message)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoadError {
-    /// What went wrong, as a number that stays the same over releases and crosses the plugin boundary unchanged
-    /// (`portolan_code` in `portolan/error.h`).
+    /// The kind of failure: a number that is the same in all releases and in plugins (`portolan_code` in
+    /// `portolan/error.h`).
     ///
-    /// The set is open: a later release may add codes, and a plugin has its own under ``LoadError/domain``.
+    /// The set is open: a later release can add codes, and a plugin can define codes under its ``LoadError/domain``.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: Int32
         public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -22,37 +22,37 @@ extension LoadError.Code {
     public static let badRequest = Self(rawValue: -4)
     /// Nothing exists at that URL.
     public static let notFound = Self(rawValue: -5)
-    /// The resource exists but may not be read.
+    /// The resource exists, but this process has no permission to read it.
     public static let accessDenied = Self(rawValue: -6)
     /// The URL names a directory.
     public static let isDirectory = Self(rawValue: -7)
-    /// A FIFO, socket or device.
+    /// The file is a FIFO, a socket or a device.
     public static let notRegularFile = Self(rawValue: -8)
     /// The range lies outside the resource.
     public static let rangeNotSatisfiable = Self(rawValue: -9)
-    /// The caller cancelled.
+    /// The caller cancelled the load.
     public static let cancelled = Self(rawValue: -10)
-    /// Idle or total time-out.
+    /// A time limit was reached.
     public static let timedOut = Self(rawValue: -11)
-    /// Redirect limit reached.
+    /// The limit on redirects was reached.
     public static let tooManyRedirects = Self(rawValue: -12)
-    /// Target malformed or not allowed.
+    /// The target of a redirect is malformed or not allowed.
     public static let badRedirect = Self(rawValue: -13)
-    /// Credential missing or rejected.
+    /// A credential is missing or was rejected.
     public static let authenticationRequired = Self(rawValue: -14)
-    /// A challenge was answered with cancel.
+    /// The answer to a challenge was ``ChallengeAnswer/cancel``.
     public static let authenticationCancelled = Self(rawValue: -15)
-    /// The upload body could not be read or rewound.
+    /// The request's body could not be read, or not be read again.
     public static let bodyFailed = Self(rawValue: -16)
-    /// Host name does not resolve.
+    /// DNS has no address for the host.
     public static let nameNotFound = Self(rawValue: -17)
     /// No connection could be made.
     public static let cannotConnect = Self(rawValue: -18)
-    /// The connection ended early.
+    /// The connection ended before the response was complete.
     public static let connectionLost = Self(rawValue: -19)
     /// TLS failed.
     public static let secureConnectionFailed = Self(rawValue: -20)
-    /// The peer's response violates its protocol.
+    /// The response violates its protocol.
     public static let badResponse = Self(rawValue: -21)
     /// Fewer bytes arrived than were announced.
     public static let truncated = Self(rawValue: -22)
@@ -62,19 +62,20 @@ extension LoadError.Code {
     public static let limitExceeded = Self(rawValue: -24)
     /// Loads are nested deeper than the limit.
     public static let nestedTooDeep = Self(rawValue: -25)
-    /// Reading or writing failed (errno in the message).
+    /// Reading or writing failed. The message contains errno.
     public static let ioFailed = Self(rawValue: -26)
     /// Memory could not be allocated.
     public static let noMemory = Self(rawValue: -27)
-    /// No descriptor, thread or slot is free.
+    /// No file descriptor, thread or connection slot is free.
     public static let noResources = Self(rawValue: -28)
-    /// This host does not offer what was requested.
+    /// Portolan does not support the request in this configuration, for example ``CachePolicy/onlyCached`` without a
+    /// cache.
     public static let notOffered = Self(rawValue: -29)
-    /// A handler violated a rule of the contract; the message starts with the rule's ID.
+    /// A handler violated a rule of the contract. The message starts with the rule's ID.
     public static let protocolViolation = Self(rawValue: -30)
     /// The library or manifest can't be used.
     public static let pluginNotLoadable = Self(rawValue: -31)
-    /// The plugin's init refused to start.
+    /// The plugin's set-up failed.
     public static let pluginRefused = Self(rawValue: -32)
     /// The server's certificate is not trusted: by its authority, its names or its dates.
     public static let certificateNotTrusted = Self(rawValue: -33)
@@ -84,15 +85,15 @@ extension LoadError.Code {
     public static let clientCertificateUnusable = Self(rawValue: -35)
     /// The server closed the connection without a response.
     public static let emptyResponse = Self(rawValue: -36)
-    /// The proxy's host name does not resolve, or its URL is malformed.
+    /// DNS has no address for the proxy's host, or the proxy's URL is malformed.
     public static let proxyNotFound = Self(rawValue: -37)
-    /// An HTTP proxy made no tunnel to the server (CONNECT). It may require a password.
+    /// An HTTP proxy did not open a tunnel to the server (CONNECT). It can require a password.
     public static let tunnelFailed = Self(rawValue: -38)
-    /// A SOCKS proxy made no connection to the server. It may require a password.
+    /// A SOCKS proxy did not connect to the server. It can require a password.
     public static let socksFailed = Self(rawValue: -39)
 
-    /// The less specific code with the same meaning; the code itself if there is none. For programs that branch on the
-    /// first 32 codes alone.
+    /// The general code of which this code is a special case; the code itself if there is none. For programs that know
+    /// only the first 32 codes.
     package var general: Self {
         switch self {
         case .certificateNotTrusted, .trustRootsUnusable, .clientCertificateUnusable: .secureConnectionFailed
@@ -103,8 +104,8 @@ extension LoadError.Code {
         }
     }
 
-    /// Every published code with its name.
-    public static let published: [(code: Self, name: String)] = [
+    /// All codes of Portolan, with their names.
+    package static let published: [(code: Self, name: String)] = [
         (.unknown, "unknown"),
         (.badURL, "badURL"),
         (.unsupportedScheme, "unsupportedScheme"),
@@ -148,12 +149,12 @@ extension LoadError.Code {
 }
 
 extension LoadError {
-    /// The code's published name; `domain:number` for a plugin's own.
+    /// The name of the code; `domain:number` for a code of a plugin.
     package var name: String {
         domain.map { "\($0):\(code.rawValue)" } ?? code.description
     }
 
-    /// The error that ``name`` stands for; `nil` if it is not such a name.
+    /// Makes an error from the ``name`` of its code; `nil` if the text is not such a name.
     package init?(named name: String, message: String) {
         if let code = Code.published.first(where: { $0.name == name })?.code {
             self.init(code, message: message)
@@ -166,7 +167,7 @@ extension LoadError {
 }
 
 extension LoadError.Code: CustomStringConvertible {
-    /// The published name, or the number of a code that has none.
+    /// The name, or the number of a code without a name.
     public var description: String {
         Self.published.first { $0.code == self }?.name ?? String(rawValue)
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoadError {
-    /// A setting that fixes the failure.
+    /// How to fix the failure, usually by a setting.
     ///
-    /// The message of an error with a remedy ends with its ``phrase``, which names the library's settings. A program
-    /// that has other settings, such as the command with its options, replaces the phrase.
+    /// The message of an error with a remedy ends with the remedy's ``phrase``, which names settings of the library. A
+    /// program with other names, such as the command with its options, replaces the phrase.
     package enum Remedy: Hashable, Sendable {
         case trustCertificate
         case trustAuthority
@@ -21,11 +21,11 @@ extension LoadError {
         case raiseTimeout
         case sendRepeatableBody
         case nameProxy
-        /// The setting's name, as in `HTTPLimits.fieldLine`.
+        /// The setting's name, as in `HTTPLimits.maximumFieldLineBytes`.
         case raiseLimit(String)
-        /// A limit on the output of a content coding. The setting's name, and what else to do with it.
+        /// A limit on the output of a content coding. The name of the setting, with further advice.
         case raiseDecodingLimit(String)
-        /// Whether waiting longer for a connection is also a remedy.
+        /// `orWait`: whether a longer wait for a connection is also a remedy.
         case openMoreConnections(orWait: Bool)
         case shareNoConnection(orWait: Bool)
 
@@ -59,22 +59,22 @@ extension LoadError {
 
     /// - Parameters:
     ///   - message: what happened, without the remedy.
-    ///   - remedy: its words become the end of the message.
-    package init(_ code: Code, message: String, remedy: Remedy, cause: (any Error)? = nil) {
-        self.init(code, message: "\(message); \(remedy.phrase)", cause: cause)
+    ///   - remedy: its phrase becomes the end of the message.
+    package init(_ code: Code, message: String, remedy: Remedy, underlyingError: (any Error)? = nil) {
+        self.init(code, message: "\(message); \(remedy.phrase)", underlyingError: underlyingError)
         self.remedy = remedy
     }
 
-    /// Returns the error with `note` in brackets, after the description and before the remedy.
-    package func noting(_ note: String) -> LoadError {
+    /// Returns the error with `note` in parentheses before the remedy.
+    package func addingNote(_ note: String) -> LoadError {
         var error = self
         let tail = remedy.map { "; \($0.phrase)" } ?? ""
         error.message = message.hasSuffix(tail) ? "\(message.dropLast(tail.count)) (\(note))\(tail)" : "\(message) (\(note))"
         return error
     }
 
-    /// Returns the message with other words for its remedy.
-    package func message(saying phrase: (Remedy) -> String) -> String {
+    /// Returns the message with another phrase for the remedy.
+    package func message(replacingRemedyBy phrase: (Remedy) -> String) -> String {
         guard let remedy, message.hasSuffix(remedy.phrase) else { return message }
         return message.dropLast(remedy.phrase.count) + phrase(remedy)
     }

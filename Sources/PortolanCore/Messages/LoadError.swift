@@ -3,28 +3,30 @@
 /// Why a load, or the set-up of one, failed.
 ///
 /// Branch on ``code``; show ``message`` to a person. The message is one line that says what happened, with values
-/// quoted, and how to fix it. ``cause`` is the underlying error, if there is one. At most eight causes are kept, one
-/// below the other. Of a longer list, the nearest seven and the last are kept, and the message of the last begins with
-/// the number of missing causes, as in `(3 causes left out)`. An error of another type that contains an error counts
-/// with it. If causes are left out, only the names of such types are kept.
+/// quoted, and how to fix it. ``underlyingError`` is its cause, if there is one.
+///
+/// An error has at most eight causes, each the cause of the previous one. Of a longer list, the nearest seven and the
+/// last are kept. The message of the last then begins with the number of missing causes, as in `(3 causes left out)`,
+/// and an error of another type is replaced by the name of its type. Errors inside errors of other types count as
+/// causes, too.
 public struct LoadError: Error, Sendable {
     public var code: Code
     /// The reverse-DNS name of the party that defines `code`; `nil` for the published codes of ``Code``.
     public var domain: String?
     public var message: String
-    public var cause: (any Error)? {
-        didSet { cause = Self.limited(cause) }
+    public var underlyingError: (any Error)? {
+        didSet { underlyingError = Self.limited(underlyingError) }
     }
-    /// The contract rule that a handler violated. Not `nil` exactly if the core reports ``Code/protocolViolation``.
-    public private(set) var rule: ContractRule?
-    /// The setting that the last words of the message name.
+    /// The contract rule that a handler violated. Set only if the core reports ``Code/protocolViolation``.
+    package private(set) var rule: ContractRule?
+    /// The remedy that the end of the message states.
     package var remedy: Remedy?
 
-    public init(_ code: Code, domain: String? = nil, message: String, cause: (any Error)? = nil) {
+    public init(_ code: Code, domain: String? = nil, message: String, underlyingError: (any Error)? = nil) {
         self.code = code
         self.domain = domain
         self.message = message
-        self.cause = Self.limited(cause)
+        self.underlyingError = Self.limited(underlyingError)
     }
 
     package init(violating rule: ContractRule, _ detail: String? = nil) {
@@ -41,11 +43,11 @@ extension LoadError: Equatable {
 }
 
 extension LoadError: CustomStringConvertible {
-    /// The message, then each cause after a colon, unless the message ends with the cause's words.
+    /// The message and, after colons, the causes. A cause whose description ends the message is not repeated.
     public var description: String {
-        guard let cause else { return message }
-        // Evaluated once: a second evaluation here and in each cause below would add up to 2^8.
-        let phrase = String(describing: cause)
-        return message.hasSuffix(phrase) ? message : "\(message): \(phrase)"
+        guard let underlyingError else { return message }
+        // Evaluated only once, because two evaluations here and in each cause below would be 2^8 for the last one.
+        let causeDescription = String(describing: underlyingError)
+        return message.hasSuffix(causeDescription) ? message : "\(message): \(causeDescription)"
     }
 }

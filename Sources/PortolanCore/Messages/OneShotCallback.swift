@@ -2,16 +2,17 @@
 
 import Synchronization
 
-/// A callback for one answer. It is called once, with the first answer, and not while it is held.
+/// A callback that receives one answer: the first one. While the callback is held, the answer waits.
 final class OneShotCallback<Value: Sendable>: Sendable {
     private struct State {
         var callback: (@Sendable (Value) -> Void)?
-        /// The number of holds. A handler load inside another one also holds the callback.
-        var holds = 0
+        /// The number of calls of `hold()` without their `release()`. Each handler load in the chain of clients adds
+        /// one.
+        var holdCount = 0
         var answer: Value?
 
-        mutating func take() -> (@Sendable () -> Void)? {
-            guard holds == 0, let answer, let callback else { return nil }
+        mutating func takeCall() -> (@Sendable () -> Void)? {
+            guard holdCount == 0, let answer, let callback else { return nil }
             self.callback = nil
             return { callback(answer) }
         }
@@ -20,7 +21,7 @@ final class OneShotCallback<Value: Sendable>: Sendable {
     private let state: Mutex<State>
     private let fallback: Value?
 
-    /// - Parameter fallback: the answer if the callback is released without one.
+    /// - Parameter fallback: the answer that `callback` receives if this object is deallocated without one.
     init(_ callback: @escaping @Sendable (Value) -> Void, fallback: Value? = nil) {
         state = Mutex(State(callback: callback))
         self.fallback = fallback
@@ -30,23 +31,25 @@ final class OneShotCallback<Value: Sendable>: Sendable {
         if let fallback { answer(fallback) }
     }
 
+    /// Passes the answer to the callback, or stores it while the callback is held. Later answers are ignored.
     func answer(_ answer: Value) {
         state.withLock { state in
             if state.answer == nil { state.answer = answer }
-            return state.take()
+            return state.takeCall()
         }?()
     }
 
-    /// Defers an answer until each ``hold()`` has its ``release()``. A load that continues inside the callback must not
-    /// do so inside the call that requested the answer.
+    /// Defers the answer until ``release()``, so that the load cannot continue before the call that requested the
+    /// answer has returned.
     func hold() {
-        state.withLock { $0.holds += 1 }
+        state.withLock { $0.holdCount += 1 }
     }
 
+    /// Ends a ``hold()``. If no other hold remains, passes on an answer that waits.
     func release() {
         state.withLock { state in
-            state.holds -= 1
-            return state.take()
+            state.holdCount -= 1
+            return state.takeCall()
         }?()
     }
 }

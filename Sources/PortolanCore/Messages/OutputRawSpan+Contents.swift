@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension OutputRawSpan {
-    /// Copies `source` behind the existing bytes.
+    /// Appends a copy of `source`.
     ///
     /// - Precondition: `source.count <= freeCapacity`.
     package mutating func append(contentsOf source: UnsafeRawBufferPointer) {

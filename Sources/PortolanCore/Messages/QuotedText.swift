@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A foreign text for a message: in quotes, with invisible characters escaped, shortened to sixty code points.
+/// A text from a file or a peer, for a message: in quotes, with invisible characters escaped, shortened to sixty code
+/// points.
 package struct QuotedText: CustomStringConvertible {
-    private static let longest = 60
+    private static let maximumLength = 60
     package let description: String
 
     package init(_ text: some StringProtocol) {
         var line = "'"
-        for scalar in text.unicodeScalars.prefix(Self.longest) { line += scalar.escaped(asASCII: !Self.isVisible(scalar)) }
-        description = line + (text.unicodeScalars.dropFirst(Self.longest).isEmpty ? "'" : "…'")
+        for scalar in text.unicodeScalars.prefix(Self.maximumLength) { line += scalar.escaped(asASCII: scalar.isInvisible) }
+        description = line + (text.unicodeScalars.dropFirst(Self.maximumLength).isEmpty ? "'" : "…'")
     }
+}
 
-    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: false
-        default: true
+extension String {
+    /// The text on one line: control characters, line breaks and invisible characters are escaped, as in `\n`.
+    package var withInvisibleCharactersEscaped: String {
+        guard unicodeScalars.contains(where: \.isInvisible) else { return self }
+        var line = ""
+        for scalar in unicodeScalars {
+            if scalar.isInvisible { line += scalar.escaped(asASCII: true) } else { line.unicodeScalars.append(scalar) }
+        }
+        return line
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isInvisible: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
         }
     }
 }

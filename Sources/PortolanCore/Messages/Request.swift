@@ -2,19 +2,19 @@
 
 public import HTTPTypes
 
-/// What to load: a URL, and all other information that a handler may need.
+/// What to load: a URL, and all other information that a handler can use.
 ///
-/// A value: a load keeps its own copy. Protocol-specific values are stored under typed keys (``RequestPropertyKey``).
+/// A value type: a load has its own copy. Values for one protocol are in ``properties``.
 public struct Request: Sendable {
-    /// The parts, shared between copies until one is changed: a request is passed through many functions, and few of
-    /// them change it.
+    /// The values, which copies share until one copy is changed (copy-on-write). Few of the functions that receive a
+    /// request change it.
     private var parts: Parts
 
     public var url: URLRecord {
         get { parts.url }
         set { ownParts.url = newValue }
     }
-    /// The scheme of the URL as a separate string, because each look-up of a handler needs it.
+    /// The scheme of the URL. Stored as a string, because each look-up of a handler uses it.
     var scheme: String { parts.scheme }
     public var method: HTTPRequest.Method {
         get { parts.method }
@@ -41,35 +41,48 @@ public struct Request: Sendable {
         get { parts.priority }
         set { ownParts.priority = newValue }
     }
-    /// The top-level document on whose behalf the load is made, for cookies; `nil` for none, as for a URL that a person
-    /// typed. Cookies for the same site are not sent to other sites than the document's.
+    /// The top-level document for which the resource is loaded; `nil` for none, as for a URL that a person typed.
+    /// SameSite cookies are sent only if the request goes to the site of this document.
     public var mainDocumentURL: URLRecord? {
         get { parts.mainDocumentURL }
         set { ownParts.mainDocumentURL = newValue }
     }
-    /// Whether stored cookies are sent with the request, and those of its responses are stored, if the protocol has
-    /// cookies. The request's own `Cookie` field is sent anyway.
+    /// Whether stored cookies are sent with the request, and cookies of its responses are stored. A `Cookie` field of
+    /// the request itself is always sent.
     public var handlesCookies: Bool {
         get { parts.handlesCookies }
         set { ownParts.handlesCookies = newValue }
     }
-    public var networkServiceType: NetworkServiceType {
-        get { parts.networkServiceType }
-        set { ownParts.networkServiceType = newValue }
+    /// The raw value of PortolanPlugins' `NetworkServiceType`, which only plugins read.
+    package var networkServiceTypeValue: Int32 {
+        get { parts.networkServiceTypeValue }
+        set { ownParts.networkServiceTypeValue = newValue }
     }
     public var properties: RequestProperties {
         get { parts.properties }
         set { ownParts.properties = newValue }
     }
-    /// The handlers that must not serve this request, because they issued it themselves.
+    /// The handlers that must not serve this request, because they made it.
     package var visitedHandlers: [LoopGuard] {
         get { parts.visitedHandlers }
         set { ownParts.visitedHandlers = newValue }
     }
-    /// The number of loads that this one is nested in; 0 for the caller's own load.
+    /// The number of loads around the load of this request; 0 for a request of the caller.
     package var nestingDepth: Int {
         get { parts.nestingDepth }
         set { ownParts.nestingDepth = newValue }
+    }
+
+    /// What redirects have left of the caller's `Referer`.
+    var redirectReferrer: RedirectReferrer? {
+        get { parts.redirectReferrer }
+        set { ownParts.redirectReferrer = newValue }
+    }
+    /// A credential that the server has accepted for URLs like this one, and that is sent without a challenge. Set by
+    /// the loader for one handler load.
+    package var authenticatedSpace: AuthenticatedSpaces.Match? {
+        get { parts.authenticatedSpace }
+        set { ownParts.authenticatedSpace = newValue }
     }
 
     public init(url: URLRecord, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) {
@@ -96,10 +109,12 @@ public struct Request: Sendable {
         var priority = LoadPriority.normal
         var mainDocumentURL: URLRecord?
         var handlesCookies = true
-        var networkServiceType = NetworkServiceType.standard
+        var networkServiceTypeValue: Int32 = 0
         var properties = RequestProperties()
         var visitedHandlers: [LoopGuard] = []
         var nestingDepth = 0
+        var redirectReferrer: RedirectReferrer?
+        var authenticatedSpace: AuthenticatedSpaces.Match?
 
         init(url: URLRecord, method: HTTPRequest.Method, fields: HTTPFields, body: Body?) {
             self.url = url
@@ -116,16 +131,18 @@ public struct Request: Sendable {
             priority = other.priority
             mainDocumentURL = other.mainDocumentURL
             handlesCookies = other.handlesCookies
-            networkServiceType = other.networkServiceType
+            networkServiceTypeValue = other.networkServiceTypeValue
             properties = other.properties
             visitedHandlers = other.visitedHandlers
             nestingDepth = other.nestingDepth
+            redirectReferrer = other.redirectReferrer
+            authenticatedSpace = other.authenticatedSpace
         }
     }
 
     /// Makes a request for a URL as text, parsed according to the WHATWG URL Standard.
     ///
-    /// - Throws: ``LoadError/Code/badURL`` if the text is not an absolute URL; the message states where and why.
+    /// - Throws: ``LoadError/Code/badURL`` if the text is not an absolute URL. The message states where and why.
     public init(_ text: String, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) throws(LoadError) {
         do throws(URLSyntaxError) {
             self.init(url: try URLRecord(parsing: text), method: method, fields: fields, body: body)
@@ -137,23 +154,22 @@ public struct Request: Sendable {
 
 /// Time limits of one load; `nil` for no limit.
 public struct Timeouts: Hashable, Sendable {
-    /// The longest time without any event while the caller is ready to receive one (a paused load does not count). The
-    /// time in which a load waits in a queue of its handler, for example for a free connection, does not count either,
-    /// and has a separate limit.
+    /// The maximum time without an event. It does not include pauses and the time in a queue of the handler, for
+    /// example for a free connection. Such a queue has a separate limit.
     public var idle: Duration?
-    /// The longest time for the whole load, redirects, challenges and pauses included.
+    /// The maximum time for the whole load, with redirects, challenges and pauses.
     public var total: Duration?
 
-    /// The configuration's ``Loader/Configuration/timeouts`` replace each `nil`.
+    /// For a request, each `nil` is replaced by the limit in ``Loader/Configuration/timeouts``.
     public init(idle: Duration? = nil, total: Duration? = nil) {
         self.idle = idle
         self.total = total
     }
 }
 
-/// How a load may use stored responses, with the meanings of the Fetch Standard's cache modes.
+/// How a load uses stored responses. Each case corresponds to a cache mode of the Fetch Standard.
 public enum CachePolicy: Int32, Hashable, Sendable, CaseIterable {
-    /// The protocol's own rules (Fetch: `default`).
+    /// Follow the protocol's rules (Fetch: `default`).
     case useProtocol = 0
     /// Load from the source, and store nothing (`no-store`).
     case noStore
@@ -161,14 +177,14 @@ public enum CachePolicy: Int32, Hashable, Sendable, CaseIterable {
     case reload
     /// Ask the source whether a stored response is still valid (`no-cache`).
     case revalidate
-    /// A stored response of any age, otherwise the source (`force-cache`).
+    /// Use a stored response of any age. Without one, load from the source (`force-cache`).
     case preferCached
-    /// A stored response of any age, otherwise an error (`only-if-cached`). Until there is a cache, the error is
-    /// ``LoadError/Code/notOffered``, and nothing is loaded.
+    /// Use a stored response of any age. Without one, fail (`only-if-cached`). There is no cache yet, so the load
+    /// always fails with ``LoadError/Code/notOffered``.
     case onlyCached
 }
 
-/// The order of waiting loads: higher before lower.
+/// The priority of a load that waits in a queue. Loads with higher priority go first.
 public struct LoadPriority: RawRepresentable, Hashable, Comparable, Sendable {
     public let rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -180,19 +196,10 @@ public struct LoadPriority: RawRepresentable, Hashable, Comparable, Sendable {
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// The kind of a load's traffic, for handlers that can mark their packets.
-public enum NetworkServiceType: Int32, Hashable, Sendable, CaseIterable {
-    case standard = 0
-    /// A person waits.
-    case responsiveData
-    /// Nobody waits.
-    case background
-    case video, voice
-}
-
-/// Keeps a handler from serving a request that it issued itself.
+/// Prevents a handler from serving a request that it made itself, which would cause an endless loop.
 ///
-/// A pair, not a handler alone, so that `gzip:gzip:…` works: the inner URL is different.
+/// It names a handler and a URL. So the `gzip:` handler can serve the nested request of `gzip:gzip:…`, which has
+/// another URL.
 package struct LoopGuard: Hashable, Sendable {
     package let handler: String
     package let url: URLRecord

@@ -1,26 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The key of a value that a request carries for one protocol.
-///
-///     enum FTPTransferMode: String, RequestPropertyValue, RequestPropertyKey {
-///         case ascii, binary
-///         static let name = "org.example.ftp.transfer-mode"
-///         typealias Value = Self
-///     }
-///     request[FTPTransferMode.self] = .ascii
-public protocol RequestPropertyKey {
-    associatedtype Value: RequestPropertyValue
-    /// The name under which the value crosses the plugin boundary, in reverse DNS notation.
-    static var name: String { get }
-}
-
-/// A type that has one of the shapes of ``PropertyValue``.
-public protocol RequestPropertyValue: Sendable {
-    init?(propertyValue: PropertyValue)
-    var propertyValue: PropertyValue { get }
-}
-
-/// The shapes in which a property crosses the plugin boundary (`portolan_kind`).
+/// The value of a property, in a type that plugins can receive (`portolan_kind`).
 public enum PropertyValue: Hashable, Sendable {
     case text(String)
     case bytes([UInt8])
@@ -29,75 +9,22 @@ public enum PropertyValue: Hashable, Sendable {
     case boolean(Bool)
 }
 
-/// Named values that a request carries. Handlers that do not know a name forward it.
+/// Values that a request carries for one protocol, under names in reverse DNS notation. Handlers that do not know a
+/// name forward it.
+///
+///     request.properties["org.example.ftp.transfer-mode"] = .text("ascii")
 public struct RequestProperties: Hashable, Sendable {
     private var values: [String: PropertyValue] = [:]
 
-    public init() {}
+    package init() {}
 
-    public var isEmpty: Bool { values.isEmpty }
+    package var isEmpty: Bool { values.isEmpty }
 
     /// The names in lexical order.
-    public var names: [String] { values.keys.sorted() }
+    package var names: [String] { values.keys.sorted() }
 
     public subscript(name: String) -> PropertyValue? {
         get { values[name] }
         set { values[name] = newValue }
     }
-}
-
-extension Request {
-    /// The property under `key`; `nil` if there is none, or if the value has another shape.
-    public subscript<Key: RequestPropertyKey>(key: Key.Type) -> Key.Value? {
-        get { properties[key.name].flatMap(Key.Value.init(propertyValue:)) }
-        set { properties[key.name] = newValue?.propertyValue }
-    }
-}
-
-extension String: RequestPropertyValue {
-    public init?(propertyValue: PropertyValue) {
-        guard case .text(let text) = propertyValue else { return nil }
-        self = text
-    }
-    public var propertyValue: PropertyValue { .text(self) }
-}
-
-extension Int64: RequestPropertyValue {
-    public init?(propertyValue: PropertyValue) {
-        guard case .integer(let integer) = propertyValue else { return nil }
-        self = integer
-    }
-    public var propertyValue: PropertyValue { .integer(self) }
-}
-
-extension Double: RequestPropertyValue {
-    public init?(propertyValue: PropertyValue) {
-        guard case .real(let real) = propertyValue else { return nil }
-        self = real
-    }
-    public var propertyValue: PropertyValue { .real(self) }
-}
-
-extension Bool: RequestPropertyValue {
-    public init?(propertyValue: PropertyValue) {
-        guard case .boolean(let boolean) = propertyValue else { return nil }
-        self = boolean
-    }
-    public var propertyValue: PropertyValue { .boolean(self) }
-}
-
-extension [UInt8]: RequestPropertyValue {
-    public init?(propertyValue: PropertyValue) {
-        guard case .bytes(let bytes) = propertyValue else { return nil }
-        self = bytes
-    }
-    public var propertyValue: PropertyValue { .bytes(self) }
-}
-
-extension RequestPropertyValue where Self: RawRepresentable, RawValue: RequestPropertyValue {
-    public init?(propertyValue: PropertyValue) {
-        guard let raw = RawValue(propertyValue: propertyValue) else { return nil }
-        self.init(rawValue: raw)
-    }
-    public var propertyValue: PropertyValue { rawValue.propertyValue }
 }

@@ -2,15 +2,14 @@
 
 public import HTTPTypes
 
-/// Metadata of a response, delivered before its bytes.
+/// Metadata of a response. It is delivered before the body.
 ///
-/// A value: a change to one copy affects no other.
+/// A value type: a change to one copy does not affect other copies.
 public struct Response: Sendable {
-    /// The parts, shared between copies until one is changed, as in a ``Request``. Each client of the chain may keep
-    /// the response.
+    /// The values, which copies share until one copy is changed (copy-on-write), as in a ``Request``.
     private var parts: Parts
 
-    /// The actual source of the bytes, after redirects.
+    /// The URL from which the body comes, after redirects.
     public var url: URLRecord {
         get { parts.url }
         set { ownParts.url = newValue }
@@ -19,19 +18,18 @@ public struct Response: Sendable {
         get { parts.mimeType }
         set { ownParts.mimeType = newValue }
     }
-    /// The label of the text encoding, as its source gave it: the MIME type's `charset`, or what the protocol specifies
-    /// elsewhere.
+    /// The label of the text encoding: the `charset` of the MIME type, or a label from another part of the protocol.
     public var textEncodingName: String? {
         get { parts.textEncodingName }
         set { ownParts.textEncodingName = newValue }
     }
-    /// Bytes of body to come; `nil` if the protocol does not specify them. A load whose body has a different length
-    /// fails (BODY-02).
+    /// The length of the body in bytes; `nil` if it is unknown. If the body has another length, the load fails
+    /// (BODY-02).
     public var expectedLength: Int64? {
         get { parts.expectedLength }
         set { ownParts.expectedLength = newValue }
     }
-    /// `nil` if the protocol has no status.
+    /// The HTTP status; `nil` if the protocol has none.
     public var status: HTTPResponse.Status? {
         get { parts.status }
         set { ownParts.status = newValue }
@@ -40,15 +38,15 @@ public struct Response: Sendable {
         get { parts.fields }
         set { ownParts.fields = newValue }
     }
-    /// The content codings that the body's bytes still have, in the order in which they were applied and in lower case.
-    /// All of them if one is unknown here, or if they were to be kept. None if they were decoded, although the field
-    /// Content-Encoding still names them.
+    /// The content codings that were not decoded, in the order in which they were applied, in lower case. Empty if the
+    /// body was decoded, although the field Content-Encoding still names the codings. If one coding is unknown, or if
+    /// decoding is disabled, all of them.
     public var remainingContentCodings: [String] {
         get { parts.remainingContentCodings }
         set { ownParts.remainingContentCodings = newValue }
     }
 
-    /// Whether the response came over a secure connection whose certificate was trusted without an exception.
+    /// Whether the response came over TLS and the default handling trusted the server's certificate.
     package var isVerified: Bool {
         get { parts.isVerified }
         set { ownParts.isVerified = newValue }
@@ -103,21 +101,21 @@ public struct Response: Sendable {
         }
     }
 
-    /// A name under which the body can be saved in a folder: never empty, never with a `/` or a control character,
-    /// never `.` or `..`, at most 255 bytes.
+    /// A safe name for a file with the body: not empty, not `.` or `..`, without `/` and control characters, at most
+    /// 255 bytes.
     ///
-    /// The handler's suggestion, otherwise the last component of the URL's path, otherwise `download`.
+    /// It is the handler's suggestion. Without one, the last component of the URL's path, or `download`.
     public var suggestedFilename: String {
         SafeFilename(parts.givenFilename ?? Self.lastComponent(of: url)).text
     }
 
-    /// The handler's suggestion, unchanged.
+    /// The file name that the handler suggested, unchanged.
     package var givenFilename: String? {
         get { parts.givenFilename }
         set { ownParts.givenFilename = newValue }
     }
 
-    /// The handler's suggestion alone, made safe like ``suggestedFilename``; `nil` if there is none.
+    /// The file name that the handler suggested, made safe like ``suggestedFilename``; `nil` if there is none.
     package var proposedFilename: String? { parts.givenFilename.map { SafeFilename($0).text } }
 
     private static func lastComponent(of url: URLRecord) -> String {
@@ -133,9 +131,9 @@ public enum CacheStoragePolicy: Int32, Hashable, Sendable, CaseIterable {
     case allowed
 }
 
-/// A response from a cache, offered to a handler so that the handler can ask whether it is still valid.
+/// A response from a cache. A handler receives it to check with the source whether it is still valid.
 ///
-/// The body stays behind a reader: it is never completely in memory.
+/// The body is read in pieces and is never completely in memory.
 public struct CachedResponse: Sendable {
     public var response: Response
     public var body: Body

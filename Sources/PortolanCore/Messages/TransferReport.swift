@@ -2,27 +2,28 @@
 
 /// How one request and its response were transferred over the network, for metrics.
 public struct TransferReport: Hashable, Sendable {
-    /// The protocol by its ALPN identifier (IANA "TLS ALPN Protocol IDs"): `http/1.1`, `h2`.
+    /// The ALPN identifier of the protocol: `http/1.1`, `h2` (IANA "TLS ALPN Protocol IDs").
     public var networkProtocol: String
     /// Whether the connection had carried another request before.
     public var isReused: Bool
-    /// The address that the connection leads to, as `127.0.0.1:80` or `[::1]:80`: that of the proxy, if there is one.
+    /// The address of the server or, if there is one, of the proxy: `127.0.0.1:80` or `[::1]:80`.
     public var remoteAddress: String?
-    /// The proxy, as `http://host:port`, without credentials; `nil` if the connection leads to the origin itself.
+    /// The proxy, without credentials: `http://host:port`; `nil` without a proxy.
     public var proxy: String?
-    /// The version of TLS, as `TLSv1.3`; `nil` without TLS.
+    /// The version of TLS, such as `TLSv1.3`; `nil` without TLS.
     public var tlsVersion: String?
-    /// Whether TLS resumed the session of an earlier connection, in which the server's certificates were evaluated (RFC
-    /// 8446 §2.2).
+    /// Whether TLS resumed the session of an earlier connection (RFC 8446 §2.2). The server's certificate was evaluated
+    /// in that connection.
     public var isTLSResumed = false
-    /// The version of TLS to an `https:` proxy, like ``tlsVersion``; `nil` without TLS to a proxy.
+    /// The version of TLS to an `https:` proxy; `nil` without such a proxy.
     public var proxyTLSVersion: String?
-    /// Like ``isTLSResumed``, for TLS to the proxy.
+    /// Whether TLS to the proxy resumed an earlier session.
     public var isProxyTLSResumed = false
-    /// Bytes of the request, head and body, before encryption. In HTTP/2, those of the body and of the fields as text.
+    /// The size of the request in bytes, before encryption: request line, fields and body. In HTTP/2, the fields count
+    /// without header compression.
     public var bytesSent: Int64 = 0
-    /// Bytes of the response: heads, encoded body and trailers, after decryption. They are counted like those of the
-    /// request.
+    /// The size of the responses in bytes, after decryption: status lines, fields, encoded body and trailers. In
+    /// HTTP/2, the fields count without header compression.
     public var bytesReceived: Int64 = 0
 
     public init(networkProtocol: String, isReused: Bool = false) {

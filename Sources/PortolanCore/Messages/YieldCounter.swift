@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Counts the steps that a task takes without being suspended, so that it can let other tasks of its executor run from
-/// time to time.
+/// Counts the steps that a task takes without suspension. A task that never has to wait uses it to yield to other tasks
+/// from time to time.
 struct YieldCounter {
-    private static let most = 16
+    private static let maximumSteps = 16
     private var count = 0
 
-    /// Counts a step that is about to be taken.
+    /// Counts the next step.
     ///
-    /// - Returns: whether `Task.yield()` is due before it.
-    mutating func next() -> Bool {
+    /// - Returns: whether the task must call `Task.yield()` before this step.
+    mutating func countStep() -> Bool {
         count += 1
-        guard count > Self.most else { return false }
+        guard count > Self.maximumSteps else { return false }
         count = 1
         return true
     }
 
-    /// The task is suspended for this step.
-    mutating func suspended() { count = 0 }
+    /// Restarts the count, because the task is suspended in this step.
+    mutating func reset() { count = 0 }
 }

@@ -1,53 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import HTTPTypes
+public import HTTPTypes
 
-/// Which redirects a loader follows.
+/// The rules for the redirects that a loader follows.
 public struct RedirectPolicy: Sendable {
-    /// How a redirect is handled, with the meanings of the Fetch Standard's redirect modes.
+    /// How redirects are handled. Each case corresponds to a redirect mode of the Fetch Standard.
     public enum Mode: Sendable {
         case follow
-        /// The redirect response is delivered.
+        /// Redirect responses are delivered like other responses.
         case manual
-        /// The load fails with ``LoadError/Code/badRedirect``.
+        /// A redirect fails the load with ``LoadError/Code/badRedirect``.
         case error
     }
 
     public var mode: Mode
-    /// How many redirects one load follows. One more fails the load with ``LoadError/Code/tooManyRedirects``.
+    /// The maximum number of redirects. One more fails the load with ``LoadError/Code/tooManyRedirects``.
     public var limit: Int
-    /// Schemes to which a redirect leads only from a URL of the same scheme. By default `file`, so that no server reads
-    /// the user's files. Inside other schemes, as in `gzip:file:///x`, a redirect leads there only from a URL with
-    /// exactly the same ones.
-    public var closedSchemes: Set<String>
-    /// Schemes other than `http` and `https` to which a redirect from those two leads. By default none, because a
-    /// server must not choose what a plugin loads and which peers it contacts (Fetch Standard, "HTTP-redirect fetch").
-    public var openSchemes: Set<String>
+    /// The schemes to which only a URL of the same scheme can redirect. By default `file`, so that no server can make
+    /// the load read the user's files. For a nested URL such as `gzip:file:///x`, the outer schemes must be the same,
+    /// too.
+    public var sameSchemeOnly: Set<String>
+    /// The schemes, other than `http` and `https`, to which an `http` or `https` URL can redirect. By default none,
+    /// because a server must not choose what a plugin loads and which peers it contacts (Fetch Standard, "HTTP-redirect
+    /// fetch").
+    public var additionalTargetSchemes: Set<String>
 
-    public init(mode: Mode = .follow, limit: Int = 20, closedSchemes: Set<String> = ["file"], openSchemes: Set<String> = []) {
+    /// Fields of the caller that were meant for the first server: a redirect to another scheme, host or port removes
+    /// them, as it removes `Authorization`, `Cookie`, `Proxy-Authorization` and `Host`. For example `X-API-Key`.
+    public var originFields: Set<HTTPField.Name>
+
+    public init(
+        mode: Mode = .follow, limit: Int = 20, sameSchemeOnly: Set<String> = ["file"], additionalTargetSchemes: Set<String> = [],
+        originFields: Set<HTTPField.Name> = []
+    ) {
         self.mode = mode
         self.limit = limit
-        self.closedSchemes = closedSchemes
-        self.openSchemes = openSchemes
+        self.sameSchemeOnly = sameSchemeOnly
+        self.additionalTargetSchemes = additionalTargetSchemes
+        self.originFields = originFields
     }
 }
 
 extension RedirectPolicy {
-    /// Fields that identify the caller, or that were meant for one server. They are never sent to another scheme, host
-    /// or port.
-    private static let originFields: [HTTPField.Name] =
+    /// The fields that identify the caller or are for one server only. They are never sent to another origin.
+    private static let credentialFields: [HTTPField.Name] =
         [.authorization, .cookie, .proxyAuthorization] + [HTTPField.Name("Host")].compactMap(\.self)
 
-    /// Returns the request to make when a handler proposes `proposed` as the successor of `current`; `nil` if the
-    /// redirect response is to be delivered.
+    /// Returns the request to load next, after a handler has proposed `proposed` as the successor of `current`; `nil`
+    /// if the redirect response is delivered instead.
     ///
     /// - Parameters:
-    ///   - count: how many redirects the load has followed.
-    ///   - isUpgrade: whether no server redirects, but the host is known to want secure connections only. Such a
-    ///     redirect is always followed, and keeps all fields.
-    /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect``, with the cause
-    ///   ``LoadError/Code/unsupportedScheme`` if a redirect may not lead to the URL.
-    func successor(of current: Request, proposed: Request, count: Int, isUpgrade: Bool = false) throws(LoadError) -> Request? {
+    ///   - response: the redirect response, if there is one. Its `Referrer-Policy` is applied to the caller's
+    ///     `Referer`.
+    ///   - count: the number of redirects that the load has followed.
+    ///   - isUpgrade: whether the redirect comes from HSTS and not from a server. Such a redirect is always followed,
+    ///     and keeps all fields.
+    /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect``. Its cause is
+    ///   ``LoadError/Code/unsupportedScheme`` if the policy forbids redirects to the URL.
+    func successor(
+        of current: Request, proposed: Request, response: Response? = nil, count: Int, isUpgrade: Bool = false
+    ) throws(LoadError) -> Request? {
         if isUpgrade {
             var next = proposed
             next.url = next.url.inheritingFragment(of: current.url)
@@ -70,18 +82,20 @@ extension RedirectPolicy {
             let reason = "a redirect from '\(current.url.scheme):' may not lead there; load that URL directly if you want it"
             throw LoadError(
                 .badRedirect, message: "the redirect to \(proposed.url.shortDescription) was refused: \(reason)",
-                cause: LoadError(.unsupportedScheme, message: reason))
+                underlyingError: LoadError(.unsupportedScheme, message: reason))
         }
         var next = proposed
         next.url = next.url.inheritingFragment(of: current.url)
         if !next.url.hasSameOrigin(as: current.url) {
-            for name in Self.originFields { next.fields[name] = nil }
+            for name in Self.credentialFields { next.fields[name] = nil }
+            for name in originFields { next.fields[name] = nil }
         }
+        next.setReferrer(after: response, from: current)
         return next
     }
 
-    /// Returns why a response is an error: it is a redirect response that the handler could not offer as a redirect,
-    /// because it cannot be followed. The Fetch Standard calls this a network error.
+    /// Returns the error for a redirect response that cannot be followed, for example because its target is malformed;
+    /// `nil` for other responses. The Fetch Standard calls this a network error.
     func error(for response: Response) -> LoadError? {
         guard let status = response.status, status.kind == .redirection, mode != .manual else { return nil }
         switch (RedirectTarget(of: response), mode) {
@@ -93,26 +107,36 @@ extension RedirectPolicy {
         case (.malformed(let problem), .follow):
             return LoadError(
                 .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) can't be followed: \(problem)",
-                cause: LoadError(.badURL, message: problem))
+                underlyingError: LoadError(.badURL, message: problem))
         case (.ambiguous(let problem), .follow):
             return LoadError(
                 .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) can't be followed: \(problem)")
         }
     }
 
-    /// Whether a redirect may lead from `current` to `proposed`.
+    /// Whether the policy allows a redirect from `current` to `proposed`.
     package func allows(_ proposed: URLRecord, from current: URLRecord) -> Bool {
-        if Self.isHTTP(current), !Self.isHTTP(proposed), !openSchemes.contains(String(proposed.scheme)) { return false }
+        if Self.isHTTP(current), !Self.isHTTP(proposed), !additionalTargetSchemes.contains(String(proposed.scheme)) { return false }
         let schemes = proposed.nestedSchemes
-        guard let depth = schemes.lastIndex(where: closedSchemes.contains) else { return true }
+        guard let depth = schemes.lastIndex(where: sameSchemeOnly.contains) else { return true }
         return current.nestedSchemes.prefix(depth + 1) == schemes[...depth]
     }
 
     private static func isHTTP(_ url: URLRecord) -> Bool { url.scheme == "http" || url.scheme == "https" }
 }
 
+extension Request {
+    /// Sets what the redirect leaves of the caller's `Referer`.
+    fileprivate mutating func setReferrer(after response: Response?, from current: Request) {
+        guard current.redirectReferrer != nil || fields.contains(where: { $0.name == .referer }) else { return }
+        redirectReferrer = .afterRedirect(
+            current.redirectReferrer, value: fields[.referer], response: response, from: current.url, to: url)
+        if fields[.referer] != redirectReferrer?.value { fields[.referer] = redirectReferrer?.value }
+    }
+}
+
 extension URLRecord {
-    /// A redirect without a fragment keeps the fragment of the current URL (Fetch Standard, "HTTP-redirect fetch").
+    /// Returns the URL with the fragment of `current` if it has none (Fetch Standard, "HTTP-redirect fetch").
     package func inheritingFragment(of current: URLRecord) -> URLRecord {
         guard fragment == nil, let fragment = current.fragment else { return self }
         // `try?` because a canonical URL with a canonical fragment is a valid URL.

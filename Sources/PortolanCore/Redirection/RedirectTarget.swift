@@ -8,12 +8,12 @@ import HTTPTypes
 package enum RedirectTarget: Sendable {
     /// The status is not that of a redirect.
     case noRedirect
-    /// A redirect without a target: a response like any other.
+    /// A redirect without a target. It is delivered like other responses.
     case unnamed
     case url(URLRecord)
-    /// The target is not a URL. The text is a clause for a message and quotes the value, shortened.
+    /// The target is not a URL. The text is a clause for a message, and quotes the value.
     case malformed(String)
-    /// More than one target. The text is a clause for a message.
+    /// The response has several different targets. The text is a clause for a message.
     case ambiguous(String)
 
     package init(of response: Response) {
@@ -37,7 +37,7 @@ package enum RedirectTarget: Sendable {
         }
     }
 
-    /// The value as UTF-8. If it is not UTF-8, its bytes are kept, and each byte beyond ASCII is percent-encoded.
+    /// Returns the field's value as text. If it is not UTF-8, each byte that is not ASCII is percent-encoded.
     private static func text(of field: HTTPField) -> String {
         unsafe field.withUnsafeBytesOfValue { bytes in
             if let text = unsafe String(validating: bytes, as: UTF8.self) { return text }

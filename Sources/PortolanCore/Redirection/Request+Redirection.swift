@@ -3,33 +3,32 @@
 package import HTTPTypes
 
 extension Request {
-    /// Fields that describe a body that is no longer sent (Fetch Standard, "request-body-header name").
+    /// The fields that describe the body. They are removed with the body (Fetch Standard, "request-body-header name").
     private static let bodyFields: [HTTPField.Name] = [.contentEncoding, .contentLanguage, .contentLocation, .contentType, .contentLength]
 
-    /// Returns the request that a response redirects to; `nil` if it redirects nowhere, or if its target cannot be
-    /// read.
+    /// Returns the request to which a response redirects; `nil` if the response is no redirect, or if its target is not
+    /// a URL.
     ///
     /// RFC 9110 §15.4
     package func redirected(by response: Response) -> Request? {
-        // The loader decides about a target that does not parse.
+        // A malformed target is handled later by RedirectPolicy.error(for:).
         guard case .url(let url) = RedirectTarget(of: response) else { return nil }
         return redirected(to: url, status: response.status)
     }
 
-    /// Returns the request that a redirect with this status leads to. Without a status, returns this request with
-    /// another URL.
+    /// Returns the request to which a redirect with this status leads. Without a status, only the URL changes.
     ///
     /// Fetch Standard, "HTTP-redirect fetch"
     package func redirected(to url: URLRecord, status: HTTPResponse.Status?) -> Request {
         var next = self
         next.url = url
-        let turnsToGet =
+        let becomesGet =
             switch status?.code {
             case 301, 302: method == .post
             case 303: method != .get && method != .head
             default: false
             }
-        if turnsToGet {
+        if becomesGet {
             next.method = .get
             next.body = nil
             for name in Self.bodyFields { next.fields[name] = nil }

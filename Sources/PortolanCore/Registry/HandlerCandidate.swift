@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one handler decided about a request.
-public struct HandlerCandidate: Hashable, Sendable {
-    public enum Refusal: Hashable, Sendable {
+/// A handler that a look-up considered for a request, and its decision.
+package struct HandlerCandidate: Hashable, Sendable {
+    package enum Refusal: Hashable, Sendable {
         /// `canInit` returned `false`.
         case cannotInit
-        /// The handler issued this request itself, and may not serve it.
+        /// The handler made this request itself (CAN-09), and must not serve it.
         case ownRequest
-        /// The handler could not be made, for example because a plugin's library does not open. The message states the
-        /// reason.
+        /// The handler could not be made, for example because a plugin's library cannot be opened. The message states
+        /// the reason.
         case unavailable(String)
 
-        /// The reason as text for a message, after the handler's name.
+        /// The reason as a clause for a message, after the handler's name.
         var reason: String {
             switch self {
             case .cannotInit: "refused it"
@@ -21,8 +21,8 @@ public struct HandlerCandidate: Hashable, Sendable {
         }
     }
 
-    public let handler: String
-    public let schemes: SchemeSet
-    /// `nil` if the handler takes the request.
-    public let refusal: Refusal?
+    package let handler: String
+    package let schemes: SchemeSet
+    /// Why the handler does not serve the request; `nil` if it serves the request.
+    package let refusal: Refusal?
 }

@@ -2,20 +2,22 @@
 
 import Synchronization
 
-/// Reports when the last load of removed handlers has ended.
+/// Waits for the running loads of handlers that were removed from a registry.
 public struct HandlerDrain: Sendable {
     let entries: [RegisteredHandler]
 
+    /// Whether no load of the handlers runs any more.
     public var isFinished: Bool { entries.allSatisfy(\.isDrained) }
 
-    /// Calls `body` once when the last load has ended, on the thread where that load ends. If it has already ended,
+    /// Calls `body` once when the last load has ended, on the thread on which that load ends. If no load runs any more,
     /// calls `body` immediately.
-    public func whenFinished(_ body: @escaping @Sendable () -> Void) {
+    package func whenFinished(_ body: @escaping @Sendable () -> Void) {
         guard !entries.isEmpty else { return body() }
         let remaining = Countdown(entries.count)
-        for entry in entries { entry.whenDrained { if remaining.reachesZero() { body() } } }
+        for entry in entries { entry.whenDrained { if remaining.decrement() == 0 { body() } } }
     }
 
+    /// Returns when the last load has ended.
     public func finished() async {
         await withCheckedContinuation { continuation in
             whenFinished { continuation.resume() }
@@ -30,5 +32,5 @@ private final class Countdown: Sendable {
         self.count = Atomic(count)
     }
 
-    func reachesZero() -> Bool { count.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
+    func decrement() -> Int { count.subtract(1, ordering: .acquiringAndReleasing).newValue }
 }

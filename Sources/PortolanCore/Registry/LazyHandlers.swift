@@ -2,24 +2,24 @@
 
 import Synchronization
 
-/// Makes handlers when a request first needs them. For example, a plugin's handlers are made when its library is
-/// opened.
-public protocol HandlerProvider: Sendable {
-    /// A reverse DNS name. Failures are reported under this name if the handlers cannot be made.
+/// Makes handlers when a request first needs them. For example, the handlers of a plugin are made after its library has
+/// been opened.
+package protocol HandlerProvider: Sendable {
+    /// A name in reverse DNS notation. The reports of failures to make the handlers contain it.
     var identifier: String { get }
-    /// The schemes that its handlers will serve. No handler is made before the first request with one of these schemes.
+    /// The schemes that the handlers will serve. The first request with one of these schemes makes the handlers.
     var schemes: SchemeSet { get }
 
-    /// Makes the handlers, in the order in which they are to be registered: the last one has precedence.
+    /// Makes the handlers, in the order of their registration: the last one has precedence.
     ///
-    /// May take a long time. Called on its own thread, and never concurrently. After a failure, called again when the
-    /// next request needs the handlers.
+    /// May take a long time. Called on a thread of a pool, and never concurrently. After a failure, called again when
+    /// the next request needs the handlers.
     func makeHandlers() throws(LoadError) -> [any ProtocolHandler]
 }
 
 /// A provider's entry in a registry, until its handlers replace the entry.
 package final class LazyHandlers: Sendable {
-    package let source: any HandlerProvider
+    package let provider: any HandlerProvider
     let registration: RegistrationNumber
     /// A weak reference, because the registry retains this object.
     private let registry: Mutex<Weak>
@@ -34,13 +34,13 @@ package final class LazyHandlers: Sendable {
     /// The callbacks that wait while the handlers are being made; `nil` at other times.
     private let waiters = Mutex([Waiter]?.none)
 
-    init(_ source: any HandlerProvider, registration: RegistrationNumber, in registry: ProtocolRegistry) {
-        self.source = source
+    init(_ provider: any HandlerProvider, registration: RegistrationNumber, in registry: ProtocolRegistry) {
+        self.provider = provider
         self.registration = registration
         self.registry = Mutex(Weak(registry: registry))
     }
 
-    /// Makes the handlers and puts them into this entry's place, then calls `body` on another thread.
+    /// Makes the handlers, replaces this entry by them, and then calls `body` on another thread.
     package func resolve(then body: @escaping @Sendable (Outcome) -> Void) {
         let isFirst = waiters.withLock { waiters in
             defer { waiters = (waiters ?? []) + [body] }
@@ -48,26 +48,25 @@ package final class LazyHandlers: Sendable {
         }
         guard isFirst else { return }
         do throws(LoadError) {
-            // Beyond the thread limit, because a caller that waits here must not wait for loads that wait for these
-            // handlers.
+            // Not subject to the thread limit, because the loads on the limited threads can wait for these handlers.
             try LoadThreadPool.shared.run(isNested: true) { [self] in finish(make()) }
         } catch {
             finish(.failure(error))
         }
     }
 
-    /// Does what ``resolve(then:)`` does, and blocks until it is done. Must not be called on event loops.
+    /// Does what ``resolve(then:)`` does, and waits for the result. Must not be called on event loops.
     package func resolve() throws(LoadError) {
-        let monitor = ConditionLock(Outcome?.none)
-        resolve { outcome in monitor.withLockBroadcasting { $0 = outcome } }
-        try monitor.wait { $0 }.get()
+        let result = ConditionLock(Outcome?.none)
+        resolve { outcome in result.withLockBroadcasting { $0 = outcome } }
+        try result.wait { $0 }.get()
     }
 
     private func make() -> Outcome {
-        // A caller may have found this entry just before its handlers replaced it. They must not be made again.
-        guard let registry = registry.withLock({ $0.registry }), registry.holds(self) else { return .success(()) }
+        // A look-up can have found this entry before its handlers replaced it. They must not be made again.
+        guard let registry = registry.withLock({ $0.registry }), registry.contains(self) else { return .success(()) }
         do throws(LoadError) {
-            registry.replace(self, with: try source.makeHandlers())
+            registry.replace(self, with: try provider.makeHandlers())
             return .success(())
         } catch {
             return .failure(error)
@@ -79,14 +78,14 @@ package final class LazyHandlers: Sendable {
         Self.notify(waiters[...], outcome)
     }
 
-    /// Before each waiter, hands the others to another thread: the waiter may take a long time, or wait for the effect
-    /// of another one.
+    /// Calls the waiters. Before each call, passes the other waiters to another thread, because a waiter can take a
+    /// long time or wait for what another waiter does.
     private static func notify(_ waiters: ArraySlice<Waiter>, _ outcome: Outcome) {
         var waiters = waiters
         while let first = waiters.popFirst() {
             let others = waiters
             if !others.isEmpty {
-                // If no thread is available, they have to wait.
+                // If no thread is available, the other waiters are called afterwards on this thread.
                 do throws(LoadError) {
                     try LoadThreadPool.shared.run(isNested: true) { notify(others, outcome) }
                     waiters = []
@@ -99,8 +98,8 @@ package final class LazyHandlers: Sendable {
     /// The message of the last failure that was reported.
     private let lastMessage = Mutex(String?.none)
 
-    /// Whether the failure differs from the last one.
-    func isNews(_ error: LoadError) -> Bool {
+    /// Stores the failure's message, and returns whether it differs from that of the last failure.
+    func isNewFailure(_ error: LoadError) -> Bool {
         lastMessage.withLock { message in
             defer { message = error.message }
             return message != error.message

@@ -2,128 +2,131 @@
 
 import Synchronization
 
-/// The handlers, in order of precedence: the last registered first.
+/// The registered handlers. The handler that was registered last has precedence.
 ///
 /// Any thread. A look-up uses an immutable snapshot and holds no lock while it calls handlers, so a handler may
-/// register another one during that call. Handlers that name their schemes are found through an index: the cost does
-/// not grow with the number of handlers for other schemes.
+/// register another one during that call. Handlers that declare their schemes are found through an index, so the cost
+/// does not grow with the number of handlers for other schemes.
 public final class ProtocolRegistry: Sendable {
     private struct State {
         /// Oldest first.
-        var places: [RegistryIndex.Entry] = []
+        var entries: [RegistryIndex.Entry] = []
         var nextNumber: RegistrationNumber = 0
-        /// Made when first needed after a change, so that many registrations do not each build an index.
+        /// `nil` after a change. The next look-up makes it, so that many registrations do not each make an index.
         var index: RegistryIndex?
 
-        mutating func number() -> RegistrationNumber {
+        mutating func makeRegistrationNumber() -> RegistrationNumber {
             defer { nextNumber += 1 }
             return nextNumber
         }
     }
 
     private let state = Mutex(State())
-    /// Lets the look-up of a loader without its own handlers skip the registry without taking the lock.
+    /// Lets a look-up skip an empty registry without the lock. The registry of a loader's own handlers is often empty.
     private let isEmpty = Atomic(true)
 
     public init() {}
 
     /// Changes the entries, and invalidates the index.
-    private func change<Result>(_ body: (inout State) -> Result) -> Result {
+    private func updateEntries<Result>(_ body: (inout State) -> Result) -> Result {
         state.withLock { state in
             defer {
                 state.index = nil
-                isEmpty.store(state.places.isEmpty, ordering: .releasing)
+                isEmpty.store(state.entries.isEmpty, ordering: .releasing)
             }
             return body(&state)
         }
     }
 
-    /// Puts `handler` in front of all others.
+    /// Registers `handler` with precedence over all registered handlers.
     @discardableResult
     public func register(_ handler: some ProtocolHandler) -> Registration {
-        change { state in
-            let number = state.number()
-            state.places.append(.handler(RegisteredHandler(handler, registration: number)))
+        updateEntries { state in
+            let number = state.makeRegistrationNumber()
+            state.entries.append(.handler(RegisteredHandler(handler, registration: number)))
             return Registration(number: number)
         }
     }
 
-    /// Puts deferred handlers in front of all others. `source` makes them when the first request with one of its
-    /// schemes comes, and they take its place.
+    /// Registers handlers that `source` makes when the first request with one of its schemes comes. They have
+    /// precedence over all handlers that are registered now.
     @discardableResult
-    public func register(deferred source: some HandlerProvider) -> Registration {
-        change { state in
-            let number = state.number()
-            state.places.append(.deferred(LazyHandlers(source, registration: number, in: self)))
+    package func register(deferred source: some HandlerProvider) -> Registration {
+        updateEntries { state in
+            let number = state.makeRegistrationNumber()
+            state.entries.append(.deferred(LazyHandlers(source, registration: number, in: self)))
             return Registration(number: number)
         }
     }
 
-    /// Removes a handler: it receives no new loads. Running loads continue. The result reports when the last one has
-    /// ended.
+    /// Removes the handlers of a registration: they serve no new requests. Running loads continue.
+    ///
+    /// - Returns: an object that reports when the last running load has ended.
     @discardableResult
     public func unregister(_ registration: Registration) -> HandlerDrain {
-        let retired = change { state -> [RegisteredHandler] in
-            let (leaving, staying) = state.places.partitioned { $0.registration == registration.number }
-            state.places = staying
-            return leaving.compactMap { if case .handler(let entry) = $0 { entry } else { nil } }
+        let removedHandlers = updateEntries { state -> [RegisteredHandler] in
+            let (removed, remaining) = state.entries.partitioned { $0.registration == registration.number }
+            state.entries = remaining
+            return removed.compactMap { if case .handler(let entry) = $0 { entry } else { nil } }
         }
-        for entry in retired { entry.retire() }
-        return HandlerDrain(entries: retired)
+        for entry in removedHandlers { entry.retire() }
+        return HandlerDrain(entries: removedHandlers)
     }
 
-    /// Replaces the handlers of a registration, or the source that would make them. New loads use the new handlers, and
-    /// running loads continue with the old ones. At no time does a look-up find the place empty.
+    /// Replaces the handlers of a registration, or the provider that would make them. New loads use the new handlers,
+    /// and running loads continue with the old ones. A look-up during the replacement finds either the old or the new
+    /// ones.
     ///
     /// - Parameters:
     ///   - registration: the result of ``register(_:)``.
-    ///   - handlers: in the order in which they are to be registered: the last one has precedence.
-    /// - Returns: an object that reports when the last load of the old handlers has ended, and retains them until it is
-    ///   released; `nil` if the registration was removed, and nothing was done.
+    ///   - handlers: the new handlers, in the order of their registration: the last one has precedence.
+    /// - Returns: an object that reports when the last load of the old handlers has ended, and that retains them until
+    ///   it is released; `nil` if the registration was removed, so that nothing was replaced.
     @discardableResult
-    public func replace(_ registration: Registration, with handlers: [any ProtocolHandler]) -> HandlerDrain? {
-        let retired = change { state -> [RegisteredHandler]? in
-            guard let index = state.places.firstIndex(where: { $0.registration == registration.number }) else { return nil }
-            let (leaving, staying) = state.places.partitioned { $0.registration == registration.number }
+    package func replace(_ registration: Registration, with handlers: [any ProtocolHandler]) -> HandlerDrain? {
+        let removedHandlers = updateEntries { state -> [RegisteredHandler]? in
+            guard let index = state.entries.firstIndex(where: { $0.registration == registration.number }) else { return nil }
+            let (removed, remaining) = state.entries.partitioned { $0.registration == registration.number }
             let entries = handlers.map { RegistryIndex.Entry.handler(RegisteredHandler($0, registration: registration.number)) }
-            state.places = staying
-            state.places.insert(contentsOf: entries, at: index)
-            return leaving.compactMap { if case .handler(let entry) = $0 { entry } else { nil } }
+            state.entries = remaining
+            state.entries.insert(contentsOf: entries, at: index)
+            return removed.compactMap { if case .handler(let entry) = $0 { entry } else { nil } }
         }
-        guard let retired else { return nil }
-        for entry in retired { entry.retire() }
-        return HandlerDrain(entries: retired)
+        guard let removedHandlers else { return nil }
+        for entry in removedHandlers { entry.retire() }
+        return HandlerDrain(entries: removedHandlers)
     }
 
-    func holds(_ deferred: LazyHandlers) -> Bool {
-        state.withLock { state in state.places.contains { $0.isHeld(by: deferred) } }
+    func contains(_ deferred: LazyHandlers) -> Bool {
+        state.withLock { state in state.entries.contains { $0.isPlaceholder(for: deferred) } }
     }
 
-    /// Replaces deferred handlers by those that were made. Has no effect if the registration was removed meanwhile.
+    /// Replaces a provider's entry by the handlers that it made. Has no effect if the registration was removed before.
     func replace(_ deferred: LazyHandlers, with handlers: [any ProtocolHandler]) {
-        change { state in
-            guard let index = state.places.firstIndex(where: { $0.isHeld(by: deferred) }) else { return }
+        updateEntries { state in
+            guard let index = state.entries.firstIndex(where: { $0.isPlaceholder(for: deferred) }) else { return }
             let entries = handlers.map { RegistryIndex.Entry.handler(RegisteredHandler($0, registration: deferred.registration)) }
-            state.places.replaceSubrange(index...index, with: entries)
+            state.entries.replaceSubrange(index...index, with: entries)
         }
     }
 
-    /// Every registered handler, newest first, except those that are not made yet.
+    /// The registered handlers in order of precedence, except those that are not made yet.
     public var handlers: [any ProtocolHandler] {
         state.withLock { state in
-            state.places.reversed().compactMap { if case .handler(let entry) = $0 { entry.handler } else { nil } }
+            state.entries.reversed().compactMap { if case .handler(let entry) = $0 { entry.handler } else { nil } }
         }
     }
 
-    /// The schemes that handlers declare, in lexical order.
+    /// The schemes that the handlers declare, in lexical order.
     public var schemes: [String] {
         snapshot().schemes
     }
 
-    /// Returns the result of ``RegistryIndex/find(_:excluding:)`` of a snapshot that is not stale.
-    func find(_ request: Request, excluding failed: [LazyHandlers]) -> RegistryIndex.Finding? {
+    /// Does what ``RegistryIndex/find(_:excluding:)`` does, with a snapshot that is not stale.
+    func find(_ request: Request, excluding failed: [LazyHandlers]) -> RegistryIndex.LookUpResult? {
         while !isEmpty.load(ordering: .acquiring) {
-            // A handler is retired after the entries have changed, so the next snapshot does not contain it.
+            // If the snapshot is stale, the next one does not contain the removed handler: a handler is retired only
+            // after the entries have changed.
             do throws(RegistryIndex.StaleIndexError) { return try snapshot().find(request, excluding: failed) } catch {}
         }
         return nil
@@ -132,7 +135,7 @@ public final class ProtocolRegistry: Sendable {
     package func snapshot() -> RegistryIndex {
         state.withLock { state in
             if let index = state.index { return index }
-            let index = RegistryIndex(state.places)
+            let index = RegistryIndex(state.entries)
             state.index = index
             return index
         }
@@ -141,15 +144,15 @@ public final class ProtocolRegistry: Sendable {
 
 typealias RegistrationNumber = UInt64
 
-/// The place of a handler in a registry, or of several handlers that are made together.
+/// Identifies the handlers of one call of ``ProtocolRegistry/register(_:)``, to remove or replace them.
 public struct Registration: Sendable {
     let number: RegistrationNumber
 }
 
 extension Array {
-    fileprivate func partitioned(by belongs: (Element) -> Bool) -> (belonging: [Element], others: [Element]) {
+    fileprivate func partitioned(by isIncluded: (Element) -> Bool) -> (included: [Element], others: [Element]) {
         reduce(into: ([], [])) { parts, element in
-            if belongs(element) { parts.0.append(element) } else { parts.1.append(element) }
+            if isIncluded(element) { parts.0.append(element) } else { parts.1.append(element) }
         }
     }
 }

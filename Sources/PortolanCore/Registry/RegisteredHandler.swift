@@ -6,13 +6,13 @@ import Synchronization
 package final class RegisteredHandler: Sendable {
     package let handler: any ProtocolHandler
     let registration: RegistrationNumber
-    /// Whether the handler is none of a registry, and only redirects to a secure URL.
+    /// Whether the handler is an ``UpgradeHandler``, which is in no registry and only redirects to a secure URL.
     let isUpgrade: Bool
 
-    /// Twice the number of running loads, plus one once the handler is retired.
+    /// Twice the number of running loads. After the handler was retired, one more.
     private let count = Atomic(0)
-    private static let retired = 1
-    private static let load = 2
+    private static let retiredFlag = 1
+    private static let oneLoad = 2
     private let waiters = Mutex<[@Sendable () -> Void]>([])
 
     init(_ handler: any ProtocolHandler, registration: RegistrationNumber, isUpgrade: Bool = false) {
@@ -21,11 +21,14 @@ package final class RegisteredHandler: Sendable {
         self.isUpgrade = isUpgrade
     }
 
-    /// Counts a new load, unless the handler was retired.
+    /// Counts a new load.
+    ///
+    /// - Returns: `false` if the handler was retired and must not serve the request.
     package func beginLoad() -> Bool {
         var old = count.load(ordering: .relaxed)
-        while old & Self.retired == 0 {
-            let (exchanged, original) = count.weakCompareExchange(expected: old, desired: old + Self.load, ordering: .acquiringAndReleasing)
+        while old & Self.retiredFlag == 0 {
+            let (exchanged, original) = count.weakCompareExchange(
+                expected: old, desired: old + Self.oneLoad, ordering: .acquiringAndReleasing)
             if exchanged { return true }
             old = original
         }
@@ -33,21 +36,23 @@ package final class RegisteredHandler: Sendable {
     }
 
     package func endLoad() {
-        if count.subtract(Self.load, ordering: .acquiringAndReleasing).newValue == Self.retired { notify() }
+        if count.subtract(Self.oneLoad, ordering: .acquiringAndReleasing).newValue == Self.retiredFlag { notify() }
     }
 
+    /// Allows no new loads, because the handler was removed from its registry.
     func retire() {
-        if count.bitwiseOr(Self.retired, ordering: .acquiringAndReleasing).newValue == Self.retired { notify() }
+        if count.bitwiseOr(Self.retiredFlag, ordering: .acquiringAndReleasing).newValue == Self.retiredFlag { notify() }
     }
 
-    var isDrained: Bool { count.load(ordering: .acquiring) == Self.retired }
+    /// Whether the handler was retired and its last load has ended.
+    var isDrained: Bool { count.load(ordering: .acquiring) == Self.retiredFlag }
 
     func whenDrained(_ body: @escaping @Sendable () -> Void) {
         waiters.withLock { $0.append(body) }
         if isDrained { notify() }
     }
 
-    /// Calls the waiters: no load runs, and none will start.
+    /// Calls the waiters, because no load runs and none will start.
     private func notify() {
         let waiters = waiters.withLock { waiters in
             defer { waiters = [] }

@@ -1,80 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An immutable snapshot of a registry, by scheme.
+/// An immutable snapshot of a registry, which finds handlers by scheme.
 package final class RegistryIndex: Sendable {
-    /// The content of one place in a registry.
+    /// An entry of a registry.
     enum Entry: Sendable {
         case handler(RegisteredHandler)
         case deferred(LazyHandlers)
     }
 
-    private struct Candidate {
-        let place: Entry
-        /// Higher is newer.
-        let order: Int
+    private struct IndexedEntry {
+        let entry: Entry
+        /// The entry's position in the registry. A newer entry has a greater one.
+        let position: Int
     }
 
-    /// Newest first.
-    private let byScheme: [String: [Candidate]]
-    private let ofAnyScheme: [Candidate]
+    /// The entries for each scheme, newest first.
+    private let entriesByScheme: [String: [IndexedEntry]]
+    /// The entries for any scheme, newest first.
+    private let entriesForAnyScheme: [IndexedEntry]
     package let schemes: [String]
 
-    /// - Parameter places: oldest first.
-    init(_ places: [Entry]) {
-        var byScheme: [String: [Candidate]] = [:]
-        var ofAnyScheme: [Candidate] = []
-        for (order, place) in places.enumerated().reversed() {
-            let candidate = Candidate(place: place, order: order)
-            switch place.schemes {
-            case .any: ofAnyScheme.append(candidate)
-            case .only(let schemes): for scheme in Set(schemes.map { $0.lowercased() }) { byScheme[scheme, default: []].append(candidate) }
+    /// - Parameter entries: oldest first.
+    init(_ entries: [Entry]) {
+        var entriesByScheme: [String: [IndexedEntry]] = [:]
+        var entriesForAnyScheme: [IndexedEntry] = []
+        for (position, entry) in entries.enumerated().reversed() {
+            let indexed = IndexedEntry(entry: entry, position: position)
+            switch entry.schemes {
+            case .any: entriesForAnyScheme.append(indexed)
+            case .only(let schemes):
+                for scheme in Set(schemes.map { $0.lowercased() }) { entriesByScheme[scheme, default: []].append(indexed) }
             }
         }
-        self.byScheme = byScheme
-        self.ofAnyScheme = ofAnyScheme
-        schemes = byScheme.keys.sorted()
+        self.entriesByScheme = entriesByScheme
+        self.entriesForAnyScheme = entriesForAnyScheme
+        schemes = entriesByScheme.keys.sorted()
     }
 
     /// The result of a look-up.
-    package enum Finding {
-        /// This handler takes the request, and counts its load (``RegisteredHandler/beginLoad()``).
+    package enum LookUpResult {
+        /// This handler serves the request. The look-up has counted the load (``RegisteredHandler/beginLoad()``).
         case handler(RegisteredHandler)
         /// These handlers must be made before the look-up can continue.
         case deferred(LazyHandlers)
     }
 
-    /// The handler that takes a request was removed after the snapshot. Another handler may have its place, so a newer
-    /// snapshot is needed.
+    /// The handler that accepts the request was removed after the snapshot. The look-up must be repeated with a newer
+    /// snapshot.
     struct StaleIndexError: Error {}
 
-    /// Returns the first handler that takes `request`, or the handlers that must be made first.
+    /// Returns the first handler that accepts `request`, or the handlers that must be made before the look-up can
+    /// continue.
     ///
-    /// - Parameter failed: handlers that could not be made, and are skipped.
-    func find(_ request: Request, excluding failed: [LazyHandlers] = []) throws(StaleIndexError) -> Finding? {
-        var finding: Finding?
-        var isOutdated = false
+    /// - Parameter failed: the handlers that could not be made. They are skipped.
+    func find(_ request: Request, excluding failed: [LazyHandlers] = []) throws(StaleIndexError) -> LookUpResult? {
+        var result: LookUpResult?
+        var isStale = false
         forEachEntry(for: request) { entry in
             switch entry {
             case .handler(let registered):
                 guard Self.refusal(of: registered.handler, for: request) == nil else { return false }
-                if registered.beginLoad() { finding = .handler(registered) } else { isOutdated = true }
+                if registered.beginLoad() { result = .handler(registered) } else { isStale = true }
             case .deferred(let deferred):
                 if failed.contains(where: { $0 === deferred }) { return false }
-                finding = .deferred(deferred)
+                result = .deferred(deferred)
             }
             return true
         }
-        if isOutdated { throw StaleIndexError() }
-        return finding
+        if isStale { throw StaleIndexError() }
+        return result
     }
 
-    /// Returns the handlers that a look-up for `request` reaches, with the decision of each, up to the one that takes
-    /// it or must be made.
+    /// Returns the handlers that a look-up for `request` considers, with the decision of each, up to the one that
+    /// accepts the request or must be made.
     package func handlerCandidates(for request: Request, failed: [(LazyHandlers, LoadError)]) -> (
-        asked: [HandlerCandidate], needed: LazyHandlers?
+        candidates: [HandlerCandidate], unresolved: LazyHandlers?
     ) {
         var candidates: [HandlerCandidate] = []
-        var needed: LazyHandlers?
+        var unresolved: LazyHandlers?
         forEachEntry(for: request) { entry in
             switch entry {
             case .handler(let registered):
@@ -84,34 +87,36 @@ package final class RegistryIndex: Sendable {
                 return refusal == nil
             case .deferred(let deferred):
                 guard let (_, error) = failed.first(where: { $0.0 === deferred }) else {
-                    needed = deferred
+                    unresolved = deferred
                     return true
                 }
                 candidates.append(
-                    HandlerCandidate(handler: deferred.source.identifier, schemes: entry.schemes, refusal: .unavailable(error.message)))
+                    HandlerCandidate(handler: deferred.provider.identifier, schemes: entry.schemes, refusal: .unavailable(error.message)))
                 return false
             }
         }
-        return (candidates, needed)
+        return (candidates, unresolved)
     }
 
     private static func refusal(of handler: any ProtocolHandler, for request: Request) -> HandlerCandidate.Refusal? {
         // CAN-09
-        let isMarked = request.visitedHandlers.contains { $0.handler == handler.identifier && $0.url == request.url }
-        if isMarked { return .ownRequest }
+        let isOwnRequest = request.visitedHandlers.contains { $0.handler == handler.identifier && $0.url == request.url }
+        if isOwnRequest { return .ownRequest }
         return handler.canInit(request) ? nil : .cannotInit
     }
 
-    /// Passes the entries for the request's scheme and for any scheme to `accepts`, newest first, until it returns
-    /// `true`. Other entries are not used (CAN-02).
+    /// Calls `accepts` with each entry for the request's scheme or for any scheme, newest first, until it returns
+    /// `true`. Entries for other schemes are skipped (CAN-02).
     private func forEachEntry(for request: Request, until accepts: (Entry) -> Bool) {
-        let named = byScheme[request.scheme] ?? []
+        let entriesForScheme = entriesByScheme[request.scheme] ?? []
         var (i, j) = (0, 0)
-        while i < named.count || j < ofAnyScheme.count {
-            let takesNamed = j == ofAnyScheme.count || (i < named.count && named[i].order > ofAnyScheme[j].order)
-            let candidate = takesNamed ? named[i] : ofAnyScheme[j]
-            if takesNamed { i += 1 } else { j += 1 }
-            if accepts(candidate.place) { return }
+        while i < entriesForScheme.count || j < entriesForAnyScheme.count {
+            let isForScheme =
+                j == entriesForAnyScheme.count
+                || (i < entriesForScheme.count && entriesForScheme[i].position > entriesForAnyScheme[j].position)
+            let next = isForScheme ? entriesForScheme[i] : entriesForAnyScheme[j]
+            if isForScheme { i += 1 } else { j += 1 }
+            if accepts(next.entry) { return }
         }
     }
 }
@@ -120,11 +125,12 @@ extension RegistryIndex.Entry {
     var schemes: SchemeSet {
         switch self {
         case .handler(let entry): entry.handler.schemes
-        case .deferred(let deferred): deferred.source.schemes
+        case .deferred(let deferred): deferred.provider.schemes
         }
     }
 
-    func isHeld(by deferred: LazyHandlers) -> Bool {
+    /// Whether this is the entry of `deferred`.
+    func isPlaceholder(for deferred: LazyHandlers) -> Bool {
         if case .deferred(let other) = self { other === deferred } else { false }
     }
 

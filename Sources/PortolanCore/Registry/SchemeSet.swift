@@ -4,8 +4,7 @@
 public enum SchemeSet: Hashable, Sendable {
     /// Every request, of any scheme.
     case any
-    /// Requests of these schemes, in any letter case. The registry finds the handler through an index, without calling
-    /// others.
+    /// Requests of these schemes, in any letter case.
     case only([String])
 
     public func contains(_ scheme: some StringProtocol) -> Bool {

@@ -3,7 +3,8 @@
 import FoundationEssentials
 import Synchronization
 
-/// Collects a whole body in memory, for the calls that return it in one piece.
+/// The delegate of calls that return a whole body. It collects the body in memory, and forwards the other events to the
+/// caller's delegate.
 final class BodyAccumulator: DelegatingDelegate {
     typealias Outcome = Result<(Data, Response), LoadError>
 
@@ -14,18 +15,18 @@ final class BodyAccumulator: DelegatingDelegate {
         var waiter: (@Sendable (Outcome) -> Void)?
     }
 
-    /// The most bytes that are reserved before the body arrives, whatever length the response announces.
+    /// The maximum number of bytes that are reserved before the body arrives. A response can announce more.
     private static let reserveLimit: Int64 = 1 << 20
 
     let delegate: (any LoadDelegate)?
     private let state = Mutex(State())
 
-    /// Waits for the end, and then takes the result.
-    private let thread: LoadWaiter?
+    /// The thread that waits for the end and then takes the result; `nil` if no thread waits.
+    private let waitingThread: LoadWaiter?
 
     init(delegate: (any LoadDelegate)?, for thread: LoadWaiter? = nil) {
         self.delegate = delegate
-        self.thread = thread
+        waitingThread = thread
     }
 
     /// Notifies the waiter if the task was released while it was suspended.
@@ -39,7 +40,7 @@ final class BodyAccumulator: DelegatingDelegate {
         state.withLock { $0.outcome.take() }
     }
 
-    /// Calls `body` once when the load has ended, or immediately if it already has.
+    /// Calls `body` once, when the load has ended. If it has already ended, calls `body` immediately.
     func whenEnded(_ body: @escaping @Sendable (Outcome) -> Void) {
         let outcome = state.withLock { state -> Outcome? in
             if state.outcome == nil { state.waiter = body }
@@ -51,7 +52,7 @@ final class BodyAccumulator: DelegatingDelegate {
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         state.withLock { state in
             state.response = response
-            state.body.removeAll()  // of several parts, the last one counts
+            state.body.removeAll()  // only the last part of a multipart response is returned
             state.body.reserveCapacity(Int(min(max(response.expectedLength ?? 0, 0), Self.reserveLimit)))
         }
         return .keepGoing
@@ -66,7 +67,8 @@ final class BodyAccumulator: DelegatingDelegate {
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        defer { thread?.end() }
+        defer { waitingThread?.end() }
+        delegate?.loadTask(task, didEndWith: error)
         let waiting = state.withLock { state -> (waiter: @Sendable (Outcome) -> Void, outcome: Outcome)? in
             state.end(error)
             guard let waiter = state.waiter.take(), let outcome = state.outcome.take() else { return nil }

@@ -2,19 +2,19 @@
 
 public import FoundationEssentials
 
-/// The body of a load in pieces, as it arrives. A piece is never empty, and no larger than one delivery of the handler.
+/// The body of a load, in pieces as they arrive. A piece is never empty.
 ///
-/// Read it once. A reader that does not request more pauses the handler. When the sequence and its iterators are
-/// released, the load is cancelled. When the reading task is cancelled, the next read cancels the load, drops the
-/// waiting bytes, and throws ``LoadError/Code/cancelled``. A reader that never has to wait yields to other tasks after
-/// every 16 pieces (`Task.yield()`).
+/// The sequence can be read once. While the reader requests nothing, the handler is paused. When the sequence and its
+/// iterators are released, the load is cancelled. When the reading task is cancelled, the next read cancels the load,
+/// drops the buffered bytes, and throws ``LoadError/Code/cancelled``. A reader that never has to wait yields to other
+/// tasks after every 16 pieces (`Task.yield()`).
 public struct ByteChunks: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
     public typealias Failure = LoadError
 
     let source: ChunkSource
 
-    /// The load behind the bytes.
+    /// The task that loads the body.
     public var task: LoadTask { source.task }
 
     public func makeAsyncIterator() -> Iterator {
@@ -24,11 +24,11 @@ public struct ByteChunks: AsyncSequence, Sendable {
     /// Reads the rest of the body into memory.
     ///
     /// - Parameter limit: the largest number of bytes; by default the loader's
-    ///   ``Loader/Configuration/collectedBodyLimit``.
+    ///   ``Loader/Configuration/maximumBodySizeInMemory``.
     /// - Throws: the reason why the load failed; ``LoadError/Code/limitExceeded`` if there are more bytes. The load is
     ///   then cancelled.
     public func collect(upTo limit: Int64? = nil) async throws(LoadError) -> Data {
-        let limit = limit ?? task.loader.configuration.collectedBodyLimit
+        let limit = limit ?? task.loader.configuration.maximumBodySizeInMemory
         var body = Data()
         var iterator = makeAsyncIterator()
         while let piece = try await iterator.next() {
@@ -43,27 +43,27 @@ public struct ByteChunks: AsyncSequence, Sendable {
 
     public struct Iterator: AsyncIteratorProtocol {
         let source: ChunkSource
-        private var busySteps = YieldCounter()
+        private var yieldCounter = YieldCounter()
 
         init(source: ChunkSource) { self.source = source }
 
         public mutating func next() async throws(LoadError) -> [UInt8]? {
-            if busySteps.next() { await Task.yield() }
-            if let piece = source.waitingPiece() { return try piece.get() }
-            busySteps.suspended()
+            if yieldCounter.countStep() { await Task.yield() }
+            if let piece = source.bufferedPiece() { return try piece.get() }
+            yieldCounter.reset()
             return try await source.nextPiece().get()
         }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(LoadError) -> [UInt8]? {
-            if busySteps.next() { await Task.yield() }
-            if let piece = source.waitingPiece() { return try piece.get() }
-            busySteps.suspended()
+            if yieldCounter.countStep() { await Task.yield() }
+            if let piece = source.bufferedPiece() { return try piece.get() }
+            yieldCounter.reset()
             return try await source.nextPiece().get()
         }
     }
 }
 
-/// Keeps a load alive while a reader may read from it.
+/// Retains a task while a reader can read from it, and cancels the task afterwards.
 final class ChunkSource: Sendable {
     let task: LoadTask
     let queue: ChunkQueue
@@ -75,19 +75,19 @@ final class ChunkSource: Sendable {
 
     deinit { task.cancel() }
 
-    /// Returns the next piece if it is available without waiting. For a cancelled reader, that is the error.
-    func waitingPiece() -> ChunkQueue.Piece? {
+    /// Returns the next piece if it is available without waiting. If the reading task was cancelled, returns the error.
+    func bufferedPiece() -> ChunkQueue.Piece? {
         if Task.isCancelled {
             queue.cancel(LoadError(.cancelled, message: "the task that reads \(task.originalRequest.url.shortDescription) was cancelled"))
             task.cancel()
         }
-        return queue.next(of: task)
+        return queue.nextPiece(of: task)
     }
 
     func nextPiece() async -> ChunkQueue.Piece {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                queue.whenNext(of: task) { continuation.resume(returning: $0) }
+                queue.whenNextPiece(of: task) { continuation.resume(returning: $0) }
             }
         } onCancel: { [task] in
             task.cancel()

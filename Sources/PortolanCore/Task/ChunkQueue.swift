@@ -2,31 +2,31 @@
 
 import Synchronization
 
-/// Delivers a body in pieces to one reader that requests them: the sink of ``Loader/bytes(for:delegate:)``.
+/// The delegate of ``Loader/bytes(for:delegate:)``. It buffers the body for one reader, which requests it in pieces.
 ///
-/// If more bytes wait than the limit, the handler is paused. It is resumed when half of them are read. Memory stays
-/// within the limit plus one delivery.
+/// If more bytes are buffered than the limit, the handler is paused. It is resumed when the reader has read half of
+/// them. The buffer holds at most the limit and one delivery.
 final class ChunkQueue: DelegatingDelegate {
     typealias Piece = Result<[UInt8]?, LoadError>
-    typealias Head = Result<Response, LoadError>
+    typealias ResponseResult = Result<Response, LoadError>
 
     fileprivate struct State {
-        var head: Head?
+        var response: ResponseResult?
         var chunks: [[UInt8]] = []
-        /// The first chunk that was not read.
-        var first = 0
-        var waiting = 0
+        /// The index of the first chunk that was not read.
+        var firstUnread = 0
+        var bufferedByteCount = 0
         var end: Piece?
         /// The reader has received the end.
-        var hasEnded = false
-        /// The reader was cancelled. The end is its error.
+        var hasReaderEnded = false
+        /// The reader was cancelled. `end` is the error that it receives.
         var isCancelled = false
         var isPaused = false
-        var headReader: (@Sendable (Head) -> Void)?
+        var responseReader: (@Sendable (ResponseResult) -> Void)?
         var reader: (@Sendable (Piece) -> Void)?
     }
 
-    /// Small pieces are merged up to this size.
+    /// Small pieces are merged into chunks of at most this size.
     private static let coalescedSize = 16 << 10
 
     let delegate: (any LoadDelegate)?
@@ -38,29 +38,29 @@ final class ChunkQueue: DelegatingDelegate {
         self.delegate = delegate
     }
 
-    // MARK: The reader's side
+    // MARK: Called by the reader
 
     /// Calls `body` once, with the response or the reason why there is none.
-    func whenHeadIsKnown(_ body: @escaping @Sendable (Head) -> Void) {
-        let head = state.withLock { state -> Head? in
-            if state.head == nil { state.headReader = body }
-            return state.head
+    func whenResponseIsKnown(_ body: @escaping @Sendable (ResponseResult) -> Void) {
+        let response = state.withLock { state -> ResponseResult? in
+            if state.response == nil { state.responseReader = body }
+            return state.response
         }
-        if let head { body(head) }
+        if let response { body(response) }
     }
 
-    var head: Head? { state.withLock { $0.head } }
+    var response: ResponseResult? { state.withLock { $0.response } }
 
-    /// Returns the next piece, if there is one. A `nil` inside the piece is the end. One reader at a time.
-    func next(of task: LoadTask) -> Piece? {
-        let (piece, resumes) = state.withLock { $0.next(limit: limit) }
-        if resumes { task.readMore() }
+    /// Returns the next piece if one is buffered. A piece that contains `nil` is the end. One reader at a time.
+    func nextPiece(of task: LoadTask) -> Piece? {
+        let (piece, mustResume) = state.withLock { $0.next(limit: limit) }
+        if mustResume { task.readMore() }
         return piece
     }
 
     /// Calls `body` once, with the next piece.
-    func whenNext(of task: LoadTask, _ body: @escaping @Sendable (Piece) -> Void) {
-        let (piece, resumes) = state.withLock { state -> (Piece?, Bool) in
+    func whenNextPiece(of task: LoadTask, _ body: @escaping @Sendable (Piece) -> Void) {
+        let (piece, mustResume) = state.withLock { state -> (Piece?, Bool) in
             guard state.reader == nil else {
                 return (
                     .failure(LoadError(.badRequest, message: "a body is read by one reader at a time, and another one is waiting")), false
@@ -70,24 +70,24 @@ final class ChunkQueue: DelegatingDelegate {
             if next.0 == nil { state.reader = body }
             return next
         }
-        if resumes { task.readMore() }
+        if mustResume { task.readMore() }
         if let piece { body(piece) }
     }
 
-    /// The reader wants nothing more. Drops the waiting bytes. The reader receives `error`, unless it has already
-    /// received the end.
+    /// Cancels the reader and drops the buffered bytes. The reader receives `error`, unless it has already received the
+    /// end.
     func cancel(_ error: LoadError) {
         state.withLock { $0.cancel(error) }
     }
 
-    // MARK: The load's side
+    // MARK: Called by the load
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-        let reader = state.withLock { state -> (@Sendable (Head) -> Void)? in
-            guard state.head == nil else { return nil }
-            state.head = .success(response)
-            defer { state.headReader = nil }
-            return state.headReader
+        let reader = state.withLock { state -> (@Sendable (ResponseResult) -> Void)? in
+            guard state.response == nil else { return nil }
+            state.response = .success(response)
+            defer { state.responseReader = nil }
+            return state.responseReader
         }
         reader?(.success(response))
         return .keepGoing
@@ -104,53 +104,54 @@ final class ChunkQueue: DelegatingDelegate {
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        delegate?.loadTask(task, didEndWith: error)
         let end: Piece = error.map { .failure($0) } ?? .success(nil)
-        let (headReader, reader) = state.withLock { state in
-            let head: Head = .failure(error ?? LoadError(.unknown, message: "the load finished without a response"))
-            if state.head == nil { state.head = head }
-            if error?.code == .cancelled { state.drop() }
+        let (responseReader, reader) = state.withLock { state in
+            let failure: ResponseResult = .failure(error ?? LoadError(.unknown, message: "the load finished without a response"))
+            if state.response == nil { state.response = failure }
+            if error?.code == .cancelled { state.dropChunks() }
             if !state.isCancelled { state.end = end }
-            if state.reader != nil { state.hasEnded = true }
-            defer { (state.headReader, state.reader) = (nil, nil) }
-            return (state.headReader.map { ($0, head) }, state.reader)
+            if state.reader != nil { state.hasReaderEnded = true }
+            defer { (state.responseReader, state.reader) = (nil, nil) }
+            return (state.responseReader.map { ($0, failure) }, state.reader)
         }
-        if let (read, head) = headReader { read(head) }
+        if let (read, failure) = responseReader { read(failure) }
         reader?(end)
     }
 }
 
 extension ChunkQueue.State {
-    fileprivate mutating func next(limit: Int) -> (ChunkQueue.Piece?, resumes: Bool) {
-        guard first < chunks.count else {
-            if end != nil { hasEnded = true }
+    fileprivate mutating func next(limit: Int) -> (ChunkQueue.Piece?, mustResume: Bool) {
+        guard firstUnread < chunks.count else {
+            if end != nil { hasReaderEnded = true }
             return (end, false)
         }
-        let chunk = chunks[first]
-        chunks[first] = []
-        first += 1
-        if first == chunks.count {
+        let chunk = chunks[firstUnread]
+        chunks[firstUnread] = []
+        firstUnread += 1
+        if firstUnread == chunks.count {
             chunks.removeAll(keepingCapacity: true)
-            first = 0
+            firstUnread = 0
         }
-        waiting -= chunk.count
-        guard isPaused, waiting <= limit / 2 else { return (.success(chunk), false) }
+        bufferedByteCount -= chunk.count
+        guard isPaused, bufferedByteCount <= limit / 2 else { return (.success(chunk), false) }
         isPaused = false
         return (.success(chunk), true)
     }
 
     fileprivate mutating func cancel(_ error: LoadError) {
-        guard !hasEnded else { return }
-        drop()
+        guard !hasReaderEnded else { return }
+        dropChunks()
         isCancelled = true
         end = .failure(error)
     }
 
-    fileprivate mutating func drop() {
+    fileprivate mutating func dropChunks() {
         chunks = []
-        (first, waiting) = (0, 0)
+        (firstUnread, bufferedByteCount) = (0, 0)
     }
 
-    /// - Returns: the waiting reader that receives the chunk immediately, if there is one.
+    /// - Returns: the reader, if one waits. It must receive the chunk. Otherwise the chunk is buffered.
     fileprivate mutating func append(
         _ chunk: [UInt8], limit: Int, coalescedSize: Int
     ) -> ((@Sendable (ChunkQueue.Piece) -> Void)?, Flow) {
@@ -158,17 +159,17 @@ extension ChunkQueue.State {
             self.reader = nil
             return (reader, .keepGoing)
         }
-        waiting += chunk.count
-        if first < chunks.count, chunks[chunks.count - 1].count + chunk.count <= coalescedSize {
+        bufferedByteCount += chunk.count
+        if firstUnread < chunks.count, chunks[chunks.count - 1].count + chunk.count <= coalescedSize {
             chunks[chunks.count - 1] += chunk
         } else {
-            if first > 64, first * 2 > chunks.count {
-                chunks.removeFirst(first)
-                first = 0
+            if firstUnread > 64, firstUnread * 2 > chunks.count {
+                chunks.removeFirst(firstUnread)
+                firstUnread = 0
             }
             chunks.append(chunk)
         }
-        guard waiting > limit else { return (nil, .keepGoing) }
+        guard bufferedByteCount > limit else { return (nil, .keepGoing) }
         isPaused = true
         return (nil, .pause)
     }

@@ -2,28 +2,28 @@
 
 import Synchronization
 
-/// A delegate made of closures. Each of them may be left out. Those that decide may wait.
+/// A delegate made of closures. Each closure is optional. The closures that decide are asynchronous.
 ///
 ///     let delegate = ClosureDelegate(onChallenge: { _ in .use(.password(user: "me", password: await askUser())) })
 ///     let (body, _) = try await loader.data(for: request, delegate: delegate)
 ///
-/// For one load at a time. The task of a closure whose decision is no longer needed is cancelled. A closure that is
-/// isolated to an actor runs there: write `{ @MainActor request, response in … }`.
+/// For one load at a time. When a decision is no longer needed, the task that runs the closure is cancelled. A closure
+/// that is isolated to an actor runs on that actor: `{ @MainActor request, response in … }`.
 public final class ClosureDelegate: LoadDelegate {
     private let onRedirect: (@Sendable (Request, Response) async -> RedirectDecision)?
     private let onChallenge: (@Sendable (AuthenticationChallenge) async -> ChallengeAnswer)?
     private let onNewBody: (@Sendable (LoadTask) async -> Body?)?
     private let onProgress: (@Sendable (LoadProgress) -> Void)?
-    /// The task that runs the closure of the open decision. It is cancelled if the decision is no longer needed.
+    /// The task that runs the closure of the pending decision. It is cancelled if the decision is no longer needed.
     private let decision = Mutex<Task<Void, Never>?>(nil)
 
     /// - Parameters:
-    ///   - onRedirect: decides about a redirect to the given request. Left out: it is followed.
-    ///   - onChallenge: answers a challenge. Left out: default handling.
-    ///   - onNewBody: returns the body that is sent again; `nil` fails the load. Left out: the request's own body, if
-    ///     it can be read twice.
-    ///   - onProgress: called when bytes were sent or received, in the order of events, and possibly once for several
-    ///     pieces.
+    ///   - onRedirect: decides about a redirect to the proposed request. Without it, redirects are followed.
+    ///   - onChallenge: answers a challenge. Without it, challenges get default handling.
+    ///   - onNewBody: returns the body to send again; `nil` fails the load. Without it, the request's own body is sent
+    ///     again if it can be read twice.
+    ///   - onProgress: called after bytes were sent or received, in the order of events. Several pieces can have one
+    ///     call.
     public init(
         onRedirect: (@Sendable (_ proposed: Request, _ response: Response) async -> RedirectDecision)? = nil,
         onChallenge: (@Sendable (AuthenticationChallenge) async -> ChallengeAnswer)? = nil,

@@ -1,55 +1,140 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import Synchronization
 
-/// Answers challenges from the URL's user information, and passes the other ones to the delegate, with a proposed
-/// credential.
+/// Answers a challenge with the user information of the URL, if there is any. Forwards other challenges to the
+/// delegate, with a proposed credential from the storage or the netrc file.
 extension DelegateClient {
     func didReceive(_ challenge: AuthenticationChallenge) {
         guard let task else { return challenge.answer(.cancel) }
-        if let response = challenge.failureResponse { task.loader.note(response) }
-        let isFirst = challenge.previousFailureCount == 0
-        let proposed =
-            challenge.proposedCredential ?? .inUserInformation(of: task.currentRequest.url, for: challenge.protectionSpace)
-        if isFirst, let proposed, challenge.proposedCredential == nil { return challenge.answer(.use(proposed)) }
-        let passedOn = AuthenticationChallenge(
-            protectionSpace: challenge.protectionSpace, proposedCredential: isFirst ? proposed : nil,
+        if let response = challenge.failureResponse { task.loader.updatePolicies(from: response) }
+        let replaced = openChallenge.withLock { open in
+            defer { open = OpenChallenge(received: challenge, forwarded: nil) }
+            return open != nil
+        }
+        // If a challenge was open, the load already waits for the caller, and an answer to that challenge has no
+        // effect.
+        if !replaced { task.beginWaitForCaller() }
+        guard case .password = challenge.protectionSpace.kind, let storage = task.loader.configuration.credentials else {
+            return proposeCredential(for: challenge, of: task)
+        }
+        storage.whenLoaded { [self] in
+            guard openChallenge.withLock({ $0?.received === challenge }), let task = self.task else { return }
+            // The load continues after the delegate has returned.
+            challenge.callback.hold()
+            proposeCredential(for: challenge, of: task)
+            challenge.callback.release()
+        }
+    }
+
+    private func proposeCredential(for challenge: AuthenticationChallenge, of task: LoadTask) {
+        guard case .password = challenge.protectionSpace.kind else {
+            return forward(challenge, proposing: challenge.proposedCredential, of: task)
+        }
+        settleCredentials(by: challenge, of: task)
+        let space = challenge.protectionSpace
+        let own = Credential.inUserInformation(of: task.currentRequest.url, for: space)
+        if challenge.proposedCredential == nil, let own, !task.wasRefused(own, for: space) {
+            return answer(challenge, .use(own), of: task)
+        }
+        let configuration = task.loader.configuration
+        let candidates = [
+            challenge.proposedCredential, configuration.credentials?.defaultCredential(for: space),
+            configuration.netrc?.credential(for: space),
+        ]
+        forward(challenge, proposing: candidates.lazy.compactMap(\.self).first { !task.wasRefused($0, for: space) }, of: task)
+    }
+
+    private func forward(_ challenge: AuthenticationChallenge, proposing proposed: Credential?, of task: LoadTask) {
+        let forwarded = AuthenticationChallenge(
+            protectionSpace: challenge.protectionSpace, proposedCredential: proposed,
             previousFailureCount: challenge.previousFailureCount, previousError: challenge.previousError,
             failureResponse: challenge.failureResponse
         ) { [self] answer in
-            guard takeOpen(challenge) != nil else { return }  // withdrawn
-            self.task?.endWaitForCaller()
-            challenge.answer(answer.resolved(for: challenge.protectionSpace, proposed: isFirst ? proposed : nil))
+            let answer = answer.resolved(for: challenge.protectionSpace, proposed: proposed)
+            guard let task = self.task else {
+                closeIfOpen(challenge)?.received.answer(answer)
+                return
+            }
+            self.answer(challenge, answer, of: task)
         }
-        let replaced = openChallenge.withLock { open in
-            defer { open = OpenChallenge(received: challenge, passedOn: passedOn) }
-            return open != nil
+        openChallenge.withLock { open in
+            if open?.received === challenge { open?.forwarded = forwarded }
         }
-        // An answer to the earlier challenge no longer counts.
-        if !replaced { task.beginWaitForCaller() }
         task.resetIdleTimer()
-        task.notifyDelegate(.challenge(passedOn))
+        task.notifyDelegate(.challenge(forwarded))
+    }
+
+    /// Answers a challenge, unless it was cancelled or replaced by a later one.
+    private func answer(_ challenge: AuthenticationChallenge, _ answer: ChallengeAnswer, of task: LoadTask) {
+        guard closeIfOpen(challenge) != nil else { return }
+        if case .use(let credential) = answer, case .password = challenge.protectionSpace.kind {
+            task.credentialAttempts.withLock { $0.send(credential, for: challenge.protectionSpace) }
+            hasUndecidedCredential.store(true, ordering: .relaxed)
+            if credential.persistence != .none {
+                challenge.authenticatedSpaces?.content = task.loader.configuration.credentials?.authenticatedSpaces
+            }
+        }
+        task.endWaitForCaller()
+        challenge.answer(answer)
     }
 
     func didCancel(_ challenge: AuthenticationChallenge) {
-        guard let open = takeOpen(challenge), let task else { return }
+        guard let open = closeIfOpen(challenge), let task else { return }
         task.endWaitForCaller()
-        guard let passedOn = open.passedOn else { return }
+        guard let forwarded = open.forwarded else { return }
         task.resetIdleTimer()
-        task.notifyDelegate(.challengeWithdrawn(passedOn))
+        task.notifyDelegate(.challengeCancelled(forwarded))
     }
 
-    /// Returns the challenge if it is still open, and closes it.
-    private func takeOpen(_ challenge: AuthenticationChallenge) -> OpenChallenge? {
+    /// Closes the challenge, and returns it if it was open.
+    private func closeIfOpen(_ challenge: AuthenticationChallenge) -> OpenChallenge? {
         openChallenge.withLock { $0?.received === challenge ? $0.take() : nil }
     }
 
     /// A challenge that the caller has not answered yet.
     struct OpenChallenge {
-        /// As the handler sent it.
+        /// The challenge from the handler.
         let received: AuthenticationChallenge
-        /// As the caller received it. Weak, because a caller that releases the challenge has answered it.
-        weak var passedOn: AuthenticationChallenge?
+        /// The challenge that the caller received. Weak, because its release by the caller answers it.
+        weak var forwarded: AuthenticationChallenge?
+    }
+}
+
+// MARK: Results of credentials
+
+extension DelegateClient {
+    /// Removes the credentials that a challenge refuses from the storage, and stores those that it accepts.
+    private func settleCredentials(by challenge: AuthenticationChallenge, of task: LoadTask) {
+        let (refused, accepted) = task.credentialAttempts.withLock { attempts in
+            attempts.receiveChallenge(for: challenge.protectionSpace, refusing: challenge.refusedCredential)
+        }
+        task.loader.configuration.credentials?.settle(refused: refused, accepted: accepted)
+    }
+
+    /// Does the same for a response that is delivered, or that redirects.
+    func settleCredentials(by response: Response, of task: LoadTask) {
+        guard hasUndecidedCredential.load(ordering: .relaxed) else { return }
+        hasUndecidedCredential.store(false, ordering: .relaxed)
+        let (refused, accepted) = task.credentialAttempts.withLock { $0.receiveResponse(status: response.status?.code) }
+        task.loader.configuration.credentials?.settle(refused: refused, accepted: accepted)
+    }
+}
+
+extension LoadTask {
+    fileprivate func wasRefused(_ credential: Credential, for space: ProtectionSpace) -> Bool {
+        credentialAttempts.withLock { $0.wasRefused(credential, for: space) }
+    }
+}
+
+extension CredentialStorage {
+    /// Removes refused credentials, and stores accepted ones, each as the default of its space, if it is to be kept.
+    fileprivate func settle(refused: [CredentialAttempts.Attempt], accepted: [CredentialAttempts.Attempt]) {
+        for attempt in refused { removeRefused(attempt.credential, for: attempt.space) }
+        for attempt in accepted where attempt.credential.persistence != .none && !contains(attempt.credential, for: attempt.space) {
+            setDefaultCredential(attempt.credential, for: attempt.space)
+        }
     }
 }
 
@@ -58,7 +143,7 @@ extension ChallengeAnswer {
     /// certificates.
     fileprivate func resolved(for space: ProtectionSpace, proposed: Credential?) -> ChallengeAnswer {
         guard case .performDefault = self, case .password = space.kind else { return self }
-        return proposed.map { .use($0) } ?? .continueWithout
+        return proposed.map { .use($0) } ?? .continueWithoutCredential
     }
 }
 
@@ -69,5 +154,12 @@ extension Credential {
         guard case .password = space.kind, !space.isProxy, url.hasCredentials else { return nil }
         guard space.host.isEmpty || space.isOrigin(of: url) else { return nil }
         return .password(user: PercentEncoding.decode(url.username), password: PercentEncoding.decode(url.password))
+    }
+}
+
+extension NetrcFile {
+    /// The credential for the server of a space. Proxies get none.
+    fileprivate func credential(for space: ProtectionSpace) -> Credential? {
+        space.isProxy || space.host.isEmpty ? nil : credential(forHost: space.host)
     }
 }

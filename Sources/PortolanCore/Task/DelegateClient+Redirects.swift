@@ -2,15 +2,17 @@
 
 import Synchronization
 
-/// Decides each redirect, by the policy and by the delegate, and lets the task follow it.
+/// Decides each redirect: first the policy, then the delegate. The task follows it.
 extension DelegateClient {
     func wasRedirected(to request: Request, redirectResponse response: Response) -> Flow {
         guard let task else { return .stopped }
-        task.loader.note(response)
+        task.loader.updatePolicies(from: response)
+        settleCredentials(by: response, of: task)
         do throws(LoadError) {
             let policy = task.loader.configuration.redirects
             guard
-                let successor = try policy.successor(of: task.currentRequest, proposed: request, count: redirectCount, isUpgrade: isUpgrade)
+                let successor = try policy.successor(
+                    of: task.currentRequest, proposed: request, response: response, count: redirectCount, isUpgrade: isUpgrade)
             else {
                 return .keepGoing
             }
@@ -24,14 +26,14 @@ extension DelegateClient {
     private func decide(on successor: Request, _ response: Response, of task: LoadTask) -> Flow {
         let box = DecisionBox { [weak task] in task?.follow(successor, wasDeferred: true) }
         let decide = { @Sendable [weak task] (decision: RedirectDecision) in
-            guard box.answer(decision) == .isLate, let task else { return }
+            guard box.decide(decision) == .late, let task else { return }
             switch decision {
             case .follow(let request): task.follow(request, wasDeferred: true)
             case .deliver: task.declineRedirect()
             }
         }
         task.notifyDelegate(.redirect(successor, response, decide))
-        switch box.answerSoFar() {
+        switch box.currentDecision() {
         case .follow(let request):
             task.follow(request, wasDeferred: false)
             return .stopped
@@ -41,46 +43,56 @@ extension DelegateClient {
     }
 }
 
-/// One decision, which may come before or after the load stops waiting for it. A caller that releases the callback
-/// without a decision follows the redirect.
+/// The caller's decision about a redirect. It can come during the delivery of the redirect, or later. A caller that
+/// releases the callback without a decision follows the redirect.
 private final class DecisionBox: Sendable {
-    enum Arrival { case inTime, isLate, again }
-
-    private enum State {
-        case asked
-        case answered(RedirectDecision)
-        case deferred, done
+    enum Arrival {
+        /// During the delivery of the redirect.
+        case inTime
+        /// After the delivery.
+        case late
+        /// Not the first decision. It is ignored.
+        case repeated
     }
 
-    private let state = Mutex(State.asked)
-    private let whenDropped: @Sendable () -> Void
+    private enum State {
+        /// The redirect is being delivered, and there is no decision yet.
+        case delivering
+        case decided(RedirectDecision)
+        /// The delivery ended without a decision.
+        case deferred
+        case done
+    }
 
-    init(whenDropped: @escaping @Sendable () -> Void) {
-        self.whenDropped = whenDropped
+    private let state = Mutex(State.delivering)
+    private let onRelease: @Sendable () -> Void
+
+    init(onRelease: @escaping @Sendable () -> Void) {
+        self.onRelease = onRelease
     }
 
     deinit {
-        if case .deferred = state.withLock({ $0 }) { whenDropped() }
+        if case .deferred = state.withLock({ $0 }) { onRelease() }
     }
 
-    func answer(_ decision: RedirectDecision) -> Arrival {
+    func decide(_ decision: RedirectDecision) -> Arrival {
         state.withLock { state in
             switch state {
-            case .asked:
-                state = .answered(decision)
+            case .delivering:
+                state = .decided(decision)
                 return .inTime
             case .deferred:
                 state = .done
-                return .isLate
-            case .answered, .done: return .again
+                return .late
+            case .decided, .done: return .repeated
             }
         }
     }
 
-    /// Returns the decision; `nil` if there is none yet, so that it will be late.
-    func answerSoFar() -> RedirectDecision? {
+    /// Returns the decision at the end of the delivery; `nil` if it was deferred.
+    func currentDecision() -> RedirectDecision? {
         state.withLock { state in
-            guard case .answered(let decision) = state else {
+            guard case .decided(let decision) = state else {
                 state = .deferred
                 return nil
             }

@@ -3,18 +3,20 @@
 import HTTPTypes
 import Synchronization
 
-/// The task's client for one handler load. It decides redirects and challenges, updates the counts, and notifies the
-/// task's delegate, one call at a time.
+/// The last client in the chain: it connects one handler load to the task and its delegate. It decides redirects and
+/// challenges, updates the counts, and calls the delegate, one call at a time.
 final class DelegateClient: ProtocolClient {
     /// `nil` if a suspended task was released: its load is being stopped.
     weak let task: LoadTask?
-    // The task's delegate. Access through `task` would count a reference at each event.
+    // The task's delegate. Stored here because `task.delegate` would retain and release the task at each event.
     private let delegate: any LoadDelegate
-    /// How many redirects the task followed before this handler load.
+    /// The number of redirects that the task followed before this handler load.
     let redirectCount: Int
-    /// Whether the load only redirects to a secure URL.
+    /// Whether the load only redirects to a secure URL (``UpgradeHandler``).
     let isUpgrade: Bool
     let openChallenge = Mutex<OpenChallenge?>(nil)
+    /// Whether a password was sent, and no response has decided about it yet.
+    let hasUndecidedCredential = Atomic(false)
 
     init(task: LoadTask, redirectCount: Int, isUpgrade: Bool = false) {
         self.task = task
@@ -33,18 +35,19 @@ final class DelegateClient: ProtocolClient {
 
     func willResend(after response: Response) {
         guard let task else { return }
-        task.resetIdleTimer { metrics, _ in metrics.note(refusal: response) }
+        task.recordActivity { metrics, _ in metrics.recordResend(after: response) }
         task.notifyDelegate(.resend(response))
     }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         guard let task else { return .stopped }
-        task.loader.note(response)
+        task.loader.updatePolicies(from: response)
+        settleCredentials(by: response, of: task)
         if let error = task.loader.configuration.redirects.error(for: response) {
             task.end(with: error)
             return .stopped
         }
-        task.resetIdleTimer { $0.response = $0.response ?? $1 }
+        task.recordActivity { $0.timeToResponse = $0.timeToResponse ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
         switch task.acquireDelegate(for: .response, or: .response(response)) {
         case .acquired:
@@ -60,7 +63,7 @@ final class DelegateClient: ProtocolClient {
         guard let task else { return .stopped }
         task.resetIdleTimer()
         let total = task.counts.receive(bytes.byteCount)
-        if let limit = task.bodyLimit, total > limit { return refuse(task, over: limit) }
+        if let limit = task.bodyLimit, total > limit { return failOverLimit(task, limit) }
         switch task.acquireDelegate(for: .data, or: .data([UInt8](copying: bytes))) {
         case .acquired:
             let flow = delegate.loadTask(task, didLoad: bytes)
@@ -71,12 +74,12 @@ final class DelegateClient: ProtocolClient {
         }
     }
 
-    private func refuse(_ task: LoadTask, over limit: Int64) -> Flow {
+    private func failOverLimit(_ task: LoadTask, _ limit: Int64) -> Flow {
         task.end(
             with: LoadError(
                 .limitExceeded,
                 message: "the body is larger than \(limit) bytes, the limit for loads into memory; read it in pieces with bytes(for:), "
-                    + "or raise Loader.Configuration.collectedBodyLimit"))
+                    + "or raise Loader.Configuration.maximumBodySizeInMemory"))
         return .stopped
     }
 
@@ -95,21 +98,25 @@ final class DelegateClient: ProtocolClient {
 
     func didReach(_ step: LoadStep) {
         guard let task else { return }
-        var isNoted = false
-        task.resetIdleTimer { isNoted = $0.note(step, at: $1) }
+        var isRecorded = false
+        task.recordActivity { isRecorded = $0.recordStep(step, at: $1) }
         switch step {
-        case .connected: task.loader.logStep("connected", of: task)
-        case .reused: task.loader.logStep("uses an open connection", of: task)
-        case .nameFound, .secured, .requestSent, .firstByte: break
+        case .connected: logStep("connected", of: task)
+        case .connectionReused: logStep("uses an open connection", of: task)
+        case .domainResolved, .tlsEstablished, .requestSent, .firstByte: break
         }
-        // If the metrics have no room for a step, a slow delegate does not have to buffer it either.
-        if isNoted { task.notifyDelegate(.step(step)) }
+        // A step beyond the limit of the metrics is not delivered, so that a slow delegate does not have to buffer it.
+        if isRecorded { task.notifyDelegate(.step(step)) }
     }
 
     func didTransfer(_ report: TransferReport) {
         guard let task else { return }
-        task.note { $0.note(report, at: $1, afterRedirects: redirectCount) }
-        task.loader.logStep("transferred by \(report.networkProtocol) from \(report.remoteAddress ?? "an unknown address")", of: task)
+        task.updateMetrics { $0.recordTransfer(report, at: $1, afterRedirects: redirectCount) }
+        logStep("transferred by \(report.networkProtocol) from \(report.remoteAddress ?? "an unknown address")", of: task)
+    }
+
+    private func logStep(_ step: @autoclosure () -> String, of task: LoadTask) {
+        task.loader.logStep(step(), of: task, requestNumber: redirectCount + 1)
     }
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
@@ -118,23 +125,23 @@ final class DelegateClient: ProtocolClient {
         task.notifyDelegate(.newBody(answer))
     }
 
-    func didFinishLoading() { task?.ended(with: nil) }
+    func didFinishLoading() { task?.finish(with: nil) }
 
-    func didFail(with error: LoadError) { task?.ended(with: error) }
+    func didFail(with error: LoadError) { task?.finish(with: error) }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        task?.makeNestedLoad(for: request, client: client) ?? FailedLoad(Self.released(request), client: client)
+        task?.makeNestedLoad(for: request, client: client) ?? FailedLoad(Self.taskReleasedError(for: request), client: client)
     }
 
     func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        task?.makeLoadByNextHandler(for: request, client: client) ?? FailedLoad(Self.released(request), client: client)
+        task?.makeLoadByNextHandler(for: request, client: client) ?? FailedLoad(Self.taskReleasedError(for: request), client: client)
     }
 
-    private static func released(_ request: Request) -> LoadError {
+    private static func taskReleasedError(for request: Request) -> LoadError {
         LoadError(.cancelled, message: "the task that loads \(request.url.shortDescription) has been released")
     }
 
-    /// A delegate that returns `.stopped` cancels the load, as any other caller does.
+    /// A delegate that returns `.stopped` cancels the load.
     private func handle(_ flow: Flow, of task: LoadTask) -> Flow {
         if flow == .stopped { task.cancel() }
         return flow

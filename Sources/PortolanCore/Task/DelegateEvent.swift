@@ -2,26 +2,28 @@
 
 import HTTPTypes
 
-/// An event for a delegate, buffered for later. Bytes are copied.
+/// An event for a delegate, stored for a later call. It has its own copy of the bytes.
 enum DelegateEvent {
     case response(Response)
     case data([UInt8])
     case interim(Response)
-    /// The request is sent again after this response.
+    /// The request is sent again after this response, which is not delivered.
     case resend(Response)
     case trailers(HTTPFields)
     case step(LoadStep)
+    /// Bytes of the request's body were sent.
     case sent
+    /// Bytes of the response's body were received, and another delegate has them.
     case received
     case redirect(Request, Response, @Sendable (RedirectDecision) -> Void)
     case challenge(AuthenticationChallenge)
-    case challengeWithdrawn(AuthenticationChallenge)
+    case challengeCancelled(AuthenticationChallenge)
     case newBody(@Sendable (Body?) -> Void)
-    case innerBegan(LoadTask)
-    case innerEnded(LoadTask, LoadError?)
+    case nestedLoadBegan(LoadTask)
+    case nestedLoadEnded(LoadTask, LoadError?)
     case end(LoadError?)
 
-    /// The approximate cost in bytes of a piece of body in a queue, in addition to its own bytes.
+    /// The approximate memory in bytes that a queue needs for a piece of body, in addition to the piece's bytes.
     static let overhead = 64
 
     /// The bytes of memory that a piece of body occupies; 0 for other events.
@@ -33,18 +35,18 @@ enum DelegateEvent {
     var isDelivery: Bool {
         switch self {
         case .response, .data: true
-        case .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeWithdrawn, .newBody, .innerBegan,
-            .innerEnded, .end:
+        case .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody, .nestedLoadBegan,
+            .nestedLoadEnded, .end:
             false
         }
     }
 
-    /// Whether the event concerns a nested load. Such events are always delivered, so that each nested load that began
-    /// also ends.
-    var isAboutInner: Bool {
+    /// Whether the event is the beginning or the end of a nested load. Such events are never dropped, so that the
+    /// delegate receives the end of each nested load that began.
+    var concernsNestedLoad: Bool {
         switch self {
-        case .innerBegan, .innerEnded: true
-        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeWithdrawn, .newBody,
+        case .nestedLoadBegan, .nestedLoadEnded: true
+        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody,
             .end:
             false
         }
@@ -52,7 +54,7 @@ enum DelegateEvent {
 
     /// Whether the event is delivered even while the task is suspended.
     var ignoresSuspension: Bool {
-        if case .end(.some) = self { true } else { isAboutInner }
+        if case .end(.some) = self { true } else { concernsNestedLoad }
     }
 
     /// Delivers the event to `delegate`.
@@ -73,51 +75,54 @@ enum DelegateEvent {
         case .redirect(let request, let response, let decide):
             delegate.loadTask(task, willRedirectTo: request, response: response, decide: decide)
         case .challenge(let challenge): delegate.loadTask(task, didReceive: challenge)
-        case .challengeWithdrawn(let challenge): delegate.loadTask(task, didCancel: challenge)
+        case .challengeCancelled(let challenge): delegate.loadTask(task, didCancel: challenge)
         case .newBody(let answer): delegate.loadTask(task, needsNewBody: answer)
-        case .innerBegan(let inner): delegate.loadTask(task, didBegin: inner)
-        case .innerEnded(let inner, let error): delegate.loadTask(task, inner: inner, didEndWith: error)
+        case .nestedLoadBegan(let nested): delegate.loadTask(task, didBeginNestedTask: nested)
+        case .nestedLoadEnded(let nested, let error): delegate.loadTask(task, nestedTask: nested, didEndWith: error)
         case .end(let error): delegate.loadTask(task, didEndWith: error)
         }
         return nil
     }
 }
 
-/// Events that wait for a delegate, in order.
+/// The events that wait for a delegate, in order.
 struct DelegateEventQueue {
     private var events: [DelegateEvent] = []
-    /// The index of the first event that was not taken.
+    /// The index of the first event that was not removed.
     private var first = 0
     /// Bytes of body in the queue, including the overhead of the pieces.
     private(set) var size = 0
     /// The number of responses and pieces of body in the queue.
     private(set) var deliveries = 0
 
-    /// If at least `mostPieces` responses and pieces of body wait, small pieces are merged up to `coalescedSize` bytes.
-    static let (mostPieces, coalescedSize) = (64, 16 << 10)
-    /// If more events wait, the load is ended. Only a handler that never stops reaches this limit.
-    static let mostEvents = 16384
+    /// If at least `mergeThreshold` responses and pieces of body wait, small pieces are merged into pieces of at most
+    /// `coalescedSize` bytes.
+    static let (mergeThreshold, coalescedSize) = (64, 16 << 10)
+    /// If more events wait, the load fails. Only a handler that ignores every pause reaches this limit.
+    static let maximumCount = 16384
 
     var isEmpty: Bool { first == events.count }
     /// The number of waiting events.
     var count: Int { events.count - first }
-    var isOverfull: Bool { count > Self.mostEvents }
+    var isOverfull: Bool { count > Self.maximumCount }
 
     /// Whether the load's end is in the queue.
-    var holdsEnd: Bool {
+    var containsEnd: Bool {
         if case .end? = events.last { !isEmpty } else { false }
     }
 
-    /// - Parameter kept: the number of waiting events that a failure does not drop; `nil` if it drops none. A
-    ///   cancellation always drops all.
-    /// - Returns: events that nothing will deliver. They must be released without a lock, because their release may
-    ///   answer them.
-    mutating func put(_ event: DelegateEvent, keepingAtFailure kept: Int? = nil) -> [DelegateEvent] {
+    /// Appends an event, or merges it with the last one.
+    ///
+    /// - Parameter kept: if `event` is a failure, the number of waiting events that it does not drop; `nil` for all. A
+    ///   cancellation always drops all events, except those about nested loads.
+    /// - Returns: the dropped events. The caller must release them without a lock, because their release can call other
+    ///   code: it answers a challenge, for example.
+    mutating func append(_ event: DelegateEvent, keepingAtFailure kept: Int? = nil) -> [DelegateEvent] {
         var dropped: [DelegateEvent] = []
         if case .end(let error?) = event, let kept = error.code == .cancelled ? 0 : kept {
             let (before, after) = (events[first...].prefix(kept), events[first...].dropFirst(kept))
-            dropped = after.filter { !$0.isAboutInner }
-            events = before + after.filter(\.isAboutInner)
+            dropped = after.filter { !$0.concernsNestedLoad }
+            events = before + after.filter(\.concernsNestedLoad)
             first = 0
             size = before.reduce(0) { $0 + $1.size }
             deliveries = before.count(where: \.isDelivery)
@@ -133,31 +138,31 @@ struct DelegateEventQueue {
         return dropped
     }
 
-    /// How a new event changes the last waiting one, if the delegate cannot notice the difference.
-    private enum Merger {
+    /// How a new event can be merged with the last waiting event, so that the delegate cannot notice it.
+    private enum MergeAction {
         case none, append([UInt8]), drop, removeLast
     }
 
-    private func merger(of event: DelegateEvent) -> Merger {
+    private func mergeAction(of event: DelegateEvent) -> MergeAction {
         guard !isEmpty, let last = events.last else { return .none }
         switch (last, event) {
         case (.sent, .sent), (.received, .received): return .drop
         case (.data(let before), .data(let bytes)):
             let fits = before.count + bytes.count <= Self.coalescedSize
-            return fits && deliveries >= Self.mostPieces ? .append(bytes) : .none
-        case (.challenge(let asked), .challengeWithdrawn(let withdrawn)): return asked === withdrawn ? .removeLast : .none
+            return fits && deliveries >= Self.mergeThreshold ? .append(bytes) : .none
+        case (.challenge(let waiting), .challengeCancelled(let cancelled)): return waiting === cancelled ? .removeLast : .none
         default: return .none
         }
     }
 
     /// - Returns: `false` if `event` must be queued separately.
     private mutating func merge(_ event: DelegateEvent) -> Bool {
-        switch merger(of: event) {
+        switch mergeAction(of: event) {
         case .none: return false
         case .drop: break
         case .removeLast: events.removeLast()
         case .append(let bytes):
-            // Removed from the array meanwhile, so that the bytes are not copied.
+            // Removed from the array during the change, so that the bytes are not copied.
             guard case .data(var last)? = events.popLast() else { return false }
             last += bytes
             events.append(.data(last))
@@ -166,8 +171,8 @@ struct DelegateEventQueue {
         return true
     }
 
-    /// Returns the next event. For a suspended task, only an event that ignores the suspension.
-    mutating func take(isSuspended: Bool) -> DelegateEvent? {
+    /// Removes and returns the first event. If the task is suspended, only an event that ignores the suspension.
+    mutating func removeFirst(isSuspended: Bool) -> DelegateEvent? {
         guard first < events.count, !isSuspended || events[first].ignoresSuspension else { return nil }
         let event = events[first]
         events[first] = .sent

@@ -4,36 +4,38 @@ import Synchronization
 
 /// Serializes the calls to a task's delegate, from the task's own load and from nested loads.
 ///
-/// Non-blocking, and no lock is held during a call. Events that come during another call, or while the task is
-/// suspended, are queued. The thread that releases the delegate delivers them. Without such events, a delivery costs
-/// one exchange before and one after it.
+/// A call first acquires the delegate and releases it afterwards. No thread waits, and no lock is held during a call.
+/// An event that comes during another call, or while the task is suspended, is queued. The thread that releases the
+/// delegate delivers the queued events. Without such events, a delivery costs one compare-and-exchange before it and
+/// one after it.
 ///
 /// If the delegate has a ``DeliveryQueue``, all its events are queued, and a job on that queue delivers them. The job
-/// holds the delegate until no event is left.
+/// releases the delegate when no event is left.
 ///
-/// A run of data costs less: it acquires the delegate once and retains it, so that each later event only reads the
-/// flags. Another event of the same load takes the delegate over, because a load's own events never overlap
-/// (``EventStateMachine``). Nested loads call ``share()`` once and for all later events. The run of data then has to
-/// release the delegate (``endRetention()``) as soon as none of its events is being delivered.
+/// A series of data events costs less: the first one acquires the delegate and retains it, so that each later one only
+/// reads the flags. Another event of the same load can take over the retained delegate, because a load's own events
+/// never overlap (``EventStateMachine``). Before its first event, a nested load calls ``disableRetention()``. The
+/// retention then ends (``endRetention()``) as soon as no data is being delivered.
 struct DelegateSerializer: ~Copyable, Sendable {
     /// The delegate is acquired.
     private static let busy: UInt8 = 1 << 0
-    /// Events are queued. Only a holder of the lock sets `busy` then.
+    /// Events are queued. While this is set, only a holder of the lock sets `busy`.
     private static let pending: UInt8 = 1 << 1
     /// The task is suspended.
     private static let suspended: UInt8 = 1 << 2
-    /// The end was delivered: nothing follows it. Changed under the lock.
+    /// The end was delivered, and no event follows. Changed under the lock.
     private static let closed: UInt8 = 1 << 3
-    /// A run of data retains the delegate, also between its events. Always set together with `busy`.
+    /// Data retains the delegate, also between two events. Always set together with `busy`.
     private static let retained: UInt8 = 1 << 4
-    /// Nested loads use the delegate, too: a run of data no longer retains it.
+    /// Nested loads use the delegate, too, so data no longer retains it.
     private static let shared: UInt8 = 1 << 5
 
     /// How the response and the body reach a delegate on a queue.
     enum Bytes {
-        /// With the other events. The reader pauses while more than `limit` bytes wait.
+        /// Through the queue, like the other events. The reader pauses while more than `limit` bytes wait.
         case queued(limit: Int)
-        /// On the load's threads, even during another call of the delegate. Its return value is for the reader.
+        /// On the load's threads, even during another call of the delegate. The delegate's return value controls the
+        /// reader.
         case bypassing
     }
 
@@ -43,14 +45,14 @@ struct DelegateSerializer: ~Copyable, Sendable {
         var isReaderPaused = false
         /// The number of events that waited when the task was suspended.
         var countBeforeSuspension = 0
-        /// A response or data that was queued is being delivered. Only for ``Bytes/bypassing``.
+        /// A queued response or queued data is being delivered. Used only with ``Bytes/bypassing``.
         var isDelivering = false
 
-        /// Whether a response or data that was queued has not reached the delegate.
+        /// Whether a queued response or queued data has not completely reached the delegate.
         var hasDeliveries: Bool { isDelivering || events.deliveries > 0 }
     }
 
-    /// Starts a job on the delegate's queue; `nil`: events are delivered on the thread on which they happen.
+    /// Starts a job on the delegate's queue; `nil` if events are delivered on the thread on which they occur.
     let enqueue: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
     /// `nil` without a queue.
     private let bytes: Bytes?
@@ -62,60 +64,62 @@ struct DelegateSerializer: ~Copyable, Sendable {
         self.bytes = enqueue == nil ? nil : bytes
     }
 
-    /// The number of bytes above which the reader pauses; `nil` if the delegate's return values control the reader.
+    /// If more bytes wait, the reader pauses. `nil` if the delegate's return values control the reader.
     var readerLimit: Int? {
         guard case .queued(let limit) = bytes else { return nil }
         return max(0, limit)
     }
 
-    /// Whether the response and the body do not take the queue now. Each of them that is queued, because the task is
-    /// suspended, holds the later ones back until it is delivered.
-    var letsBytesBypass: Bool {
+    /// Whether the response and data can bypass the queue now. They cannot while the task is suspended, or while an
+    /// earlier response or data is in the queue.
+    var canBypass: Bool {
         guard case .bypassing = bytes else { return false }
         return state.withLock { !$0.hasDeliveries && flags.load(ordering: .relaxed) & Self.suspended == 0 }
     }
 
-    /// Whether the delivery that is in progress is one that was queued. The delegate is acquired during it.
+    /// Whether the response or data in delivery was queued. The delegate is then acquired.
     var isDeliveringQueuedBytes: Bool { state.withLock { $0.isDelivering } }
 
-    /// - Parameter holds: whether the event is data, which may retain the delegate.
-    /// - Returns: whether the delegate may be called now. If so, ``release(performing:)`` must follow. Always `false`
-    ///   if the delegate has a queue.
-    func tryAcquire(holding holds: Bool = false) -> Bool {
+    /// Acquires the delegate if it is free.
+    ///
+    /// - Parameter retains: whether the event is data, which can retain the delegate.
+    /// - Returns: whether the caller may call the delegate now. If so, ``release(performing:)`` must follow. Always
+    ///   `false` if the delegate has a queue.
+    func tryAcquire(holding retains: Bool = false) -> Bool {
         guard enqueue == nil else { return false }
-        let seen = flags.load(ordering: .relaxed)
-        if seen == Self.busy | Self.retained {
-            return holds || exchange(seen, for: Self.busy)
+        let current = flags.load(ordering: .relaxed)
+        if current == Self.busy | Self.retained {
+            return retains || exchange(current, for: Self.busy)
         }
-        guard seen & ~Self.shared == 0 else { return false }
-        return exchange(seen, for: seen | (holds && seen == 0 ? Self.busy | Self.retained : Self.busy))
+        guard current & ~Self.shared == 0 else { return false }
+        return exchange(current, for: current | (retains && current == 0 ? Self.busy | Self.retained : Self.busy))
     }
 
-    /// The call has returned. Delivers the events that were queued meanwhile, unless a run of data retains the
-    /// delegate.
+    /// Releases the delegate after a call, unless data retains it. First delivers the events that were queued during
+    /// the call.
     func release(performing perform: (DelegateEvent) -> Void) {
-        let seen = flags.load(ordering: .relaxed)
-        guard seen & Self.retained == 0 else { return }
-        if seen & ~Self.shared == Self.busy, exchange(seen, for: seen & ~Self.busy) { return }
-        while let event = takeOrRelease() { perform(event) }
+        let current = flags.load(ordering: .relaxed)
+        guard current & Self.retained == 0 else { return }
+        if current & ~Self.shared == Self.busy, exchange(current, for: current & ~Self.busy) { return }
+        while let event = nextEventOrRelease() { perform(event) }
     }
 
     private func exchange(_ old: UInt8, for new: UInt8) -> Bool {
         flags.compareExchange(expected: old, desired: new, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed).exchanged
     }
 
-    // MARK: Retention by a run of data
+    // MARK: Retention by data
 
-    /// Records that nested loads use the delegate, now and later.
-    func share() {
+    /// From now on, data does not retain the delegate, because nested loads use it, too.
+    func disableRetention() {
         flags.bitwiseOr(Self.shared, ordering: .acquiringAndReleasing)
     }
 
     var isRetained: Bool { flags.load(ordering: .relaxed) & Self.retained != 0 }
 
-    /// Ends the retention by a run of data. Call it only while none of its events is being delivered.
+    /// Ends the retention by data. Call it only while no data is being delivered.
     ///
-    /// - Returns: whether this call ended it, and no other one did. If so, ``release(performing:)`` must follow.
+    /// - Returns: whether this call ended the retention. If so, ``release(performing:)`` must follow.
     func endRetention() -> Bool {
         guard isRetained else { return false }
         return flags.bitwiseAnd(~Self.retained, ordering: .acquiringAndReleasing).oldValue & Self.retained != 0
@@ -125,25 +129,25 @@ struct DelegateSerializer: ~Copyable, Sendable {
 
     /// Queues an event because the delegate could not be acquired.
     ///
-    /// - Returns: whether the delegate became free meanwhile. If so, ``release(performing:)`` must follow, as after a
-    ///   call, on the delegate's queue if it has one.
+    /// - Returns: whether this call acquired the delegate, because it has become free. If so, ``release(performing:)``
+    ///   must follow, on the delegate's queue if it has one.
     func deferEvent(_ event: DelegateEvent) -> Bool {
-        let (enters, dropped) = state.withLock { state -> (Bool, [DelegateEvent]) in
-            let seen = flags.load(ordering: .relaxed)
-            guard seen & Self.closed == 0, !state.events.holdsEnd else { return (false, [event]) }
-            let isHeld = seen & Self.suspended != 0
-            // A failure does not wait for the events that the suspension holds back, but for those before it.
-            let kept = isHeld ? (enqueue == nil ? 0 : state.countBeforeSuspension) : nil
-            let dropped = state.events.put(event, keepingAtFailure: kept)
+        let (isAcquired, dropped) = state.withLock { state -> (Bool, [DelegateEvent]) in
+            let current = flags.load(ordering: .relaxed)
+            guard current & Self.closed == 0, !state.events.containsEnd else { return (false, [event]) }
+            let isSuspended = current & Self.suspended != 0
+            // A failure drops the events that wait because of the suspension. Earlier events are delivered before it.
+            let kept = isSuspended ? (enqueue == nil ? 0 : state.countBeforeSuspension) : nil
+            let dropped = state.events.append(event, keepingAtFailure: kept)
             if let readerLimit, state.events.size > readerLimit { state.isReaderPaused = true }
             let old = flags.bitwiseOr(Self.pending, ordering: .acquiringAndReleasing).oldValue
-            return (acquireIfFree(old, isWorthIt: !isHeld || event.ignoresSuspension), dropped)
+            return (acquireIfFree(old, hasDeliverableEvent: !isSuspended || event.ignoresSuspension), dropped)
         }
         withExtendedLifetime(dropped) {}
-        return enters
+        return isAcquired
     }
 
-    /// What a reader has to do whose response or data was queued.
+    /// The flow for a load whose response or data was queued.
     var flowAfterDeferral: Flow {
         guard readerLimit != nil else { return .pause }
         return state.withLock { $0.isReaderPaused ? .pause : .keepGoing }
@@ -161,24 +165,24 @@ struct DelegateSerializer: ~Copyable, Sendable {
         }
     }
 
-    /// Whether more events wait than any correct load has.
+    /// Whether too many events wait.
     var isOverfull: Bool { state.withLock { $0.events.isOverfull } }
 
-    /// Delivers `error` in place of an end that waits, and drops the events before it.
+    /// Replaces a queued end by `error`, and drops the events before it.
     ///
-    /// - Returns: whether the delegate may be called. If so, ``release(performing:)`` must follow, on the delegate's
-    ///   queue if it has one.
+    /// - Returns: whether this call acquired the delegate. If so, ``release(performing:)`` must follow, on the
+    ///   delegate's queue if it has one.
     func cancelWaitingEnd(_ error: LoadError) -> Bool {
-        let (enters, dropped) = state.withLock { state -> (Bool, [DelegateEvent]) in
-            guard state.events.holdsEnd else { return (false, []) }
-            let dropped = state.events.put(.end(error))
-            return (acquireIfFree(flags.load(ordering: .acquiring), isWorthIt: true), dropped)
+        let (isAcquired, dropped) = state.withLock { state -> (Bool, [DelegateEvent]) in
+            guard state.events.containsEnd else { return (false, []) }
+            let dropped = state.events.append(.end(error))
+            return (acquireIfFree(flags.load(ordering: .acquiring), hasDeliverableEvent: true), dropped)
         }
         withExtendedLifetime(dropped) {}
-        return enters
+        return isAcquired
     }
 
-    /// Called before the last delegate call: nothing passes after that.
+    /// Drops the queued events and all later ones. Called before the last call of the delegate.
     func close() {
         let dropped = state.withLock { state in
             flags.bitwiseOr(Self.closed, ordering: .relaxed)
@@ -197,29 +201,29 @@ struct DelegateSerializer: ~Copyable, Sendable {
 
     /// The task is no longer suspended.
     ///
-    /// - Returns: whether ``release(performing:)`` must follow, on the delegate's queue if it has one, and whether the
-    ///   reader may read more. It may not if responses or data wait whose delivery decides about that.
-    func endSuspension() -> (enters: Bool, readsMore: Bool) {
+    /// - Returns: whether this call acquired the delegate. If so, ``release(performing:)`` must follow, on the
+    ///   delegate's queue if it has one. `canReadMore` is `false` while a response or data waits: its delivery decides
+    ///   how the reader continues.
+    func endSuspension() -> (isAcquired: Bool, canReadMore: Bool) {
         guard enqueue != nil || flags.load(ordering: .relaxed) & Self.suspended != 0 else { return (false, true) }
         return state.withLock { state in
             let old = flags.bitwiseAnd(~Self.suspended, ordering: .acquiringAndReleasing).oldValue
-            let readsMore = readerLimit == nil ? !state.hasDeliveries : !state.isReaderPaused
-            return (acquireIfFree(old, isWorthIt: !state.events.isEmpty), readsMore)
+            let canReadMore = readerLimit == nil ? !state.hasDeliveries : !state.isReaderPaused
+            return (acquireIfFree(old, hasDeliverableEvent: !state.events.isEmpty), canReadMore)
         }
     }
 
-    /// Called with the lock held.
-    private func acquireIfFree(_ old: UInt8, isWorthIt: Bool) -> Bool {
-        guard isWorthIt, old & Self.busy == 0 else { return false }
-        // The delegate must not have been acquired since `old` was read. `pending` prevents that, unless it was not
-        // set.
+    /// Acquires the delegate if it is free and an event can be delivered. Called with the lock held.
+    private func acquireIfFree(_ old: UInt8, hasDeliverableEvent: Bool) -> Bool {
+        guard hasDeliverableEvent, old & Self.busy == 0 else { return false }
+        // Another thread can have acquired the delegate since `old` was read, if `pending` was not set then.
         return flags.bitwiseOr(Self.busy, ordering: .acquiringAndReleasing).oldValue & Self.busy == 0
     }
 
-    private func takeOrRelease() -> DelegateEvent? {
+    private func nextEventOrRelease() -> DelegateEvent? {
         state.withLock { state in
-            let isHeld = flags.load(ordering: .acquiring) & Self.suspended != 0
-            let event = state.events.take(isSuspended: isHeld)
+            let isSuspended = flags.load(ordering: .acquiring) & Self.suspended != 0
+            let event = state.events.removeFirst(isSuspended: isSuspended)
             if case .bypassing = bytes { state.isDelivering = event?.isDelivery == true }
             if let event { return event }
             flags.bitwiseAnd(~(Self.busy | (state.events.isEmpty ? Self.pending : 0)), ordering: .releasing)

@@ -5,9 +5,9 @@ public struct DeliveryQueue: Sendable {
     /// Runs jobs one after another, in order. `nil`: on the load's own threads, without a copy of the bytes.
     let enqueue: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
-    /// A queue that the caller provides.
+    /// Makes a queue from the caller's own queue or executor.
     ///
-    /// - Parameter enqueue: runs each closure later, in order, one at a time: `{ queue.async(execute: $0) }`.
+    /// - Parameter enqueue: runs each closure later, in order, one at a time, as in `{ queue.async(execute: $0) }`.
     public init(_ enqueue: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
         self.enqueue = enqueue
     }
@@ -16,17 +16,17 @@ public struct DeliveryQueue: Sendable {
         enqueue = nil
     }
 
-    /// Calls the delegate on the thread where the event happens. The fastest queue: bytes are borrowed.
+    /// Calls the delegate on the thread where the event occurs. The fastest queue, because bytes are not copied.
     ///
-    /// A delegate that blocks there delays its own load, and possibly others: on the thread of an event loop, all loads
-    /// of that loop. Waiting there for another load fails with ``LoadError/Code/noResources``
-    /// (``Loader/waitForData(for:delegate:)``).
+    /// A delegate that blocks such a thread delays its own load. If the thread belongs to an event loop, it delays all
+    /// loads of that loop. There, a delegate cannot wait for another load: ``Loader/waitForData(for:delegate:)`` fails
+    /// with ``LoadError/Code/noResources``.
     public static let immediate = DeliveryQueue()
 
-    /// Calls the delegate on Portolan's own threads, never on those of event loops. A delegate or completion handler
-    /// may block there, also for other loads.
+    /// Calls the delegate on threads of a pool, never on the thread of an event loop. A delegate or completion handler
+    /// may block such a thread, also to wait for other loads.
     ///
-    /// 8 threads, and more while all of them are blocked, up to 512. Calls for one load are serial and in order. Calls
-    /// for different loads are neither.
+    /// The pool has 8 threads. While all of them are blocked, it starts more, up to 512. Calls for one load are serial
+    /// and in order. Calls for different loads can be concurrent.
     public static let background = DeliveryQueue { DeliveryThreads.shared.run($0) }
 }

@@ -2,47 +2,47 @@
 
 import Synchronization
 
-/// The threads of ``DeliveryQueue/background``: a few, and more if all of them are blocked.
+/// The threads of ``DeliveryQueue/background``: a few, and more while all of them are blocked.
 ///
-/// Handlers may block until other handlers act, so a fixed number of threads would end in a deadlock. If jobs wait and
-/// none has begun for ``patience``, the number of threads is doubled, up to ``mostThreads``. Threads without a job end
-/// after a while.
+/// A completion handler can block until another one has run, so a fixed number of threads could cause a deadlock. If
+/// jobs wait and none has begun for ``stallTime``, the number of threads is doubled, up to ``maximumThreads``. Threads
+/// without a job end after some time.
 package final class DeliveryThreads: Sendable {
     package static let shared = DeliveryThreads()
-    /// The number of jobs that run at once while jobs end quickly.
-    package static let usual = 8
+    /// The number of jobs that run at the same time while no job blocks.
+    package static let initialLimit = 8
     /// The maximum number of threads.
-    package static let mostThreads = 512
-    private static let patience = Duration.milliseconds(20)
+    package static let maximumThreads = 512
+    private static let stallTime = Duration.milliseconds(20)
 
-    private let pool = LoadThreadPool(limit: usual)
+    private let pool = LoadThreadPool(limit: initialLimit)
     private let isWatched = Atomic(false)
 
     package init() {}
 
-    /// Runs `job` soon, or when a thread is available for it. The call is never lost.
+    /// Runs `job` as soon as a thread is available.
     package func run(_ job: @escaping @Sendable () -> Void) {
         pool.runEventually(job)
-        if pool.hasWaiting { watch() }
+        if pool.hasWaitingJobs { watch() }
     }
 
-    package var threadCount: Int { pool.census.threads }
+    package var threadCount: Int { pool.threadCounts.total }
 
     private func watch() {
         guard !isWatched.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        let begun = pool.begunCount
-        after(Self.patience) { $0.look(since: begun) }
+        let begun = pool.startedJobCount
+        after(Self.stallTime) { $0.addThreadsIfStalled(since: begun) }
     }
 
-    private func look(since begun: UInt64) {
+    private func addThreadsIfStalled(since begun: UInt64) {
         isWatched.store(false, ordering: .releasing)
-        if pool.isExhausted, pool.begunCount == begun {
-            let (threads, idle) = pool.census
+        if pool.isExhausted, pool.startedJobCount == begun {
+            let (threads, idle) = pool.threadCounts
             let busy = threads - idle
-            pool.runWaiting(atMost: max(idle, min(busy, Self.mostThreads - busy)))
+            pool.runWaitingJobsWithoutSlots(atMost: max(idle, min(busy, Self.maximumThreads - busy)))
         }
-        // A job that waits for a thread now may wait for a place later.
-        if pool.hasWaiting { watch() }
+        // A job that waits for a thread now can wait for a slot later.
+        if pool.hasWaitingJobs { watch() }
     }
 
     private func after(_ time: Duration, _ body: @escaping @Sendable (DeliveryThreads) -> Void) {

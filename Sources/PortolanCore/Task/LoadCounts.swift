@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The counts behind ``LoadProgress``: written by the one thread that delivers, read by any.
+/// The counts of ``LoadProgress``. Only the thread that delivers events changes them. Any thread can read them.
 struct LoadCounts: ~Copyable, Sendable {
     private let received = Atomic<Int64>(0)
     private let expected = Atomic<Int64>(-1)
@@ -14,7 +14,7 @@ struct LoadCounts: ~Copyable, Sendable {
         expected.store(length ?? -1, ordering: .relaxed)
     }
 
-    /// - Returns: the total.
+    /// - Returns: the number of bytes from the start of the body.
     func receive(_ count: Int) -> Int64 {
         let total = received.load(ordering: .relaxed) + Int64(count)
         received.store(total, ordering: .relaxed)
@@ -29,7 +29,7 @@ struct LoadCounts: ~Copyable, Sendable {
     var progress: LoadProgress {
         func known(_ count: Int64) -> Int64? { count < 0 ? nil : count }
         return LoadProgress(
-            received: received.load(ordering: .relaxed), expected: known(expected.load(ordering: .relaxed)),
-            sent: sent.load(ordering: .relaxed), expectedToSend: known(expectedToSend.load(ordering: .relaxed)))
+            bytesReceived: received.load(ordering: .relaxed), expectedBytesToReceive: known(expected.load(ordering: .relaxed)),
+            bytesSent: sent.load(ordering: .relaxed), expectedBytesToSend: known(expectedToSend.load(ordering: .relaxed)))
     }
 }

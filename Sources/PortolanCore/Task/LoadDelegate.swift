@@ -2,62 +2,64 @@
 
 public import HTTPTypes
 
-/// Receives the events of a load in order, and makes the decisions that the load requests.
+/// Receives the events of a task in order, and decides about redirects and challenges.
 ///
-/// Calls are serial, including those of nested loads, on the ``DeliveryQueue`` that the load was started with. Every
-/// member has a default: data is dropped, redirects are followed, challenges get default handling.
+/// Calls come one at a time, also those about nested loads, on the ``DeliveryQueue`` of the task. Every member has a
+/// default: data is dropped, redirects are followed, challenges get default handling.
 public protocol LoadDelegate: AnyObject, Sendable {
-    /// The response. Comes again for each part of a multipart load.
+    /// The response. In a multipart load, each part has its own response.
     ///
-    /// - Returns: `.pause` to receive nothing more until ``LoadTask/resume()``; `.stopped` to end the load as
-    ///   ``LoadTask/cancel()`` does.
+    /// - Returns: `.keepGoing` to continue; `.pause` to receive nothing more until ``LoadTask/resume()``; `.stopped` to
+    ///   end the load as ``LoadTask/cancel()`` does.
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow
 
-    /// The next bytes, borrowed until the call returns: copy what you keep. The return value has the same meaning as
-    /// for the response.
+    /// The next bytes of the body. They are borrowed until the call returns: copy what you keep. The return value has
+    /// the same meaning as for the response.
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow
 
     func loadTask(_ task: LoadTask, didReceiveInterim response: Response)
-    /// The request is sent again, and `response` is not delivered: a 401 or 407 that a credential answers, from the URL
-    /// or from a delegate, or a 417. For observers.
+    /// The request is sent again, because a credential answers the 401 or 407 in `response`, or because `response` is
+    /// a 417. `response` is not delivered. For observers.
     func loadTask(_ task: LoadTask, willResendAfter response: Response)
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields)
     func loadTask(_ task: LoadTask, didReach step: LoadStep)
-    /// More of the request's body is being sent. The counts are in ``LoadTask/progress``.
+    /// More of the request's body was sent. The counts are in ``LoadTask/progress``.
     func loadTaskDidSend(_ task: LoadTask)
-    /// More of the response's body has arrived, for a delegate that does not receive the data itself
-    /// (``Loader/data(for:delegate:)`` and similar methods). The counts are in ``LoadTask/progress``. Several pieces
-    /// may have one call.
+    /// More of the response's body has arrived. Called only if the delegate does not receive the data itself, as in
+    /// ``Loader/data(for:delegate:)``. The counts are in ``LoadTask/progress``. Several pieces can have one call.
     func loadTaskDidReceiveBytes(_ task: LoadTask)
 
     /// - Parameters:
-    ///   - task: the load; ``LoadTask/currentRequest`` is still the request that was redirected.
-    ///   - request: the proposed next request, without credentials if it goes to another origin.
+    ///   - task: the task. Its ``LoadTask/currentRequest`` is the request that was redirected.
+    ///   - request: the proposed next request. If it goes to another origin, it has no credentials.
     ///   - response: the redirect response.
-    ///   - decide: must be called once, immediately or later, on any thread. If it is released without a call, the
-    ///     redirect is followed.
+    ///   - decide: call it once, immediately or later, on any thread. If it is released without a call, the redirect is
+    ///     followed.
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void)
 
-    /// A challenge. It must be answered once, immediately or later, on any thread.
+    /// A challenge. Answer it once, immediately or later, on any thread.
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge)
 
-    /// The challenge no longer has to be answered.
+    /// The challenge was cancelled: an answer has no effect any more.
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge)
 
-    /// The request's body must be sent again. The default is the request's own body, if it can be read twice.
+    /// The request's body must be sent again. By default, that is the request's own body if it can be read twice.
+    ///
+    /// - Parameter answer: call it once, immediately or later, on any thread. `nil` fails the load.
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void)
 
-    /// A nested load began, at any depth (``LoadTask/parent``, ``LoadTask/nestingDepth``): the content of a layered
-    /// scheme, or a further request of a handler. For observers: its bytes go to the handler that opened it, and its
-    /// redirects and challenges come here like the task's own.
-    func loadTask(_ task: LoadTask, didBegin inner: LoadTask)
+    /// A nested load began, at any depth (``LoadTask/parent``, ``LoadTask/nestingDepth``). A handler made it as a part
+    /// of its own load, for example to load the URL inside a `gzip:` URL.
+    ///
+    /// For observers: its bytes go to that handler. This delegate decides about its redirects and challenges, too.
+    func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask)
 
-    /// A nested load ended. Each one that began also ends, before the load around it. `error` is `nil` if it is
-    /// complete.
-    func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?)
+    /// A nested load ended, before its parent. Called for each nested load that began. `error` is `nil` if the nested
+    /// load is complete.
+    func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?)
 
-    /// The last call. `error` is `nil` if the load is complete.
+    /// The load ended. The last call. `error` is `nil` if the load is complete. ``LoadTask/metrics`` are complete now.
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?)
 }
 
@@ -81,12 +83,12 @@ extension LoadDelegate {
         let body = task.currentRequest.body
         answer(body.flatMap { $0.isRewindable ? $0 : nil })
     }
-    public func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {}
-    public func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {}
+    public func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {}
+    public func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {}
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
 }
 
-/// A delegate that handles some events itself, and forwards all others to another delegate, if there is one.
+/// A delegate that handles some events itself, and forwards the other events to another delegate, if there is one.
 protocol DelegatingDelegate: LoadDelegate {
     var delegate: (any LoadDelegate)? { get }
 }
@@ -115,8 +117,8 @@ extension DelegatingDelegate {
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         decider.loadTask(task, needsNewBody: answer)
     }
-    func loadTask(_ task: LoadTask, didBegin inner: LoadTask) { delegate?.loadTask(task, didBegin: inner) }
-    func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
-        delegate?.loadTask(task, inner: inner, didEndWith: error)
+    func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) { delegate?.loadTask(task, didBeginNestedTask: nestedTask) }
+    func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {
+        delegate?.loadTask(task, nestedTask: nestedTask, didEndWith: error)
     }
 }

@@ -2,17 +2,18 @@
 
 /// The progress of a load at one moment.
 public struct LoadProgress: Hashable, Sendable {
-    /// Bytes of body received; in a multipart load, those of the current part.
-    public var received: Int64
-    /// Bytes of body that the response announced.
-    public var expected: Int64?
-    /// Bytes of the request's body sent.
-    public var sent: Int64
-    public var expectedToSend: Int64?
+    /// The number of bytes of the response's body that were received. In a multipart load, of the current part.
+    public var bytesReceived: Int64
+    /// The length of the response's body; `nil` if it is unknown.
+    public var expectedBytesToReceive: Int64?
+    /// The number of bytes of the request's body that were sent.
+    public var bytesSent: Int64
+    /// The length of the request's body; `nil` if it is unknown.
+    public var expectedBytesToSend: Int64?
 
-    /// Between 0 and 1; `nil` if the length is unknown.
+    /// The received part of the body, between 0 and 1; `nil` if the length is unknown.
     public var fractionReceived: Double? {
-        guard let expected else { return nil }
-        return expected == 0 ? 1 : min(1, Double(received) / Double(expected))
+        guard let expected = expectedBytesToReceive else { return nil }
+        return expected == 0 ? 1 : min(1, Double(bytesReceived) / Double(expected))
     }
 }

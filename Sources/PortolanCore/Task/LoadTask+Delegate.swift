@@ -4,37 +4,37 @@ import Synchronization
 
 /// Calls the delegate, one call at a time, for the task's own load and for nested loads.
 extension LoadTask {
-    /// Calls the delegate for the load itself, or leaves the event to the current holder of the delegate.
+    /// Delivers an event of the task's own load to the delegate, or queues it.
     func notifyDelegate(_ event: DelegateEvent) {
         guard case .acquired = acquireDelegate(or: event) else { return }
-        perform(event)
+        deliver(event)
         releaseDelegate()
     }
 
     enum DelegateAccess {
-        /// The delegate may be called now. ``releaseDelegate()`` must follow.
+        /// The caller may call the delegate now. ``releaseDelegate()`` must follow.
         case acquired
-        /// The delegate may be called now. Nothing has to follow.
+        /// The caller may call the delegate now, and does not have to release it.
         case bypassed
-        /// The event was queued. A reader continues as `Flow` says.
+        /// The event was queued. The load continues with this flow.
         case queued(Flow)
     }
 
-    /// Why the delegate is acquired.
+    /// The kind of event for which the delegate is acquired.
     enum DelegatePurpose {
         case response
-        /// May retain the delegate until the next event.
+        /// May retain the delegate until the next data.
         case data
         case other
     }
 
-    /// Acquires the delegate for an event of the load itself.
+    /// Acquires the delegate for an event of the task's own load.
     ///
-    /// - Parameter event: queued if the delegate cannot be called now. Evaluated only in that case, because it may be
-    ///   large.
+    /// - Parameter event: queued if the delegate cannot be called now. Evaluated only in that case, because it copies
+    ///   bytes.
     func acquireDelegate(for purpose: DelegatePurpose = .other, or event: @autoclosure () -> DelegateEvent) -> DelegateAccess {
         if delegateSerializer.tryAcquire(holding: purpose == .data) { return .acquired }
-        if purpose != .other, delegateSerializer.letsBytesBypass { return .bypassed }
+        if purpose != .other, delegateSerializer.canBypass { return .bypassed }
         if delegateSerializer.endRetention() {
             releaseDelegate()
             if delegateSerializer.tryAcquire(holding: purpose == .data) { return .acquired }
@@ -45,64 +45,65 @@ extension LoadTask {
 
     private func deferEvent(_ event: DelegateEvent) {
         if delegateSerializer.deferEvent(event) { deliverQueuedEvents() }
-        if delegateSerializer.isOverfull { endForEvents() }
+        if delegateSerializer.isOverfull { failForTooManyEvents() }
     }
 
-    /// Delivers the queued events, on the delegate's queue if it has one. Called with the delegate acquired.
+    /// Delivers the queued events and releases the delegate, on the delegate's queue if it has one. Called with the
+    /// delegate acquired.
     func deliverQueuedEvents() {
         guard let enqueue = delegateSerializer.enqueue else { return releaseDelegate() }
         enqueue { [self] in releaseDelegate() }
     }
 
-    /// Ends the load because more events wait for the delegate than any correct load has.
-    func endForEvents() {
+    /// Fails the load because too many events wait for the delegate.
+    func failForTooManyEvents() {
         end(
             with: LoadError(
                 .limitExceeded,
                 message:
-                    "more than \(DelegateEventQueue.mostEvents) events of \(originalRequest.url.shortDescription) wait for its delegate; "
+                    "more than \(DelegateEventQueue.maximumCount) events of \(originalRequest.url.shortDescription) wait for its delegate; "
                     + "return sooner from calls of the delegate, or cancel a suspended task"))
     }
 
-    /// Does what ``notifyDelegate(_:)`` does, for a nested load. Its events come at any time, also between two pieces
-    /// of data while the delegate is retained.
+    /// Delivers an event of a nested load to the delegate, or queues it. It can come at any time, also while data of
+    /// the task's own load retains the delegate.
     func notifyDelegateOfNestedLoad(_ event: DelegateEvent) {
-        delegateSerializer.share()
+        delegateSerializer.disableRetention()
         if delegateSerializer.tryAcquire() {
-            perform(event)
+            deliver(event)
             releaseDelegate()
         } else if delegateSerializer.deferEvent(event) {
             deliverQueuedEvents()
         } else if delegateSerializer.isOverfull {
-            endForEvents()
-        } else if delegateSerializer.isRetained, !handlerLoadYieldsDelegate {
-            yieldDelegate()
+            failForTooManyEvents()
+        } else if delegateSerializer.isRetained, !requestDelegateRelease() {
+            endDelegateRetention()
         }
     }
 
-    /// Delivers the events that wait because a run of data retains the delegate. Call it only while none of its events
-    /// is being delivered.
-    func yieldDelegate() {
+    /// Ends the retention of the delegate by data, and delivers the queued events. Call it only while no data is being
+    /// delivered.
+    func endDelegateRetention() {
         if delegateSerializer.endRetention() { releaseDelegate() }
     }
 
     func releaseDelegate() {
-        delegateSerializer.release { perform($0) }
+        delegateSerializer.release { deliver($0) }
     }
 
-    /// The load is over, but the end still waits for the delegate. After a cancel, only the end is delivered, and the
-    /// beginnings and ends of nested loads.
+    /// Cancels a load that has ended, but whose end still waits for the delegate. Then only the end is delivered, and
+    /// the beginnings and ends of nested loads.
     func cancelWaitingEnd(_ error: LoadError) {
         if delegateSerializer.cancelWaitingEnd(error) { deliverQueuedEvents() }
     }
 
-    private func perform(_ event: DelegateEvent) {
+    private func deliver(_ event: DelegateEvent) {
         if delegateSerializer.endReaderPause() { readMore() }
         switch event {
-        case .innerBegan(let inner): innerLoads.withLock { $0.append(inner) }
-        case .innerEnded(let inner, _): guard endInnerLoads(around: inner) else { return }
+        case .nestedLoadBegan(let nested): openNestedLoads.withLock { $0.append(nested) }
+        case .nestedLoadEnded(let nested, _): guard reportEndOfNestedLoads(in: nested) else { return }
         case .end: closeDelegate()
-        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeWithdrawn, .newBody:
+        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody:
             break
         }
         let isReaderLimited = delegateSerializer.readerLimit != nil
@@ -115,16 +116,17 @@ extension LoadTask {
         }
     }
 
-    /// Notifies the delegate that more of the body has arrived. Called during the delivery of the data.
-    func notifyDelegateOfReceivedBytes(_ observer: any LoadDelegate) {
+    /// Notifies the caller's delegate that more of the body has arrived. Called by the delegate that receives the data,
+    /// during the delivery.
+    func notifyDelegateOfReceivedBytes(_ callersDelegate: any LoadDelegate) {
         if delegateSerializer.enqueue == nil || delegateSerializer.isDeliveringQueuedBytes {
-            observer.loadTaskDidReceiveBytes(self)  // the delivery has acquired the delegate
+            callersDelegate.loadTaskDidReceiveBytes(self)  // the delegate is already acquired for the delivery
         } else {
             notifyDelegate(.received)
         }
     }
 
-    /// Does what ``notifyDelegate(_:)`` does, for the end, the one event that each load has.
+    /// Delivers the end to the delegate, or queues it.
     func notifyDelegateOfEnd(_ error: LoadError?) {
         guard case .acquired = acquireDelegate(or: .end(error)) else { return }
         closeDelegate()
@@ -132,38 +134,39 @@ extension LoadTask {
         releaseDelegate()
     }
 
-    /// Called while the delegate is acquired: the end is delivered next.
+    /// Prepares the delivery of the end: reports the end of all nested loads, and drops other events. Called while the
+    /// delegate is acquired.
     private func closeDelegate() {
-        _ = endInnerLoads(around: self)
+        _ = reportEndOfNestedLoads(in: self)
         delegateSerializer.close()
     }
 
     // MARK: Nested loads
 
-    /// The caller's own load that this one is nested in, at any depth; this load itself if it is the caller's own.
+    /// The task that the caller made: this task, or the one in which it is nested at any depth.
     var outermost: LoadTask { parent?.outermost ?? self }
 
-    /// Notifies the delegate of the end of each load inside `outer` that it considers running, the innermost first.
-    /// Called while the delegate is acquired.
+    /// Notifies the delegate of the end of each open load that is nested in `parent`, the innermost first. Called while
+    /// the delegate is acquired.
     ///
-    /// - Returns: whether the delegate considered `outer` itself running. It no longer does.
-    private func endInnerLoads(around outer: LoadTask) -> Bool {
-        let (ended, wasOpen) = innerLoads.withLock { open -> ([LoadTask], Bool) in
+    /// - Returns: whether `parent` itself was an open nested load. It is not any more.
+    private func reportEndOfNestedLoads(in parent: LoadTask) -> Bool {
+        let (ended, wasOpen) = openNestedLoads.withLock { open -> ([LoadTask], Bool) in
             guard !open.isEmpty else { return ([], false) }
-            let ended = open.filter { $0.lies(in: outer) }
-            let wasOpen = open.contains { $0 === outer }
-            open.removeAll { $0 === outer || $0.lies(in: outer) }
+            let ended = open.filter { $0.isNested(in: parent) }
+            let wasOpen = open.contains { $0 === parent }
+            open.removeAll { $0 === parent || $0.isNested(in: parent) }
             return (ended, wasOpen)
         }
-        for inner in ended.reversed() {
-            let error = LoadError(.cancelled, message: "the parent load of \(inner.originalRequest.url.shortDescription) has ended")
-            delegate.loadTask(self, inner: inner, didEndWith: error)
+        for nested in ended.reversed() {
+            let error = LoadError(.cancelled, message: "the parent load of \(nested.originalRequest.url.shortDescription) has ended")
+            delegate.loadTask(self, nestedTask: nested, didEndWith: error)
         }
         return wasOpen
     }
 
-    private func lies(in outer: LoadTask) -> Bool {
+    private func isNested(in other: LoadTask) -> Bool {
         guard let parent else { return false }
-        return parent === outer || parent.lies(in: outer)
+        return parent === other || parent.isNested(in: other)
     }
 }

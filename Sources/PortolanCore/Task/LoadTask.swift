@@ -2,42 +2,44 @@
 
 import Synchronization
 
-/// The caller's handle for one request, from its start to its end: redirects, challenges and several handlers included.
+/// The caller's handle for one request, from its start to its end. It follows redirects and answers challenges,
+/// possibly with several handlers.
 ///
-/// Every member may be called from any thread, at any moment of the load.
+/// Every member can be called on any thread, at any time.
 ///
 /// A running task lives until its load has ended, even without other references. A suspended task, or one whose
-/// delegate returned `.pause`, lives only as long as it is referenced. When its last reference is released, the load is
-/// stopped, its connection is closed, and its delegate receives nothing more.
+/// delegate returned `.pause`, lives only as long as the program retains it. When its last reference is released, the
+/// load is stopped, its connection is closed, and its delegate receives no further call.
 public final class LoadTask: Sendable {
-    /// The request that the task was made with.
+    /// The request for which the task was made.
     public let originalRequest: Request
     package let loader: Loader
     let delegate: any LoadDelegate
-    /// A limit in bytes on the whole body, for callers that collect it.
+    /// The maximum size of the body in bytes, for callers that collect it; `nil` for no limit.
     let bodyLimit: Int64?
-    /// The parent load, while it exists; `nil` for a caller's own load.
+    /// The task in which this one is nested, while it exists; `nil` for a task that the caller made.
     public weak let parent: LoadTask?
     /// The thread that waits for the task, if there is one.
     private let waiter: LoadWaiter?
     private let machine: Mutex<LoadTaskState>
     let timer: LoadTimer
     let counts = LoadCounts()
+    let credentialAttempts = Mutex(CredentialAttempts())
     let delegateSerializer: DelegateSerializer
-    /// The nested loads, at any depth, whose beginning the delegate has received, but not their end. Changed only while
-    /// the delegate is acquired.
-    let innerLoads = Mutex<[LoadTask]>([])
-    /// How many decisions of the caller this load and its nested loads wait for.
+    /// The nested loads, at any depth, of which the delegate has received the beginning but not the end. Changed only
+    /// while the delegate is acquired.
+    let openNestedLoads = Mutex<[LoadTask]>([])
+    /// The number of caller's decisions for which this load and its nested loads wait.
     private let callerWaits = Atomic(0)
     private let queueWaits = Mutex(QueueWaits())
-    /// The number of loads that wait in a queue: those of this task and those nested in it.
+    /// The number of loads that wait in a queue, of this task and of its nested loads.
     private let queuedCount = Atomic(0)
 
     /// - Parameters:
     ///   - queue: where `delegate` is called.
-    ///   - queuesBytes: whether the response and the body take the queue, too. If not, `delegate` must take them on any
-    ///     thread, also during another call.
-    ///   - parent: the load that this one is nested in.
+    ///   - queuesBytes: whether the response and the body are delivered on `queue`, too. If not, `delegate` must accept
+    ///     them on any thread, also during another call.
+    ///   - parent: the task in which this one is nested.
     init(
         _ request: Request, loader: Loader, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate, queuesBytes: Bool = true,
         bodyLimit: Int64? = nil, parent: LoadTask? = nil, waiter: LoadWaiter? = nil
@@ -46,25 +48,26 @@ public final class LoadTask: Sendable {
         self.loader = loader
         self.delegate = delegate
         delegateSerializer = DelegateSerializer(
-            on: queue, bytes: queuesBytes ? .queued(limit: loader.configuration.bufferLimit) : .bypassing)
+            on: queue, bytes: queuesBytes ? .queued(limit: loader.configuration.bufferSize) : .bypassing)
         self.bodyLimit = bodyLimit
         self.parent = parent
         self.waiter = waiter
         machine = Mutex(LoadTaskState(request: request))
         var defaults = loader.configuration.timeouts
-        // The outer load's total limit also covers nested loads. A second limit of the same length would only race it.
+        // The parent's total limit also covers nested loads. A second limit of the same length would expire at the same
+        // time, and either error could win.
         if parent != nil { defaults.total = nil }
-        timer = LoadTimer(clock: loader.configuration.clock, timeouts: request.timeouts.filled(by: defaults))
+        timer = LoadTimer(clock: loader.configuration.clock, timeouts: request.timeouts.withDefaults(defaults))
     }
 
-    /// Stops the load if the task was suspended, because nothing can resume it any more. The delegate cannot be
-    /// notified: there is no task to pass.
+    /// Stops the load if the task was suspended, because nothing can resume it any more. The delegate is not notified,
+    /// because the call would need the task.
     deinit {
-        guard let (children, handlerLoad) = machine.withLock({ $0.isCreated ? nil : $0.ended() }) else { return }
-        handlerLoad?.abandon()
+        guard let (children, handlerLoad) = machine.withLock({ $0.isCreated ? nil : $0.finish() }) else { return }
+        handlerLoad?.endSilently()
         timer.stop()
         let queuedCount = queueWaits.withLock { $0.end() }
-        if queuedCount > 0 { parent?.countQueued(-queuedCount) }
+        if queuedCount > 0 { parent?.changeQueuedCount(by: -queuedCount) }
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
     }
@@ -72,7 +75,7 @@ public final class LoadTask: Sendable {
     // MARK: Status
 
     public enum State: Hashable, Sendable {
-        /// Made, not yet started by ``LoadTask/resume()``.
+        /// ``LoadTask/resume()`` was not called yet.
         case created, running, suspended, ended
     }
 
@@ -86,24 +89,26 @@ public final class LoadTask: Sendable {
         }
     }
 
-    /// The current request, in canonical form: the original one, or the one that redirects led to.
+    /// The current request, in canonical form: the original request, or the one to which redirects led.
     public var currentRequest: Request { machine.withLock { $0.request } }
     public var progress: LoadProgress { counts.progress }
     public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
+    /// The number of the current request, counted from 1: each redirect leads to another one.
+    var requestNumber: Int { machine.withLock { $0.metrics.redirectCount } + 1 }
     public var priority: LoadPriority { originalRequest.priority }
-    /// The number of loads that this one is nested in; 0 for a caller's own load.
-    public var nestingDepth: Int { originalRequest.nestingDepth }
+    /// The number of tasks around this one; 0 for a task that the caller made.
+    package var nestingDepth: Int { originalRequest.nestingDepth }
 
-    // MARK: The caller's control
+    // MARK: Called by the caller
 
     /// Starts the task, or continues it after ``suspend()`` or a delegate's `.pause`.
     ///
-    /// Events may come on this thread before this call returns. A load whose handler needs nothing from outside may
-    /// even end. Hold no lock that the delegate takes.
+    /// The delegate can be called on this thread before this call returns. A load that does not wait for I/O can even
+    /// end. Do not hold a lock that the delegate acquires.
     public func resume() {
         let isFirst = machine.withLock { machine in
             guard machine.start(self) else { return false }
-            _ = delegateSerializer.endSuspension()  // before its start there is nothing to hold back
+            _ = delegateSerializer.endSuspension()  // before the start, no events wait
             return true
         }
         guard !isFirst else {
@@ -113,15 +118,15 @@ public final class LoadTask: Sendable {
         resetIdleTimer()
         let (handlerLoad, deferred) = machine.withLock { ($0.unsuspend(self), delegateSerializer.endSuspension()) }
         handlerLoad?.resumeLoad()
-        if deferred.enters { deliverQueuedEvents() }
-        if deferred.readsMore { readMore() }
+        if deferred.isAcquired { deliverQueuedEvents() }
+        if deferred.canReadMore { readMore() }
     }
 
-    /// Pauses the load until ``resume()``: the handler's next delivery returns `.pause`, so that the handler stops
-    /// fetching.
+    /// Pauses the load until ``resume()``: the handler's next delivery returns `.pause`, so that the handler receives
+    /// nothing more from its source.
     ///
-    /// That delivery and all later events wait for the resume, except failures and the beginnings and ends of nested
-    /// loads. A delegate call that is in progress is not interrupted.
+    /// That delivery and all later events wait for the resume. Only failures, and the beginnings and ends of nested
+    /// loads, are delivered at any time. A delegate call that is in progress is not interrupted.
     public func suspend() {
         suspend(unlessResumedSince: nil)
     }
@@ -142,30 +147,30 @@ public final class LoadTask: Sendable {
 
     // MARK: Handler loads
 
-    private typealias Failed = [(deferred: LazyHandlers, error: LoadError)]
+    private typealias FailedHandlers = [(deferred: LazyHandlers, error: LoadError)]
 
-    /// Loads a request with the handler that takes it, and then each request that a redirect leads to during the start.
+    /// Finds the handler for a request and starts its load. If a redirect is followed during the start, continues with
+    /// the next request.
     ///
-    /// - Parameter failed: handlers that could not be made for the first request.
-    private func load(_ first: Request, failed: Failed = []) {
-        var (upcoming, failed) = (Optional(first), failed)
-        while let request = upcoming {
+    /// - Parameter failed: the handlers that could not be made for the first request, with the reasons.
+    private func load(_ first: Request, failed: FailedHandlers = []) {
+        var (nextRequest, failed) = (Optional(first), failed)
+        while let request = nextRequest {
             do throws(LoadError) {
                 switch try loader.find(request, failed: failed) {
                 case .handler(let entry): startHandlerLoad(of: request, by: entry)
-                case .deferred(let handlers): return load(request, afterMaking: handlers, failed: failed)
+                case .deferred(let handlers): return makeHandlers(handlers, thenLoad: request, failed: failed)
                 }
             } catch {
                 return end(with: error)
             }
-            upcoming = machine.withLock { $0.started() }
+            nextRequest = machine.withLock { $0.startReturned() }
             failed = []
         }
     }
 
-    /// Makes handlers, and then finds one for the request. Until then no handler load runs, and the task can be ended
-    /// at any time.
-    private func load(_ request: Request, afterMaking handlers: LazyHandlers, failed: Failed) {
+    /// Makes handlers, and then finds one for the request. The task can end before the handlers are made.
+    private func makeHandlers(_ handlers: LazyHandlers, thenLoad request: Request, failed: FailedHandlers) {
         handlers.resolve { [self] outcome in
             resetIdleTimer()
             switch outcome {
@@ -177,29 +182,30 @@ public final class LoadTask: Sendable {
         }
     }
 
+    /// Creates the handler load, lets the handler make its load, and starts it.
     private func startHandlerLoad(of request: Request, by entry: RegisteredHandler) {
         let canonical = entry.handler.canonicalRequest(for: request)
         var request = canonical
-        let client = DelegateClient(
-            task: self, redirectCount: machine.withLock { $0.metrics.redirectCount }, isUpgrade: entry.isUpgrade)
+        let requestNumber = requestNumber
+        let client = DelegateClient(task: self, redirectCount: requestNumber - 1, isUpgrade: entry.isUpgrade)
         let next = loader.applyPolicies(to: &request, of: entry.handler, client: client)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCached: false,
-            interimLimit: loader.configuration.interimResponseLimit, next: next,
-            observer: HandlerLoadRecord(entry: entry, loader: loader, task: self, servesDelegate: true))
-        guard machine.withLock({ $0.begin(handlerLoad, for: canonical) }) else { return entry.endLoad() }
-        loader.logStep("loaded by \(entry.handler.identifier)", of: self)
+            interimLimit: loader.configuration.maximumInterimResponsesPerRequest, next: next,
+            observer: HandlerLoadReporter(entry: entry, loader: loader, task: self, servesDelegate: true))
+        guard machine.withLock({ $0.willStart(handlerLoad, for: canonical) }) else { return entry.endLoad() }
+        loader.logStep("loaded by \(entry.handler.identifier)", of: self, requestNumber: requestNumber)
         let load = entry.handler.makeLoad(for: request, cachedResponse: nil, client: handlerLoad)
         handlerLoad.start(load, isAwaited: waiter?.isCurrent == true)
     }
 
-    /// Starts the task and sleeps until it has ended. Does the load's work meanwhile, if it can. Must be called on the
-    /// waiter's thread.
+    /// Starts the task and waits until it has ended. The waiting thread does the load's work if the load allows that.
+    /// Must be called on the waiter's thread.
     ///
-    /// If the thread must not wait, a load that could change something at a server (RFC 9110 §9.2.1) is not started.
+    /// If the thread must not wait, a request that is not safe (RFC 9110 §9.2.1) is not sent.
     ///
     /// - Throws: ``LoadError/Code/noResources`` if the thread must not wait, or if too many threads wait already.
-    func run(_ waiter: LoadWaiter) throws(LoadError) {
+    func runAndWait(_ waiter: LoadWaiter) throws(LoadError) {
         let isSafe = originalRequest.method.isSafe
         if isSafe { resume() }
         guard !waiter.isOver else { return }
@@ -209,7 +215,7 @@ public final class LoadTask: Sendable {
                 message: "can't wait for \(originalRequest.url.shortDescription) inside a call of a load, on the thread of an event loop; "
                     + "use DeliveryQueue.background, wait on another thread, or use await")
         }
-        try LoadWorker.waiting { () throws(LoadError) in
+        try LoadWorker.withSlotReleased { () throws(LoadError) in
             if !isSafe { resume() }
             while !waiter.isOver {
                 if machine.withLock({ $0.handlerLoad })?.drive(for: waiter) != true { try waiter.wait() }
@@ -217,23 +223,24 @@ public final class LoadTask: Sendable {
         }
     }
 
-    /// The reader has room again.
+    /// Resumes the load, because the reader can receive more.
     func readMore() {
         resetIdleTimer()
         machine.withLock { $0.handlerLoad }?.resume()
-        machine.withLock { $0.keepWhileRunning(self) }
+        machine.withLock { $0.updateRetention(self) }
     }
 
-    /// The handler load has stopped delivering until the reader has room.
+    /// The handler load was paused until the reader requests more.
     func handlerLoadPaused() {
-        machine.withLock { $0.keepWhileRunning(self) }
+        machine.withLock { $0.updateRetention(self) }
     }
 
-    /// Whether the delegate, if a run of data retains it, will be released anyway: by the current delivery or by the
-    /// coming end.
-    var handlerLoadYieldsDelegate: Bool { machine.withLock { $0.handlerLoad }?.yieldsDelegate() ?? true }
+    /// Requests that the handler load releases the delegate, which data can retain.
+    ///
+    /// - Returns: whether it will do so: after the current delivery, or because it is ending.
+    func requestDelegateRelease() -> Bool { machine.withLock { $0.handlerLoad }?.requestDelegateRelease() ?? true }
 
-    /// Why no events arrive, if the running load knows.
+    /// Why no events arrive; `nil` if the running load does not know.
     var stallReason: String? { queueWait?.reason ?? machine.withLock { $0.handlerLoad }?.stallReason }
 
     /// Whether the load waits for its caller.
@@ -244,13 +251,13 @@ public final class LoadTask: Sendable {
 
     // MARK: Queues
 
-    /// What the load waits for in a queue; `nil` if it waits in none.
+    /// The load's wait in a queue; `nil` if it waits in none.
     var queueWait: QueueWait? { queueWaits.withLock { $0.first } }
 
-    /// When the load's wait in a queue reaches its limit; `nil` if there is no limit.
+    /// The time at which the load's wait in a queue reaches its limit; `nil` if there is no limit.
     var queueDeadline: Duration? { queueWaits.withLock { $0.deadline } }
 
-    /// The wait in a queue that has reached its limit at `time`.
+    /// Returns the wait in a queue that has reached its limit at `time`; `nil` if there is none.
     func expiredQueueWait(at time: Duration) -> QueueWait? { queueWaits.withLock { $0.expired(at: time) } }
 
     /// Whether this load, or a nested one, waits in a queue.
@@ -259,52 +266,56 @@ public final class LoadTask: Sendable {
     func enterQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier) {
         let time = timer.preciseNow
         guard queueWaits.withLock({ $0.enter(handlerLoad, wait, at: time) }) else { return }
-        countQueued(1)
-        timer.deadlineChanged(self)
+        changeQueuedCount(by: 1)
+        timer.queueDeadlineChanged(self)
     }
 
-    /// The timer is not changed. When it fires at a deadline that is no longer valid, it takes the next one.
+    /// Does not change the timer. If the timer fires at a deadline that is no longer valid, it continues with the next
+    /// one.
     func leaveQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) {
-        if queueWaits.withLock({ $0.leave(handlerLoad, mayReturn: mayReturn) }) { countQueued(-1) }
+        if queueWaits.withLock({ $0.leave(handlerLoad, mayReturn: mayReturn) }) { changeQueuedCount(by: -1) }
     }
 
-    private func leaveQueues() {
+    private func endQueueWaits() {
         let count = queueWaits.withLock { $0.end() }
-        if count > 0 { countQueued(-count) }
+        if count > 0 { changeQueuedCount(by: -count) }
     }
 
-    private func countQueued(_ change: Int) {
+    private func changeQueuedCount(by change: Int) {
         queuedCount.add(change, ordering: .relaxed)
         timer.resetIdleTimer()
-        parent?.countQueued(change)
+        parent?.changeQueuedCount(by: change)
     }
 
-    // MARK: Events of the task itself
+    // MARK: Activity, metrics and the end
 
+    /// Restarts the idle time of this task and of its parents.
     func resetIdleTimer() {
         timer.resetIdleTimer()
         parent?.resetIdleTimer()
     }
 
-    func note(_ change: (inout LoadMetrics, Duration) -> Void) {
+    /// - Parameter change: receives the metrics, and the time since the start.
+    func updateMetrics(_ change: (inout LoadMetrics, Duration) -> Void) {
         let time = timer.elapsed
         machine.withLock { change(&$0.metrics, time) }
     }
 
-    /// Combines ``resetIdleTimer()`` and ``note(_:)`` with one reading of the clock.
-    func resetIdleTimer(_ change: (inout LoadMetrics, Duration) -> Void) {
-        let time = timer.timedActivity()
+    /// Does what ``resetIdleTimer()`` and ``updateMetrics(_:)`` do, but reads the clock only once.
+    func recordActivity(updatingMetrics change: (inout LoadMetrics, Duration) -> Void) {
+        let time = timer.resetIdleTimerReturningElapsed()
         parent?.resetIdleTimer()
         machine.withLock { change(&$0.metrics, time) }
     }
 
-    /// The load has ended. The delegate receives the end once.
-    func ended(with error: LoadError?) {
-        guard let (children, handlerLoad) = machine.withLock({ $0.ended() }) else { return }
-        handlerLoad?.abandon()
-        note { $0.end = $1 }
-        loader.logStep(error.map { "failed: \($0)" } ?? "finished, \(progress.received) bytes", of: self)
-        leaveQueues()
+    /// Ends the task, after the end has passed through all clients, and notifies the delegate. Only the first call has
+    /// an effect.
+    func finish(with error: LoadError?) {
+        guard let (children, handlerLoad) = machine.withLock({ $0.finish() }) else { return }
+        handlerLoad?.endSilently()
+        updateMetrics { $0.timeToEnd = $1 }
+        loader.logStep(error.map { "failed: \($0)" } ?? "finished, \(progress.bytesReceived) bytes", of: self)
+        endQueueWaits()
         timer.stop()
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
@@ -315,12 +326,12 @@ public final class LoadTask: Sendable {
 // MARK: Decisions of the client
 
 extension LoadTask {
-    /// Ends the running handler load, and loads `request`: at once, or, while the handler load is being started, when
-    /// its start has returned.
+    /// Follows a redirect: ends the running handler load, and loads `request`. If the handler load is still being
+    /// started, `request` is loaded after its start has returned.
     ///
-    /// If a body that can no longer be read would have to be sent again, the load fails, as in the Fetch Standard.
+    /// If the body must be sent again but can be read only once, the load fails, as in the Fetch Standard.
     ///
-    /// - Parameter wasDeferred: whether the handler waits for the decision.
+    /// - Parameter wasDeferred: whether the decision was deferred, so that the handler's load waits.
     func follow(_ request: Request, wasDeferred: Bool) {
         guard request.body?.isSpent != true else {
             return end(
@@ -331,11 +342,11 @@ extension LoadTask {
         }
         var request = request
         (request.visitedHandlers, request.nestingDepth) = (originalRequest.visitedHandlers, originalRequest.nestingDepth)
-        for child in machine.withLock({ $0.takeChildren() }) { child.stopLoading() }
-        loader.logStep("redirected to \(request.url.redacted)", of: self)
+        for child in machine.withLock({ $0.removeChildren() }) { child.stopLoading() }
+        loader.logStep("redirected to \(request.url.redacted)", of: self, requestNumber: requestNumber)
         let time = timer.elapsed
         let (handlerLoad, mustLoad) = machine.withLock { ($0.handlerLoad, $0.follow(request, at: time)) }
-        if wasDeferred { handlerLoad?.takeRedirect() }
+        if wasDeferred { handlerLoad?.followRedirect() }
         if mustLoad { load(request) }
     }
 
@@ -345,23 +356,23 @@ extension LoadTask {
         machine.withLock { $0.handlerLoad }?.declineRedirect()
     }
 
-    /// The load waits for a decision of the caller. The idle timer is paused until ``endWaitForCaller()``.
-    func beginWaitForCaller() { countCallerWaits(1) }
+    /// Pauses the idle timer until ``endWaitForCaller()``, because the load waits for a decision of the caller.
+    func beginWaitForCaller() { changeCallerWaits(by: 1) }
 
-    func endWaitForCaller() { countCallerWaits(-1) }
+    func endWaitForCaller() { changeCallerWaits(by: -1) }
 
-    private func countCallerWaits(_ change: Int) {
+    private func changeCallerWaits(by change: Int) {
         callerWaits.add(change, ordering: .relaxed)
         timer.resetIdleTimer()
-        parent?.countCallerWaits(change)
+        parent?.changeCallerWaits(by: change)
     }
 
     /// Ends the load. The caller receives `error`.
     func end(with error: LoadError) {
         switch machine.withLock({ $0.end() }) {
-        case .nothing: if error.code == .cancelled { cancelWaitingEnd(error) }
-        case .through(let handlerLoad): if !handlerLoad.end(with: error) { ended(with: error) }
-        case .direct: ended(with: error)
+        case .none: if error.code == .cancelled { cancelWaitingEnd(error) }
+        case .endHandlerLoad(let handlerLoad): if !handlerLoad.end(with: error) { finish(with: error) }
+        case .finish: finish(with: error)
         }
     }
 }
@@ -374,23 +385,24 @@ extension LoadTask: CustomStringConvertible {
 
 extension LoadTask {
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        let outer = currentRequest
-        var inner = request
-        inner.nestingDepth = outer.nestingDepth + 1
+        let outerRequest = currentRequest
+        var nestedRequest = request
+        nestedRequest.nestingDepth = outerRequest.nestingDepth + 1
         let limit = loader.configuration.nestingLimit
         // NEST-07
-        guard inner.nestingDepth <= limit else {
+        guard nestedRequest.nestingDepth <= limit else {
             return FailedLoad(
                 LoadError(
                     .nestedTooDeep,
                     message:
-                        "\(request.url.shortDescription) is nested in \(inner.nestingDepth) loads; the limit is \(limit); remove layers"),
+                        "\(request.url.shortDescription) is nested in \(nestedRequest.nestingDepth) loads; the limit is \(limit); remove layers"
+                ),
                 client: client)
         }
         // NEST-01
-        inner.visitedHandlers = visitedHandlers(of: outer, and: request)
-        let load = NestedLoad(inner, outer: self, client: client)
-        guard machine.withLock({ $0.adopt(load) }) else {
+        nestedRequest.visitedHandlers = visitedHandlers(of: outerRequest, and: request)
+        let load = NestedLoad(nestedRequest, parent: self, client: client)
+        guard machine.withLock({ $0.addChild(load) }) else {
             return FailedLoad(
                 LoadError(.cancelled, message: "the parent load of \(request.url.shortDescription) has ended"), client: client)
         }
@@ -403,18 +415,18 @@ extension LoadTask {
         return NextHandlerLoad(next, of: self, client: client)
     }
 
-    /// Returns the loop guards for a request that is made on behalf of `outer`: those of `outer`, that of its handler,
-    /// and those of the handlers between that one and the requesting one.
-    private func visitedHandlers(of outer: Request, and request: Request) -> [LoopGuard] {
-        var visitedHandlers = outer.visitedHandlers
+    /// Returns the loop guards for a request that a handler makes during this task's current request: those of both
+    /// requests, and one for the handler of the current request.
+    private func visitedHandlers(of current: Request, and request: Request) -> [LoopGuard] {
+        var visitedHandlers = current.visitedHandlers
         if let handler = machine.withLock({ $0.handlerLoad })?.handler {
-            visitedHandlers.append(LoopGuard(handler: handler, url: outer.url))
+            visitedHandlers.append(LoopGuard(handler: handler, url: current.url))
         }
-        for mark in request.visitedHandlers where !visitedHandlers.contains(mark) { visitedHandlers.append(mark) }
+        for loopGuard in request.visitedHandlers where !visitedHandlers.contains(loopGuard) { visitedHandlers.append(loopGuard) }
         return visitedHandlers
     }
 
-    func release(_ child: LoadTask) {
-        machine.withLock { $0.release(child) }
+    func removeNestedLoad(_ child: LoadTask) {
+        machine.withLock { $0.removeChild(child) }
     }
 }

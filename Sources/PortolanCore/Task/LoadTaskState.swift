@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The state of a task across its handler loads: which one runs, and who reports the end.
+/// The state of a task: its phase, its current request and handler load, and its metrics.
 struct LoadTaskState: ~Copyable {
     /// `created` → `findingHandler` → `starting` → `running` → `ended`. A redirect leads from `running` back to
-    /// `findingHandler`. One that is followed during the start waits in `successor` until the start has returned, so
-    /// that redirects do not nest. The end may come in each phase.
+    /// `findingHandler`. If a redirect is followed during the start, its request waits in `successor` until the start
+    /// has returned, so that starts do not nest. The end can come in each phase.
     enum Phase {
         case created
         /// A handler is being looked up or made.
@@ -17,12 +17,12 @@ struct LoadTaskState: ~Copyable {
     private(set) var phase = Phase.created
     private(set) var request: Request
     private(set) var isSuspended = false
-    /// Retains the task from its start to its end, except while it is suspended or paused. In those states only the
-    /// caller, who alone can resume it, retains it.
-    private var running: LoadTask?
+    /// Retains the task from its start to its end, except while it is suspended or paused. Then only the caller retains
+    /// it, because only the caller can resume it.
+    private var retainedTask: LoadTask?
     var metrics = LoadMetrics()
     private(set) var resumeCount = 0
-    /// The running handler load is being ended. Its redirects are no longer followed.
+    /// The task is ending the handler load, whose redirects are no longer followed.
     private var isEnding = false
     private var children: [ObjectIdentifier: NestedLoad] = [:]
 
@@ -51,15 +51,15 @@ struct LoadTaskState: ~Copyable {
     mutating func start(_ task: LoadTask) -> Bool {
         guard case .created = phase else { return false }
         phase = .findingHandler
-        running = task
+        retainedTask = task
         isSuspended = false
         return true
     }
 
     /// A handler was found for `request`, and `handlerLoad` is about to start.
     ///
-    /// - Returns: whether to continue.
-    mutating func begin(_ handlerLoad: HandlerLoad, for request: Request) -> Bool {
+    /// - Returns: whether the caller must start it. `false` if the task has ended.
+    mutating func willStart(_ handlerLoad: HandlerLoad, for request: Request) -> Bool {
         guard case .findingHandler = phase else { return false }
         phase = .starting(handlerLoad, successor: nil)
         self.request = request
@@ -69,8 +69,8 @@ struct LoadTaskState: ~Copyable {
 
     /// The start of the handler load has returned.
     ///
-    /// - Returns: the request to find a handler for next, if a redirect was followed meanwhile.
-    mutating func started() -> Request? {
+    /// - Returns: the next request, if a redirect was followed during the start.
+    mutating func startReturned() -> Request? {
         guard case .starting(let handlerLoad, let successor) = phase else { return nil }
         phase = successor == nil ? .running(handlerLoad) : .findingHandler
         return successor
@@ -78,8 +78,8 @@ struct LoadTaskState: ~Copyable {
 
     /// Follows a redirect of the handler load.
     ///
-    /// - Parameter time: since the load's start.
-    /// - Returns: whether the caller must find the handler; otherwise the start in progress does.
+    /// - Parameter time: the time since the load's start.
+    /// - Returns: whether the caller must find the next handler. Otherwise the code that starts the handler load does.
     mutating func follow(_ request: Request, at time: Duration) -> Bool {
         guard !isEnding else { return false }
         switch phase {
@@ -87,16 +87,16 @@ struct LoadTaskState: ~Copyable {
         case .running: phase = .findingHandler
         case .created, .findingHandler, .ended: return false
         }
-        metrics.noteRedirect(at: time)
+        metrics.recordRedirect(at: time)
         if case .findingHandler = phase { return true } else { return false }
     }
 
     /// - Parameter count: the value of ``resumeCount`` when the reason to suspend arose.
-    /// - Returns: whether the task is suspended now.
+    /// - Returns: `false` if the task was resumed after the reason arose, and is therefore not suspended.
     mutating func suspend(unlessResumedSince count: Int?) -> Bool {
         guard count == nil || count == resumeCount else { return false }
         isSuspended = true
-        running = nil
+        retainedTask = nil
         handlerLoad?.suspend()
         return true
     }
@@ -104,63 +104,65 @@ struct LoadTaskState: ~Copyable {
     /// - Returns: the handler load, if it must be resumed.
     mutating func unsuspend(_ task: LoadTask) -> HandlerLoad? {
         isSuspended = false
-        keepWhileRunning(task)
+        updateRetention(task)
         resumeCount &+= 1
         guard let handlerLoad, handlerLoad.unsuspend() else { return nil }
         return handlerLoad
     }
 
-    /// The handler load has paused or continued. Called after each of these, so that the last call sees the final
-    /// state.
-    mutating func keepWhileRunning(_ task: LoadTask) {
-        running = isOver || isCreated || isSuspended || handlerLoad?.isHeldByReader == true ? nil : task
+    /// Retains or releases the task, after the handler load has paused or continued.
+    mutating func updateRetention(_ task: LoadTask) {
+        retainedTask = isOver || isCreated || isSuspended || handlerLoad?.isPausedByReader == true ? nil : task
     }
 
-    enum End {
-        case nothing
-        /// End this handler load. The end comes through its clients.
-        case through(HandlerLoad)
-        /// No handler load runs: notify the caller directly.
-        case direct
+    enum EndAction {
+        /// None: the task has ended.
+        case none
+        /// End this handler load. The end then reaches the task through the chain of clients.
+        case endHandlerLoad(HandlerLoad)
+        /// No handler load runs. End the task directly.
+        case finish
     }
 
-    /// Ends the load for a reason other than the handler's.
-    mutating func end() -> End {
+    /// Ends the load for another reason than an event of the handler.
+    mutating func end() -> EndAction {
         switch phase {
-        case .ended: return .nothing
+        case .ended: return .none
         case .running(let handlerLoad), .starting(let handlerLoad, successor: nil):
             isEnding = true
-            return .through(handlerLoad)
+            return .endHandlerLoad(handlerLoad)
         case .created, .findingHandler, .starting:
-            return .direct
+            return .finish
         }
     }
 
-    /// The end has passed through all clients.
+    /// Ends the task.
     ///
-    /// - Returns: the nested loads and the handler load, which must be stopped; `nil` if the task had ended before.
-    mutating func ended() -> (children: [NestedLoad], handlerLoad: HandlerLoad?)? {
+    /// - Returns: the nested loads and the handler load, which the caller must stop; `nil` if the task had ended
+    ///   before.
+    mutating func finish() -> (children: [NestedLoad], handlerLoad: HandlerLoad?)? {
         guard !isOver else { return nil }
         let handlerLoad = self.handlerLoad
         phase = .ended
-        running = nil
-        return (takeChildren(), handlerLoad)
+        retainedTask = nil
+        return (removeChildren(), handlerLoad)
     }
 
-    /// Removes and returns the loads that are nested in the handler load that is over.
-    mutating func takeChildren() -> [NestedLoad] {
+    /// Removes and returns the nested loads.
+    mutating func removeChildren() -> [NestedLoad] {
         guard !children.isEmpty else { return [] }
         defer { children = [:] }
         return Array(children.values)
     }
 
-    mutating func adopt(_ child: NestedLoad) -> Bool {
+    /// - Returns: `false` if the task has ended.
+    mutating func addChild(_ child: NestedLoad) -> Bool {
         guard !isOver else { return false }
         children[ObjectIdentifier(child.task)] = child
         return true
     }
 
-    mutating func release(_ child: LoadTask) {
+    mutating func removeChild(_ child: LoadTask) {
         children[ObjectIdentifier(child)] = nil
     }
 }

@@ -2,20 +2,20 @@
 
 import Synchronization
 
-/// The time limits of one task, and the clock of its metrics.
+/// The timer that enforces the time limits of one task. It also measures the times of the metrics.
 struct LoadTimer: ~Copyable, Sendable {
     private let clock: any LoadClock
     private let timeouts: Timeouts
-    /// In nanoseconds of the clock.
+    /// The time of the start in nanoseconds of the clock.
     private let startTime = Atomic<Int64>(notStarted)
     private static let notStarted = Int64.min
     private let lastActivity = Atomic<Int64>(0)
-    private let alarm = Mutex(Alarm.unset)
+    private let schedule = Mutex(Schedule.none)
 
-    enum Alarm {
-        case unset
-        case set(ScheduledTimer)
-        /// Permanent.
+    enum Schedule {
+        case none
+        case pending(ScheduledTimer)
+        /// The task has ended. No timer is scheduled any more.
         case stopped
     }
 
@@ -24,14 +24,14 @@ struct LoadTimer: ~Copyable, Sendable {
         self.timeouts = timeouts
     }
 
-    /// The time since the start; zero before it.
+    /// The time since the start; zero before the start.
     var elapsed: Duration {
         let start = startTime.load(ordering: .relaxed)
         return start == Self.notStarted ? .zero : .nanoseconds(clock.preciseNanosecondsNow &- start)
     }
 
-    /// Combines ``elapsed`` and ``resetIdleTimer()`` with one reading of the clock.
-    func timedActivity() -> Duration {
+    /// Does what ``resetIdleTimer()`` does, and returns ``elapsed``. Reads the clock only once.
+    func resetIdleTimerReturningElapsed() -> Duration {
         let now = clock.preciseNanosecondsNow
         lastActivity.store(now, ordering: .relaxed)
         let start = startTime.load(ordering: .relaxed)
@@ -42,7 +42,7 @@ struct LoadTimer: ~Copyable, Sendable {
         let now = clock.preciseNanosecondsNow
         startTime.store(now, ordering: .relaxed)
         lastActivity.store(now, ordering: .relaxed)
-        arm(task)
+        scheduleNextDeadline(task)
     }
 
     func resetIdleTimer() {
@@ -51,18 +51,18 @@ struct LoadTimer: ~Copyable, Sendable {
     }
 
     func stop() {
-        let alarm = alarm.withLock { alarm in
-            defer { alarm = .stopped }
-            return alarm
+        let previous = schedule.withLock { schedule in
+            defer { schedule = .stopped }
+            return schedule
         }
-        if case .set(let alarm) = alarm { alarm.cancel() }
+        if case .pending(let timer) = previous { timer.cancel() }
     }
 
     var preciseNow: Duration { .nanoseconds(clock.preciseNanosecondsNow) }
 
-    /// The load begins to wait in a queue, which may have a limit.
-    func deadlineChanged(_ task: LoadTask) {
-        if task.queueDeadline != nil { arm(task) }
+    /// The load begins to wait in a queue, which can have a limit.
+    func queueDeadlineChanged(_ task: LoadTask) {
+        if task.queueDeadline != nil { scheduleNextDeadline(task) }
     }
 
     private func nextDeadline(_ task: LoadTask) -> Duration? {
@@ -71,47 +71,48 @@ struct LoadTimer: ~Copyable, Sendable {
         return [total, idle, task.queueDeadline].compactMap(\.self).min()
     }
 
-    /// Sets the timer to the next deadline, and cancels an earlier timer.
-    private func arm(_ task: LoadTask) {
-        let armed = alarm.withLock { current -> (alarm: ScheduledTimer, deadline: Duration, previous: Alarm)? in
+    /// Schedules a timer for the next deadline, and cancels the previous timer.
+    private func scheduleNextDeadline(_ task: LoadTask) {
+        let scheduled = schedule.withLock { current -> (timer: ScheduledTimer, deadline: Duration, previous: Schedule)? in
             if case .stopped = current { return nil }
             guard let deadline = nextDeadline(task) else { return nil }
-            let (alarm, previous) = (ScheduledTimer { [weak task] in task.map { $0.timer.expire($0) } }, current)
-            current = .set(alarm)
-            return (alarm, deadline, previous)
+            let (timer, previous) = (ScheduledTimer { [weak task] in task.map { $0.timer.didFire($0) } }, current)
+            current = .pending(timer)
+            return (timer, deadline, previous)
         }
-        guard let armed else { return }
-        if case .set(let previous) = armed.previous { previous.cancel() }
-        clock.schedule(armed.alarm, at: armed.deadline)
+        guard let scheduled else { return }
+        if case .pending(let previous) = scheduled.previous { previous.cancel() }
+        clock.schedule(scheduled.timer, at: scheduled.deadline)
     }
 
-    private func expire(_ task: LoadTask) {
-        let now = preciseNow  // precise, because the clock's coarse time may not have reached the deadline yet
+    private func didFire(_ task: LoadTask) {
+        let now = preciseNow  // because the clock's coarse time can still be before the deadline
         if let total = timeouts.total, now - .nanoseconds(startTime.load(ordering: .relaxed)) >= total {
-            return end(task, "\(task.originalRequest.url.shortDescription) took longer than \(total) in all")
+            return fail(task, "\(task.originalRequest.url.shortDescription) took longer than its limit of \(total)")
         }
         if let wait = task.expiredQueueWait(at: now) { return task.end(with: wait.error) }
-        let waits = task.isWaitingForCaller || task.isQueued
-        if waits { lastActivity.store(now.nanoseconds, ordering: .relaxed) }
-        if !waits, let idle = timeouts.idle, now - .nanoseconds(lastActivity.load(ordering: .relaxed)) >= idle {
-            return end(task, "nothing came from \(task.currentRequest.url.shortDescription) for \(idle)")
+        let isWaiting = task.isWaitingForCaller || task.isQueued
+        if isWaiting { lastActivity.store(now.nanoseconds, ordering: .relaxed) }
+        if !isWaiting, let idle = timeouts.idle, now - .nanoseconds(lastActivity.load(ordering: .relaxed)) >= idle {
+            return fail(task, "nothing came from \(task.currentRequest.url.shortDescription) for \(idle)")
         }
-        arm(task)
+        scheduleNextDeadline(task)
     }
 
-    private func end(_ task: LoadTask, _ what: String) {
+    private func fail(_ task: LoadTask, _ problem: String) {
         let wait = task.queueWait?.explanation
         guard let reason = wait?.reason ?? task.stallReason else {
-            return task.end(with: LoadError(.timedOut, message: what, remedy: .raiseTimeout))
+            return task.end(with: LoadError(.timedOut, message: problem, remedy: .raiseTimeout))
         }
-        var error = LoadError(.timedOut, message: "\(what): \(reason)")
+        var error = LoadError(.timedOut, message: "\(problem): \(reason)")
         error.remedy = wait?.remedy
         task.end(with: error)
     }
 }
 
 extension Timeouts {
-    func filled(by defaults: Timeouts) -> Timeouts {
+    /// Returns these limits. A limit that is `nil` is replaced by the one of `defaults`.
+    func withDefaults(_ defaults: Timeouts) -> Timeouts {
         Timeouts(idle: idle ?? defaults.idle, total: total ?? defaults.total)
     }
 }

@@ -3,7 +3,8 @@
 extension Loader {
     /// Looks up the handler for `request` exactly as a load does, and then removes that load from the handler's count.
     ///
-    /// For the benchmarks. No public call does only a look-up: ``handlerCandidates(for:)`` also records the decisions.
+    /// For the benchmarks. No public method does only a look-up: ``handlerCandidates(for:)`` also returns the
+    /// decisions.
     @_spi(Benchmarks) public func lookUp(_ request: Request) throws(LoadError) {
         if case .handler(let entry) = try find(request, failed: []) { entry.endLoad() }
     }

@@ -4,18 +4,18 @@ public import Logging
 
 /// Loads URLs of every scheme for which a handler is registered.
 ///
-/// A loader's own handlers have precedence over those of the registry that it was made with. Any thread.
+/// A loader's own handlers have precedence over those of its registry. Any thread.
 public final class Loader: Sendable {
     public let configuration: Configuration
     /// The loader's own handlers.
     public let handlers = ProtocolRegistry()
-    /// The handlers that it shares with other loaders.
-    public let sharedHandlers: ProtocolRegistry
-    private let logsSteps: Bool
+    /// The handlers that this loader shares with other loaders.
+    package let sharedHandlers: ProtocolRegistry
+    let logsSteps: Bool
 
     /// - Parameters:
     ///   - configuration: copied; later changes to the value have no effect.
-    ///   - registry: handlers with lower precedence than the configuration's own.
+    ///   - registry: handlers with lower precedence than those of the configuration.
     public init(configuration: Configuration, registry: ProtocolRegistry) {
         self.configuration = configuration
         logsSteps = configuration.logger.logLevel <= .debug
@@ -25,36 +25,44 @@ public final class Loader: Sendable {
 
     /// The settings of a loader.
     public struct Configuration: Sendable {
-        /// The loader's own handlers. The first one has precedence.
+        /// The loader's own handlers, in order of precedence.
         public var handlers: [any ProtocolHandler] = []
-        /// The limits for requests that have none of their own set.
+        /// The limits for requests that set none.
         public var timeouts = Timeouts(idle: .seconds(60))
         public var redirects = RedirectPolicy()
         /// The maximum depth of nested loads.
         public var nestingLimit = 8
-        /// The largest body in bytes that ``Loader/data(for:delegate:)`` and similar methods take into memory.
-        public var collectedBodyLimit: Int64 = 1 << 30
-        /// How many bytes of body may wait for a slow reader before the handler is paused. For a delegate on a queue,
-        /// each piece counts as 64 bytes more than its size. A load for which more than 16,384 events wait fails with
-        /// ``LoadError/Code/limitExceeded``.
-        public var bufferLimit = 512 << 10
-        /// How many interim responses (1xx) a handler may report for one request. One more fails the load with
-        /// ``LoadError/Code/limitExceeded``. `HTTPLimits` has its own lower limit for each response.
-        public var interimResponseLimit = 128
-        public var clock: any LoadClock = SystemClock.shared
-        /// Receives violations of the contract and plugins that can't be loaded, as warnings. If its level is `debug`
-        /// when the loader is made, also the steps of each load: handler, connection, transfer, redirect and end.
-        /// Passwords in URLs are left out.
+        /// The largest body in bytes that ``Loader/data(for:delegate:)`` and similar methods load into memory.
+        public var maximumBodySizeInMemory: Int64 = 1 << 30
+        /// The number of body bytes that can wait for a slow reader. If more wait, the handler is paused. For a
+        /// delegate on a queue, each piece counts as 64 bytes more than its size. If more than 16,384 events of a load
+        /// wait, the load fails with ``LoadError/Code/limitExceeded``.
+        public var bufferSize = 512 << 10
+        /// The maximum number of interim responses (1xx) that a handler may report for one request. One more fails the
+        /// load with ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit for each response.
+        public var maximumInterimResponsesPerRequest = 128
+        package var clock: any LoadClock = SystemClock.shared
+        /// Logs violations of the contract, and plugins that can't be loaded, as warnings. If its level is `debug` when
+        /// the loader is made, it also logs the steps of each load: handlers, connection, transfer, redirect and end.
+        /// The metadata `request` is the number of the request that a step belongs to.
+        ///
+        /// Each message is one line, without the user names and passwords of URLs.
         public var logger = Logger(label: "org.portolan.loader")
         /// Receives each violation of the contract, also those after a load's end, which cannot fail the load. Any
-        /// thread. The logger records the first violation of each load, and one line with the number of the others when
-        /// the load is released.
-        public var violationObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
+        /// thread. The logger logs only the first violation of each load, and the number of the others when the load is
+        /// released.
+        package var violationObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
 
-        /// The stored cookies; `nil` for none. `Loader.Configuration.cookies` sets it.
+        /// The user names and passwords that loads propose to servers and proxies that ask for them; `nil` for none. A
+        /// credential in the URL has precedence.
+        public var credentials: CredentialStorage?
+        /// A netrc file whose passwords loads propose to servers that ask for one, after those of the URL and of
+        /// ``credentials``; `nil` for none. Proxies do not receive them.
+        public var netrc: NetrcFile?
+        /// The policy that applies stored cookies; `nil` for none. `Loader.Configuration.cookies` sets it.
         package var cookiePolicy: (any LoadPolicy)?
-        /// The hosts that are loaded over secure connections only; `Loader.Configuration.strictTransportSecurity` sets
-        /// it.
+        /// The policy that knows the hosts for secure connections only (HSTS); `nil` for none.
+        /// `Loader.Configuration.strictTransportSecurity` sets it.
         package var upgradePolicy: (any UpgradePolicy)?
 
         public init() {}
@@ -62,40 +70,39 @@ public final class Loader: Sendable {
 
     // MARK: Handlers
 
-    /// The schemes for which a handler is registered here, in lexical order.
+    /// The schemes of all handlers of this loader, in lexical order.
     public var schemes: [String] {
         Set(handlers.schemes).union(sharedHandlers.schemes).sorted()
     }
 
-    /// Returns the handlers that a look-up for `request` reaches, with the decision of each, up to the one that takes
-    /// it.
+    /// Returns the handlers that a look-up for `request` considers, with the decision of each, up to the one that
+    /// serves the request.
     ///
-    /// Handlers that are not made yet are made for this, which opens a plugin's library. Blocks until that is done.
-    public func handlerCandidates(for request: Request) -> [HandlerCandidate] {
+    /// Makes handlers that are not made yet, which opens the library of a plugin. Blocks until that is done.
+    package func handlerCandidates(for request: Request) -> [HandlerCandidate] {
         var failed: [(LazyHandlers, LoadError)] = []
         while true {
-            let (asked, needed) = handlerCandidates(for: request, failed: failed)
-            guard let needed else { return asked }
-            do throws(LoadError) { try needed.resolve() } catch { failed.append((needed, error)) }
+            let (candidates, unresolved) = handlerCandidates(for: request, failed: failed)
+            guard let unresolved else { return candidates }
+            do throws(LoadError) { try unresolved.resolve() } catch { failed.append((unresolved, error)) }
         }
     }
 
     private func handlerCandidates(
         for request: Request, failed: [(LazyHandlers, LoadError)]
-    ) -> (asked: [HandlerCandidate], needed: LazyHandlers?) {
+    ) -> (candidates: [HandlerCandidate], unresolved: LazyHandlers?) {
         let own = handlers.snapshot().handlerCandidates(for: request, failed: failed)
-        if own.needed != nil || (own.asked.last.map { $0.refusal == nil } ?? false) { return own }
+        if own.unresolved != nil || (own.candidates.last.map { $0.refusal == nil } ?? false) { return own }
         let shared = sharedHandlers.snapshot().handlerCandidates(for: request, failed: failed)
-        return (own.asked + shared.asked, shared.needed)
+        return (own.candidates + shared.candidates, shared.unresolved)
     }
 
-    /// Returns the handler that takes `request`, or the handlers that must be made first.
+    /// Returns the handler that serves `request`, or the handlers that must be made before the look-up can continue.
     ///
-    /// - Parameter failed: handlers that could not be made, with the reasons.
-    /// - Throws: the first of those reasons, or ``LoadError/Code/unsupportedScheme``, if no handler takes the request;
-    ///   ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached``, for which no load is made
-    ///   until there is a cache.
-    func find(_ request: Request, failed: [(deferred: LazyHandlers, error: LoadError)]) throws(LoadError) -> RegistryIndex.Finding {
+    /// - Parameter failed: the handlers that could not be made, with the reasons.
+    /// - Throws: the first of those reasons, or ``LoadError/Code/unsupportedScheme``, if no handler serves the request;
+    ///   ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached``, because there is no cache yet.
+    func find(_ request: Request, failed: [(deferred: LazyHandlers, error: LoadError)]) throws(LoadError) -> RegistryIndex.LookUpResult {
         guard request.cachePolicy != .onlyCached else {
             throw LoadError(
                 .notOffered,
@@ -106,15 +113,15 @@ public final class Loader: Sendable {
             if upgrade.beginLoad() { return .handler(upgrade) }
         }
         let excluded = failed.map(\.deferred)
-        if let finding = handlers.find(request, excluding: excluded) ?? sharedHandlers.find(request, excluding: excluded) { return finding }
+        if let result = handlers.find(request, excluding: excluded) ?? sharedHandlers.find(request, excluding: excluded) { return result }
         throw failed.first?.error ?? unsupported(request)
     }
 
-    /// Lists the schemes for a message, which stays short however many are installed.
+    /// Lists at most 20 schemes for a message.
     package static func list(_ schemes: [String]) -> String {
-        let most = 20
-        let rest = schemes.count > most ? " and \(schemes.count - most) more" : ""
-        return schemes.prefix(most).joined(separator: ", ") + rest
+        let maximumCount = 20
+        let rest = schemes.count > maximumCount ? " and \(schemes.count - maximumCount) more" : ""
+        return schemes.prefix(maximumCount).joined(separator: ", ") + rest
     }
 
     private func unsupported(_ request: Request) -> LoadError {
@@ -122,57 +129,55 @@ public final class Loader: Sendable {
         let known = schemes
         guard known.contains(scheme) else {
             let list = known.isEmpty ? "none; register a handler" : Self.list(known)
-            return LoadError(.unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)")
+            return LoadError(
+                .unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)\(impossibleScheme ?? "")")
         }
         let candidates = handlerCandidates(for: request)
-        let asked = candidates.map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
+        let decisions = candidates.map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
         let remedy = candidates.contains { $0.refusal == .ownRequest } ? "; use another URL for the nested load" : ""
         return LoadError(
             .unsupportedScheme,
             message:
-                "no handler takes \(request.url.shortDescription), though '\(scheme):' is known: \(asked.isEmpty ? "none was asked" : asked)\(remedy)"
+                "no handler takes \(request.url.shortDescription), though '\(scheme):' is known: \(decisions.isEmpty ? "none was asked" : decisions)\(remedy)"
         )
+    }
+
+    /// The part of a message about a handler for a scheme that no URL can have, such as `my scheme`; `nil` if there is
+    /// none.
+    private var impossibleScheme: String? {
+        for handler in handlers.handlers + sharedHandlers.handlers {
+            guard case .only(let schemes) = handler.schemes else { continue }
+            for scheme in schemes {
+                // `try?` because the error of the parser says nothing about the handler.
+                let url = try? URLRecord(parsing: "\(scheme):x")
+                if url.map({ $0.scheme == scheme.lowercased() }) != true {
+                    return "; the handler \(handler.identifier) names \(QuotedText(scheme)), which is not a URL scheme (RFC 3986 §3.1)"
+                }
+            }
+        }
+        return nil
     }
 
     /// Applies the policies of this loader to the request of a load by `handler`.
     ///
-    /// - Parameter request: as the handler gets it.
+    /// - Parameter request: changed to the request that the handler receives.
     /// - Returns: the client for the load's events.
     func applyPolicies(to request: inout Request, of handler: any ProtocolHandler, client: any ProtocolClient) -> any ProtocolClient {
+        addCredential(to: &request)
         guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return client }
         return cookiePolicy.apply(to: &request, next: client)
     }
 
-    /// Lets the policies learn from a response.
-    func note(_ response: Response) {
-        if response.isVerified { configuration.upgradePolicy?.note(response) }
+    /// Adds the stored credential that the server has accepted for URLs like the request's, for handlers that can send
+    /// it without a challenge.
+    private func addCredential(to request: inout Request) {
+        var known = configuration.credentials?.authenticatedSpaces.match(for: request.url)
+        if let entry = known?.entry, configuration.credentials?.contains(entry.credential, for: entry.space) != true { known = nil }
+        if known != nil || request.authenticatedSpace != nil { request.authenticatedSpace = known }
     }
 
-    /// Logs a repeated failure below warning level, because thousands of requests may need the same handlers.
-    func report(_ error: LoadError, of deferred: LazyHandlers) {
-        let level: Logger.Level = deferred.isNews(error) ? .warning : .debug
-        configuration.logger.log(level: level, "\(error.message)", metadata: ["handler": "\(deferred.source.identifier)"])
-    }
-
-    /// Logs a step of a load at the level `debug`.
-    func logStep(_ step: @autoclosure () -> String, of task: LoadTask) {
-        guard logsSteps else { return }
-        configuration.logger.debug("\(step())", metadata: ["url": "\(task.originalRequest.url.redacted)"])
-    }
-
-    func report(violationOf rule: ContractRule, by handler: String, logging isLogged: Bool) {
-        if isLogged {
-            configuration.logger.warning("contract broken: \(rule.sentence)", metadata: ["rule": "\(rule.id)", "handler": "\(handler)"])
-        }
-        configuration.violationObserver?(rule, handler)
-    }
-
-    /// - Parameter counts: how often a load violated each rule after its first violation.
-    func report(repeated counts: [ContractRule: Int], by handler: String) {
-        let total = counts.values.reduce(0, +)
-        let list = counts.sorted { $0.key.id < $1.key.id }.map { "\($0.key.id): \($0.value)" }.joined(separator: ", ")
-        configuration.logger.warning(
-            "contract broken \(total) more \(total == 1 ? "time" : "times") by the same load (\(list))", metadata: ["handler": "\(handler)"]
-        )
+    /// Passes a response to the policies that store information about its host (HSTS).
+    func updatePolicies(from response: Response) {
+        if response.isVerified { configuration.upgradePolicy?.learn(from: response) }
     }
 }

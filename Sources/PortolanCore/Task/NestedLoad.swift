@@ -3,59 +3,60 @@
 import HTTPTypes
 import Synchronization
 
-/// A nested load, as a handler sees it: a load that reports to the handler's client.
+/// The load that a handler receives for a nested load. It starts and stops the nested task, whose events reach the
+/// handler's client.
 ///
-/// Redirects and challenges are decided where those of the outer load are. Events that only concern the inner request
-/// (bytes sent, steps) are not forwarded.
+/// The delegate of the outermost task decides about redirects and challenges. Steps and sent bytes of the nested load
+/// are not forwarded.
 final class NestedLoad: ProtocolLoad {
-    /// Decides which call ends the task after a stop. The delegate receives the beginning before the end, or neither of
-    /// them.
+    /// Ensures that exactly one call cancels the task after a stop. The delegate receives the beginning before the end,
+    /// or neither of them.
     private enum Stage: UInt8, AtomicRepresentable {
         case made, starting, started, stopped
     }
 
     let task: LoadTask
-    private let relay: NestedRelay
+    private let delegate: NestedLoadDelegate
     private let stage = Atomic(Stage.made)
 
-    init(_ request: Request, outer: LoadTask, client: any ProtocolClient) {
-        relay = NestedRelay(outer: outer, client: client)
-        task = LoadTask(request, loader: outer.loader, delegate: relay, parent: outer)
+    init(_ request: Request, parent: LoadTask, client: any ProtocolClient) {
+        delegate = NestedLoadDelegate(parent: parent, client: client)
+        task = LoadTask(request, loader: parent.loader, delegate: delegate, parent: parent)
     }
 
-    /// Always `true`, because the thread that delivers an event forwards it, and may be about to do so.
+    /// Always `true`, because a thread can be about to forward an event.
     var stopsInTurn: Bool { true }
 
     func startLoading() {
-        guard pass(from: .made, to: .starting) else { return }
-        task.outermost.notifyDelegateOfNestedLoad(.innerBegan(task))
-        // The load may have been stopped meanwhile.
-        if pass(from: .starting, to: .started) { task.resume() } else { task.cancel() }
+        guard advance(from: .made, to: .starting) else { return }
+        task.outermost.notifyDelegateOfNestedLoad(.nestedLoadBegan(task))
+        // The delegate can have stopped the load in that call.
+        if advance(from: .starting, to: .started) { task.resume() } else { task.cancel() }
     }
 
     func stopLoading() {
-        relay.stop()
+        delegate.stop()
         switch stage.exchange(.stopped, ordering: .acquiringAndReleasing) {
         case .made, .started: task.cancel()
         case .starting, .stopped: break
         }
     }
 
-    private func pass(from old: Stage, to new: Stage) -> Bool {
+    private func advance(from old: Stage, to new: Stage) -> Bool {
         stage.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
     }
 
     func resumeLoading() { task.readMore() }
 }
 
-/// Converts a task's delegate calls into calls to a client.
-private final class NestedRelay: LoadDelegate {
-    private weak let outer: LoadTask?
+/// The delegate of a nested task. It forwards the events to the client of the handler that made the nested load.
+private final class NestedLoadDelegate: LoadDelegate {
+    private weak let parent: LoadTask?
     private let client: any ProtocolClient
     private let isStopped = Atomic(false)
 
-    init(outer: LoadTask, client: any ProtocolClient) {
-        self.outer = outer
+    init(parent: LoadTask, client: any ProtocolClient) {
+        self.parent = parent
         self.client = client
     }
 
@@ -69,22 +70,22 @@ private final class NestedRelay: LoadDelegate {
         return flow
     }
 
-    private var listens: Bool { !isStopped.load(ordering: .acquiring) }
+    private var isActive: Bool { !isStopped.load(ordering: .acquiring) }
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-        listens ? handle(client.didReceive(response, storage: .notAllowed)) : .stopped
+        isActive ? handle(client.didReceive(response, storage: .notAllowed)) : .stopped
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        listens ? handle(client.didLoad(bytes)) : .stopped
+        isActive ? handle(client.didLoad(bytes)) : .stopped
     }
 
     func loadTask(_ task: LoadTask, didReceiveInterim response: Response) {
-        if listens { client.didReceiveInterim(response) }
+        if isActive { client.didReceiveInterim(response) }
     }
 
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {
-        if listens { client.didReceiveTrailers(fields) }
+        if isActive { client.didReceiveTrailers(fields) }
     }
 
     func loadTaskDidSend(_ task: LoadTask) {}
@@ -92,24 +93,24 @@ private final class NestedRelay: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        guard listens, let outer else { return decide(.deliver) }
-        outer.outermost.notifyDelegateOfNestedLoad(.redirect(request, response, decide))
+        guard isActive, let parent else { return decide(.deliver) }
+        parent.outermost.notifyDelegateOfNestedLoad(.redirect(request, response, decide))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        guard listens, let outer else { return challenge.answer(.cancel) }
-        outer.outermost.notifyDelegateOfNestedLoad(.challenge(challenge))
+        guard isActive, let parent else { return challenge.answer(.cancel) }
+        parent.outermost.notifyDelegateOfNestedLoad(.challenge(challenge))
     }
 
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
-        guard listens else { return }
-        outer?.outermost.notifyDelegateOfNestedLoad(.challengeWithdrawn(challenge))
+        guard isActive else { return }
+        parent?.outermost.notifyDelegateOfNestedLoad(.challengeCancelled(challenge))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        outer?.release(task)
-        outer?.outermost.notifyDelegateOfNestedLoad(.innerEnded(task, error))
-        guard listens else { return }
+        parent?.removeNestedLoad(task)
+        parent?.outermost.notifyDelegateOfNestedLoad(.nestedLoadEnded(task, error))
+        guard isActive else { return }
         if let error { client.didFail(with: error) } else { client.didFinishLoading() }
     }
 }

@@ -2,9 +2,10 @@
 
 import Synchronization
 
-/// A load by the handler that comes after the one in front. Its events reach the front handler's client unchanged.
+/// The load of a request by the next matching handler, for a handler in front of it, such as an interceptor. Its events
+/// reach the front handler's client unchanged.
 ///
-/// It has its own ``HandlerLoad``, so that the order of events is enforced on the handler that violates it.
+/// It has a separate ``HandlerLoad``, so that an error about the order of events names the handler that violated it.
 final class NextHandlerLoad: ProtocolLoad {
     private struct State {
         var handlerLoad: HandlerLoad?
@@ -16,42 +17,42 @@ final class NextHandlerLoad: ProtocolLoad {
     private let client: any ProtocolClient
     private let state = Mutex(State())
 
-    /// - Parameter request: a request with the loop guard of the requesting handler.
+    /// - Parameter request: contains the loop guard of the front handler.
     init(_ request: Request, of task: LoadTask, client: any ProtocolClient) {
         (self.request, self.task, self.client) = (request, task, client)
     }
 
-    /// Always `true`, because the thread that delivers an event forwards it, and may be about to do so.
+    /// Always `true`, because a thread can be about to forward an event.
     var stopsInTurn: Bool { true }
 
-    func startLoading() { launch(failed: []) }
+    func startLoading() { findHandlerAndStart(failed: []) }
 
     func stopLoading() {
         let handlerLoad = state.withLock { state in
             state.isStopped = true
             return state.handlerLoad.take()
         }
-        handlerLoad?.abandon()
+        handlerLoad?.endSilently()
     }
 
-    /// If a redirect is being decided, it is declined.
+    /// Also declines a redirect whose decision was deferred.
     func resumeLoading() {
         let handlerLoad = state.withLock { $0.handlerLoad }
         handlerLoad?.declineRedirect()
         handlerLoad?.resume()
     }
 
-    private func launch(failed: [(deferred: LazyHandlers, error: LoadError)]) {
+    private func findHandlerAndStart(failed: [(deferred: LazyHandlers, error: LoadError)]) {
         guard let task else { return }  // the task was released, and its load is being stopped
         do throws(LoadError) {
             switch try task.loader.find(request, failed: failed) {
-            case .handler(let entry): start(entry, of: task)
+            case .handler(let entry): startLoad(by: entry, of: task)
             case .deferred(let deferred):
                 deferred.resolve { [self] outcome in
                     task.resetIdleTimer()
-                    guard case .failure(let error) = outcome else { return launch(failed: failed) }
+                    guard case .failure(let error) = outcome else { return findHandlerAndStart(failed: failed) }
                     task.loader.report(error, of: deferred)
-                    launch(failed: failed + [(deferred, error)])
+                    findHandlerAndStart(failed: failed + [(deferred, error)])
                 }
             }
         } catch {
@@ -59,41 +60,42 @@ final class NextHandlerLoad: ProtocolLoad {
         }
     }
 
-    private func start(_ entry: RegisteredHandler, of task: LoadTask) {
+    private func startLoad(by entry: RegisteredHandler, of task: LoadTask) {
         var canonical = entry.handler.canonicalRequest(for: request)
         let client = task.loader.applyPolicies(to: &canonical, of: entry.handler, client: client)
-        let mark = LoopGuard(handler: entry.handler.identifier, url: canonical.url)
+        let loopGuard = LoopGuard(handler: entry.handler.identifier, url: canonical.url)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
-            interimLimit: task.loader.configuration.interimResponseLimit, next: MarkingStage(mark, next: client),
-            observer: HandlerLoadRecord(entry: entry, loader: task.loader, task: task, servesDelegate: false))
-        let starts = state.withLock { state in
+            interimLimit: task.loader.configuration.maximumInterimResponsesPerRequest, next: LoopGuardClient(loopGuard, next: client),
+            observer: HandlerLoadReporter(entry: entry, loader: task.loader, task: task, servesDelegate: false))
+        let mustStart = state.withLock { state in
             if !state.isStopped { state.handlerLoad = handlerLoad }
             return !state.isStopped
         }
-        guard starts else { return entry.endLoad() }
+        guard mustStart else { return entry.endLoad() }
+        task.loader.logStep("passed on to \(entry.handler.identifier)", of: task, requestNumber: task.requestNumber)
         handlerLoad.start(entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: handlerLoad))
     }
 }
 
-/// Adds the loop guard of the next load's handler to the requests that the handler makes.
-private final class MarkingStage: ForwardingClient {
+/// Adds a handler's loop guard to the requests that the handler makes.
+private final class LoopGuardClient: ForwardingClient {
     let next: any ProtocolClient
-    private let mark: LoopGuard
+    private let loopGuard: LoopGuard
 
-    init(_ mark: LoopGuard, next: any ProtocolClient) { (self.mark, self.next) = (mark, next) }
+    init(_ loopGuard: LoopGuard, next: any ProtocolClient) { (self.loopGuard, self.next) = (loopGuard, next) }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        next.makeNestedLoad(for: marked(request), client: client)
+        next.makeNestedLoad(for: addingLoopGuard(to: request), client: client)
     }
 
     func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        next.makeLoadByNextHandler(for: marked(request), client: client)
+        next.makeLoadByNextHandler(for: addingLoopGuard(to: request), client: client)
     }
 
-    private func marked(_ request: Request) -> Request {
+    private func addingLoopGuard(to request: Request) -> Request {
         var request = request
-        request.visitedHandlers.append(mark)
+        request.visitedHandlers.append(loopGuard)
         return request
     }
 }

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The queue waits of a task: one for each of its handler loads, of which there may be several
-/// (``ProtocolClient/makeLoadByNextHandler(for:client:)``).
+/// The waits of a task's handler loads in queues, for example for a connection. A task has several handler loads if
+/// handlers pass its request on (``ProtocolClient/makeLoadByNextHandler(for:client:)``).
 struct QueueWaits {
     private struct Entry {
         let handlerLoad: ObjectIdentifier
         var wait: QueueWait
-        /// When the wait ends at the latest; `nil` for no limit.
+        /// The time at which the wait reaches its limit; `nil` for no limit.
         let deadline: Duration?
-        /// `false` while the handler load has left the queue and may return.
+        /// `false` while the handler load has left the queue and can return.
         var isInQueue = true
     }
 
     private var entries: [Entry] = []
     private var isOver = false
 
-    /// The current wait, the longest one first; `nil` if there is none.
+    /// The wait that began first; `nil` if no handler load waits.
     var first: QueueWait? { entries.first { $0.isInQueue }?.wait }
 
-    /// When the first wait in a queue reaches its limit.
+    /// The earliest time at which a wait reaches its limit; `nil` if no wait has a limit.
     var deadline: Duration? { entries.lazy.filter(\.isInQueue).compactMap(\.deadline).min() }
 
-    /// Returns the wait that had reached its limit by `time`.
+    /// Returns a wait that has reached its limit at `time`; `nil` if there is none.
     func expired(at time: Duration) -> QueueWait? {
         entries.first { $0.isInQueue && $0.deadline.map { $0 <= time } ?? false }?.wait
     }
 
-    /// A handler load that returns keeps the deadline of its first entry.
+    /// A handler load begins to wait. If it returns to the queue, it keeps its first deadline.
     ///
-    /// - Returns: whether the handler load did not wait before.
+    /// - Returns: `false` if the handler load was already waiting.
     mutating func enter(_ handlerLoad: ObjectIdentifier, _ wait: QueueWait, at time: Duration) -> Bool {
         guard !isOver else { return false }
         guard let index = entries.firstIndex(where: { $0.handlerLoad == handlerLoad }) else {
@@ -40,8 +40,10 @@ struct QueueWaits {
         return !entries[index].isInQueue
     }
 
-    /// - Parameter mayReturn: whether the handler load may return to the same wait.
-    /// - Returns: whether the handler load waited before.
+    /// A handler load no longer waits.
+    ///
+    /// - Parameter mayReturn: whether the handler load can return to the queue.
+    /// - Returns: whether the handler load was waiting.
     mutating func leave(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) -> Bool {
         guard let index = entries.firstIndex(where: { $0.handlerLoad == handlerLoad }) else { return false }
         let wasInQueue = entries[index].isInQueue
@@ -49,9 +51,9 @@ struct QueueWaits {
         return wasInQueue
     }
 
-    /// The task has ended and waits for nothing any more.
+    /// The task has ended: ends all its waits.
     ///
-    /// - Returns: the number of its handler loads that waited.
+    /// - Returns: the number of handler loads that were waiting.
     mutating func end() -> Int {
         defer { (entries, isOver) = ([], true) }
         return entries.count { $0.isInQueue }

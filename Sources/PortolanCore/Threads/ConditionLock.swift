@@ -6,12 +6,13 @@
     import Musl
 #endif
 
-/// State behind a lock, with a condition variable to wait for (`pthread_cond_wait(3p)`).
+/// State that is protected by a lock, with a condition variable for threads that wait for a change
+/// (`pthread_cond_wait(3p)`).
 ///
-/// For threads that may block: those of blocking loads, of the clock, and of callers that chose to wait. All other code
-/// uses `Mutex`.
-// @unchecked Sendable … because `state` is touched only between lock and unlock; @safe because nothing unsafe leaves
-// it.
+/// For threads that may block: those of blocking loads, of the clock, and of callers that wait. All other code uses
+/// `Mutex`.
+// @unchecked Sendable … because `state` is used only between lock and unlock; @safe because no pointer leaves this
+// type.
 @safe
 package final class ConditionLock<State>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -57,8 +58,8 @@ package final class ConditionLock<State>: @unchecked Sendable {
         unsafe pthread_cond_signal(condition)
     }
 
-    /// Waits until `body` returns a value. `body` is called immediately, after each ``withLockBroadcasting(_:)``, and
-    /// possibly in between.
+    /// Waits until `body` returns a value. Calls `body` immediately, after each ``withLockBroadcasting(_:)``, and
+    /// possibly at other times.
     package func wait<Result>(for body: (inout State) -> Result?) -> Result {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
@@ -68,7 +69,7 @@ package final class ConditionLock<State>: @unchecked Sendable {
         }
     }
 
-    /// Does what ``wait(for:)`` does, for at most `limit`; then returns `nil`.
+    /// Does what ``wait(for:)`` does, but returns `nil` after the time `limit`.
     package func wait<Result>(atMost limit: Duration, for body: (inout State) -> Result?) -> Result? {
         let deadline = MonotonicTime.now + min(max(limit, .zero), .seconds(1 << 32))
         var time = timespec(deadline)
@@ -81,10 +82,10 @@ package final class ConditionLock<State>: @unchecked Sendable {
     }
 }
 
-/// `CLOCK_MONOTONIC`, as time since its origin (`clock_gettime(2)`).
+/// The time of the system's monotonic clock since its origin (`CLOCK_MONOTONIC`, `clock_gettime(2)`).
 package enum MonotonicTime {
     package static var now: Duration { read(CLOCK_MONOTONIC) }
-    /// With a resolution of a few milliseconds, at a fraction of the cost.
+    /// ``now`` with a resolution of some milliseconds. Much faster to read.
     package static var coarseNow: Duration { read(CLOCK_MONOTONIC_COARSE) }
 
     /// ``now`` in nanoseconds.

@@ -9,92 +9,98 @@ import Synchronization
     import Musl
 #endif
 
-/// The threads on which loads may block: as many as needed, up to a limit. Idle threads remain for a while.
+/// A pool of threads that loads may block. It starts threads when they are needed, up to a limit. Idle threads end
+/// after some time.
 ///
-/// A load that another load opened never waits for a thread. Otherwise outer loads that occupy all threads would wait
-/// for inner loads that get none. For the same reason, a job that waits for another load
-/// (``Loader/waitForData(for:delegate:)``, in a delegate that a load of this pool calls) does not count towards the
-/// limit while it waits. Up to 512 jobs may do so at once.
+/// A job of the pool needs a slot, and the limit is the number of slots. Jobs of nested loads need none. Otherwise
+/// parent loads could occupy all threads and wait for nested loads that get none. For the same reason, a job that waits
+/// for another load gives up its slot during the wait. This happens if a load of this pool calls a delegate that calls
+/// ``Loader/waitForData(for:delegate:)``. At most 512 jobs can wait in this way at the same time.
 public final class LoadThreadPool: Sendable {
     public typealias Job = @Sendable () -> Void
 
-    /// A job in a queue. A class, because a closure is wrapped once more each time it is put into a list and taken out
-    /// again.
+    /// A job in a queue. A class, because each insertion of a closure into an array, and each removal, wraps the
+    /// closure once more.
     private final class QueuedJob: Sendable {
         let run: Job
 
         init(_ run: @escaping Job) { self.run = run }
     }
 
-    /// A job for a thread, and whether the job has a place within the limit.
+    /// A job for a thread, and whether the job has a slot.
     private struct ThreadJob {
         let job: QueuedJob
-        let hasPlace: Bool
+        let hasSlot: Bool
     }
 
-    private enum Placement {
-        case waits, handedOver
+    /// What happens to a job that was submitted.
+    private enum Assignment {
+        /// The job waits for a slot.
+        case queued
+        /// An idle thread must be woken for the job.
+        case handedOver
+        /// A thread must be started for the job.
         case needsThread(ThreadJob)
     }
 
     private struct State {
-        /// Jobs that wait for a place within the limit, or have one and wait for a thread.
+        /// Jobs that wait for a slot. If no thread can be started, also jobs that could have a slot.
         var waiting: [QueuedJob?] = []
         var firstWaiting = 0
-        /// Jobs that need no place, and wait because there was no thread.
+        /// Jobs that need no slot, and wait because no thread could be started.
         var nested: [QueuedJob] = []
-        /// Whether a timer is set that tries again to start a thread.
+        /// Whether a timer is scheduled that tries again to start a thread.
         var willRetry = false
-        /// Jobs for threads that were idle when the job came.
+        /// Jobs for idle threads, which are being woken.
         var handedOver: [ThreadJob] = []
-        /// Idle threads to which no job was handed.
+        /// The number of idle threads for which there is no job in `handedOver`.
         var idle = 0
-        /// Running jobs within the limit.
+        /// The number of running jobs with a slot.
         var running = 0
-        /// Threads that were started and have not ended.
+        /// The number of threads that were started and have not ended.
         var threads = 0
-        /// Jobs within the limit that wait for another load, and have given up their places meanwhile.
-        var aside = 0
-        /// How many jobs have begun.
-        var begun: UInt64 = 0
+        /// The number of jobs that wait for another load and have given up their slots.
+        var waitingForLoadCount = 0
+        /// The number of jobs that have begun.
+        var startedJobCount: UInt64 = 0
 
-        var hasWaiting: Bool { firstWaiting < waiting.count }
+        var hasWaitingJobs: Bool { firstWaiting < waiting.count }
 
-        mutating func place(_ job: QueuedJob, isNested: Bool, limit: Int) -> Placement {
+        mutating func assign(_ job: QueuedJob, isNested: Bool, limit: Int) -> Assignment {
             guard isNested || running < limit else {
                 waiting.append(job)
-                return .waits
+                return .queued
             }
-            return give(ThreadJob(job: job, hasPlace: !isNested))
+            return assignThread(to: ThreadJob(job: job, hasSlot: !isNested))
         }
 
-        /// Hands `turn` to an idle thread, or counts the thread that must be started for it.
-        mutating func give(_ turn: ThreadJob) -> Placement {
-            if turn.hasPlace { running += 1 }
+        /// Assigns the job to an idle thread, or counts the thread that must be started for it.
+        mutating func assignThread(to threadJob: ThreadJob) -> Assignment {
+            if threadJob.hasSlot { running += 1 }
             guard idle > 0 else {
                 threads += 1
-                return .needsThread(turn)
+                return .needsThread(threadJob)
             }
             idle -= 1
-            handedOver.append(turn)
+            handedOver.append(threadJob)
             return .handedOver
         }
 
-        /// Reverts ``give(_:)`` because no thread could be started for `turn`.
-        mutating func takeBack(_ turn: ThreadJob) {
+        /// Reverts ``assignThread(to:)``, because no thread could be started for the job.
+        mutating func revertAssignment(_ threadJob: ThreadJob) {
             threads -= 1
-            if turn.hasPlace { running -= 1 }
+            if threadJob.hasSlot { running -= 1 }
         }
 
-        /// Puts `turn`, which was taken from the waiting jobs, back as the first of them.
-        mutating func keep(_ turn: ThreadJob, isNested: Bool) {
+        /// Puts a job back in front of the waiting jobs.
+        mutating func requeue(_ threadJob: ThreadJob, isNested: Bool) {
             if isNested {
-                nested.append(turn.job)
+                nested.append(threadJob.job)
             } else if firstWaiting > 0 {
                 firstWaiting -= 1
-                waiting[firstWaiting] = turn.job
+                waiting[firstWaiting] = threadJob.job
             } else {
-                waiting.insert(turn.job, at: 0)
+                waiting.insert(threadJob.job, at: 0)
             }
         }
 
@@ -109,41 +115,42 @@ public final class LoadThreadPool: Sendable {
             return job
         }
 
-        /// Returns a job that can run now: one that needs no place, or a waiting one if a place is free.
+        /// Removes and returns a job that can run now: one that needs no slot, or, if a slot is free, the first waiting
+        /// job.
         mutating func nextRunnable(limit: Int) -> (job: QueuedJob, isNested: Bool)? {
             if let job = nested.popLast() { return (job, true) }
             guard running < limit, let job = nextWaiting() else { return nil }
             return (job, false)
         }
 
-        func hasRunnable(limit: Int) -> Bool { !nested.isEmpty || running < limit && hasWaiting }
+        func hasRunnable(limit: Int) -> Bool { !nested.isEmpty || running < limit && hasWaitingJobs }
     }
 
-    /// The pool of every loader that uses no other one.
+    /// The pool that all loaders share.
     public static let shared = LoadThreadPool(limit: 64)
 
-    /// How many jobs run at once, not counting nested ones.
+    /// The number of slots: the maximum number of running jobs that are not nested.
     package let limit: Int
     private let idleTime: Duration
-    private let monitor = ConditionLock(State())
-    /// `nil` for the system's clock, which has a pool itself.
+    private let lock = ConditionLock(State())
+    /// `nil` stands for ``SystemClock/shared``, which has a pool itself and could not be made before it.
     private let clock: (any LoadClock)?
     private let startThread: Starter
 
     /// Starts a thread, as ``PlatformThread/start(stackSize:_:)`` does.
     package typealias Starter = @Sendable (@escaping @Sendable () -> Void) throws(LoadError) -> Void
 
-    /// How many jobs of one pool may wait for other loads at once, beyond the limit.
-    package static let mostWaiting = 512
+    /// The maximum number of jobs of a pool that wait for other loads without a slot.
+    package static let maximumWaitingForLoads = 512
 
     /// - Parameters:
-    ///   - limit: how many jobs run at once, not counting nested ones.
-    ///   - idleTime: how long a thread without a job remains.
+    ///   - limit: the maximum number of running jobs that are not nested.
+    ///   - idleTime: the time after which a thread without a job ends.
     public convenience init(limit: Int, idleTime: Duration = .seconds(10)) {
         self.init(limit: limit, idleTime: idleTime, clock: nil) { body throws(LoadError) in try PlatformThread.start(body) }
     }
 
-    /// For tests, which decide when no thread is available.
+    /// For tests, which control whether a thread can be started.
     package init(limit: Int, idleTime: Duration = .seconds(10), clock: (any LoadClock)?, startThread: @escaping Starter) {
         self.limit = max(1, limit)
         self.idleTime = idleTime
@@ -151,37 +158,36 @@ public final class LoadThreadPool: Sendable {
         self.startThread = startThread
     }
 
-    private static let idleOfAll = Atomic(0)
+    private static let idleThreadCount = Atomic(0)
     /// The number of threads in all pools of this process that wait for a job.
-    package static var idleCount: Int { idleOfAll.load(ordering: .relaxed) }
+    package static var idleCount: Int { idleThreadCount.load(ordering: .relaxed) }
 
-    /// The number of threads, and how many of them are idle.
-    package var census: (threads: Int, idle: Int) { monitor.withLock { ($0.threads, $0.idle) } }
+    /// The number of threads, and the number of those that are idle.
+    package var threadCounts: (total: Int, idle: Int) { lock.withLock { ($0.threads, $0.idle) } }
 
-    /// Whether a job waits because the maximum number of jobs run. It then waits for one of those to end.
-    package var isExhausted: Bool { monitor.withLock { $0.running >= limit && $0.hasWaiting } }
+    /// Whether a job waits for a slot, because the maximum number of jobs run.
+    package var isExhausted: Bool { lock.withLock { $0.running >= limit && $0.hasWaitingJobs } }
 
-    /// Whether a job waits, for a place or for a thread.
-    package var hasWaiting: Bool { monitor.withLock { $0.hasWaiting || !$0.nested.isEmpty } }
+    /// Whether a job waits, for a slot or for a thread.
+    package var hasWaitingJobs: Bool { lock.withLock { $0.hasWaitingJobs || !$0.nested.isEmpty } }
 
     /// Runs `job` on a thread that may block.
     ///
     /// - Parameters:
-    ///   - isNested: whether the job belongs to a nested load. Such a job runs immediately, beyond the limit if
-    ///     necessary.
+    ///   - isNested: whether the job belongs to a nested load. Such a job needs no slot and never waits for other jobs.
     ///   - job: called once.
     /// - Throws: ``LoadError/Code/noResources`` if no thread is available; the job will not run.
     public func run(isNested: Bool = false, _ job: @escaping Job) throws(LoadError) {
         let job = QueuedJob(job)
-        switch monitor.withLock({ $0.place(job, isNested: isNested, limit: limit) }) {
-        case .waits: break
-        case .handedOver: monitor.wakeOne()
-        case .needsThread(let turn):
+        switch lock.withLock({ $0.assign(job, isNested: isNested, limit: limit) }) {
+        case .queued: break
+        case .handedOver: lock.wakeOne()
+        case .needsThread(let threadJob):
             do throws(LoadError) {
-                try start(turn)
+                try start(threadJob)
             } catch {
-                monitor.withLock { $0.takeBack(turn) }
-                // Jobs that came meanwhile and wait for this job's place must not be left behind.
+                lock.withLock { $0.revertAssignment(threadJob) }
+                // Another job can have been queued because this one had the last slot. It must run later.
                 retryLater()
                 throw error
             }
@@ -191,73 +197,75 @@ public final class LoadThreadPool: Sendable {
     /// Does what ``run(isNested:_:)`` does. If no thread is available, the job waits until there is one.
     package func runEventually(isNested: Bool = false, _ job: @escaping Job) {
         let job = QueuedJob(job)
-        let placement = monitor.withLock { state -> Placement in
-            guard state.willRetry, state.idle == 0 else { return state.place(job, isNested: isNested, limit: limit) }
-            // No thread was available a moment ago. The retry serves all waiting jobs.
+        let assignment = lock.withLock { state -> Assignment in
+            guard state.willRetry, state.idle == 0 else { return state.assign(job, isNested: isNested, limit: limit) }
+            // The last attempt to start a thread failed. The next attempt serves all waiting jobs.
             if isNested { state.nested.append(job) } else { state.waiting.append(job) }
-            return .waits
+            return .queued
         }
-        switch placement {
-        case .waits: break
-        case .handedOver: monitor.wakeOne()
-        case .needsThread(let turn): startOrKeep(turn, isNested: isNested)
+        switch assignment {
+        case .queued: break
+        case .handedOver: lock.wakeOne()
+        case .needsThread(let threadJob): startOrRequeue(threadJob, isNested: isNested)
         }
     }
 
-    private func start(_ turn: ThreadJob) throws(LoadError) {
-        let first = Handover(turn)
+    private func start(_ threadJob: ThreadJob) throws(LoadError) {
+        let first = Handover(threadJob)
         try startThread { [self] in work(first) }
     }
 
+    /// Starts a thread for the job. If none can be started, the job waits for the next attempt.
+    ///
     /// - Returns: whether a thread was started.
     @discardableResult
-    private func startOrKeep(_ turn: ThreadJob, isNested: Bool) -> Bool {
+    private func startOrRequeue(_ threadJob: ThreadJob, isNested: Bool) -> Bool {
         do throws(LoadError) {
-            try start(turn)
+            try start(threadJob)
             return true
         } catch {
-            monitor.withLock { state in
-                state.takeBack(turn)
-                state.keep(turn, isNested: isNested)
+            lock.withLock { state in
+                state.revertAssignment(threadJob)
+                state.requeue(threadJob, isNested: isNested)
             }
             retryLater()
             return false
         }
     }
 
-    // MARK: If no thread is available
+    // MARK: If no thread can be started
 
-    private static let retryTime = Duration.milliseconds(50)
+    private static let retryDelay = Duration.milliseconds(50)
 
-    /// Schedules a retry if jobs wait that could run. The next thread that ends a job takes them up, or else a thread
-    /// that can be started later.
+    /// Schedules another attempt to start a thread, if waiting jobs could run. A thread that ends its job before that
+    /// also runs them.
     private func retryLater() {
-        let isToSet = monitor.withLock { state in
+        let mustSchedule = lock.withLock { state in
             guard !state.willRetry, state.hasRunnable(limit: limit) else { return false }
             state.willRetry = true
             return true
         }
-        guard isToSet else { return }
+        guard mustSchedule else { return }
         let clock = clock ?? SystemClock.shared
-        clock.schedule(ScheduledTimer { [self] in retry() }, at: clock.now + Self.retryTime)
+        clock.schedule(ScheduledTimer { [self] in retry() }, at: clock.now + Self.retryDelay)
     }
 
     private func retry() {
-        monitor.withLock { $0.willRetry = false }
-        takeUpWaiting()
+        lock.withLock { $0.willRetry = false }
+        runWaitingJobs()
     }
 
-    /// Runs the waiting jobs that can run now, until no thread is available for one.
-    private func takeUpWaiting() {
+    /// Assigns threads to the waiting jobs that can run now, until no thread can be started.
+    private func runWaitingJobs() {
         while true {
-            let next = monitor.withLock { state -> (placement: Placement, isNested: Bool)? in
+            let next = lock.withLock { state -> (assignment: Assignment, isNested: Bool)? in
                 guard let (job, isNested) = state.nextRunnable(limit: limit) else { return nil }
-                return (state.give(ThreadJob(job: job, hasPlace: !isNested)), isNested)
+                return (state.assignThread(to: ThreadJob(job: job, hasSlot: !isNested)), isNested)
             }
-            switch next?.placement {
-            case nil, .waits: return
-            case .handedOver: monitor.wakeOne()
-            case .needsThread(let turn): guard startOrKeep(turn, isNested: next?.isNested ?? false) else { return }
+            switch next?.assignment {
+            case nil, .queued: return
+            case .handedOver: lock.wakeOne()
+            case .needsThread(let threadJob): guard startOrRequeue(threadJob, isNested: next?.isNested ?? false) else { return }
             }
         }
     }
@@ -267,96 +275,99 @@ public final class LoadThreadPool: Sendable {
     /// The name of each thread, for tools that list threads (`proc(5)`, /proc/thread-self/comm; at most 15 bytes).
     package static let threadName = "portolan-load"
 
-    // Not through /proc/thread-self/comm, because the kernel's entry for that file would cost a thread more than its
-    // start.
+    // Does not write to /proc/thread-self/comm, because that costs more than the start of a thread.
     private static func nameThread() {
         _ = unsafe pthread_setname_np(pthread_self(), threadName)
     }
 
+    /// The main function of a thread.
     private func work(_ first: Handover) {
         Self.nameThread()
         let worker = LoadWorker(of: self)
         worker.becomeCurrent()
         var current = first.take()
-        while current != nil { current = next(after: current.take(), worker) }
+        while current != nil { current = runAndTakeNext(current.take(), worker) }
         withExtendedLifetime(worker) {}
     }
 
-    /// Runs a job and releases it, and with it the job's load, before it waits for another job.
-    private func next(after turn: consuming ThreadJob?, _ worker: LoadWorker) -> ThreadJob? {
-        guard let hasPlace = turn?.hasPlace else { return nil }
-        monitor.withLock { $0.begun &+= 1 }
-        worker.hasPlace = hasPlace
-        turn?.job.run()
-        turn = nil
-        return nextWaiting(inPlace: hasPlace) ?? nextHandedOver()
+    /// Runs a job and waits for the next one. Releases the job before the wait, because the job retains its load.
+    private func runAndTakeNext(_ threadJob: consuming ThreadJob?, _ worker: LoadWorker) -> ThreadJob? {
+        guard let hasSlot = threadJob?.hasSlot else { return nil }
+        lock.withLock { $0.startedJobCount &+= 1 }
+        worker.hasSlot = hasSlot
+        threadJob?.job.run()
+        threadJob = nil
+        return nextWaiting(afterSlot: hasSlot) ?? nextHandedOver()
     }
 
-    /// Continues with a waiting job in the place of the last one, or gives that place up.
-    private func nextWaiting(inPlace hasPlace: Bool) -> ThreadJob? {
-        monitor.withLock { state in
-            // More jobs may run than the limit allows, if some have returned from waiting for another load.
-            if hasPlace { state.running -= 1 }
+    /// Releases the slot of the last job, and returns a waiting job if one can run.
+    private func nextWaiting(afterSlot hasSlot: Bool) -> ThreadJob? {
+        lock.withLock { state in
+            // More jobs than the limit can run, because a job that has waited for another load continues without a free
+            // slot.
+            if hasSlot { state.running -= 1 }
             guard let (job, isNested) = state.nextRunnable(limit: limit) else { return nil }
             if !isNested { state.running += 1 }
-            return ThreadJob(job: job, hasPlace: !isNested)
+            return ThreadJob(job: job, hasSlot: !isNested)
         }
     }
 
-    // MARK: Beyond the limit
+    // MARK: Jobs without a slot
 
-    /// Lets other jobs run in the place of the calling job, which is about to wait for another load.
+    /// Releases the slot of the calling job, which is about to wait for another load.
     ///
-    /// - Throws: ``LoadError/Code/noResources`` if too many jobs already wait.
-    func leavePlace() throws(LoadError) {
-        let (isLeft, isWaitedFor) = monitor.withLock { state -> (Bool, Bool) in
-            guard state.aside < Self.mostWaiting else { return (false, false) }
-            state.aside += 1
+    /// - Throws: ``LoadError/Code/noResources`` if too many jobs already wait in this way.
+    func releaseSlot() throws(LoadError) {
+        let (isReleased, canRunOthers) = lock.withLock { state -> (Bool, Bool) in
+            guard state.waitingForLoadCount < Self.maximumWaitingForLoads else { return (false, false) }
+            state.waitingForLoadCount += 1
             state.running -= 1
             return (true, !state.willRetry && state.hasRunnable(limit: limit))
         }
-        guard isLeft else {
+        guard isReleased else {
             throw LoadError(
                 .noResources,
-                message: "\(Self.mostWaiting) calls of loads already wait for other loads; wait for fewer loads at once, or use await")
+                message:
+                    "\(Self.maximumWaitingForLoads) calls of loads already wait for other loads; wait for fewer loads at the same time, or use await"
+            )
         }
-        if isWaitedFor { takeUpWaiting() }
+        if canRunOthers { runWaitingJobs() }
     }
 
-    /// The calling job no longer waits. It continues even if other jobs have its place.
-    func takePlaceAgain() {
-        monitor.withLock { state in
-            state.aside -= 1
+    /// The calling job no longer waits. It counts as a job with a slot again, even if no slot is free.
+    func reacquireSlot() {
+        lock.withLock { state in
+            state.waitingForLoadCount -= 1
             state.running += 1
         }
     }
 
-    /// How many jobs have begun so far.
-    package var begunCount: UInt64 { monitor.withLock { $0.begun } }
+    /// The number of jobs that have begun.
+    package var startedJobCount: UInt64 { lock.withLock { $0.startedJobCount } }
 
-    /// Runs at most `count` jobs that wait for a place, without giving them one. Jobs for which no thread is available
+    /// Runs at most `count` of the jobs that wait for a slot, without a slot. If no thread can be started, jobs
     /// continue to wait.
-    package func runWaiting(atMost count: Int) {
+    package func runWaitingJobsWithoutSlots(atMost count: Int) {
         for _ in 0..<count {
-            let placement = monitor.withLock { state in
-                state.nextWaiting().map { state.give(ThreadJob(job: $0, hasPlace: false)) }
+            let assignment = lock.withLock { state in
+                state.nextWaiting().map { state.assignThread(to: ThreadJob(job: $0, hasSlot: false)) }
             }
-            switch placement {
-            case nil, .waits: return
-            case .handedOver: monitor.wakeOne()
-            case .needsThread(let turn): guard startOrKeep(turn, isNested: false) else { return }
+            switch assignment {
+            case nil, .queued: return
+            case .handedOver: lock.wakeOne()
+            case .needsThread(let threadJob): guard startOrRequeue(threadJob, isNested: false) else { return }
             }
         }
     }
 
     private func nextHandedOver() -> ThreadJob? {
-        monitor.withLock { $0.idle += 1 }
-        Self.idleOfAll.add(1, ordering: .relaxed)
-        let handed = monitor.wait(atMost: idleTime) { state in state.handedOver.popLast() }
-        Self.idleOfAll.subtract(1, ordering: .relaxed)
+        lock.withLock { $0.idle += 1 }
+        Self.idleThreadCount.add(1, ordering: .relaxed)
+        let handed = lock.wait(atMost: idleTime) { state in state.handedOver.popLast() }
+        Self.idleThreadCount.subtract(1, ordering: .relaxed)
         return handed
-            ?? monitor.withLock { state in
-                // A job may have been handed over meanwhile. This thread is then no longer counted as idle.
+            ?? lock.withLock { state in
+                // A job can have been handed over after the time limit. This thread is then no longer counted as idle.
                 if let handed = state.handedOver.popLast() { return handed }
                 state.idle -= 1
                 state.threads -= 1
@@ -364,13 +375,13 @@ public final class LoadThreadPool: Sendable {
             }
     }
 
-    /// Takes the first job to a new thread. The closure that starts a thread lives as long as the thread, and the job
-    /// must not.
+    /// Passes the first job to a new thread. The thread's closure retains this object for the life of the thread, but
+    /// must not retain the job so long.
     private final class Handover: Sendable {
-        private let turn: Mutex<ThreadJob?>
+        private let threadJob: Mutex<ThreadJob?>
 
-        init(_ turn: ThreadJob) { self.turn = Mutex(turn) }
+        init(_ threadJob: ThreadJob) { self.threadJob = Mutex(threadJob) }
 
-        func take() -> ThreadJob? { turn.withLock { $0.take() } }
+        func take() -> ThreadJob? { threadJob.withLock { $0.take() } }
     }
 }

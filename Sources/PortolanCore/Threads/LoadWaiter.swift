@@ -9,36 +9,36 @@ import Synchronization
     import Musl
 #endif
 
-/// A thread that waits for one load, and may do the load's work meanwhile (``WaitableLoad``). Only that thread may use
-/// the members, unless they allow any thread.
+/// A thread that waits for one load, and can do the load's work during the wait (``WaitableLoad``). Only that thread
+/// may use the members, except those for any thread.
 public final class LoadWaiter: Sendable {
     private struct State {
         var isOver = false
-        /// Whether the thread must check again what it waits for. Used while there is no bell.
-        var isCalled = false
-        /// An eventfd(2), once the thread has to sleep.
-        var bell: CInt?
-        var hasRung = false
+        /// Whether the thread was woken while there was no `wakeEvent`.
+        var hasPendingWakeUp = false
+        /// The descriptor of an eventfd(2). Made when the thread first has to sleep.
+        var wakeEvent: CInt?
+        var isSignalled = false
     }
 
     private let state = Mutex(State())
     private let thread = UInt(pthread_self())
-    /// Unused bells. Making a bell and closing it costs as much as a small load.
-    private static let bells = Mutex<[CInt]>([])
-    private static let mostBells = 64
+    /// Descriptors for reuse, because making and closing an eventfd(2) costs as much as a small load.
+    private static let unusedEvents = Mutex<[CInt]>([])
+    private static let maximumUnusedEvents = 64
 
     init() {}
 
     deinit {
-        let (bell, hasRung) = state.withLock { ($0.bell, $0.hasRung) }
-        guard let bell else { return }
-        if hasRung { silence(bell) }
-        let isKept = Self.bells.withLock { bells in
-            guard bells.count < Self.mostBells else { return false }
-            bells.append(bell)
+        let (wakeEvent, isSignalled) = state.withLock { ($0.wakeEvent, $0.isSignalled) }
+        guard let wakeEvent else { return }
+        if isSignalled { drainEvent(wakeEvent) }
+        let isKept = Self.unusedEvents.withLock { unusedEvents in
+            guard unusedEvents.count < Self.maximumUnusedEvents else { return false }
+            unusedEvents.append(wakeEvent)
             return true
         }
-        if !isKept { close(bell) }
+        if !isKept { close(wakeEvent) }
     }
 
     /// Whether the calling thread is the one that waits.
@@ -51,23 +51,23 @@ public final class LoadWaiter: Sendable {
     func end() {
         state.withLock { state in
             state.isOver = true
-            guard let bell = state.bell, !isCurrent else { return }
-            state.hasRung = true
-            ring(bell)
+            guard let wakeEvent = state.wakeEvent, !isCurrent else { return }
+            state.isSignalled = true
+            signalEvent(wakeEvent)
         }
     }
 
-    /// Ends the thread's sleep in ``wait(for:isWriting:)``, or its next one, because what it waits for has changed. Any
-    /// thread.
+    /// Ends the thread's sleep in ``wait(for:isWriting:)``, so that it checks its conditions again. If the thread does
+    /// not sleep, ends its next sleep. Any thread.
     package func wake() {
         guard !isCurrent else { return }
         state.withLock { state in
-            guard let bell = state.bell else {
-                state.isCalled = true
+            guard let wakeEvent = state.wakeEvent else {
+                state.hasPendingWakeUp = true
                 return
             }
-            state.hasRung = true
-            ring(bell)
+            state.isSignalled = true
+            signalEvent(wakeEvent)
         }
     }
 
@@ -76,69 +76,69 @@ public final class LoadWaiter: Sendable {
     /// - Throws: ``LoadError/Code/noResources``
     func wait() throws(LoadError) {
         while !isOver {
-            var wanted = [pollfd(fd: try bell(), events: Int16(POLLIN), revents: 0)]
-            unsafe poll(&wanted, 1, -1)
-            clearBell()
+            var polled = [pollfd(fd: try wakeEvent(), events: Int16(POLLIN), revents: 0)]
+            unsafe poll(&polled, 1, -1)
+            clearWakeUp()
         }
     }
 
     /// Sleeps until `descriptor` is ready or the thread is woken (`poll(2)`).
     ///
     /// - Parameters:
-    ///   - descriptor: of a socket or pipe that no other thread waits for.
-    ///   - isWriting: whether there is also something to write.
-    /// - Returns: whether a read, or a write, would not block now.
+    ///   - descriptor: a socket or pipe for which no other thread waits.
+    ///   - isWriting: whether to wait for writing, too.
+    /// - Returns: whether a read and a write would not block now.
     /// - Throws: ``LoadError/Code/noResources``
     public func wait(for descriptor: CInt, isWriting: Bool) throws(LoadError) -> (canRead: Bool, canWrite: Bool) {
         let events = Self.events(isWriting: isWriting)
-        var wanted = (pollfd(fd: descriptor, events: events, revents: 0), pollfd(fd: try bell(), events: Int16(POLLIN), revents: 0))
-        unsafe withUnsafeMutablePointer(to: &wanted) { both in
+        var polled = (pollfd(fd: descriptor, events: events, revents: 0), pollfd(fd: try wakeEvent(), events: Int16(POLLIN), revents: 0))
+        unsafe withUnsafeMutablePointer(to: &polled) { both in
             unsafe both.withMemoryRebound(to: pollfd.self, capacity: 2) { _ = unsafe poll($0, 2, -1) }
         }
-        if wanted.1.revents != 0 { clearBell() }
-        return Self.outcome(wanted.0)
+        if polled.1.revents != 0 { clearWakeUp() }
+        return Self.readiness(of: polled.0)
     }
 
     private static func events(isWriting: Bool) -> Int16 { Int16(POLLIN) | (isWriting ? Int16(POLLOUT) : 0) }
 
-    private static func outcome(_ polled: pollfd) -> (canRead: Bool, canWrite: Bool) {
+    private static func readiness(of polled: pollfd) -> (canRead: Bool, canWrite: Bool) {
         (polled.revents & ~Int16(POLLOUT) != 0, polled.revents & Int16(POLLOUT) != 0)
     }
 
-    /// Clears a wake-up, which is received once. The end of the wait is never cleared.
-    private func clearBell() {
+    /// Clears a wake-up, which ends only one sleep. The end of the wait is never cleared.
+    private func clearWakeUp() {
         state.withLock { state in
-            guard !state.isOver, state.hasRung, let bell = state.bell else { return }
-            silence(bell)
-            state.hasRung = false
+            guard !state.isOver, state.isSignalled, let wakeEvent = state.wakeEvent else { return }
+            drainEvent(wakeEvent)
+            state.isSignalled = false
         }
     }
 
-    private func bell() throws(LoadError) -> CInt {
+    private func wakeEvent() throws(LoadError) -> CInt {
         try state.withLock { state throws(LoadError) in
-            if let bell = state.bell { return bell }
-            let bell = Self.bells.withLock { $0.popLast() } ?? eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
-            guard bell >= 0 else {
+            if let wakeEvent = state.wakeEvent { return wakeEvent }
+            let wakeEvent = Self.unusedEvents.withLock { $0.popLast() } ?? eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
+            guard wakeEvent >= 0 else {
                 throw LoadError(.noResources, message: "the thread can't wait: \(LoadError.text(of: errno)); close some files")
             }
-            state.bell = bell
-            // The end or the wake-up came before there was a bell.
-            if state.isOver || state.isCalled {
-                state.isCalled = false
-                state.hasRung = true
-                ring(bell)
+            state.wakeEvent = wakeEvent
+            // The end or the wake-up came before there was a descriptor.
+            if state.isOver || state.hasPendingWakeUp {
+                state.hasPendingWakeUp = false
+                state.isSignalled = true
+                signalEvent(wakeEvent)
             }
-            return bell
+            return wakeEvent
         }
     }
 }
 
-private func ring(_ bell: CInt) {
+private func signalEvent(_ wakeEvent: CInt) {
     var one: UInt64 = 1
-    _ = unsafe write(bell, &one, 8)
+    _ = unsafe write(wakeEvent, &one, 8)
 }
 
-private func silence(_ bell: CInt) {
+private func drainEvent(_ wakeEvent: CInt) {
     var count: UInt64 = 0
-    _ = unsafe read(bell, &count, 8)
+    _ = unsafe read(wakeEvent, &count, 8)
 }

@@ -10,8 +10,8 @@
 @safe
 final class LoadWorker {
     private let pool: LoadThreadPool
-    /// Whether the running job has a place within the pool's limit.
-    var hasPlace = false
+    /// Whether the running job has a slot of the pool.
+    var hasSlot = false
 
     init(of pool: LoadThreadPool) { self.pool = pool }
 
@@ -20,7 +20,7 @@ final class LoadWorker {
         return unsafe pthread_key_create(&key, nil) == 0 ? key : nil
     }()
 
-    /// Makes this the worker of the calling thread. It must live as long as the thread.
+    /// Makes this the worker of the calling thread. The caller must retain it until the thread ends.
     func becomeCurrent() {
         guard let key = Self.key else { return }
         unsafe pthread_setspecific(key, Unmanaged.passUnretained(self).toOpaque())
@@ -31,17 +31,17 @@ final class LoadWorker {
         return unsafe Unmanaged<LoadWorker>.fromOpaque(worker).takeUnretainedValue()
     }
 
-    /// Calls `body`, in which the thread waits for a load. If the thread belongs to a pool, other jobs run in its place
-    /// meanwhile.
+    /// Calls `body`, in which the thread waits for a load. If the thread belongs to a pool, another job can use its
+    /// slot during the wait.
     ///
     /// - Throws: ``LoadError/Code/noResources`` if too many jobs of the pool wait, and the errors of `body`.
-    static func waiting(_ body: () throws(LoadError) -> Void) throws(LoadError) {
-        guard let worker = current, worker.hasPlace else { return try body() }
-        try worker.pool.leavePlace()
-        worker.hasPlace = false
+    static func withSlotReleased(_ body: () throws(LoadError) -> Void) throws(LoadError) {
+        guard let worker = current, worker.hasSlot else { return try body() }
+        try worker.pool.releaseSlot()
+        worker.hasSlot = false
         defer {
-            worker.pool.takePlaceAgain()
-            worker.hasPlace = true
+            worker.pool.reacquireSlot()
+            worker.hasSlot = true
         }
         try body()
     }

@@ -2,13 +2,14 @@
 
 import Synchronization
 
-/// Knows the threads that must not wait for a load: those of event loops, while they notify a load. All loads of the
-/// event loop would wait with such a thread, possibly including the awaited one.
+/// Recognises the threads that must not wait for a load: threads of event loops while they call a load. All loads of
+/// the event loop would have to wait, too, possibly including the awaited one.
 package enum NonBlockingThreads {
     private static let checks = Mutex<[@Sendable () -> Bool]>([])
 
-    /// - Parameter isCurrent: whether the calling thread is currently such a thread. Never released, so call this once
-    ///   for each kind of event loop.
+    /// Adds a check. It is never removed, so call this once for each kind of event loop.
+    ///
+    /// - Parameter isCurrent: whether the calling thread is such a thread now.
     package static func add(_ isCurrent: @escaping @Sendable () -> Bool) {
         checks.withLock { $0.append(isCurrent) }
     }

@@ -8,8 +8,8 @@
 
 /// A thread of the operating system, for code that blocks (`pthread_create(3)`).
 package enum PlatformThread {
-    /// Starts a detached thread with SIGPIPE blocked, so that a peer that closes a connection causes EPIPE and not the
-    /// end of the process.
+    /// Starts a detached thread. It blocks SIGPIPE, so that a peer that closes its connection causes the error EPIPE
+    /// and does not end the process.
     ///
     /// - Throws: ``LoadError/Code/noResources``, with the reason.
     package static func start(stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void) throws(LoadError) {
@@ -24,7 +24,7 @@ package enum PlatformThread {
         let status = unsafe pthread_create(&thread, &attributes, { unsafe Job.main($0) }, context)
         guard status == 0 else {
             unsafe Unmanaged<Job>.fromOpaque(context).release()
-            throw LoadError(.noResources, message: "no thread could be started (errno \(status)); lower the number of loads at once")
+            throw LoadError(.noResources, message: "no thread could be started (errno \(status)); run fewer loads at the same time")
         }
     }
 

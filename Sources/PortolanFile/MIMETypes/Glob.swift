@@ -3,7 +3,7 @@
 /// A pattern of file names. `*` matches any bytes, `?` one byte, `[a-z]` one byte of a set, and `[!a-z]` one byte
 /// outside it.
 ///
-/// For every pattern, matching takes at most time in proportion to the product of the two lengths.
+/// The time to match is at most proportional to the product of the two lengths.
 ///
 /// `glob(7)`
 struct Glob {
@@ -15,7 +15,7 @@ struct Glob {
 
         func matches(_ byte: UInt8) -> Bool {
             switch self {
-            case .byte(let own): own == byte
+            case .byte(let expected): expected == byte
             case .oneByte: true
             case .anyBytes: false
             case .oneOf(let ranges, let isNegated): ranges.contains { $0.contains(byte) } != isNegated
@@ -50,13 +50,13 @@ struct Glob {
             default: elements.append(.byte(first))
             }
         }
-        let saysSomething = elements.contains {
+        let matchesSomeByte = elements.contains {
             switch $0 {
             case .anyBytes: false
             case .byte, .oneByte, .oneOf: true
             }
         }
-        guard saysSomething else { return nil }
+        guard matchesSomeByte else { return nil }
         self.elements = elements
     }
 
@@ -81,8 +81,8 @@ struct Glob {
 
     func matches(_ name: ArraySlice<UInt8>) -> Bool {
         var (element, byte) = (0, name.startIndex)
-        // The position of the next try: after the last star, which then takes one more byte. Earlier stars never need a
-        // retry.
+        // Where matching continues after a mismatch: behind the last star, which then matches one more byte. Earlier
+        // stars never have to match more.
         var retry: (element: Int, byte: Int)?
         while byte < name.endIndex || element < elements.count {
             if element < elements.count {

@@ -5,7 +5,7 @@ internal import PortolanCore
 extension GlobTable {
     private static let longestLine = 4096
     /// The weight of patterns from mime.types, which has none: the specification's default.
-    private static let usualWeight = 50
+    private static let defaultWeight = 50
 
     /// Adds the patterns of a `globs2` file of shared-mime-info, from a folder that is less important than those added
     /// before.
@@ -13,7 +13,7 @@ extension GlobTable {
     /// A line is `weight:type:pattern`, with `:cs` if case matters. The pattern `__NOGLOBS__` makes less important
     /// folders irrelevant for the type. Lines of another form are ignored.
     mutating func add(globs2 text: [UInt8]) {
-        var silenced: [MIMEType] = []
+        var newlyIgnored: [MIMEType] = []
         var types = TypeCache()
         for line in Self.lines(of: text) where line.first != UInt8(ascii: "#") {
             let parts = line.split(separator: UInt8(ascii: ":"), maxSplits: 3, omittingEmptySubsequences: false)
@@ -21,14 +21,14 @@ extension GlobTable {
                 let type = types.type(parts[1])
             else { continue }
             if parts[2].elementsEqual("__NOGLOBS__".utf8) {
-                silenced.append(type)
-            } else if !silencedTypes.contains(type) {
+                newlyIgnored.append(type)
+            } else if !ignoredTypes.contains(type) {
                 let flags = parts.count > 3 ? parts[3].prefix { $0 != UInt8(ascii: ":") } : []
                 let matchesCase = flags.split(separator: UInt8(ascii: ",")).contains { $0.elementsEqual("cs".utf8) }
                 add(parts[2], type: type, weight: weight, matchesCase: matchesCase)
             }
         }
-        silencedTypes.formUnion(silenced)
+        ignoredTypes.formUnion(newlyIgnored)
     }
 
     /// Adds the entries of a table in the form of `mime.types(5)`. Each line has a type and its extensions, without
@@ -39,7 +39,7 @@ extension GlobTable {
             let words = line.prefix { $0 != UInt8(ascii: "#") }.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
             guard words.count > 1, let type = types.type(words[0]) else { continue }
             for word in words.dropFirst() where !word.contains(where: Glob.isSpecial) {
-                add(Array("*.".utf8) + word, type: type, weight: Self.usualWeight)
+                add(Array("*.".utf8) + word, type: type, weight: Self.defaultWeight)
             }
         }
     }

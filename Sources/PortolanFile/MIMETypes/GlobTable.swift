@@ -4,8 +4,8 @@ internal import PortolanCore
 
 /// Patterns of file names, each with the type of the files that it matches.
 ///
-/// Nearly all patterns are a star and an ending, or a whole name. Those are looked up. The few others are tried one
-/// after another.
+/// Nearly all patterns are a star and an ending, or a whole name. They are found in dictionaries. The few other
+/// patterns are tried one after another.
 struct GlobTable {
     private struct Entry {
         let type: MIMEType
@@ -28,14 +28,14 @@ struct GlobTable {
         var others: [(glob: Glob, entry: Entry)] = []
     }
 
-    /// The maximum number of patterns that can't be looked up, because each of them costs time in every search.
-    private static let limitOfOthers = 1000
+    /// The maximum number of other patterns, because each of them costs time in every search.
+    private static let maximumOtherCount = 1000
     private static let longestPattern = 255
 
-    private var exact = Patterns()
-    private var folded = Patterns()
-    /// Types for which sources that are added later are ignored.
-    var silencedTypes: Set<MIMEType> = []
+    private var caseSensitive = Patterns()
+    private var caseInsensitive = Patterns()
+    /// The types whose patterns in less important folders are ignored.
+    var ignoredTypes: Set<MIMEType> = []
 
     /// Adds a pattern, unless the table has an equally good entry for it.
     ///
@@ -46,9 +46,9 @@ struct GlobTable {
         guard !pattern.isEmpty, pattern.count <= Self.longestPattern else { return }
         let entry = Entry(type: type, weight: weight, length: pattern.count)
         if matchesCase {
-            Self.add(pattern, entry, to: &exact)
+            Self.add(pattern, entry, to: &caseSensitive)
         } else {
-            Self.add(Self.lowercased(pattern), entry, to: &folded)
+            Self.add(Self.lowercased(pattern), entry, to: &caseInsensitive)
         }
     }
 
@@ -58,7 +58,7 @@ struct GlobTable {
         } else if let ending = Glob.ending(of: pattern) {
             if entry.isBetter(than: patterns.endings[ending]) { patterns.endings[ending] = entry }
             ending.first.map { _ = patterns.firstBytesOfEndings.insert($0) }
-        } else if patterns.others.count < limitOfOthers, let glob = Glob(pattern) {
+        } else if patterns.others.count < maximumOtherCount, let glob = Glob(pattern) {
             patterns.others.append((glob, entry))
         }
     }
@@ -69,8 +69,8 @@ struct GlobTable {
         // No file system allows longer names, so they need no search.
         guard !name.isEmpty, name.count <= Self.longestPattern else { return nil }
         var best: Entry?
-        Self.match(name, in: exact, &best)
-        Self.match(Self.lowercased(name), in: folded, &best)
+        Self.match(name, in: caseSensitive, &best)
+        Self.match(Self.lowercased(name), in: caseInsensitive, &best)
         return best?.type
     }
 

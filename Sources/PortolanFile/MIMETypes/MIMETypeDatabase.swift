@@ -12,7 +12,7 @@ public import PortolanCore
 ///
 /// Searches three tables in this order: the system's shared-mime-info (`mime/globs2` in each data folder, the user's
 /// before the system's), the table of `mime.types`, and a small built-in one. Each table is read when it is first
-/// needed, and retained. A missing or unreadable table has no entries. Malformed lines are ignored. No table is read
+/// needed, and kept. A missing or unreadable table has no entries. Malformed lines are ignored. No table is read
 /// beyond 4 MiB.
 ///
 /// Thread-safe. The first call reads files, so it may block.
@@ -30,8 +30,8 @@ public final class MIMETypeDatabase: Sendable {
 
     private let dataFolders: [String]
     private let mimeTypesFile: String?
-    /// A monitor and no `Mutex`, because files are read under its lock. If two loads need a table at once, one waits
-    /// until the other has read it.
+    /// A `ConditionLock` instead of a `Mutex`, because files are read while it is locked. If two loads need a table at
+    /// the same time, one waits until the other has read it.
     private let tables = ConditionLock(Tables())
 
     /// - Parameters:
@@ -50,17 +50,17 @@ public final class MIMETypeDatabase: Sendable {
 
     func mimeType(ofFileNamed name: ArraySlice<UInt8>) -> MIMEType? {
         tables.withLock { tables in
-            Self.made(&tables.globs, by: readGlobs).type(ofFileNamed: name)
-                ?? Self.made(&tables.mimeTypes, by: readMIMETypes).type(ofFileNamed: name)
-                ?? Self.made(&tables.builtIn, by: GlobTable.makeBuiltIn).type(ofFileNamed: name)
+            Self.loadedTable(&tables.globs, by: readGlobs).type(ofFileNamed: name)
+                ?? Self.loadedTable(&tables.mimeTypes, by: readMIMETypes).type(ofFileNamed: name)
+                ?? Self.loadedTable(&tables.builtIn, by: GlobTable.makeBuiltIn).type(ofFileNamed: name)
         }
     }
 
-    private static func made(_ table: inout GlobTable?, by make: () -> GlobTable) -> GlobTable {
+    private static func loadedTable(_ table: inout GlobTable?, by make: () -> GlobTable) -> GlobTable {
         if let table { return table }
-        let made = make()
-        table = made
-        return made
+        let newTable = make()
+        table = newTable
+        return newTable
     }
 
     private func readGlobs() -> GlobTable {

@@ -19,78 +19,101 @@ struct AuthenticationDialogue {
         let space: ProtectionSpace
         let failureCount: Int
         let previousError: LoadError?
+        /// The credential that was sent without a challenge, and that the peer refused.
+        let refusedCredential: PasswordCredential?
         fileprivate let offer: AuthenticationOffer
     }
 
     enum Decision {
+        /// Send the request again, with this authorization.
         case use(Authorization)
-        /// The caller is to be asked about another offer of the peer.
-        case ask(Challenge)
-        /// Continue without a credential.
-        case giveUp
+        case sendChallenge(Challenge)
+        case continueWithoutCredential
         case fail(LoadError)
     }
 
-    /// How many credentials one load sends to a peer. The limit ends a load whose caller keeps answering, or whose peer
+    /// The credential that was sent last.
+    private struct SentCredential {
+        let credential: PasswordCredential
+        /// The offer that it answered; `nil` if it was sent by Basic without an offer.
+        let offer: AuthenticationOffer?
+        /// Whether the caller did not give it as the answer to a challenge.
+        let isUnasked: Bool
+        /// Whether the offer is one of an earlier load.
+        var isReused = false
+    }
+
+    /// How many credentials one load sends to a peer. The limit ends a load whose caller always answers, or whose peer
     /// requests another realm each time.
     static let credentialLimit = 8
 
     private let peer: Peer
     private var credentialCount = 0
-    /// The credential that was sent last, and the offer that it answered; without one, it was sent unasked, by Basic.
-    private var sent: (credential: PasswordCredential, offer: AuthenticationOffer?)?
+    private var sent: SentCredential?
+    /// The space of the last challenge, and how many credentials it has refused in a row.
     private var failures: (space: AuthenticationOffer.Space?, count: Int) = (nil, 0)
     /// The peer's offers without those that the caller rejected.
     private var offers: [AuthenticationOffer] = []
-    private var rejected: Set<AuthenticationOffer.Space> = []
+    private var rejectedSpaces: Set<AuthenticationOffer.Space> = []
 
-    /// - Parameter credential: the credential that is sent without a challenge.
-    init(with peer: Peer, sending credential: PasswordCredential? = nil) {
+    /// - Parameters:
+    ///   - credential: the credential that the first request sends by Basic.
+    ///   - authorization: the authorization that the first request sends instead, because an earlier load authenticated
+    ///     in the same space.
+    init(with peer: Peer, sending credential: PasswordCredential? = nil, reusing authorization: Authorization? = nil) {
         self.peer = peer
-        sent = credential.map { ($0, nil) }
+        if let authorization {
+            sent = SentCredential(credential: authorization.credential, offer: authorization.offer, isUnasked: true, isReused: true)
+        } else {
+            sent = credential.map { SentCredential(credential: $0, offer: nil, isUnasked: true) }
+        }
     }
 
     /// Handles a challenge of the peer, the first or a repeated one.
     ///
-    /// - Returns: what to do: to ask the caller, or to send the same credential again, because the peer refused only
-    ///   the age of its nonce or wants another scheme; `nil` if the peer offers nothing that can be answered, or if the
-    ///   limit of answers is reached.
-    mutating func challenge(_ offered: [AuthenticationOffer]) -> Decision? {
+    /// - Returns: to send a challenge to the caller, or to send the same credential again if the peer refused only the
+    ///   age of its nonce or wants another scheme; `nil` if the peer offers nothing that can be answered, or if the
+    ///   limit of credentials is reached.
+    mutating func receiveChallenge(offering offered: [AuthenticationOffer]) -> Decision? {
         // A peer that offered a strong scheme gets no password by a weaker one.
         let strength = sent?.offer?.strength ?? 0
-        offers = offered.filter { !rejected.contains($0.space) && $0.strength >= strength }
+        offers = offered.filter { !rejectedSpaces.contains($0.space) && $0.strength >= strength }
         guard credentialCount < Self.credentialLimit, let offer = offers.first else { return nil }
         if let sent, isUnrefused(sent, by: offered, offering: offer) {
             failures = (offer.space, failures.count)
-            return use(sent.credential, for: offer)
+            return use(sent.credential, for: offer, isUnasked: sent.isUnasked)
         }
-        if sent != nil, failures.space == nil || failures.space == offer.space {
+        // A credential of an earlier load is not refused by a challenge for another realm.
+        let answeredSpace = failures.space ?? sent?.offer?.space
+        if sent != nil, answeredSpace == nil || answeredSpace == offer.space {
             failures = (offer.space, failures.count + 1)
         } else {
             failures = (offer.space, 0)
         }
-        return .ask(challenge(offer))
+        return .sendChallenge(challenge(offer))
     }
 
     /// Whether the peer did not refuse the credential itself.
     private func isUnrefused(
-        _ sent: (credential: PasswordCredential, offer: AuthenticationOffer?), by offered: [AuthenticationOffer],
-        offering offer: AuthenticationOffer
+        _ sent: SentCredential, by offered: [AuthenticationOffer], offering offer: AuthenticationOffer
     ) -> Bool {
         guard let answered = sent.offer else {
-            // It was sent by Basic, which the peer does not take.
+            // The peer does not accept Basic, by which it was sent.
             return credentialCount == 0 && offer.scheme == "digest" && !offered.contains { $0.scheme == "basic" }
         }
-        return offer.isStale && answered.space == offer.space
+        guard answered.space == offer.space else { return false }
+        // Not every server says that a nonce of an earlier load is stale.
+        return offer.isStale || (sent.isReused && offer.scheme == "digest" && offer != answered)
     }
 
     private func challenge(_ offer: AuthenticationOffer) -> Challenge {
         let space = ProtectionSpace(
             kind: .password(scheme: offer.scheme), protocolName: peer.protocolName, host: peer.host, port: peer.port, realm: offer.realm,
             isProxy: peer.isProxy)
+        let refused = failures.count == 0 ? nil : sent
         return Challenge(
-            space: space, failureCount: failures.count, previousError: failures.count == 0 ? nil : sent.map { refusal(of: $0.credential) },
-            offer: offer)
+            space: space, failureCount: failures.count, previousError: refused.map { refusal(of: $0.credential) },
+            refusedCredential: refused?.isUnasked == true ? refused?.credential : nil, offer: offer)
     }
 
     private func refusal(of credential: PasswordCredential) -> LoadError {
@@ -101,12 +124,13 @@ struct AuthenticationDialogue {
         )
     }
 
+    /// Returns what the caller's answer to a challenge leads to.
     mutating func decide(_ answer: ChallengeAnswer, on challenge: Challenge) -> Decision {
         switch answer {
         case .use(let credential): return use(credential, for: challenge)
-        case .continueWithout, .performDefault: return .giveUp
+        case .continueWithoutCredential, .performDefault: return .continueWithoutCredential
         case .rejectProtectionSpace:
-            rejected.insert(challenge.offer.space)
+            rejectedSpaces.insert(challenge.offer.space)
             offers.removeAll { $0.space == challenge.offer.space }
             guard let next = offers.first else {
                 return .fail(
@@ -115,7 +139,7 @@ struct AuthenticationDialogue {
                         message: "the delegate rejected every authentication method of \(QuotedText(peer.host)); use a credential"))
             }
             failures = (next.space, 0)
-            return .ask(self.challenge(next))
+            return .sendChallenge(self.challenge(next))
         case .cancel:
             return .fail(
                 LoadError(
@@ -135,16 +159,18 @@ struct AuthenticationDialogue {
         return use(credential, for: challenge.offer)
     }
 
-    private mutating func use(_ credential: PasswordCredential, for offer: AuthenticationOffer) -> Decision {
+    private mutating func use(
+        _ credential: PasswordCredential, for offer: AuthenticationOffer, isUnasked: Bool = false
+    ) -> Decision {
         do throws(LoadError) {
             try offer.check(credential)
         } catch {
             return .fail(error)
         }
         credentialCount += 1
-        // The challenge that was answered before counts the uses of its nonce.
+        // The same challenge, answered before, is kept, because it counts the uses of its nonce.
         let offer = sent?.offer.flatMap { $0 == offer ? $0 : nil } ?? offer
-        sent = (credential, offer)
+        sent = SentCredential(credential: credential, offer: offer, isUnasked: isUnasked)
         return .use(Authorization(credential, for: offer))
     }
 }

@@ -7,60 +7,60 @@ public import PortolanHTTPSyntax
 
 /// How `http:` and `https:` loads behave. ``HTTPHandler`` copies the configuration.
 public struct HTTPConfiguration: Sendable {
-    /// Limits for sizes that a server controls.
-    public var limits = HTTPLimits()
-    public var connections = ConnectionLimits()
+    /// Limits for the parts of a response other than its body.
+    public var messageLimits = HTTPLimits()
+    public var connectionLimits = ConnectionLimits()
     public var tls = TLSSettings()
-    /// The proxy for each URL. By default the environment decides.
+    /// The proxy for each URL. By default the environment variables select it.
     public var proxies = ProxyPolicy.environment
-    /// Whether HTTP/2 is offered to servers over TLS.
+    /// Whether the client offers HTTP/2 over TLS.
     public var allowsHTTP2 = true
     /// Limits for the decoded size of bodies.
-    public var decoding = ContentDecodingLimits()
-    /// Limits for the heads of parts in `multipart/x-mixed-replace`.
-    public var parts = MultipartLimits()
+    public var decodingLimits = ContentDecodingLimits()
+    /// Limits for the heads of the parts of `multipart/x-mixed-replace` bodies.
+    public var multipartLimits = MultipartLimits()
     /// The `User-Agent` of requests that have none; `nil` sends none (RFC 9110 §10.1.5).
     public var userAgent: String? = "Portolan/\(portolanVersion)"
     /// The `Accept` of requests that have none; `nil` sends none (RFC 9110 §12.5.1).
     public var accept: String? = "*/*"
     /// Whether requests without Accept-Encoding ask for the content codings that Portolan can decode.
-    public var asksForContentCodings = true
-    public var expectation = ExpectationPolicy()
-    /// How many bytes are read from a socket at once. Large reads make bulk data cheap. Only pages that were filled use
-    /// memory.
-    public var receiveBufferSize = 512 << 10
-    /// How many threads serve connections. All connections of one origin are on one thread. `nil`: one thread for each
-    /// processor.
+    public var sendsAcceptEncoding = true
+    public var expectContinue = ExpectContinuePolicy()
+    /// The maximum number of bytes in one read from a socket. Large reads make downloads faster. Only memory pages that
+    /// were filled use memory.
+    package var receiveBufferSize = 512 << 10
+    /// The number of threads for connections. All connections of one origin use the same thread. `nil` means one thread
+    /// for each processor.
     public var threadCount: Int?
 
     public init() {}
 }
 
-/// How many connections there may be, and how long they may wait or live.
+/// Limits for the number of connections, and time limits for opening, waiting and idling.
 public struct ConnectionLimits: Hashable, Sendable {
-    /// Connections to one origin through one proxy. More loads wait in a queue, those of higher priority first.
+    /// The maximum number of connections to one origin through one proxy. Further loads wait in a queue, sorted by
+    /// priority.
     public var perHost = 64
-    /// Connections in total.
+    /// The maximum number of all connections.
     public var total = 512
-    /// How long a load may wait for a connection while the maximum number is in use; `nil`: no limit. This time is not
-    /// idle time (`Timeouts.idle`). A load that exceeds the limit fails with `LoadError.Code.timedOut`.
+    /// How long a load waits for a connection while the maximum number is in use; `nil` means no limit. Then the load
+    /// fails with `LoadError.Code.timedOut`. This time does not count as idle time (`Timeouts.idle`).
     public var queueTimeout: Duration? = .seconds(300)
     /// How long an unused connection stays open.
     public var idleTimeout = Duration.seconds(60)
-    /// How long name resolution, connecting and securing the connection may take together.
+    /// The time limit for opening a connection: DNS, connect, proxy and TLS handshake together.
     public var connectTimeout = Duration.seconds(30)
 
     public init() {}
 }
 
-/// When a request waits for the server's permission before it sends its body (`Expect: 100-continue`, RFC 9110
-/// §10.1.1).
-public struct ExpectationPolicy: Hashable, Sendable {
-    /// Bodies longer than this, in bytes, and bodies of unknown length are announced. `nil`: only if the request itself
-    /// says so.
-    public var threshold: Int64? = 1 << 20
-    /// How long to wait for the server's response before the body is sent anyway.
-    public var wait = Duration.seconds(1)
+/// When a request asks the server before it sends its body (`Expect: 100-continue`, RFC 9110 §10.1.1).
+public struct ExpectContinuePolicy: Hashable, Sendable {
+    /// Bodies with more bytes than this, and bodies of unknown length, send the expectation. `nil` means that only
+    /// requests with their own `Expect` field do.
+    public var bodySizeThreshold: Int64? = 1 << 20
+    /// How long the client waits for the server's response. Then it sends the body.
+    public var timeout = Duration.seconds(1)
 
     public init() {}
 }

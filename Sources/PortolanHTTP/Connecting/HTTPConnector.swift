@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanTransport
 
-/// Opens connections for a pool, according to the configuration. On the event loop only.
+/// Opens connections for a pool. Use it on its event loop only.
 final class HTTPConnector: Connector {
     private let configuration: HTTPConfiguration
     private let connector: ByteConnector
@@ -45,11 +45,11 @@ extension ByteConnectionAttempt: ConnectionAttempt {}
 extension HTTPConfiguration {
     var transport: TransportConfiguration {
         var transport = TransportConfiguration()
-        transport.connectTimeout = connections.connectTimeout
+        transport.connectTimeout = connectionLimits.connectTimeout
         transport.tls = tls
         transport.readSize = receiveBufferSize
         transport.userAgent = userAgent
-        transport.limits = limits
+        transport.limits = messageLimits
         return transport
     }
 }
@@ -70,7 +70,7 @@ extension ConnectionKey {
 }
 
 extension OpenConnection {
-    /// Makes the HTTP connection. It belongs to the pool from now on.
+    /// Makes the HTTP connection, and attaches it to the pool.
     fileprivate func connection(
         _ key: ConnectionKey, _ configuration: HTTPConfiguration, in pool: ConnectionPool
     ) throws(LoadError) -> any PooledConnection {
@@ -82,13 +82,13 @@ extension OpenConnection {
         switch report.networkProtocol {
         case "h2", "h2c":
             let connection = HTTP2Connection(key: key, configuration: configuration, report: report, trust: security?.trust)
-            transport.hand(to: connection)
-            connection.join(pool, over: transport)
+            transport.setReceiver(connection)
+            connection.attach(to: pool, over: transport)
             return connection
         default:
             let connection = HTTP1Connection(key: key, configuration: configuration, report: report, trust: security?.trust)
-            transport.hand(to: connection)
-            connection.join(pool, over: transport)
+            transport.setReceiver(connection)
+            connection.attach(to: pool, over: transport)
             return connection
         }
     }

@@ -5,50 +5,49 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// An HTTP/1.1 connection. It carries one exchange after the other. On the event loop only.
+/// An HTTP/1.1 connection. It carries one transaction after the other. Use it on its event loop only.
 ///
-/// Bytes go from the receive buffer to the exchange without a copy. While the exchange is paused, nothing is read from
-/// the socket, and bytes that were already read are buffered.
+/// Bytes go from the receive buffer to the transaction without a copy. While the transaction is paused, the connection
+/// reads nothing from the socket. Bytes that were already read are buffered.
 ///
 /// RFC 9112
 final class HTTP1Connection {
-    /// How many bytes of a cancelled response are read, so that the connection can be used again.
+    /// How many bytes of a cancelled response are read and dropped, so that the connection can be used again.
     private static let discardLimit = 64 << 10
-    private static let discardTime = Duration.seconds(2)
-    /// How many pieces of a body are sent before other work on the event loop runs.
-    private static let piecesInIteration = 4
+    private static let discardTimeout = Duration.seconds(2)
+    /// How many pieces of a body are sent before other work runs on the event loop.
+    private static let piecesPerIteration = 4
 
     private let key: ConnectionKey
-    private let expectation: ExpectationPolicy
+    private let expectContinue: ExpectContinuePolicy
     private weak var pool: ConnectionPool?
     private(set) var transport: (any ByteConnection)?
-    /// The part of the report that is the same for each exchange.
-    private let base: TransferReport
+    /// The part of the report that is the same for each transaction.
+    private let baseReport: TransferReport
     let trust: ServerTrust?
 
-    // The exchange.
+    // The current transaction.
     private var transaction: (any HTTPTransaction)?
-    private var reader: ResponseParser
+    private var parser: ResponseParser
     private var sending = Sending.done
-    /// Whether the request says that it is the last one on the connection. `reader` knows what the response says about
-    /// this.
-    private var isLast = false
+    /// Whether the request has `Connection: close`. For the response, see `parser.allowsReuse`.
+    private var closesAfterResponse = false
     private var isPaused = false
     private var sentBytes: Int64 = 0
     private var receivedBytes: Int64 = 0
-    private var discarded = 0
+    private var discardedByteCount = 0
 
     // The connection.
-    private var exchangeCount = 0
-    /// Whether no more exchanges may begin. Over TLS the transport ends some time later.
+    private var transactionCount = 0
+    /// Whether the connection accepts no more transactions. The transport can end later.
     private var isClosing = false
     private var isClosed = false
     private var failure: SocketError?
     private(set) var idleSince: UInt64?
-    /// Received bytes that were not processed yet, because the exchange is paused or because they arrived while other
-    /// bytes were being processed.
-    private var held = ByteBuffer()
-    private var isReading = false
+    /// Received bytes that are not parsed, because the transaction is paused, or because they arrived while other bytes
+    /// were being parsed.
+    private var bufferedBytes = ByteBuffer()
+    private var isParsing = false
     private var timer: ScheduledTimer?
 
     private enum Sending {
@@ -56,32 +55,32 @@ final class HTTP1Connection {
         /// The body waits for the server's `100 (Continue)`.
         case expecting
         case body(isChunked: Bool)
-        /// The response came first. The rest of the body is not sent.
+        /// The response came before the whole body was sent. The rest is not sent.
         case abandoned
     }
 
     init(key: ConnectionKey, configuration: HTTPConfiguration, report: TransferReport, trust: ServerTrust?) {
         self.key = key
-        expectation = configuration.expectation
-        base = report
+        expectContinue = configuration.expectContinue
+        baseReport = report
         self.trust = trust
-        reader = ResponseParser(limits: configuration.limits)
+        parser = ResponseParser(limits: configuration.messageLimits)
     }
 
-    /// The connection belongs to the pool from now on, and `transport` belongs to the connection.
-    func join(_ pool: ConnectionPool, over transport: any ByteConnection) {
+    /// Starts to use `transport`, and belongs to the pool from now on.
+    func attach(to pool: ConnectionPool, over transport: any ByteConnection) {
         self.pool = pool
         self.transport = transport
         idleSince = transport.loop.now
     }
 
-    private var isSent: Bool { if case .done = sending { true } else { false } }
+    private var isRequestSent: Bool { if case .done = sending { true } else { false } }
 }
 
 // MARK: From the pool and the load
 
 extension HTTP1Connection: PooledConnection, HTTPStream {
-    var room: Int {
+    var availableStreamCount: Int {
         guard transaction == nil, idleSince != nil, !isClosing, let transport else { return 0 }
         return transport.isWatched || transport.isAlive ? 1 : 0
     }
@@ -89,10 +88,10 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
     var isAlive: Bool { transport?.isAlive == true }
     var isMultiplexed: Bool { false }
 
-    var isReused: Bool { exchangeCount > 1 }
+    var isReused: Bool { transactionCount > 1 }
 
     var report: TransferReport {
-        var report = base
+        var report = baseReport
         report.isReused = isReused
         report.bytesSent = sentBytes
         report.bytesReceived = receivedBytes
@@ -102,19 +101,19 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
     func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
         self.transaction = transaction
         idleSince = nil
-        exchangeCount += 1
-        (sentBytes, receivedBytes, discarded) = (0, 0, 0)
+        transactionCount += 1
+        (sentBytes, receivedBytes, discardedByteCount) = (0, 0, 0)
         isPaused = false
         let preparedRequest = transaction.preparedRequest
-        isLast = preparedRequest.closes
-        reader.begin(preparedRequest.method)
+        closesAfterResponse = preparedRequest.closesConnection
+        parser.expectResponse(to: preparedRequest.method)
         return self
     }
 
     func resumeReading() {
         guard isPaused else { return }
         isPaused = false
-        readHeld()
+        parseBufferedBytes()
         if !isPaused { transport?.resume() }
     }
 
@@ -130,7 +129,7 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
         guard transaction != nil else { return }
         transaction = nil
         stopTimer()
-        if !isReading { discardRest() }
+        if !isParsing { discardRest() }
     }
 
     func close() {
@@ -140,15 +139,14 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
     }
 
     /// Reads the rest of a cancelled response if it is short, so that the connection can be used again. Otherwise
-    /// closes the connection.
+    /// closesConnection the connection.
     private func discardRest() {
-        let isShort = reader.remaining.map { $0 <= Int64(Self.discardLimit) } ?? !reader.isInHead
-        guard isShort, isSent, !isLast, reader.allowsReuse, !reader.endsAtClose, !isClosed else { return close() }
+        let isShort = parser.remaining.map { $0 <= Int64(Self.discardLimit) } ?? !parser.isInHead
+        guard isShort, isRequestSent, !closesAfterResponse, parser.allowsReuse, !parser.endsAtClose, !isClosed else { return close() }
         isPaused = false
-        startTimer(Self.discardTime) { $0.close() }
-        readHeld()
-        // The pause may have held back bytes, and nothing else resumes the transport, even if the connection is idle by
-        // now.
+        startTimer(Self.discardTimeout) { $0.close() }
+        parseBufferedBytes()
+        // The transport can still be paused, and nothing else resumes it.
         transport?.resume()
     }
 
@@ -175,7 +173,7 @@ extension HTTP1Connection {
         do throws(LoadError) {
             head = try preparedRequest.http1Head(namingWholeURL: key.usesAbsoluteForm)
         } catch {
-            return fail(error, eligibility: .seen)  // another try would fail, too
+            return fail(error, eligibility: .possiblyProcessed)  // another attempt would fail, too
         }
         let bytes = head.bytes()
         sentBytes += Int64(bytes.count)
@@ -183,11 +181,11 @@ extension HTTP1Connection {
             guard preparedRequest.expectsContinue else {
                 sending = .body(isChunked: preparedRequest.framing == .chunked)
                 transport.write(bytes, hasMore: true)
-                return pump()
+                return sendBody()
             }
             sending = .expecting
             transport.write(bytes)
-            startTimer(expectation.wait) { $0.sendExpectedBody() }
+            startTimer(expectContinue.timeout) { $0.sendExpectedBody() }
         } else {
             sending = .done
             transport.write(bytes)
@@ -195,26 +193,26 @@ extension HTTP1Connection {
         }
     }
 
-    /// Starts to send the body after the wait for `100 (Continue)`.
+    /// Ends the wait for `100 (Continue)`, and starts to send the body.
     private func sendExpectedBody() {
         guard case .expecting = sending, let transaction else { return }
         stopTimer()
         sending = .body(isChunked: transaction.preparedRequest.framing == .chunked)
-        pump()
+        sendBody()
     }
 
-    /// Sends as much of the body as there is and the socket accepts.
+    /// Sends the available bytes of the body until the socket is full.
     ///
-    /// Sends only a few pieces at a time. A server that accepts them as fast as they come must not block other work on
-    /// the event loop, or its own response.
-    private func pump() {
+    /// Lets other work run on the event loop after a few pieces. Otherwise a fast upload would block other loads, and
+    /// the response.
+    private func sendBody() {
         guard let current = transaction, let upload = current.upload, let transport else { return }
         let loop = transport.loop
         let bound = LoopBound(self)
         var pieces = 0
-        // The end of the body needs no room and no time. If it were delayed, it could come after the response.
+        // The end of the body is sent even if the socket is full. Otherwise the response could come first.
         while case .body(let isChunked) = sending, transaction === current, transport.isWritable || upload.isAllRead {
-            guard pieces < Self.piecesInIteration || upload.isAllRead else { return loop.execute { bound.value.pump() } }
+            guard pieces < Self.piecesPerIteration || upload.isAllRead else { return loop.execute { bound.value.sendBody() } }
             pieces += 1
             if !isChunked, upload.isFile, !upload.isAllRead {
                 let count = upload.sendNext(over: transport)
@@ -222,11 +220,11 @@ extension HTTP1Connection {
                 if count > 0 { current.didSend(bodyBytes: count) }
                 continue
             }
-            switch upload.next(whenReady: { loop.execute { bound.value.pump() } }) {
-            case .bytes(let count): send(count, of: upload, isChunked: isChunked, to: current, transport)
+            switch upload.next(whenReady: { loop.execute { bound.value.sendBody() } }) {
+            case .bytes(let count): sendPiece(count, of: upload, isChunked: isChunked, to: current, transport)
             // Flush the bytes that were written with `hasMore`.
             case .wait: return transport.write([])
-            case .failed(let error): return fail(error, eligibility: .seen)
+            case .failed(let error): return fail(error, eligibility: .possiblyProcessed)
             case .end:
                 if isChunked { sentBytes += Int64(ChunkHeader.last.count) }
                 sending = .done
@@ -236,12 +234,12 @@ extension HTTP1Connection {
         }
     }
 
-    private func send(
+    private func sendPiece(
         _ count: Int, of upload: RequestBodyWriter, isChunked: Bool, to current: any HTTPTransaction, _ transport: any ByteConnection
     ) {
         sentBytes += Int64(count)
         if isChunked {
-            let line = [UInt8](capacity: ChunkHeader.longest) { ChunkHeader.write(count: count, to: &$0) }
+            let line = [UInt8](capacity: ChunkHeader.maximumLength) { ChunkHeader.write(count: count, to: &$0) }
             sentBytes += Int64(line.count + ChunkHeader.end.count)
             transport.write(line, hasMore: true)
             upload.withPiece(count) { transport.write($0, hasMore: true) }
@@ -256,44 +254,44 @@ extension HTTP1Connection {
 // MARK: Reading
 
 extension HTTP1Connection {
-    private func readHeld() {
-        let bytes = held
-        held = ByteBuffer()
-        bytes.withBytes { read($0) }
+    private func parseBufferedBytes() {
+        let bytes = bufferedBytes
+        bufferedBytes = ByteBuffer()
+        bytes.withBytes { parse($0) }
         if isClosed, !isPaused { endResponse() }
     }
 
-    /// Processes bytes of the connection. Bytes that can't be processed now are buffered.
-    private func read(_ bytes: borrowing RawSpan) {
-        isReading = true
+    /// Parses received bytes, and delivers the events. Buffers the bytes after a pause.
+    private func parse(_ bytes: borrowing RawSpan) {
+        isParsing = true
         var offset = 0
         while !isPaused, deliverNext(of: bytes, from: &offset) {}
-        isReading = false
+        isParsing = false
         if offset < bytes.byteCount {
             if transaction == nil, idleSince != nil || !isPaused {
-                // The bytes belong to no request. They must not be read as the next response.
-                held.removeAll()
+                // No request belongs to these bytes. They must not be parsed as the next response.
+                bufferedBytes.removeAll()
                 return close()
             }
             var first = ByteBuffer()
             first.append(bytes.extracting(offset...))
-            held.withBytes { first.append($0) }
-            held = first
+            bufferedBytes.withBytes { first.append($0) }
+            bufferedBytes = first
         }
         if transaction == nil, idleSince == nil, timer == nil, !isClosing { discardRest() }
     }
 
-    /// - Returns: whether the input may have another event.
+    /// - Returns: whether the input can contain another event.
     private func deliverNext(of span: borrowing RawSpan, from offset: inout Int) -> Bool {
         guard idleSince == nil else { return false }
         do throws(ResponseSyntaxError) {
-            switch try reader.next(span, from: &offset) {
+            switch try parser.next(span, from: &offset) {
             case .needsMore: return false
-            case .interim(let head): receiveInterim(head)
-            case .head(let head, let length): receive(head, length)
-            case .data(let range): receive(span.extracting(range))
+            case .interim(let head): deliverInterim(head)
+            case .head(let head, let length): deliverHead(head, bodyLength: length)
+            case .data(let range): deliverData(span.extracting(range))
             case .end(let trailers):
-                end(trailers, isAtEndOfInput: offset == span.byteCount && held.isEmpty)
+                finishResponse(trailers, isAtEndOfInput: offset == span.byteCount && bufferedBytes.isEmpty)
                 return false
             }
             return true
@@ -306,34 +304,34 @@ extension HTTP1Connection {
     private func loadError(_ error: ResponseSyntaxError) -> LoadError {
         guard error.rule == .tlsResponse else { return error.loadError }
         if let proxy = key.proxy, key.usesAbsoluteForm { return .respondsWithTLS(proxy) }
-        // The decrypted bytes are TLS of another server, so another scheme would not help.
+        // The bytes inside the TLS session are TLS again. Another scheme would not help.
         return key.isSecure ? ResponseSyntaxError(.notHTTP, excerpt: error.excerpt).loadError : error.loadError
     }
 
-    private func receiveInterim(_ head: ResponseHead) {
+    private func deliverInterim(_ head: ResponseHead) {
         transaction?.didReceiveInterim(head)
         if head.status == 100 { sendExpectedBody() }
     }
 
-    private func receive(_ head: ResponseHead, _ length: Int64?) {
+    private func deliverHead(_ head: ResponseHead, bodyLength length: Int64?) {
         if case .expecting = sending {
             stopTimer()
             sending = .abandoned
         }
-        if case .body = sending, !reader.allowsReuse { sending = .abandoned }
-        handle(transaction?.didReceive(head, bodyLength: length))
+        if case .body = sending, !parser.allowsReuse { sending = .abandoned }
+        apply(transaction?.didReceive(head, bodyLength: length))
     }
 
-    private func receive(_ bytes: borrowing RawSpan) {
+    private func deliverData(_ bytes: borrowing RawSpan) {
         guard let transaction else {
-            discarded += bytes.byteCount
-            if discarded > Self.discardLimit { close() }
+            discardedByteCount += bytes.byteCount
+            if discardedByteCount > Self.discardLimit { close() }
             return
         }
-        handle(transaction.didLoad(bytes))
+        apply(transaction.didLoad(bytes))
     }
 
-    private func handle(_ flow: Flow?) {
+    private func apply(_ flow: Flow?) {
         switch flow {
         case .keepGoing, nil: break
         case .pause where transaction != nil:
@@ -344,29 +342,29 @@ extension HTTP1Connection {
         }
     }
 
-    private func end(_ trailers: HTTPFields?, isAtEndOfInput: Bool) {
+    private func finishResponse(_ trailers: HTTPFields?, isAtEndOfInput: Bool) {
         let done = transaction
         let report = report
         transaction = nil
         stopTimer()
-        // Without a pool the connection would never be used again, or closed.
-        if isSent, !isLast, reader.allowsReuse, isAtEndOfInput, !isClosed, let pool {
+        // Without a pool, nothing would use or close the connection.
+        if isRequestSent, !closesAfterResponse, parser.allowsReuse, isAtEndOfInput, !isClosed, let pool {
             idleSince = transport?.loop.now
-            pool.hasRoom(self, key)
+            pool.connectionBecameAvailable(self, for: key)
         } else {
             close()
         }
         done?.didEnd(trailers: trailers, report: report)
     }
 
-    /// - Parameter eligibility: what is known of the request, if the received bytes do not decide it.
+    /// - Parameter eligibility: whether the request can be sent again; `nil` if this depends on the received bytes.
     private func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
         let failed = transaction
         let report = report
         transaction = nil
         stopTimer()
         close()
-        failed?.didFail(error, eligibility: eligibility ?? (report.bytesReceived == 0 ? .noResponse : .seen), report: report)
+        failed?.didFail(error, eligibility: eligibility ?? (report.bytesReceived == 0 ? .noResponse : .possiblyProcessed), report: report)
     }
 }
 
@@ -375,20 +373,20 @@ extension HTTP1Connection {
 extension HTTP1Connection: ByteConnectionReceiver {
     func didReceive(_ bytes: borrowing RawSpan) {
         receivedBytes += Int64(bytes.byteCount)
-        if isReading || isPaused { held.append(bytes) } else { read(bytes) }
+        if isParsing || isPaused { bufferedBytes.append(bytes) } else { parse(bytes) }
     }
 
     var isIdle: Bool { idleSince != nil }
 
-    func transportIsWritable() { pump() }
+    func transportIsWritable() { sendBody() }
 
     func transportDidEnd(_ failure: SocketError?) {
         self.failure = failure
-        connectionEnds()
+        handleConnectionEnd()
         transport = nil
     }
 
-    private func connectionEnds() {
+    private func handleConnectionEnd() {
         guard !isClosed else { return }
         isClosed = true
         idleSince = nil
@@ -397,18 +395,18 @@ extension HTTP1Connection: ByteConnectionReceiver {
         if !isPaused { endResponse() }
     }
 
-    /// Ends the response, after the connection was closed and all its bytes were processed.
+    /// Ends the response after the connection has ended and all bytes were parsed.
     private func endResponse() {
         guard transaction != nil else { return }
         do throws(ResponseSyntaxError) {
-            let isCutOff = reader.endsAtClose && failure != nil
-            if try reader.endOfInput(), !isCutOff { return end(nil, isAtEndOfInput: false) }
-            fail(.cutAtClose(key, failure))
+            let isCutOff = parser.endsAtClose && failure != nil
+            if try parser.endOfInput(), !isCutOff { return finishResponse(nil, isAtEndOfInput: false) }
+            fail(.bodyMayBeTruncated(key, failure))
         } catch {
             switch error.rule {
-            case .noResponse where !isReused && receivedBytes == 0 && !key.isSecuredByTLS: fail(.endedInClear(key, failure, error))
-            case .noResponse where failure != nil, .cutInHead where failure != nil: fail(.cutOff(key, failure))
-            case .cutInBody where failure?.isSystem == true: fail(.cutOff(key, failure))
+            case .noResponse where !isReused && receivedBytes == 0 && !key.isSecuredByTLS: fail(.noResponseWithoutTLS(key, failure, error))
+            case .noResponse where failure != nil, .cutInHead where failure != nil: fail(.connectionLost(key, failure))
+            case .cutInBody where failure?.isSystem == true: fail(.connectionLost(key, failure))
             default: fail(error.loadError)
             }
         }

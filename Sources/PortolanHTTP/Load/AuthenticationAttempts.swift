@@ -5,21 +5,21 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// The credentials that a load has tried, for the origin and for the proxy. Neither of them receives credentials for
-/// the other.
+/// The authentication of a load to its origin and to its proxy. Neither of them receives credentials for the other.
 struct AuthenticationAttempts {
     enum Side { case origin, proxy }
 
     struct Challenge {
         let side: Side
-        fileprivate let inner: AuthenticationDialogue.Challenge
-        /// Why the connection was not made, if the connection waits for the answer.
+        fileprivate let challenge: AuthenticationDialogue.Challenge
+        /// The error of the connection, if the connection waits for the answer.
         fileprivate var connectionFailure: LoadError.Code?
 
-        var space: ProtectionSpace { inner.space }
-        var failureCount: Int { inner.failureCount }
+        var space: ProtectionSpace { challenge.space }
+        var failureCount: Int { challenge.failureCount }
+        var refusedCredential: Credential? { challenge.refusedCredential?.credential }
         var previousError: LoadError? {
-            guard let connectionFailure, var error = inner.previousError else { return inner.previousError }
+            guard let connectionFailure, var error = challenge.previousError else { return challenge.previousError }
             error.code = connectionFailure
             return error
         }
@@ -27,9 +27,9 @@ struct AuthenticationAttempts {
 
     enum Decision {
         case use(Authorization, Side)
-        case ask(Challenge)
+        case sendChallenge(Challenge)
         /// The caller receives the response, or the error, that led to the challenge.
-        case giveUp
+        case continueWithoutCredential
         case fail(LoadError)
     }
 
@@ -38,11 +38,13 @@ struct AuthenticationAttempts {
     /// Whether the proxy responds to requests itself. In a tunnel only the origin responds, whatever it claims.
     private let proxyResponds: Bool
 
-    /// - Parameter credential: what the first request sends to the origin.
-    init(to key: ConnectionKey, sending credential: PasswordCredential? = nil) {
+    /// - Parameters:
+    ///   - credential: the credential that the first request sends to the origin by Basic.
+    ///   - authorization: the authorization of an earlier load that the first request sends to the origin instead.
+    init(to key: ConnectionKey, sending credential: PasswordCredential? = nil, reusing authorization: Authorization? = nil) {
         origin = AuthenticationDialogue(
             with: .init(protocolName: key.isSecure ? "https" : "http", host: key.urlHost, port: key.port, isProxy: false),
-            sending: credential)
+            sending: credential, reusing: authorization)
         proxy = key.proxy.map { proxy in
             AuthenticationDialogue(
                 with: .init(protocolName: proxy.scheme, host: proxy.urlHost, port: proxy.port, isProxy: true), sending: proxy.credential)
@@ -50,27 +52,29 @@ struct AuthenticationAttempts {
         proxyResponds = key.usesAbsoluteForm
     }
 
-    /// What a response with a challenge leads to; `nil` if the caller receives the response as it is.
+    /// Returns what a response with a challenge leads to; `nil` if the caller receives the response as it is.
     ///
     /// A 407 from an origin leads to nothing, because an origin must not obtain the proxy's password.
     ///
     /// RFC 9110 §15.5.2, §15.5.8
-    mutating func challenge(for head: ResponseHead) -> Decision? {
+    mutating func decision(for head: ResponseHead) -> Decision? {
         switch head.status {
-        case 401: return decision(origin.challenge(AuthenticationOffer.all(in: .wwwAuthenticate, of: head.fields)), by: .origin)
-        case 407 where proxyResponds: return challenge(by: AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields))
+        case 401:
+            return decision(origin.receiveChallenge(offering: AuthenticationOffer.all(in: .wwwAuthenticate, of: head.fields)), by: .origin)
+        case 407 where proxyResponds:
+            return proxyDecision(for: AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields))
         default: return nil
         }
     }
 
-    /// What a connection that failed because the proxy requires authentication leads to.
-    mutating func challenge(for error: LoadError) -> Decision? {
-        guard let tunnel = error.cause as? ProxyChallenge else { return nil }
-        return challenge(by: tunnel.offers, connectionFailure: error.code)
+    /// Returns what a connection leads to that failed because the proxy requires authentication.
+    mutating func decision(for error: LoadError) -> Decision? {
+        guard let tunnel = error.underlyingError as? ProxyChallenge else { return nil }
+        return proxyDecision(for: tunnel.offers, connectionFailure: error.code)
     }
 
-    private mutating func challenge(by offers: [AuthenticationOffer], connectionFailure: LoadError.Code? = nil) -> Decision? {
-        decision(proxy?.challenge(offers), by: .proxy, connectionFailure)
+    private mutating func proxyDecision(for offers: [AuthenticationOffer], connectionFailure: LoadError.Code? = nil) -> Decision? {
+        decision(proxy?.receiveChallenge(offering: offers), by: .proxy, connectionFailure)
     }
 
     private func decision(
@@ -78,8 +82,9 @@ struct AuthenticationAttempts {
     ) -> Decision? {
         switch decision {
         case .use(let authorization): .use(authorization, side)
-        case .ask(let inner): .ask(Challenge(side: side, inner: inner, connectionFailure: connectionFailure))
-        case .giveUp: .giveUp
+        case .sendChallenge(let challenge):
+            .sendChallenge(Challenge(side: side, challenge: challenge, connectionFailure: connectionFailure))
+        case .continueWithoutCredential: .continueWithoutCredential
         case .fail(let error): .fail(error)
         case nil: nil
         }
@@ -88,10 +93,10 @@ struct AuthenticationAttempts {
     mutating func decide(_ answer: ChallengeAnswer, on challenge: Challenge) -> Decision {
         let decision: AuthenticationDialogue.Decision? =
             switch challenge.side {
-            case .origin: origin.decide(answer, on: challenge.inner)
-            case .proxy: proxy?.decide(answer, on: challenge.inner)
+            case .origin: origin.decide(answer, on: challenge.challenge)
+            case .proxy: proxy?.decide(answer, on: challenge.challenge)
             }
-        return self.decision(decision, by: challenge.side, challenge.connectionFailure) ?? .giveUp
+        return self.decision(decision, by: challenge.side, challenge.connectionFailure) ?? .continueWithoutCredential
     }
 }
 

@@ -4,17 +4,16 @@ import PortolanHTTPSyntax
 
 /// The filename that a server proposes for a response.
 ///
-/// Parsed as browsers do, which is more lenient than the grammar. A value that is neither a token nor in quotes reaches
-/// to the next semicolon, and a parameter that can't be parsed is skipped. A field without a disposition type proposes
-/// nothing.
+/// Parsed as in browsers, more leniently than the grammar. A value without quotes ends at the next semicolon, and a
+/// malformed parameter is skipped. Without a disposition type there is no filename.
 ///
 /// RFC 6266; RFC 8187 for `filename*`
 struct ContentDisposition {
-    /// The proposal's last path segment, changed so that it does not hide the file. Not yet fit for a file system: see
-    /// ``Response/suggestedFilename``.
+    /// The last path segment, without leading dots, which would hide the file. It can still contain characters that a
+    /// file system does not allow: see ``Response/suggestedFilename``.
     let filename: String?
 
-    /// A field of more bytes than this proposes nothing. A filename has 255 bytes at most.
+    /// The maximum length of the field in bytes. Longer fields are ignored. A filename has at most 255 bytes.
     private static let limit = 8 << 10
 
     init?(parsing octets: [UInt8]) {
@@ -30,11 +29,11 @@ struct ContentDisposition {
             default: break
             }
         }
-        // A server that sends both intends the second one for clients that support it (RFC 6266 §4.3).
+        // `filename*` takes precedence (RFC 6266 §4.3).
         filename = (extended ?? plain).flatMap(Self.lastSegment)
     }
 
-    /// Decodes UTF-8, as most servers send it, or else ISO-8859-1 (RFC 6266 §4.3 and appendix C).
+    /// Decodes UTF-8, or ISO-8859-1 if the value is not UTF-8 (RFC 6266 §4.3 and appendix C).
     private static func text(of value: [UInt8]) -> String {
         String(validating: value, as: UTF8.self) ?? latin1(value)
     }
@@ -74,8 +73,7 @@ struct ContentDisposition {
         return octets
     }
 
-    /// The part after the last separator of any system. In a name that would hide the file, `_` replaces the leading
-    /// dots.
+    /// The part after the last slash or backslash. `_` replaces leading dots, which would hide the file.
     private static func lastSegment(of name: String) -> String? {
         let segment = name.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
         let visible = segment.drop { $0 == "." || $0 == " " }
@@ -97,7 +95,7 @@ private struct DispositionReader {
 
     init(_ octets: [UInt8]) { rest = octets[...] }
 
-    /// Whether the value starts with a disposition type that a semicolon or the end follows.
+    /// Reads the disposition type. Returns whether the value starts with one.
     mutating func readType() -> Bool {
         skipBlanks()
         guard !readToken().isEmpty else { return false }
@@ -142,7 +140,7 @@ private struct DispositionReader {
         }
     }
 
-    /// `nil` if the quotes are not closed.
+    /// Returns `nil` if the closing quote is missing.
     private mutating func readQuoted() -> [UInt8]? {
         var value: [UInt8] = []
         rest.removeFirst()

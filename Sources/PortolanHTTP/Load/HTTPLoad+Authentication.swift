@@ -6,43 +6,59 @@ import PortolanHTTPSyntax
 import PortolanTransport
 
 extension HTTPLoad {
-    func ask(_ challenge: AuthenticationAttempts.Challenge) {
-        let refusal: Response? = if case .deciding(_, let received) = state { received.response } else { nil }
+    /// Sends a challenge for a user name and a password to the client.
+    func sendChallenge(_ challenge: AuthenticationAttempts.Challenge) {
+        if case .origin = challenge.side, challenge.refusedCredential != nil { forgetKnownSpace() }
+        let failureResponse: Response? = if case .deciding(_, let received) = state { received.response } else { nil }
+        let spaces = challenge.side == .origin ? AuthenticatedSpaces.Slot() : nil
         client.didReceive(
             AuthenticationChallenge(
-                protectionSpace: challenge.space, previousFailureCount: challenge.failureCount, previousError: challenge.previousError,
-                failureResponse: refusal
+                protectionSpace: challenge.space, proposedCredential: nil, previousFailureCount: challenge.failureCount,
+                previousError: challenge.previousError, failureResponse: failureResponse, refusedCredential: challenge.refusedCredential,
+                authenticatedSpaces: spaces
             ) { [self] answer in
-                shard.loop.execute { [self] in handle(answer, to: challenge) }
+                let spaces = spaces?.content
+                shard.loop.execute { [self] in handle(answer, to: challenge, addingNote: spaces) }
             })
     }
 
-    private func handle(_ answer: ChallengeAnswer, to challenge: AuthenticationAttempts.Challenge) {
+    private func handle(_ answer: ChallengeAnswer, to challenge: AuthenticationAttempts.Challenge, addingNote spaces: AuthenticatedSpaces?)
+    {
         switch state {
         case .deciding, .awaitingProxyCredential: break
-        case .created, .waiting, .evaluatingTrust, .exchanging, .awaitingBody, .over: return
+        case .created, .waiting, .evaluatingTrust, .transferring, .awaitingBody, .over: return
         }
-        carryOut(authentication.decide(answer, on: challenge))
+        if challenge.side == .origin {
+            knownSpace = nil
+            pendingSpace = nil
+            if let spaces, case .use(let credential) = answer {
+                pendingSpace = PendingSpace(spaces: spaces, space: challenge.space, credential: credential)
+            }
+        }
+        perform(authentication.decide(answer, on: challenge))
     }
 
-    /// What follows a response, or a failed connection, with a challenge.
-    func carryOut(_ decision: AuthenticationAttempts.Decision) {
+    /// Continues after a challenge, in a response or of a connection that failed.
+    func perform(_ decision: AuthenticationAttempts.Decision) {
         switch decision {
-        case .use(let authorization, let side): use(authorization, for: side)
-        case .ask(let challenge): ask(challenge)
-        case .giveUp: goOnWithout()
+        case .use(let authorization, let side): resend(with: authorization, for: side)
+        case .sendChallenge(let challenge): sendChallenge(challenge)
+        case .continueWithoutCredential: continueWithoutCredential()
         case .fail(let error):
-            leaveCarrier()
+            releaseStream()
             fail(error)
         }
     }
 
-    private func use(_ authorization: Authorization, for side: AuthenticationAttempts.Side) {
+    /// Does the same, unless the load has ended in the meantime.
+    func performWhileDeciding(_ decision: AuthenticationAttempts.Decision) {
+        if case .deciding = state { perform(decision) }
+    }
+
+    private func resend(with authorization: Authorization, for side: AuthenticationAttempts.Side) {
         switch side {
         case .origin:
-            self.authorization = authorization
-            // Basic is the same for all requests to the origin, and so for those that redirects lead to.
-            if case .basic = authorization.offer { request.fields[.authorization] = try? authorization.credential.basicValue() }
+            setAuthorization(authorization)
         case .proxy:
             // The key changes, so that loads that gave another credential, or none, do not share a connection with
             // this one.
@@ -51,32 +67,38 @@ extension HTTPLoad {
         if case .deciding(_, let received) = state { client.willResend(after: received.response) }
         // The client may have stopped the load in that call.
         if case .over = state { return }
-        leaveCarrier()
+        releaseStream()
         request = client.requestToResend(request)
         sendAgain()
     }
 
-    /// Carries out what needs no answer of the caller, unless the load has ended in the meantime.
-    func decide(_ decision: AuthenticationAttempts.Decision) {
-        if case .deciding = state { carryOut(decision) }
+    private func setAuthorization(_ authorization: Authorization) {
+        if let knownSpace {
+            // The server wants another nonce with the credential of an earlier load.
+            let entry = knownSpace.entry
+            pendingSpace = PendingSpace(spaces: knownSpace.spaces, space: entry.space, credential: entry.credential)
+        }
+        pendingSpace?.authorization = authorization
+        guard case .basic = authorization.offer else {
+            self.authorization = authorization
+            return
+        }
+        // Basic is the same for all requests to the origin, and so for those after redirects.
+        self.authorization = nil
+        // `try?` because the credential was checked for Basic before.
+        request.fields[.authorization] = try? authorization.credential.basicValue()
     }
 
-    /// Whether the server knows the password, if it claims so.
-    func checkProof(of received: ReceivedResponse) throws(LoadError) {
-        guard let proof, let information = HTTPChallenge.information(in: received.head.fields) else { return }
-        try proof.check(information, host: key.host)
-    }
-
-    private func goOnWithout() {
+    private func continueWithoutCredential() {
         switch state {
         case .deciding(let stream, let held): deliver(held, from: stream)
         case .awaitingProxyCredential(let error): fail(error.withoutProxyChallenge)
-        case .created, .waiting, .evaluatingTrust, .exchanging, .awaitingBody, .over: break
+        case .created, .waiting, .evaluatingTrust, .transferring, .awaitingBody, .over: break
         }
     }
 
     /// Drops the received response instead of delivering it to the caller.
-    private func leaveCarrier() {
+    private func releaseStream() {
         guard case .deciding(let stream, _) = state else { return }
         client.didTransfer(stream.report)
         state = .waiting(nil)
@@ -84,12 +106,95 @@ extension HTTPLoad {
     }
 }
 
+// MARK: Protection spaces
+
+/// A sent authorization for Basic or Digest that later loads in the same space can use.
+final class ReusableAuthorization: Sendable {
+    let authorization: Authorization
+
+    init(_ authorization: Authorization) { self.authorization = authorization }
+}
+
+/// A protection space whose server has not accepted the credential yet.
+struct PendingSpace {
+    let spaces: AuthenticatedSpaces
+    let space: ProtectionSpace
+    let credential: Credential
+    /// `nil` until the request is sent again.
+    var authorization: Authorization?
+}
+
+extension HTTPLoad {
+    /// Returns the space of an earlier load that the request is in, if the request has no credential of its own.
+    static func knownSpace(of request: Request) -> (AuthenticatedSpaces.Match, Authorization)? {
+        guard let match = request.authenticatedSpace, match.entry.covers(request.url),
+            let authorization = (match.entry.state as? ReusableAuthorization)?.authorization,
+            !request.fields.contains(where: { $0.name == .authorization }), authorization.credential.isOfUser(in: request.url)
+        else { return nil }
+        return (match, authorization)
+    }
+
+    /// Lets the next loads wait for a challenge, because the server has refused the credential of an earlier load.
+    private func forgetKnownSpace() {
+        if let knownSpace { knownSpace.spaces.remove(knownSpace.entry.state) }
+        knownSpace = nil
+    }
+
+    /// Checks the server's proof that it knows the password, and notes the space for later loads.
+    ///
+    /// - Parameter received: a response without a challenge that this load can answer.
+    func noteAuthentication(by received: ReceivedResponse) throws(LoadError) {
+        guard proof != nil || pendingSpace != nil || knownSpace != nil else { return }
+        let information = HTTPChallenge.information(in: received.head.fields)
+        if let proof, let information { try proof.check(information, host: key.host) }
+        let next = information.flatMap { proof?.nextChallenge($0) }
+        if received.head.status == 401 { forgetKnownSpace() }
+        guard received.head.status != 401, received.head.status != 407 else { return }
+        if let pending = pendingSpace, let authorization = pending.authorization {
+            pendingSpace = nil
+            pending.spaces.add(
+                AuthenticatedSpaces.Entry(
+                    pending.space, credential: pending.credential, server: request.url, paths: authorization.offer.paths(of: request.url),
+                    state: ReusableAuthorization(authorization.answering(next))))
+        } else if let knownSpace, let authorization, let next {
+            knownSpace.spaces.replace(knownSpace.entry.state, by: ReusableAuthorization(authorization.answering(next)))
+        }
+    }
+}
+
+extension Authorization {
+    /// The authorization for the challenge with the server's next nonce, if there is one.
+    fileprivate func answering(_ next: DigestChallenge?) -> Authorization {
+        next.map { Authorization(credential, for: .digest($0)) } ?? self
+    }
+}
+
+extension AuthenticationOffer {
+    /// The paths of the protection space, if a response for `url` made the offer. Paths on other servers are left out.
+    ///
+    /// RFC 7617 §2.2; RFC 7616 §3.3, `domain`
+    func paths(of url: URLRecord) -> [String] {
+        switch self {
+        case .basic: return [String(url.path.prefix(through: url.path.lastIndex(of: "/") ?? url.path.startIndex))]
+        case .socks: return []
+        case .digest(let challenge):
+            let uris = (challenge.domain ?? "").split { $0 == " " || $0 == "\t" }
+            guard !uris.isEmpty else { return ["/"] }
+            return uris.compactMap { uri in
+                // `try?` because a malformed URI names no space.
+                guard let space = try? URLRecord(parsing: String(uri), relativeTo: url), space.hasSameOrigin(as: url) else { return nil }
+                return space.path.isEmpty ? "/" : String(space.path)
+            }
+        }
+    }
+}
+
 extension LoadError {
     /// The error for the caller, without the proxy's challenge.
     var withoutProxyChallenge: LoadError {
-        guard cause is ProxyChallenge else { return self }
+        guard underlyingError is ProxyChallenge else { return self }
         var error = self
-        error.cause = nil
+        error.underlyingError = nil
         return error
     }
 }

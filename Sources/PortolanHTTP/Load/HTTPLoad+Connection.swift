@@ -6,63 +6,63 @@ import PortolanTransport
 
 extension HTTPLoad: ConnectionRequester {
     var isRepeatable: Bool {
-        request.method.isIdempotent && resends.retriesWithoutResponse && request.body?.isRewindable != false
+        request.method.isIdempotent && resendPolicy.retriesWithoutResponse && request.body?.isRewindable != false
     }
 
     func didQueue(_ wait: QueueWait) {
-        guard case .waiting = state, place != .queue else { return }
-        place = .queue
+        guard case .waiting = state, connectionWait != .queued else { return }
+        connectionWait = .queued
         (client as? any QueueingClient)?.didEnterQueue(wait)
     }
 
     func didLeaveQueue() {
-        guard place == .queue else { return }
-        place = .besideQueue
+        guard connectionWait == .queued else { return }
+        connectionWait = .connecting
         (client as? any QueueingClient)?.didLeaveQueue(mayReturn: true)
     }
 
     /// Ends the wait for a connection.
     func endWait() {
-        guard place != .none else { return }
-        place = .none
+        guard connectionWait != .none else { return }
+        connectionWait = .none
         (client as? any QueueingClient)?.didLeaveQueue(mayReturn: false)
     }
 
-    func use(_ connection: any PooledConnection) {
+    func didAcquire(_ connection: any PooledConnection) {
         endWait()
         let stream = connection.makeStream(for: self)
-        isVerified = connection.trust.map { $0.evidence.verdict == nil } == true && configuration.tls.verification == .full
+        isVerified = connection.trust.map { $0.evaluation.error == nil } == true && configuration.tls.verification == .full
         cancelOpenChallenge()
-        // The client may have stopped the load in that call.
+        // The client can have stopped the load in that call.
         if case .over = state { return stream.cancel(self) }
-        guard let trust = connection.trust, trust !== trusted, !trust.wasEvaluated(by: self) else { return begin(on: stream) }
+        guard let trust = connection.trust, trust !== acceptedTrust, !trust.wasEvaluated(by: self) else { return send(on: stream) }
         state = .evaluatingTrust(stream, trust)
         trustChallengeCount += 1
-        let challenge = ServerTrust.challenge(key.peer, trust.evidence) { [self, trustChallengeCount] answer in
-            onLoop { $0.handle(answer, toChallenge: trustChallengeCount) }
+        let challenge = ServerTrust.challenge(key.peer, trust.evaluation) { [self, trustChallengeCount] answer in
+            runOnLoop { $0.handle(answer, toChallenge: trustChallengeCount) }
         }
         openChallenge = challenge
         client.didReceive(challenge)
     }
 
-    private func begin(on stream: any HTTPStream) {
-        state = .exchanging(stream)
-        if stream.isReused { client.didReach(.reused) }
+    private func send(on stream: any HTTPStream) {
+        state = .transferring(stream)
+        if stream.isReused { client.didReach(.connectionReused) }
         if isAwaited { stream.transport?.promiseDriver() }
         stream.start()
     }
 
     private func handle(_ answer: ChallengeAnswer, toChallenge number: Int) {
         guard case .evaluatingTrust(let stream, let trust) = state, number == trustChallengeCount else { return }
-        if let refusal = ServerTrust.refusal(answer, verdict: trust.evidence.verdict, peer: key.peer) {
+        if let refusal = ServerTrust.refusal(answer, error: trust.evaluation.error, peer: key.peer) {
             fail(refusal)
             return stream.cancel(self)
         }
-        trusted = trust
-        begin(on: stream)
+        acceptedTrust = trust
+        send(on: stream)
     }
 
-    /// Withdraws the open challenge, because the connection no longer needs its answer.
+    /// Cancels the open challenge, because the connection no longer needs the answer.
     func cancelOpenChallenge() {
         if let openChallenge { client.didCancel(openChallenge) }
         openChallenge = nil
@@ -71,22 +71,22 @@ extension HTTPLoad: ConnectionRequester {
     func connectionFailed(_ error: LoadError) {
         guard case .waiting = state else { return }
         endWait()
-        guard let decision = authentication.challenge(for: error) else { return fail(error.withoutProxyChallenge) }
+        guard let decision = authentication.decision(for: error) else { return fail(error.withoutProxyChallenge) }
         state = .awaitingProxyCredential(error)
-        carryOut(decision)
+        perform(decision)
     }
 
     func didReach(_ step: LoadStep) {
         if case .waiting = state { client.didReach(step) }
     }
 
-    func ask(_ challenge: AuthenticationChallenge) {
+    func handleChallenge(_ challenge: AuthenticationChallenge) {
         guard case .waiting = state else { return challenge.answer(.performDefault) }
         openChallenge = challenge
         client.didReceive(challenge)
     }
 
-    func withdraw(_ challenge: AuthenticationChallenge) {
+    func cancelChallenge(_ challenge: AuthenticationChallenge) {
         guard case .waiting = state, openChallenge === challenge else { return }
         cancelOpenChallenge()
     }

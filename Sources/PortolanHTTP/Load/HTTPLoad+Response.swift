@@ -13,14 +13,16 @@ extension HTTPLoad: HTTPTransaction {
 
     func requestIsSent() { client.didReach(.requestSent) }
 
-    private func noteFirstByte() {
-        guard !hasBegun else { return }
-        hasBegun = true
+    private func reportFirstByte() {
+        guard !hasResponseBegun else { return }
+        hasResponseBegun = true
         client.didReach(.firstByte)
     }
 
-    /// Whether the response belongs to a request of this load. If not, the load fails.
-    private func isExpected() -> Bool {
+    /// Fails the load if a response arrives before the request was sent.
+    ///
+    /// - Returns: whether the request was sent.
+    private func checkRequestWasSent() -> Bool {
         guard case .evaluatingTrust(let stream, _) = state else { return true }
         cancelOpenChallenge()
         fail(LoadError(.badResponse, message: "\(key) sent a response before the request"))
@@ -29,25 +31,29 @@ extension HTTPLoad: HTTPTransaction {
     }
 
     func didReceiveInterim(_ head: ResponseHead) {
-        guard isExpected() else { return }
-        noteFirstByte()
+        guard checkRequestWasSent() else { return }
+        reportFirstByte()
         client.didReceiveInterim(ReceivedResponse(head, from: request.url, bodyLength: nil, type: &shard.lastType).response)
     }
 
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
-        guard isExpected() else { return .stopped }
-        noteFirstByte()
-        guard case .exchanging(let stream) = state else { return .stopped }
+        guard checkRequestWasSent() else { return .stopped }
+        reportFirstByte()
+        guard case .transferring(let stream) = state else { return .stopped }
         let received = ReceivedResponse(head, from: request.url, bodyLength: length, isVerified: isVerified, type: &shard.lastType)
         if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
             return retryWithoutExpectation(received, from: stream)
         }
-        if head.status == 401 || head.status == 407, let decision = authentication.challenge(for: head) {
+        if head.status == 401 || head.status == 407, let decision = authentication.decision(for: head) {
             state = .deciding(stream, received)
-            if case .ask(let challenge) = decision { ask(challenge) } else { shard.loop.execute { [self] in decide(decision) } }
+            if case .sendChallenge(let challenge) = decision {
+                sendChallenge(challenge)
+            } else {
+                shard.loop.execute { [self] in performWhileDeciding(decision) }
+            }
             return .pause
         }
-        do throws(LoadError) { try checkProof(of: received) } catch {
+        do throws(LoadError) { try noteAuthentication(by: received) } catch {
             client.didTransfer(stream.report)
             fail(error)
             return .stopped
@@ -56,7 +62,7 @@ extension HTTPLoad: HTTPTransaction {
             state = .deciding(stream, received)
             switch client.wasRedirected(to: successor, redirectResponse: received.response) {
             case .stopped:
-                // Unless the client stopped the load in that call.
+                // The client can have stopped the load in that call.
                 guard case .deciding = state else { return .stopped }
                 end()
                 client.didTransfer(stream.report)
@@ -66,14 +72,14 @@ extension HTTPLoad: HTTPTransaction {
             }
             guard case .deciding = state else { return .stopped }
         }
-        state = .exchanging(stream)
-        return receive(received)
+        state = .transferring(stream)
+        return deliverResponse(received)
     }
 
     private func retryWithoutExpectation(_ received: ReceivedResponse, from stream: any HTTPStream) -> Flow {
-        mayExpect = false
+        allowsExpectation = false
         client.willResend(after: received.response)
-        // The client may have stopped the load in that call.
+        // The client can have stopped the load in that call.
         if case .over = state { return .stopped }
         client.didTransfer(stream.report)
         sendAgain()
@@ -81,8 +87,8 @@ extension HTTPLoad: HTTPTransaction {
     }
 
     /// Delivers the response to the caller.
-    private func receive(_ received: ReceivedResponse) -> Flow {
-        stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
+    private func deliverResponse(_ received: ReceivedResponse) -> Flow {
+        stage = BodyStages(decoding: configuration.decodingLimits, multipart: configuration.multipartLimits).make(
             for: received.response, isCoded: received.mayBeDecoded, transferCodings: received.head.framing.transferCodings, to: request,
             client: client)
         let flow = (stage ?? client).didReceive(received.response, storage: received.storage)
@@ -91,8 +97,8 @@ extension HTTPLoad: HTTPTransaction {
     }
 
     func deliver(_ received: ReceivedResponse, from stream: any HTTPStream) {
-        state = .exchanging(stream)
-        switch receive(received) {
+        state = .transferring(stream)
+        switch deliverResponse(received) {
         case .stopped: stream.cancel(self)
         case .pause: break
         case .keepGoing: stream.resumeReading(self)
@@ -116,14 +122,14 @@ extension HTTPLoad: HTTPTransaction {
     func didFail(_ error: LoadError, eligibility: RetryEligibility, report: TransferReport) {
         if case .evaluatingTrust = state { cancelOpenChallenge() }
         let failure = ResendPolicy.Failure(
-            eligibility: eligibility, hasResponse: hasBegun, isReused: report.isReused, isIdempotent: request.method.isIdempotent,
+            eligibility: eligibility, hasResponse: hasResponseBegun, isReused: report.isReused, isIdempotent: request.method.isIdempotent,
             mayUseHTTP1: key.version == nil)
-        switch resends.decide(after: failure) {
+        switch resendPolicy.decide(after: failure) {
         case .sendAgain:
-            // Other idle connections may have ended, too.
-            if case .noResponse = eligibility { shard.pool?.closeIdle(key) }
+            // The server has probably closed other idle connections, too.
+            if case .noResponse = eligibility { shard.pool?.closeIdleConnections(for: key) }
             if case .needsHTTP1 = eligibility { key.version = .http1 }
-            if case .notProcessed = eligibility { wasPassedOver = true }
+            if case .notProcessed = eligibility { wasNotProcessed = true }
             sendAgain(after: error)
         case .fail:
             client.didTransfer(report)
@@ -136,8 +142,8 @@ extension HTTPLoad: HTTPTransaction {
 }
 
 extension LoadError {
-    /// The error of the last of `count` tries.
+    /// The error of the last of `count` attempts.
     fileprivate func afterSending(_ count: Int) -> LoadError {
-        noting("tried \(count) times")
+        addingNote("tried \(count) times")
     }
 }

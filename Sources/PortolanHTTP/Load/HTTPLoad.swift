@@ -6,10 +6,10 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// One load of an `http:` or `https:` URL. It gets a connection, sends the request on it, and reports the events to the
+/// One load of an `http:` or `https:` URL. It gets a connection, sends the request, and reports the events to the
 /// client.
 ///
-/// Everything runs on the event loop that has the origin's connections. Calls from other threads are moved there.
+/// It runs on the event loop of the origin's connections. Calls from other threads are passed to that loop.
 final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mutable state is used on its event loop only
     enum State {
         case created
@@ -17,23 +17,25 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         case waiting(ConnectionPool.Ticket?)
         /// Waiting for a server-trust decision.
         case evaluatingTrust(any HTTPStream, ServerTrust)
-        case exchanging(any HTTPStream)
-        /// The head of a response has arrived. It is not decided yet how the load continues.
+        case transferring(any HTTPStream)
+        /// The head of a response has arrived. An answer of the client decides how the load continues.
         case deciding(any HTTPStream, ReceivedResponse)
-        /// The proxy requires authentication before it opens a tunnel. Without a credential the load fails with this
-        /// error.
+        /// Waiting for the answer to a challenge of the proxy, which opened no tunnel. Without a credential the load
+        /// fails with this error.
         case awaitingProxyCredential(LoadError)
-        /// Waiting for a body that can be sent again.
+        /// Waiting for a new body from the client, to send the request again.
         case awaitingBody
         case over
     }
 
-    enum Place {
+    /// How the load waits for a connection.
+    enum ConnectionWait {
         case none
-        /// The load waits for a connection to become free.
-        case queue
-        /// The load left the queue, because a connection is being opened for it. If that fails, it continues to wait.
-        case besideQueue
+        /// The load waits until another load no longer uses a connection.
+        case queued
+        /// The load has left the queue, because a connection is being opened for it. If that fails, the load waits
+        /// again.
+        case connecting
     }
 
     let client: any ProtocolClient
@@ -49,31 +51,36 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private(set) var upload: RequestBodyWriter?
     var sentBytes: Int64 = 0
     lazy var authentication = AuthenticationAttempts(
-        to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)))
-    /// What answers the origin's challenge.
+        to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)), reusing: authorization)
+    /// What the `Authorization` field of the next request is made from; `nil` if the request has that field already.
     var authorization: Authorization?
-    /// What the response has to prove, if it says so.
+    /// Checks that the server knows the password (RFC 7616 §3.5).
     private(set) var proof: Authorization.Proof?
-    var resends = ResendPolicy()
-    /// Whether the body may wait for a `100 (Continue)`. False after a server has refused that.
-    var mayExpect = true
-    /// The state of the wait for a connection, as reported to the client.
-    var place = Place.none
-    /// Whether a server passed the request over. The load then goes before loads that came later.
-    var wasPassedOver = false
-    /// Whether the connection is secure, and its certificate is trusted without an exception.
+    /// The space in which an earlier load authenticated, if this load sends the same credential without a challenge.
+    var knownSpace: AuthenticatedSpaces.Match?
+    /// The space in which the origin has not accepted the sent credential yet.
+    var pendingSpace: PendingSpace?
+    var resendPolicy = ResendPolicy()
+    /// Whether the request can have `Expect: 100-continue`. `false` after a 417.
+    var allowsExpectation = true
+    /// The wait for a connection, as reported to the client.
+    var connectionWait = ConnectionWait.none
+    /// Whether a server has reported, with GOAWAY, that it did not process the request. Then the load goes to the front
+    /// of the queue.
+    var wasNotProcessed = false
+    /// Whether the connection uses TLS, and its certificate was verified.
     var isVerified = false
-    /// Whether a response has begun, an interim one included.
-    var hasBegun = false
-    /// The open challenge about a connection.
+    /// Whether a response, also an interim one, has begun.
+    var hasResponseBegun = false
+    /// The challenge about a connection that waits for its answer.
     weak var openChallenge: AuthenticationChallenge?
-    /// How many server-trust challenges the load has made about connections that other loads opened.
+    /// The number of server-trust challenges about connections that other loads have opened.
     var trustChallengeCount = 0
-    /// The server that this load itself has accepted.
-    var trusted: ServerTrust?
-    /// Whether the thread that runs the event loop is going to wait for the load.
+    /// The server that this load has accepted.
+    var acceptedTrust: ServerTrust?
+    /// Whether the thread on the event loop will wait for the load.
     var isAwaited = false
-    /// The stage between the connection and the client, if the body needs one.
+    /// Decodes the body between the connection and the client; `nil` if the body needs no decoding.
     var stage: (any ResumableStage)?
 
     init(_ request: Request, client: any ProtocolClient, key: ConnectionKey, pools: HTTPConnectionPools) throws(LoadError) {
@@ -84,6 +91,10 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         shard = pools.shard(for: key)
         preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
         try preparedRequest.authorize(toProxyOf: key, sending: request.body)
+        if let (match, known) = Self.knownSpace(of: request) {
+            (knownSpace, authorization) = (match, known)
+            proof = try preparedRequest.authorize(by: known, sending: request.body)
+        }
     }
 
     init(_ request: Request, client: any ProtocolClient, template: RequestTemplate, pools: HTTPConnectionPools) {
@@ -97,17 +108,17 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     // MARK: From the core, on any thread
 
-    func startLoading() { onLoop { $0.begin() } }
-    func resumeLoading() { onLoop { $0.resume() } }
-    func stopLoading() { onLoop { $0.stop() } }
+    func startLoading() { runOnLoop { $0.openBody() } }
+    func resumeLoading() { runOnLoop { $0.resume() } }
+    func stopLoading() { runOnLoop { $0.stop() } }
 
     var configuration: HTTPConfiguration { pools.configuration }
 
-    func onLoop(_ body: @escaping @Sendable (HTTPLoad) -> Void) {
+    func runOnLoop(_ body: @escaping @Sendable (HTTPLoad) -> Void) {
         let loop = shard.loop
         if loop.isOnLoop {
             body(self)
-        } else if loop.enter() {
+        } else if loop.tryEnter() {
             body(self)
             loop.leave()
         } else {
@@ -117,7 +128,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     // MARK: Life cycle, on the event loop
 
-    private func begin() {
+    private func openBody() {
         guard case .created = state else { return }
         do throws(LoadError) {
             upload = try request.body.map { body throws(LoadError) in try RequestBodyWriter(body) }
@@ -130,26 +141,26 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private func enqueue() {
         guard let pool = shard.pool else { return }
         state = .waiting(nil)
-        let ticket = pool.acquire(key, for: self, priority: request.priority, isAhead: wasPassedOver)
+        let ticket = pool.acquire(key, for: self, priority: request.priority, isAhead: wasNotProcessed)
         guard let ticket else { return }
         if case .waiting = state { state = .waiting(ticket) } else { pool.cancel(ticket) }
     }
 
     private func resume() {
         switch state {
-        case .exchanging(let stream):
+        case .transferring(let stream):
             switch stage?.resume() ?? .keepGoing {
             case .keepGoing: stream.resumeReading(self)
             case .pause: break
-            // The stage has delivered the end to the client, or the client wants none.
+            // The stage has delivered the end, or the client has stopped the load.
             case .stopped:
                 end()
                 client.didTransfer(stream.report)
                 stream.cancel(self)
             }
-        // The client does not follow the offered redirect.
+        // The client does not follow the redirect.
         case .deciding(let stream, let received): deliver(received, from: stream)
-        // The response is complete, and the stage still buffers some of it.
+        // The response is complete, and the stage still buffers a part of it.
         case .over: _ = stage?.resume()
         case .created, .waiting, .awaitingProxyCredential, .evaluatingTrust, .awaitingBody: break
         }
@@ -161,7 +172,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         case .waiting(let ticket):
             end()
             if let ticket { shard.pool?.cancel(ticket) }
-        case .exchanging(let stream), .deciding(let stream, _), .evaluatingTrust(let stream, _):
+        case .transferring(let stream), .deciding(let stream, _), .evaluatingTrust(let stream, _):
             end()
             client.didTransfer(stream.report)
             stream.cancel(self)
@@ -183,11 +194,11 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         (stage ?? client).didFail(with: error)
     }
 
-    /// Sends the request again, on this connection if it is free by then, or on another one.
+    /// Sends the request again, on any connection.
     ///
     /// - Parameter error: the reason; `nil` if a response requires it.
     func sendAgain(after error: LoadError? = nil) {
-        hasBegun = false
+        hasResponseBegun = false
         stage = nil
         if upload.map({ $0.wasRead }) ?? (request.body != nil) {
             renewBody(after: error)
@@ -214,7 +225,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     private func send() {
         do throws(LoadError) {
-            preparedRequest = try PreparedRequest(request, configuration: configuration, mayExpect: mayExpect)
+            preparedRequest = try PreparedRequest(request, configuration: configuration, allowsExpectation: allowsExpectation)
             try preparedRequest.authorize(toProxyOf: key, sending: request.body)
             proof = try authorization.flatMap { authorization throws(LoadError) in
                 try preparedRequest.authorize(by: authorization, sending: request.body)
@@ -230,24 +241,24 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 extension HTTPLoad: WaitableLoad {
     func startAwaitedLoading() {
         let loop = shard.loop
-        guard loop.enter() else { return startLoading() }
+        guard loop.tryEnter() else { return startLoading() }
         isAwaited = true
-        begin()
+        openBody()
         isAwaited = false
         loop.leave()
     }
 
     func drive(for waiter: LoadWaiter) -> Bool {
         let loop = shard.loop
-        loop.enterInTime()
+        loop.enterWhenFree()
         defer { loop.leave() }
         guard let transport = transportInUse else { return false }
         return transport.drive(for: waiter) { [self] in transportInUse === transport }
     }
 
-    /// The transport of the current exchange.
+    /// The transport of the current transaction.
     private var transportInUse: (any ByteConnection)? {
-        guard case .exchanging(let stream) = state else { return nil }
+        guard case .transferring(let stream) = state else { return nil }
         return stream.transport
     }
 }
@@ -257,6 +268,6 @@ extension LoadError {
         let why = error.map { ": \($0.message)" } ?? ""
         return LoadError(
             .bodyFailed, message: "the body has to be sent to \(key) again, but can be read only once; give a rewindable one\(why)",
-            cause: error)
+            underlyingError: error)
     }
 }

@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import PortolanHTTPSyntax
 
-/// The head of a response, as received and as the caller gets it.
+/// The head of a response, and the ``Response`` that the client receives.
 struct ReceivedResponse {
     let head: ResponseHead
     private(set) var response: Response
@@ -13,34 +13,34 @@ struct ReceivedResponse {
     let mayBeDecoded: Bool
 
     /// - Parameters:
-    ///   - length: the length of the body to come, if it is known.
-    ///   - type: the Content-Type of the previous response, which is updated.
+    ///   - length: the length of the body, if it is known.
+    ///   - type: the Content-Type of the previous response. It is updated.
     init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?, isVerified: Bool = false, type: inout ParsedType) {
-        let notes = Notes(head.fields)
+        let relevant = RelevantFields(head.fields)
         self.head = head
         response = Response(
-            url: url, mimeType: notes.contentType.flatMap { type.parsing($0, of: notes.contentTypeCount, in: head.fields) },
+            url: url, mimeType: relevant.contentType.flatMap { type.parsing($0, of: relevant.contentTypeCount, in: head.fields) },
             expectedLength: length,
-            suggestedFilename: notes.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
+            suggestedFilename: relevant.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
         if isVerified { response.isVerified = true }
-        mayBeDecoded = notes.hasContentCoding || !head.framing.transferCodings.isEmpty
-        storage = notes.cacheControl.map(Self.storage) ?? .allowed
+        mayBeDecoded = relevant.hasContentCoding || !head.framing.transferCodings.isEmpty
+        storage = relevant.cacheControl.map(Self.storage) ?? .allowed
     }
 
-    /// RFC 9111 §3, as far as the response alone decides.
+    /// The cache policy of the response (RFC 9111 §3).
     private static func storage(_ control: String) -> CacheStoragePolicy {
         let directives = control.split(separator: ",")
         let forbids = directives.contains { $0.trimmingPrefix { $0 == " " || $0 == "\t" }.lowercased().hasPrefix("no-store") }
         return forbids ? .notAllowed : .allowed
     }
 
-    /// The fields that are needed of each head, found in one pass. `HTTPFields` makes an index for the first look-up,
-    /// which costs more.
-    private struct Notes {
+    /// The fields that each load needs, found in one pass. A look-up in `HTTPFields` would first make an index, which
+    /// is slower.
+    private struct RelevantFields {
         /// The last Content-Type field.
         var contentType: HTTPField?
         var contentTypeCount = 0
-        /// The first one, if there are several.
+        /// From the first field, if there are several.
         var contentDisposition: ContentDisposition?
         private var hasDisposition = false
         var cacheControl: String?

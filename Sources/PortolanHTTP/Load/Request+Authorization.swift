@@ -5,10 +5,10 @@ public import PortolanCore
 import PortolanTransport
 
 extension Request {
-    /// Sends a user name and a password to the URL's origin with the first request, by Basic, without waiting for a
-    /// challenge (RFC 7617 §2). Redirects to another origin do not send them.
+    /// Sends a user name and a password to the URL's origin with the first request, with Basic authentication (RFC 7617
+    /// §2). Redirects to another origin do not send them.
     ///
-    /// If the server wants Digest only, the load answers with the same credential. If it refuses the credential, the
+    /// If the server offers only Digest, the load uses the same credential. If the server refuses the credential, the
     /// load's delegate receives a challenge.
     ///
     /// - Throws: `LoadError.Code.authenticationRequired` for a user name with a colon, and for control characters.

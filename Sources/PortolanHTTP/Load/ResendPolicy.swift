@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether a load sends its request again after an exchange that failed. A pure state machine, one for each
-/// load.
+/// Decides whether a load sends its request again after a failed transaction. A pure state machine, one for each load.
 ///
-/// - After a response has begun, nothing is sent again, whatever the server says. An interim response (1xx) counts,
-///   because the server has seen the request.
-/// - A request that the server says it did not process is sent again, whatever its method (RFC 9113 §8.7).
-/// - A request with an idempotent method is sent again if it got no response on a connection that had been used before.
-///   It is sent again only once, because a retry that failed is not retried (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
-/// - A load sends its request again at most ``limit`` times. A request that was passed over does not count if its
-///   connection serves others. A server that ends each connection after a number of requests serves it soon, because
-///   loads that were passed over go first.
+/// - After a response has begun, the request is never sent again. An interim response (1xx) also shows that the server
+///   has seen the request.
+/// - If the server reports that it did not process the request, the request is sent again, with any method (RFC 9113
+///   §8.7).
+/// - If a request with an idempotent method got no response on a reused connection, it is sent again once (RFC 9110
+///   §9.2.2, RFC 9112 §9.3.1).
+/// - A load sends its request again at most ``limit`` times. If the connection served other requests, a GOAWAY does not
+///   count: some servers end each connection after a number of requests. The load goes to the front of the queue, so
+///   the server serves it soon.
 struct ResendPolicy {
     /// As often as curl does (`CONN_MAX_RETRIES`). Chromium stops at two.
     static let limit = 5
 
-    /// An exchange that failed.
+    /// A failed transaction.
     struct Failure {
         var eligibility: RetryEligibility
-        /// Whether a response had begun, an interim one included.
+        /// Whether a response, also an interim one, had begun.
         var hasResponse = false
-        /// Whether its connection had carried another exchange before.
+        /// Whether the connection had carried another transaction before.
         var isReused = false
         /// RFC 9110 §9.2.2
         var isIdempotent = false
-        /// Whether the load may switch to HTTP/1.1.
+        /// Whether the load can switch to HTTP/1.1.
         var mayUseHTTP1 = false
     }
 
@@ -32,21 +32,20 @@ struct ResendPolicy {
         case sendAgain
         /// The load fails.
         case fail
-        /// The load fails, because its request was already sent this many times without success.
+        /// The load fails, because its request was sent this many times without success.
         case giveUp(afterSending: Int)
     }
 
     private var count = 0
     private var hadNoResponse = false
 
-    /// Whether a request with an idempotent method is sent again if it gets no response on a connection that was used
-    /// before.
+    /// Whether a request with an idempotent method is sent again if it gets no response on a reused connection.
     var retriesWithoutResponse: Bool { !hadNoResponse && count < Self.limit }
 
     mutating func decide(after failure: Failure) -> Decision {
         guard !failure.hasResponse else { return .fail }
         switch failure.eligibility {
-        case .seen: return .fail
+        case .possiblyProcessed: return .fail
         case .noResponse:
             guard failure.isReused, failure.isIdempotent, !hadNoResponse else { return .fail }
             hadNoResponse = true

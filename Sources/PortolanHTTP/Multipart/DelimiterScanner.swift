@@ -6,23 +6,22 @@
     internal import Darwin
 #endif
 
-/// Finds the end of a part of a multipart body, in input that is split anywhere.
+/// Finds the end of a part of a multipart body. The input comes in pieces of any size.
 ///
-/// A delimiter is a line break, two hyphens and the boundary. The line break belongs to the delimiter, and the line may
-/// continue. Bytes that could begin a delimiter are held back. They are stored as a count, because their values are
-/// known, so nothing is copied. A line break is only at the start of a delimiter. So when a match breaks off, no other
-/// match has begun before the byte that does not fit. Data without line breaks passes at the speed of memchr(3).
+/// A delimiter is a line break, two hyphens and the boundary. Bytes that could begin a delimiter are held back. Only
+/// their number is stored, because ``pattern`` has the same bytes. A delimiter contains no other line break. So after a
+/// mismatch, no other match can have begun earlier. Data without line breaks is scanned with memchr(3).
 ///
 /// Source: RFC 2046 §5.1.1.
 struct DelimiterScanner {
     /// The next piece of the body.
     enum Piece: Equatable {
-        /// Data: this range of the input.
+        /// A range of the input with data.
         case data(Range<Int>)
-        /// Data that was held back: this range of ``pattern``.
-        case held(Range<Int>)
+        /// Data that was held back: the bytes in this range of ``pattern``.
+        case heldBytes(Range<Int>)
         case delimiter
-        /// All input was consumed.
+        /// All input was consumed. The next piece needs more input.
         case needsInput
     }
 
@@ -31,16 +30,16 @@ struct DelimiterScanner {
     /// The length of the line break in the pattern.
     private static let breakCount = 2
 
-    /// Carriage return, line feed and the start of the line. The carriage return may be missing in the input.
+    /// Carriage return, line feed and the start of the line. In the input, the carriage return can be missing.
     let pattern: [UInt8]
-    /// How much of the pattern matches just before the next byte; 0 if nothing does.
-    private var matched = breakCount
-    /// Where in the pattern the bytes begin that are data if the match breaks off. At the start of a body, and of a
-    /// part's data, the line break came before them.
-    private var heldFrom = breakCount
-    /// How many of these bytes came with earlier input.
-    private var carried = 0
-    /// The delimiter was found, and the data before it is returned first.
+    /// How many bytes of the pattern match the input before the next byte.
+    private var matchedCount = breakCount
+    /// After a mismatch, the held bytes from this index in the pattern on are data. At the start of a body, and of a
+    /// part's data, this excludes the line break.
+    private var heldStart = breakCount
+    /// How many of the held bytes came with earlier input.
+    private var earlierHeldCount = 0
+    /// Whether a delimiter was found. The data before it is returned first.
     private var isAtDelimiter = false
 
     /// - Parameter line: the start of a delimiter's line.
@@ -48,9 +47,9 @@ struct DelimiterScanner {
         pattern = [Self.carriageReturn, Self.lineFeed] + line
     }
 
-    /// Prepares for a next byte that is the first of a line.
+    /// Prepares for the start of a line.
     mutating func beginLine() {
-        (matched, heldFrom, carried) = (Self.breakCount, Self.breakCount, 0)
+        (matchedCount, heldStart, earlierHeldCount) = (Self.breakCount, Self.breakCount, 0)
     }
 
     /// Returns the next piece, and advances `position` past it.
@@ -62,54 +61,54 @@ struct DelimiterScanner {
         let start = position
         var index = start
         while index < input.byteCount {
-            if matched == 0 {
+            if matchedCount == 0 {
                 index = findBreak(in: input, from: index, dataFrom: start)
-            } else if Self.byte(input, index) == pattern[matched] {
+            } else if Self.byte(input, index) == pattern[matchedCount] {
                 index += 1
-                matched += 1
-                if matched == pattern.count { return endPart(at: index, from: start, &position) }
-            } else if carried > 0 {
-                return .held(takeHeld())
+                matchedCount += 1
+                if matchedCount == pattern.count { return endPart(at: index, from: start, &position) }
+            } else if earlierHeldCount > 0 {
+                return .heldBytes(removeHeldBytes())
             } else {
-                matched = 0
+                matchedCount = 0
             }
         }
-        let heldHere = matched == 0 ? 0 : matched - heldFrom - carried
-        carried += heldHere
+        let heldHere = matchedCount == 0 ? 0 : matchedCount - heldStart - earlierHeldCount
+        earlierHeldCount += heldHere
         position = input.byteCount
         let end = input.byteCount - heldHere
         return end > start ? .data(start..<end) : .needsInput
     }
 
-    /// Ends the body, or the data that its sender announced.
+    /// Ends the current match at the end of the body, or after the announced length.
     ///
-    /// - Returns: the data that was held back, as ``Piece/held(_:)``. Empty if there was none.
-    mutating func takeHeld() -> Range<Int> {
-        let held = heldFrom..<heldFrom + carried
-        (matched, heldFrom, carried) = (0, 0, 0)
-        return held
+    /// - Returns: the held bytes, which are data, as a range of ``pattern``. It can be empty.
+    mutating func removeHeldBytes() -> Range<Int> {
+        let range = heldStart..<heldStart + earlierHeldCount
+        (matchedCount, heldStart, earlierHeldCount) = (0, 0, 0)
+        return range
     }
 
-    /// Whether at most the line break of a delimiter has matched.
-    var isBeforeLine: Bool { matched <= Self.breakCount && !isAtDelimiter }
+    /// Whether the scanner has matched no more than the line break of a delimiter.
+    var isBeforeLine: Bool { matchedCount <= Self.breakCount && !isAtDelimiter }
 
-    /// Looks for a line feed and the carriage return before it. A carriage return may also be the last byte of the
-    /// input.
+    /// Finds a line feed, and the carriage return before it. A carriage return at the end of the input can be a part of
+    /// a line break, too.
     ///
     /// - Returns: the index at which to continue.
     private mutating func findBreak(in input: borrowing RawSpan, from index: Int, dataFrom start: Int) -> Int {
         guard let feed = Self.firstIndex(of: Self.lineFeed, in: input, from: index) else {
-            if Self.byte(input, input.byteCount - 1) == Self.carriageReturn { (matched, heldFrom) = (1, 0) }
+            if Self.byte(input, input.byteCount - 1) == Self.carriageReturn { (matchedCount, heldStart) = (1, 0) }
             return input.byteCount
         }
         let hasReturn = feed > start && Self.byte(input, feed - 1) == Self.carriageReturn
-        (matched, heldFrom) = (Self.breakCount, hasReturn ? 0 : 1)
+        (matchedCount, heldStart) = (Self.breakCount, hasReturn ? 0 : 1)
         return feed + 1
     }
 
     private mutating func endPart(at index: Int, from start: Int, _ position: inout Int) -> Piece {
-        let end = index - (matched - heldFrom - carried)
-        (matched, heldFrom, carried) = (0, 0, 0)
+        let end = index - (matchedCount - heldStart - earlierHeldCount)
+        (matchedCount, heldStart, earlierHeldCount) = (0, 0, 0)
         position = index
         guard end > start else { return .delimiter }
         isAtDelimiter = true

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Limits for the head of a part of a `multipart/x-mixed-replace` body. A load that exceeds a limit fails with
-/// `LoadError.Code.limitExceeded`.
+/// Limits for the head of each part of a `multipart/x-mixed-replace` body. If a head exceeds a limit, the load fails
+/// with `LoadError.Code.limitExceeded`.
 public struct MultipartLimits: Hashable, Sendable {
-    /// Bytes of all lines of the head, including their ends.
+    /// The maximum number of bytes in all lines of the head, including the line ends.
     public var maximumHeadBytes: Int
     public var maximumFields: Int
 

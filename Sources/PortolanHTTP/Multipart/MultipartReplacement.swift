@@ -4,40 +4,40 @@ internal import HTTPTypes
 package import PortolanCoding
 package import PortolanCore
 
-/// Turns each part of a `multipart/x-mixed-replace` body into a response and its data. The outer response is not
-/// delivered.
+/// Delivers each part of a `multipart/x-mixed-replace` body as a separate response with its data. The outer response is
+/// not delivered.
 ///
-/// - Only a 200 to a request that is not HEAD is split, with a boundary of up to 256 bytes and without remaining
-///   content codings. Any other response passes unchanged.
-/// - Data before the first delimiter and after the closing one is dropped, and so is an incomplete head of a part. A
-///   part that is a multipart itself is delivered unchanged.
-/// - The closing delimiter may be missing, because a camera's stream just ends. A body without any part is an error.
-/// - As in browsers, lines may end without carriage return. If a boundary begins with two hyphens, the two hyphens
-///   before it may be missing. After exactly as many bytes as a part's Content-Length says, a delimiter needs no line
+/// - Only a response with status 200, with a boundary of up to 256 bytes, and without unknown content codings is split.
+///   The request must not be HEAD. Any other response passes unchanged.
+/// - Data before the first delimiter and after the closing one is dropped. So is an incomplete head of a part. Nested
+///   multipart bodies are not split.
+/// - The closing delimiter can be missing, because the stream of a camera just ends. A body without parts is an error.
+/// - Lenient, as browsers: lines can end without carriage return. If the boundary begins with two hyphens, the two
+///   hyphens before it can be missing. If a part has a Content-Length, the delimiter after its data needs no line
 ///   break.
 ///
 /// Source: RFC 2046 §5.1; HTML, "multipart/x-mixed-replace".
 package struct MultipartReplacement: BodyTransform {
-    private enum Place {
+    private enum State {
         case preamble
         case delimiterLine(DelimiterLine)
         case head(PartHead)
-        /// `announced` is the number of bytes that are still to come according to the part's head.
-        case body(announced: Int64?)
+        /// `remainingLength` is the rest of the part's Content-Length.
+        case body(remainingLength: Int64?)
         case epilogue
     }
 
-    /// The part of a delimiter's line after the boundary, as far as it was read.
+    /// The first bytes of a delimiter's line after the boundary.
     private enum DelimiterLine { case nothing, hyphen, other }
 
     /// RFC 2046 allows 70.
-    private static let longestBoundary = 256
+    private static let maximumBoundaryLength = 256
 
     private let limits: MultipartLimits
     private let hasBody: Bool
     private var responses: PartResponses?
-    private var place = Place.preamble
-    /// Until the first delimiter, one scanner for each line that may begin a delimiter.
+    private var state = State.preamble
+    /// One scanner for each possible delimiter. After the first delimiter, only its scanner.
     private var scanners: [DelimiterScanner] = []
 
     package init(for request: Request, limits: MultipartLimits) {
@@ -46,24 +46,24 @@ package struct MultipartReplacement: BodyTransform {
     }
 
     /// Whether the response has status 200 and the type `multipart/x-mixed-replace`.
-    static func mayTakeApart(_ response: Response) -> Bool {
+    static func isMultipartReplace(_ response: Response) -> Bool {
         response.status == .ok && response.mimeType?.essence == "multipart/x-mixed-replace"
     }
 
     package mutating func begin(_ response: inout Response) throws(LoadError) -> BodyTreatment {
-        guard hasBody, Self.mayTakeApart(response), response.remainingContentCodings.isEmpty, let type = response.mimeType else {
+        guard hasBody, Self.isMultipartReplace(response), response.remainingContentCodings.isEmpty, let type = response.mimeType else {
             return .passes
         }
-        // The field's bytes were decoded as ISO-8859-1.
+        // The parser has decoded the field as ISO-8859-1.
         let boundary = (type[parameter: "boundary"] ?? "").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
-        guard !boundary.isEmpty, boundary.count <= Self.longestBoundary else { return .passes }
+        guard !boundary.isEmpty, boundary.count <= Self.maximumBoundaryLength else { return .passes }
         let hyphen = UInt8(ascii: "-")
         scanners = [DelimiterScanner(line: [hyphen, hyphen] + boundary)]
         if boundary.starts(with: [hyphen, hyphen]), boundary.contains(where: { $0 != hyphen }) {
             scanners.append(DelimiterScanner(line: boundary))
         }
         responses = PartResponses(outer: response)
-        place = .preamble
+        state = .preamble
         return .replaces
     }
 
@@ -71,23 +71,23 @@ package struct MultipartReplacement: BodyTransform {
         _ input: borrowing RawSpan, from position: inout Int, to client: any ProtocolClient
     ) throws(LoadError) -> Flow {
         while true {
-            switch place {
+            switch state {
             case .preamble:
                 guard findFirstDelimiter(in: input, from: &position) else { return .keepGoing }
-                place = .delimiterLine(.nothing)
-            case .delimiterLine(let seen):
+                state = .delimiterLine(.nothing)
+            case .delimiterLine(let lastBytes):
                 guard position < input.byteCount else { return .keepGoing }
-                unsafe read(input.unsafeLoad(fromByteOffset: position, as: UInt8.self), after: seen)
+                unsafe read(input.unsafeLoad(fromByteOffset: position, as: UInt8.self), after: lastBytes)
                 position += 1
             case .head(var head):
-                place = .epilogue  // so that the head is not copied
-                let isComplete = try head.take(input, from: &position)
-                place = .head(head)
+                state = .epilogue  // so that the head is not copied
+                let isComplete = try head.parse(input, from: &position)
+                state = .head(head)
                 guard isComplete else { return .keepGoing }
                 let flow = beginPart(with: try head.fields(), to: client)
                 guard flow == .keepGoing else { return flow }
-            case .body(let announced):
-                guard let flow = deliver(input, from: &position, announced: announced, to: client) else { continue }
+            case .body(let remainingLength):
+                guard let flow = deliver(input, from: &position, remainingLength: remainingLength, to: client) else { continue }
                 return flow
             case .epilogue:
                 position = input.byteCount
@@ -97,13 +97,13 @@ package struct MultipartReplacement: BodyTransform {
     }
 
     package mutating func finish(to client: any ProtocolClient) throws(LoadError) -> Flow {
-        guard responses?.hasMadeOne == true else {
+        guard responses?.hasMadeResponse == true else {
             throw LoadError(
                 .badResponse,
                 message: "the multipart/x-mixed-replace body ended before the data of its first part; load it again, or check its server")
         }
-        guard case .body = place else { return .keepGoing }
-        return deliverHeld(scanners[0].takeHeld(), to: client)
+        guard case .body = state else { return .keepGoing }
+        return deliverHeld(scanners[0].removeHeldBytes(), to: client)
     }
 
     // MARK: Delimiters and heads
@@ -122,20 +122,20 @@ package struct MultipartReplacement: BodyTransform {
         return true
     }
 
-    /// Reads a byte after a boundary. Two hyphens close the body. Anything else is skipped up to the line's end.
+    /// Reads a byte after a boundary. Two hyphens end the body. All other bytes are skipped up to the end of the line.
     private mutating func read(_ byte: UInt8, after seen: DelimiterLine) {
         switch (byte, seen) {
-        case (UInt8(ascii: "\n"), _): place = .head(PartHead(limits: limits))
-        case (UInt8(ascii: "-"), .nothing): place = .delimiterLine(.hyphen)
-        case (UInt8(ascii: "-"), .hyphen): place = .epilogue
-        case (_, .nothing), (_, .hyphen), (_, .other): place = .delimiterLine(.other)
+        case (UInt8(ascii: "\n"), _): state = .head(PartHead(limits: limits))
+        case (UInt8(ascii: "-"), .nothing): state = .delimiterLine(.hyphen)
+        case (UInt8(ascii: "-"), .hyphen): state = .epilogue
+        case (_, .nothing), (_, .hyphen), (_, .other): state = .delimiterLine(.other)
         }
     }
 
     private mutating func beginPart(with fields: HTTPFields, to client: any ProtocolClient) -> Flow {
         guard let response = responses?.make(with: fields) else { return .keepGoing }
         scanners[0].beginLine()
-        place = .body(announced: Int64(fields[.contentLength] ?? "").flatMap { $0 < 0 ? nil : $0 })
+        state = .body(remainingLength: Int64(fields[.contentLength] ?? "").flatMap { $0 < 0 ? nil : $0 })
         return client.didReceive(response, storage: .notAllowed)
     }
 
@@ -143,31 +143,31 @@ package struct MultipartReplacement: BodyTransform {
 
     /// Delivers data up to the next delimiter.
     ///
-    /// - Returns: `nil` if the caller must look at the next state.
+    /// - Returns: `nil` to continue with the current state.
     private mutating func deliver(
-        _ input: borrowing RawSpan, from position: inout Int, announced: Int64?, to client: any ProtocolClient
+        _ input: borrowing RawSpan, from position: inout Int, remainingLength: Int64?, to client: any ProtocolClient
     ) -> Flow? {
-        if announced == 0 {
-            place = .body(announced: nil)
+        if remainingLength == 0 {
+            state = .body(remainingLength: nil)
             guard scanners[0].isBeforeLine else { return nil }
-            let held = scanners[0].takeHeld()
+            let heldBytes = scanners[0].removeHeldBytes()
             scanners[0].beginLine()
-            let flow = deliverHeld(held, to: client)
+            let flow = deliverHeld(heldBytes, to: client)
             return flow == .keepGoing ? nil : flow
         }
         let start = position
-        let end = announced.map { start + min(Int(clamping: $0), input.byteCount - start) } ?? input.byteCount
+        let end = remainingLength.map { start + min(Int(clamping: $0), input.byteCount - start) } ?? input.byteCount
         let piece = scanners[0].next(input.extracting(0..<end), from: &position)
-        place = .body(announced: announced.map { $0 - Int64(position - start) })
+        state = .body(remainingLength: remainingLength.map { $0 - Int64(position - start) })
         switch piece {
         case .data(let range):
             let flow = client.didLoad(input.extracting(range))
             return flow == .keepGoing ? nil : flow
-        case .held(let range):
+        case .heldBytes(let range):
             let flow = deliverHeld(range, to: client)
             return flow == .keepGoing ? nil : flow
         case .delimiter:
-            place = .delimiterLine(.nothing)
+            state = .delimiterLine(.nothing)
             return nil
         case .needsInput: return end < input.byteCount ? nil : .keepGoing
         }
@@ -181,7 +181,7 @@ package struct MultipartReplacement: BodyTransform {
     }
 }
 
-/// Turns each part of a `multipart/x-mixed-replace` body into a separate response, between a load and its client.
+/// The stage between a load and its client that uses ``MultipartReplacement``.
 package typealias MultipartReplaceStage = TransformStage<MultipartReplacement>
 
 extension MultipartReplaceStage {

@@ -3,10 +3,10 @@
 internal import HTTPTypes
 internal import PortolanCore
 
-/// Collects the lines before a part's data.
+/// The head of a part of a multipart body.
 ///
-/// A line ends with a line feed, which a carriage return may precede. An empty line ends the head. A line that begins
-/// with a blank continues the previous one. A line without a colon or a legal name is skipped, as in browsers.
+/// LF or CR LF ends a line. An empty line ends the head. A line that begins with a blank continues the previous one. A
+/// line without a colon or without a valid name is skipped, as in browsers.
 ///
 /// Source: RFC 2046 §5.1, RFC 5322 §2.2.
 struct PartHead {
@@ -24,7 +24,7 @@ struct PartHead {
     /// Consumes bytes up to the empty line, and advances `position` past it.
     ///
     /// - Returns: whether the head is complete.
-    mutating func take(_ input: borrowing RawSpan, from position: inout Int) throws(LoadError) -> Bool {
+    mutating func parse(_ input: borrowing RawSpan, from position: inout Int) throws(LoadError) -> Bool {
         while position < input.byteCount {
             let feed = DelimiterScanner.firstIndex(of: Self.lineFeed, in: input, from: position)
             let end = feed.map { $0 + 1 } ?? input.byteCount
@@ -46,13 +46,13 @@ struct PartHead {
     /// The fields of a complete head.
     func fields() throws(LoadError) -> HTTPFields {
         var fields: [(name: HTTPField.Name, value: [UInt8])] = []
-        var goesOn = false
+        var canContinue = false
         for line in bytes.split(separator: Self.lineFeed).map(Self.line) {
             if Self.isBlank(line.first) {
-                if goesOn { fields[fields.count - 1].value += line }
+                if canContinue { fields[fields.count - 1].value += line }
                 continue
             }
-            goesOn = false
+            canContinue = false
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
             guard let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self)) else { continue }
             guard fields.count < limits.maximumFields else {
@@ -62,7 +62,7 @@ struct PartHead {
                     remedy: .raiseLimit("MultipartLimits.maximumFields"))
             }
             fields.append((name, Array(line[(colon + 1)...])))
-            goesOn = true
+            canContinue = true
         }
         return HTTPFields(fields.map { HTTPField(name: $0.name, value: Self.trimmed($0.value)) })
     }

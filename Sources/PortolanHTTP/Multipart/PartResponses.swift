@@ -4,39 +4,39 @@ internal import HTTPTypes
 internal import PortolanCoding
 internal import PortolanCore
 
-/// Makes the responses of a multipart body's parts.
+/// Makes the responses for the parts of a multipart body.
 ///
-/// A part has the URL and the status of the outer response, and its fields except those that describe the content. A
-/// part's own fields replace outer ones. Only the first part has the outer Set-Cookie. If each image of a camera had
-/// it, it would overwrite cookies that another load set meanwhile.
+/// The response of a part has the URL, the status and the fields of the outer response, except fields that describe the
+/// content. The fields of the part replace outer fields with the same name. Only the first part has the outer
+/// Set-Cookie. Otherwise each image of a camera would overwrite cookies that other loads have set in the meantime.
 struct PartResponses {
     private let outer: Response
     private var shared: HTTPFields
-    private(set) var hasMadeOne = false
+    private(set) var hasMadeResponse = false
 
-    private static let ofContent: [HTTPField.Name] = [
+    private static let contentFieldNames: [HTTPField.Name] = [
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentRange, .contentDisposition,
     ]
 
     init(outer: Response) {
         self.outer = outer
-        shared = HTTPFields(outer.fields.filter { !Self.ofContent.contains($0.name) })
+        shared = HTTPFields(outer.fields.filter { !Self.contentFieldNames.contains($0.name) })
     }
 
     /// Makes the response of the next part.
     ///
-    /// The expected length stays unknown even if a part has a Content-Length. In a multipart body the boundary delimits
-    /// a part, and cameras count wrong. A load whose body differs from the expected length fails.
+    /// The expected length is unknown even if the part has a Content-Length. The boundary ends a part, and the lengths
+    /// of some cameras are wrong. If a body differed from the expected length, the load would fail.
     ///
-    /// - Parameter fields: the part's own fields.
+    /// - Parameter fields: the fields of the part.
     mutating func make(with fields: HTTPFields) -> Response {
         var merged = HTTPFields(shared.filter { !fields.contains($0.name) })
         merged.append(contentsOf: fields)
         var response = Response(
             url: outer.url, mimeType: MIMEType(extractedFrom: fields), status: outer.status, fields: merged)
         response.remainingContentCodings = fields.contentCodings
-        if !hasMadeOne { shared[.setCookie] = nil }
-        hasMadeOne = true
+        if !hasMadeResponse { shared[.setCookie] = nil }
+        hasMadeResponse = true
         return response
     }
 }

@@ -3,16 +3,16 @@
 import PortolanCore
 import PortolanTransport
 
-/// Identifies the connections that can serve a request: those with the same key.
+/// Identifies the connections that a request can use: those with the same key.
 struct ConnectionKey: Hashable, Sendable {
     let isSecure: Bool
     /// The name of the host without brackets, in lower case and ASCII.
     let host: String
     let port: Int
-    /// Includes its credential, sent or to be sent, because connections of different credentials are not shared.
+    /// Includes the proxy's credential, because requests with different credentials do not share connections.
     var proxy: Proxy?
-    /// The only acceptable version of HTTP; `nil`: the version that the server prefers.
-    var version: HTTPVersionChoice?
+    /// The required version of HTTP; `nil` if client and server negotiate it.
+    var version: Request.HTTPVersion?
 
     /// The authority as in `Host`: without the scheme's default port (RFC 9110 §7.2).
     var authority: String {
@@ -20,7 +20,7 @@ struct ConnectionKey: Hashable, Sendable {
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
 
-    /// The origin, whatever the route to it.
+    /// The origin, without the proxy and the version.
     struct Origin: Hashable {
         let isSecure: Bool
         let host: String
@@ -31,8 +31,7 @@ struct ConnectionKey: Hashable, Sendable {
 }
 
 extension ConnectionKey {
-    /// - Throws: ``LoadError/Code/badURL`` for a URL without a host, or the error of the proxy that the request would
-    ///   use.
+    /// - Throws: ``LoadError/Code/badURL`` for a URL without a host, or the error of a malformed proxy.
     init(_ request: Request, proxies: ProxySelection) throws(LoadError) {
         let url = request.url
         guard let host = url.host, !host.isEmpty, let port = url.effectivePort else {
@@ -41,21 +40,21 @@ extension ConnectionKey {
         let isAddress = host.first == "["
         self.init(
             isSecure: url.scheme == "https", host: String(isAddress ? host.dropFirst().dropLast() : host), port: port,
-            proxy: try proxies.proxy(for: request), version: request[HTTPVersionChoice.self])
+            proxy: try proxies.proxy(for: request), version: request.httpVersion)
     }
 }
 
 extension ConnectionKey {
-    /// Whether requests name the whole URL, as a proxy that forwards them requires (RFC 9112 §3.2.2).
+    /// Whether the request line has the whole URL, for a proxy that forwards the request (RFC 9112 §3.2.2).
     var usesAbsoluteForm: Bool { !isSecure && proxy?.kind == .http }
 
-    /// The server for TLS. It is never the proxy.
+    /// The server, as a peer of TLS.
     var peer: TLSPeer { TLSPeer(host: host, port: port, description: description) }
 
     /// Whether TLS secures the connection to the origin or to the proxy.
     var isSecuredByTLS: Bool { isSecure || proxy?.isSecure == true }
 
-    /// The peer that speaks TLS: the origin, or else the proxy.
+    /// The peer of the TLS session: the server, or the proxy if only the proxy uses TLS.
     var securedPeer: TLSPeer { isSecure ? peer : proxy?.peer ?? peer }
 }
 

@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// Limits how many connections all event loops together may open. Any thread.
+/// Limits the number of connections of all event loops together. Any thread.
 final class ConnectionLimiter: Sendable {
     private struct State {
-        var free: Int
+        var freeSlots: Int
         var waiting: [@Sendable () -> Void] = []
     }
 
@@ -13,39 +13,39 @@ final class ConnectionLimiter: Sendable {
     private let waitingCount = Atomic(0)
 
     init(_ total: Int) {
-        state = Mutex(State(free: max(1, total)))
+        state = Mutex(State(freeSlots: max(1, total)))
     }
 
-    /// Takes the right to open one connection.
+    /// Acquires a slot for a new connection.
     ///
-    /// - Parameter whenFree: called once, on any thread, when another try is worth while. Called only after this
-    ///   returned `false`.
-    func take(orCall whenFree: @escaping @Sendable () -> Void) -> Bool {
+    /// - Parameter whenFree: called once, on any thread, when a slot can be free, if this returned `false`. Then call
+    ///   this method again.
+    /// - Returns: `false` if no slot is free.
+    func acquire(orNotify whenFree: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            guard state.free > 0 else {
+            guard state.freeSlots > 0 else {
                 state.waiting.append(whenFree)
                 waitingCount.store(state.waiting.count, ordering: .relaxed)
                 return false
             }
-            state.free -= 1
+            state.freeSlots -= 1
             return true
         }
     }
 
-    /// Whether another caller needs an unused connection to be closed. A hint, read each time a connection becomes
-    /// idle.
-    var isAwaited: Bool { waitingCount.load(ordering: .relaxed) > 0 }
+    /// Whether a caller waits for a slot. Then idle connections are closed. Read without a lock, so it can be outdated.
+    var hasWaiters: Bool { waitingCount.load(ordering: .relaxed) > 0 }
 
-    func giveBack() {
-        state.withLock { $0.free += 1 }
+    /// Returns the slot of a closed connection.
+    func release() {
+        state.withLock { $0.freeSlots += 1 }
         wakeNext()
     }
 
-    /// Wakes the next waiting caller. A woken caller calls this again, whether it took the right or not, because its
-    /// reason to wait may be gone.
+    /// Notifies the next waiting caller. The notified caller calls this again, because it may no longer need a slot.
     func wakeNext() {
         let next: (@Sendable () -> Void)? = state.withLock { state in
-            guard state.free > 0, !state.waiting.isEmpty else { return nil }
+            guard state.freeSlots > 0, !state.waiting.isEmpty else { return nil }
             defer { waitingCount.store(state.waiting.count, ordering: .relaxed) }
             return state.waiting.removeFirst()
         }

@@ -3,9 +3,9 @@
 import PortolanCore
 import PortolanTransport
 
-/// The connections of one event loop, and the loads that wait for one. On the event loop only, so it needs no lock.
+/// The connections of one event loop, and the loads that wait for a connection. Use it on its event loop only.
 ///
-/// All connections of an origin are in one pool. So its limits hold exactly, and no load moves between threads.
+/// All connections of an origin are in one pool, so the limit per origin needs no locks.
 final class ConnectionPool {
     let loop: any EventLoop
     private let limits: ConnectionLimits
@@ -13,46 +13,46 @@ final class ConnectionPool {
     private let connector: any Connector
     private var origins: [ConnectionKey: Origin] = [:]
     private var sweep: ScheduledTimer?
-    /// The number of the next load that waits.
+    /// The number of the next load in a queue.
     private var nextNumber = 0
-    /// Asks the other event loops to close an unused connection, because one is needed here.
-    private let askOthers: @Sendable () -> Void
+    /// Closes an idle connection of each other event loop, because this pool needs a slot of the limiter.
+    private let closeIdleConnectionElsewhere: @Sendable () -> Void
 
     init(
         on loop: any EventLoop, limits: ConnectionLimits, limiter: ConnectionLimiter, connector: any Connector,
-        askOthers: @escaping @Sendable () -> Void
+        closeIdleConnectionElsewhere: @escaping @Sendable () -> Void
     ) {
         self.loop = loop
         self.limits = limits
         self.limiter = limiter
         self.connector = connector
-        self.askOthers = askOthers
+        self.closeIdleConnectionElsewhere = closeIdleConnectionElsewhere
     }
 
-    /// Identifies a load that waits.
+    /// Identifies a load in a queue.
     struct Ticket {
         let key: ConnectionKey
         let number: Int
     }
 
-    /// One origin's connections.
+    /// The connections and the queue of one origin.
     private final class Origin {
-        /// Connections with room. The one that was used last is at the end.
-        var ready: [any PooledConnection] = []
-        /// Number of connections that are open or being opened, without the retired ones.
+        /// Connections that accept a load. The last one was used most recently.
+        var available: [any PooledConnection] = []
+        /// The number of connections that are open or being opened, without the draining ones.
         var connectionCount = 0
-        /// Number of those among them that serve only one load.
-        var personalCount = 0
-        /// Connections that accept no more exchanges and are not closed yet.
-        var retired: Set<ObjectIdentifier> = []
+        /// How many of these connections use the client certificate of one load, so that no other load can use them.
+        var unsharedCount = 0
+        /// Open connections that accept no more transactions.
+        var draining: Set<ObjectIdentifier> = []
         var attempts: [(attempt: any ConnectionAttempt, firstNumberAfter: Int)] = []
-        var waiting = RequestQueue()
-        /// Whether one connection carries many loads here; `nil` until that is known.
+        var queue = RequestQueue()
+        /// Whether a connection carries several loads at the same time (HTTP/2); `nil` before the first connection.
         var isMultiplexed: Bool?
-        var waitsForBudget = false
+        var waitsForSlot = false
         let queueReason = QueueReason()
 
-        var isUnused: Bool { connectionCount == 0 && retired.isEmpty && attempts.isEmpty && waiting.isEmpty }
+        var isUnused: Bool { connectionCount == 0 && draining.isEmpty && attempts.isEmpty && queue.isEmpty }
     }
 
     private func origin(_ key: ConnectionKey) -> Origin {
@@ -64,26 +64,26 @@ final class ConnectionPool {
 
     // MARK: Loads
 
-    /// Gives `waiter` a connection, now or later.
+    /// Gives `waiter` a connection, immediately or later.
     ///
-    /// - Parameter isAhead: whether it goes before others of its priority.
-    /// - Returns: the ticket of the load, if it waits.
+    /// - Parameter isAhead: whether the load goes before other loads of its priority.
+    /// - Returns: a ticket to cancel the load, if it is in the queue.
     func acquire(
         _ key: ConnectionKey, for waiter: any ConnectionRequester, priority: LoadPriority, isAhead: Bool = false
     ) -> Ticket? {
         let origin = origin(key)
-        if origin.waiting.isEmpty, let connection = takeReady(origin, for: waiter) {
-            waiter.use(connection)
+        if origin.queue.isEmpty, let connection = takeAvailable(origin, for: waiter) {
+            waiter.didAcquire(connection)
             return nil
         }
         let number = nextNumber
         nextNumber += 1
-        origin.waiting.append(waiter, at: RequestQueue.Rank(priority: priority, isAhead: isAhead), number: number)
+        origin.queue.append(waiter, at: RequestQueue.Rank(priority: priority, isAhead: isAhead), number: number)
         if origin.connectionCount == origin.attempts.count {
             connectWhereNeeded(key, origin)
         } else {
-            // A connection may become free in this event-loop iteration, for example after the short body of a
-            // redirect.
+            // Open connections later, because one can become available in this event-loop iteration, for example after
+            // the short body of a redirect.
             let call = PoolCall(self) { pool in
                 if let origin = pool.origins[key] { pool.connectWhereNeeded(key, origin) }
             }
@@ -92,31 +92,31 @@ final class ConnectionPool {
         return Ticket(key: key, number: number)
     }
 
-    /// Removes a load that waits and is over.
+    /// Removes a load from the queue.
     func cancel(_ ticket: Ticket) {
-        guard let origin = origins[ticket.key], origin.waiting.remove(number: ticket.number) else { return }
-        if origin.attempts.count > origin.waiting.count, let last = origin.attempts.last { last.attempt.cancel() }
-        forget(ticket.key, origin)
+        guard let origin = origins[ticket.key], origin.queue.remove(number: ticket.number) else { return }
+        if origin.attempts.count > origin.queue.count, let last = origin.attempts.last { last.attempt.cancel() }
+        removeIfUnused(ticket.key, origin)
     }
 
-    /// Returns a connection with room. A multiplexed one stays in `ready` while it has more room.
-    private func takeReady(_ origin: Origin, for waiter: any ConnectionRequester) -> (any PooledConnection)? {
-        while let connection = origin.ready.last {
-            let room = connection.room
-            if room <= 1 { origin.ready.removeLast() }
-            if room > 0, waiter.isRepeatable || connection.isAlive { return connection }
-            // The peer has ended it, and no event has reported that yet. A connection that is not closed must not be
-            // found again here. It returns when it next has room.
-            if room > 1 { origin.ready.removeLast() }
+    /// Returns a connection that accepts a load. Removes it from `available` if it accepts no other load.
+    private func takeAvailable(_ origin: Origin, for waiter: any ConnectionRequester) -> (any PooledConnection)? {
+        while let connection = origin.available.last {
+            let availableStreamCount = connection.availableStreamCount
+            if availableStreamCount <= 1 { origin.available.removeLast() }
+            if availableStreamCount > 0, waiter.isRepeatable || connection.isAlive { return connection }
+            // The peer has closed the connection, but the poller has not reported that. Remove the connection, so that
+            // this loop does not find it again.
+            if availableStreamCount > 1 { origin.available.removeLast() }
             if connection.idleSince != nil { connection.close() }
         }
         return nil
     }
 
     private func serveWaiting(_ key: ConnectionKey, _ origin: Origin) {
-        while let first = origin.waiting.first, let connection = takeReady(origin, for: first) {
-            guard let waiter = origin.waiting.popFirst() else { break }
-            waiter.use(connection)
+        while let first = origin.queue.first, let connection = takeAvailable(origin, for: first) {
+            guard let waiter = origin.queue.popFirst() else { break }
+            waiter.didAcquire(connection)
         }
         connectWhereNeeded(key, origin)
     }
@@ -126,15 +126,15 @@ final class ConnectionPool {
     private func connectWhereNeeded(_ key: ConnectionKey, _ origin: Origin) {
         openConnections(key, origin)
         origin.queueReason.current = queueReason(key, origin)
-        while let waiter = origin.waiting.takeLeaving(attempts: origin.attempts.count) { waiter.didLeaveQueue() }
-        while let waiter = origin.waiting.takeQueued(attempts: origin.attempts.count) {
+        while let waiter = origin.queue.assignNext(attempts: origin.attempts.count) { waiter.didLeaveQueue() }
+        while let waiter = origin.queue.unassignExcess(attempts: origin.attempts.count) {
             waiter.didQueue(QueueWait(for: key, because: origin.queueReason, within: limits))
         }
     }
 
     private func queueReason(_ key: ConnectionKey, _ origin: Origin) -> QueueReason.Value {
         let mayBeMultiplexed = connector.offersMultiplexing(for: key) && origin.isMultiplexed != false
-        guard mayBeMultiplexed, !origin.waitsForBudget, origin.connectionCount < max(1, limits.perHost) || origin.personalCount == 0 else {
+        guard mayBeMultiplexed, !origin.waitsForSlot, origin.connectionCount < max(1, limits.perHost) || origin.unsharedCount == 0 else {
             return .connections
         }
         if !origin.attempts.isEmpty { return .sharedConnection }
@@ -142,134 +142,134 @@ final class ConnectionPool {
     }
 
     private func openConnections(_ key: ConnectionKey, _ origin: Origin) {
-        // Until it is known whether one connection is enough for all loads, only one is opened.
-        let most = connector.offersMultiplexing(for: key) && origin.isMultiplexed != false ? 1 : limits.perHost
-        while origin.attempts.count < origin.waiting.count, origin.connectionCount - origin.personalCount < max(1, most),
-            origin.connectionCount < max(1, limits.perHost), !origin.waitsForBudget
+        // If the server can support HTTP/2, only one connection is opened, because it can carry all loads.
+        let sharedLimit = connector.offersMultiplexing(for: key) && origin.isMultiplexed != false ? 1 : limits.perHost
+        while origin.attempts.count < origin.queue.count, origin.connectionCount - origin.unsharedCount < max(1, sharedLimit),
+            origin.connectionCount < max(1, limits.perHost), !origin.waitsForSlot
         {
-            guard takeBudget(key, origin) else { return }
+            guard takeConnectionSlot(key, origin) else { return }
             connect(key, origin)
         }
     }
 
-    private func takeBudget(_ key: ConnectionKey, _ origin: Origin) -> Bool {
-        let tryAgain = PoolCall(self) { pool in
+    private func takeConnectionSlot(_ key: ConnectionKey, _ origin: Origin) -> Bool {
+        let retry = PoolCall(self) { pool in
             if let origin = pool.origins[key] {
-                origin.waitsForBudget = false
+                origin.waitsForSlot = false
                 pool.connectWhereNeeded(key, origin)
             }
             pool.limiter.wakeNext()
         }
-        if limiter.take(orCall: tryAgain.callAsFunction) { return true }
-        origin.waitsForBudget = true
-        if !closeOneIdle() { askOthers() }
+        if limiter.acquire(orNotify: retry.callAsFunction) { return true }
+        origin.waitsForSlot = true
+        if !closeOldestIdleConnection() { closeIdleConnectionElsewhere() }
         return false
     }
 
     private func connect(_ key: ConnectionKey, _ origin: Origin) {
-        guard let owner = origin.waiting.first else { return limiter.giveBack() }
+        guard let owner = origin.queue.first else { return limiter.release() }
         origin.connectionCount += 1
         let number = nextNumber
         var attempt: (any ConnectionAttempt)?
-        let made = connector.connect(to: key, in: self, for: owner) { [self, weak owner] result in
-            let isOwnersOnly = attempt?.failsOwnerOnly ?? false
+        let newAttempt = connector.connect(to: key, in: self, for: owner) { [self, weak owner] result in
+            let isRefusedByOwner = attempt?.isRefusedByOwner ?? false
             origin.attempts.removeAll { $0.attempt === attempt }
             attempt = nil
             switch result {
             case .success(let connection): attemptSucceeded(key, origin, connection, owner)
-            case .failure(let error) where isOwnersOnly: attemptRefused(key, origin, error, owner)
+            case .failure(let error) where isRefusedByOwner: attemptRefused(key, origin, error, owner)
             case .failure(let error): attemptFailed(key, origin, error, before: number)
             }
         }
-        attempt = made
-        origin.attempts.append((made, number))
-        made.start()
+        attempt = newAttempt
+        origin.attempts.append((newAttempt, number))
+        newAttempt.start()
     }
 
     private func attemptSucceeded(
         _ key: ConnectionKey, _ origin: Origin, _ connection: any PooledConnection, _ owner: (any ConnectionRequester)?
     ) {
         origin.isMultiplexed = connection.isMultiplexed
-        if connection.trust?.isPersonal ?? false {
-            // It uses the certificate of one load, and carries no other load.
-            origin.personalCount += 1
-            guard let owner, origin.waiting.remove(owner) else { return connection.close() }
-            owner.use(connection)
+        if connection.trust?.usesClientCertificate ?? false {
+            // The connection uses the client certificate of one load, and carries no other load.
+            origin.unsharedCount += 1
+            guard let owner, origin.queue.remove(owner) else { return connection.close() }
+            owner.didAcquire(connection)
         } else {
-            let waiter = origin.waiting.popFirst()
-            if connection.isMultiplexed || waiter == nil { origin.ready.append(connection) }
-            // The load uses it even if it has no room. Otherwise a server that ends each connection at once would make
-            // the pool open connections without end. A load counts how often it is sent.
-            waiter?.use(connection)
+            let waiter = origin.queue.popFirst()
+            if connection.isMultiplexed || waiter == nil { origin.available.append(connection) }
+            // The load uses the connection even if it accepts no streams. Otherwise, if a server ended each connection
+            // immediately, the pool would open connections endlessly. A load limits its attempts.
+            waiter?.didAcquire(connection)
         }
         serveWaiting(key, origin)
-        if limiter.isAwaited, connection.idleSince != nil { return connection.close() }
+        if limiter.hasWaiters, connection.idleSince != nil { return connection.close() }
         scheduleSweep()
     }
 
-    /// Fails the load that opened the connection, because it rejected this server. Other loads may accept the server.
+    /// Fails the load that opened the connection, because it rejected the server. Other loads can accept it.
     private func attemptRefused(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, _ owner: (any ConnectionRequester)?) {
         origin.connectionCount -= 1
-        limiter.giveBack()
-        if let owner, origin.waiting.remove(owner) { owner.connectionFailed(error) }
+        limiter.release()
+        if let owner, origin.queue.remove(owner) { owner.connectionFailed(error) }
         connectWhereNeeded(key, origin)
-        forget(key, origin)
+        removeIfUnused(key, origin)
     }
 
-    /// Fails the loads that waited when the attempt began. Loads that came later get another attempt.
+    /// Fails all loads that were in the queue when the attempt began. Later loads get another attempt.
     private func attemptFailed(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, before number: Int) {
         origin.connectionCount -= 1
-        limiter.giveBack()
+        limiter.release()
         if error.code != .cancelled {
-            for waiter in origin.waiting.take(before: number) { waiter.connectionFailed(error) }
+            for waiter in origin.queue.removeAll(before: number) { waiter.connectionFailed(error) }
         }
         connectWhereNeeded(key, origin)
-        forget(key, origin)
+        removeIfUnused(key, origin)
     }
 
-    private func forget(_ key: ConnectionKey, _ origin: Origin) {
+    private func removeIfUnused(_ key: ConnectionKey, _ origin: Origin) {
         if origin.isUnused { origins[key] = nil }
     }
 
     // MARK: From the connections
 
-    /// The connection has room for an exchange, or for one more.
-    func hasRoom(_ connection: any PooledConnection, _ key: ConnectionKey) {
+    /// The connection can accept another transaction.
+    func connectionBecameAvailable(_ connection: any PooledConnection, for key: ConnectionKey) {
         guard let origin = origins[key] else { return }
-        guard !(connection.trust?.isPersonal ?? false) else {
+        guard !(connection.trust?.usesClientCertificate ?? false) else {
             if connection.idleSince != nil { connection.close() }
             return
         }
-        if !connection.isMultiplexed || !origin.ready.contains(where: { $0 === connection }) { origin.ready.append(connection) }
-        if !origin.waiting.isEmpty { serveWaiting(key, origin) }
-        if limiter.isAwaited, connection.idleSince != nil { return connection.close() }
+        if !connection.isMultiplexed || !origin.available.contains(where: { $0 === connection }) { origin.available.append(connection) }
+        if !origin.queue.isEmpty { serveWaiting(key, origin) }
+        if limiter.hasWaiters, connection.idleSince != nil { return connection.close() }
         scheduleSweep()
     }
 
-    /// The connection accepts no more exchanges. Its current exchanges continue.
-    func retire(_ connection: any PooledConnection, _ key: ConnectionKey) {
-        guard let origin = origins[key], origin.retired.insert(ObjectIdentifier(connection)).inserted else { return }
-        origin.ready.removeAll { $0 === connection }
-        leave(connection, origin)
+    /// The connection accepts no more transactions. Its current transactions continue.
+    func connectionStoppedAccepting(_ connection: any PooledConnection, for key: ConnectionKey) {
+        guard let origin = origins[key], origin.draining.insert(ObjectIdentifier(connection)).inserted else { return }
+        origin.available.removeAll { $0 === connection }
+        removeFromCount(connection, origin)
         connectWhereNeeded(key, origin)
     }
 
-    private func leave(_ connection: any PooledConnection, _ origin: Origin) {
+    private func removeFromCount(_ connection: any PooledConnection, _ origin: Origin) {
         origin.connectionCount -= 1
-        if connection.trust?.isPersonal ?? false { origin.personalCount -= 1 }
+        if connection.trust?.usesClientCertificate ?? false { origin.unsharedCount -= 1 }
     }
 
     /// The connection is closed. Called once for each connection.
     func didClose(_ connection: any PooledConnection, _ key: ConnectionKey) {
-        limiter.giveBack()
+        limiter.release()
         guard let origin = origins[key] else { return }
-        origin.ready.removeAll { $0 === connection }
-        if origin.retired.remove(ObjectIdentifier(connection)) == nil { leave(connection, origin) }
+        origin.available.removeAll { $0 === connection }
+        if origin.draining.remove(ObjectIdentifier(connection)) == nil { removeFromCount(connection, origin) }
         connectWhereNeeded(key, origin)
         if origin.isUnused { origins[key] = nil }
     }
 
-    // MARK: Unused ones
+    // MARK: Idle connections
 
     private func scheduleSweep() {
         guard sweep == nil else { return }
@@ -283,9 +283,9 @@ final class ConnectionPool {
         let limit = limits.idleTimeout.wholeNanoseconds
         var isAnyLeft = false
         for origin in origins.values {
-            for connection in origin.ready {
+            for connection in origin.available {
                 guard let since = connection.idleSince else { continue }
-                if now - min(since, now) >= limit || connection.room == 0 {
+                if now - min(since, now) >= limit || connection.availableStreamCount == 0 {
                     connection.close()
                 } else {
                     isAnyLeft = true
@@ -295,29 +295,29 @@ final class ConnectionPool {
         if isAnyLeft { scheduleSweep() }
     }
 
-    /// Closes the connection that has been unused for the longest time.
+    /// Closes the connection that has been idle for the longest time.
     ///
-    /// - Returns: `false` if there is none.
+    /// - Returns: `false` if no connection is idle.
     @discardableResult
-    func closeOneIdle() -> Bool {
-        let idle = origins.values.flatMap(\.ready).compactMap { connection in connection.idleSince.map { (connection, $0) } }
+    func closeOldestIdleConnection() -> Bool {
+        let idle = origins.values.flatMap(\.available).compactMap { connection in connection.idleSince.map { (connection, $0) } }
         guard let oldest = idle.min(by: { $0.1 < $1.1 }) else { return false }
         oldest.0.close()
         return true
     }
 
-    /// Closes the unused connections of one origin.
-    func closeIdle(_ key: ConnectionKey) {
-        for connection in origins[key]?.ready ?? [] where connection.idleSince != nil { connection.close() }
+    /// Closes the idle connections of one origin.
+    func closeIdleConnections(for key: ConnectionKey) {
+        for connection in origins[key]?.available ?? [] where connection.idleSince != nil { connection.close() }
     }
 
-    /// Closes all unused connections. Connections that carry a load stay open.
-    func closeIdle() {
-        for connection in origins.values.flatMap(\.ready) where connection.idleSince != nil { connection.close() }
+    /// Closes all idle connections.
+    func closeIdleConnections() {
+        for connection in origins.values.flatMap(\.available) where connection.idleSince != nil { connection.close() }
     }
 }
 
-/// A call into a pool from any thread. The call does not keep the pool alive.
+/// Calls a pool from any thread. Does not retain the pool.
 private final class PoolCall: @unchecked Sendable {  // … because the pool is used on its event loop only
     private weak var pool: ConnectionPool?
     private let loop: any EventLoop
@@ -331,18 +331,18 @@ private final class PoolCall: @unchecked Sendable {  // … because the pool is 
 
     @Sendable func callAsFunction() { loop.execute { self.run() } }
 
-    /// On the event loop.
+    /// Call it on the event loop.
     func run() {
         if let pool { body(pool) }
     }
 }
 
-/// Opens connections for a pool, which does not know the details.
+/// Opens connections for a pool.
 protocol Connector: AnyObject {
-    /// Whether a connection may turn out to carry several loads at once.
+    /// Whether a connection can turn out to be multiplexed (HTTP/2).
     func offersMultiplexing(for key: ConnectionKey) -> Bool
     /// - Parameters:
-    ///   - owner: receives the progress and the server-trust challenge. It may be released before that.
+    ///   - owner: receives the progress and the challenges. It is not retained.
     ///   - completion: called once, on the pool's event loop, after `start`.
     func connect(
         to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionRequester,
@@ -350,11 +350,12 @@ protocol Connector: AnyObject {
     ) -> any ConnectionAttempt
 }
 
-/// A connection that is being opened. On the pool's event loop.
+/// An attempt to open a connection. Use it on the pool's event loop only.
 protocol ConnectionAttempt: AnyObject {
     func start()
-    /// Completes with ``LoadError/Code/cancelled``, and closes what was opened.
+    /// Completes with ``LoadError/Code/cancelled``, and closes everything that was opened.
     func cancel()
-    /// Whether it failed because of an answer of the load that it was made for. This says nothing about other loads.
-    var failsOwnerOnly: Bool { get }
+    /// Whether the attempt failed because of the owner's answer to a challenge. An attempt for another load can
+    /// succeed.
+    var isRefusedByOwner: Bool { get }
 }

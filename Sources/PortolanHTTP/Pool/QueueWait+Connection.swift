@@ -3,15 +3,14 @@
 import PortolanCore
 import Synchronization
 
-/// Why no connection is opened for a load. The reason changes while the load waits, so it is read when a message needs
-/// it.
+/// Why no connection is opened for a load in the queue. The reason can change, so it is read when a message needs it.
 final class QueueReason: Sendable {
     enum Value: UInt8, AtomicRepresentable {
-        /// The maximum number of connections is open.
+        /// The maximum number of connections is in use.
         case connections
-        /// A connection that may carry all loads is being opened.
+        /// A connection that can carry all loads (HTTP/2) is being opened.
         case sharedConnection
-        /// One connection carries many loads, and the server limits their number.
+        /// The server limits the number of streams on the connection.
         case streams
     }
 
@@ -49,7 +48,7 @@ extension QueueWait.Explanation {
 }
 
 extension QueueReason.Value {
-    /// - Parameter mayWait: whether a longer wait is a remedy, too.
+    /// - Parameter mayWait: whether a longer wait also helps.
     fileprivate func remedy(mayWait: Bool) -> LoadError.Remedy {
         switch self {
         case .connections: .openMoreConnections(orWait: mayWait)

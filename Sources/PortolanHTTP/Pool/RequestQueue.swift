@@ -3,27 +3,30 @@
 import PortolanCore
 import PortolanTransport
 
-/// Loads that wait for a connection. Higher priority goes first, then loads that were passed over before, then first
-/// come, first served.
+/// Loads that wait for a connection. They are sorted by priority. Within a priority, resent loads are first, and then
+/// the order of arrival counts.
+///
+/// Each attempt to open a connection is assigned to one load. Loads without an attempt wait until a connection becomes
+/// available, and their clients are notified of that.
 struct RequestQueue {
     /// The order of the loads.
     struct Rank: Comparable {
         let priority: LoadPriority
-        /// Whether it goes before others of its priority.
+        /// Whether the load goes before other loads of its priority.
         var isAhead = false
 
         static func < (a: Rank, b: Rank) -> Bool { a.priority == b.priority ? !a.isAhead && b.isAhead : a.priority < b.priority }
     }
 
-    /// By rank, the highest first.
+    /// Sorted by rank, the highest first.
     private var queues: [(rank: Rank, waiters: Queue)] = []
     private(set) var count = 0
-    /// How many loads have not been notified that no connection is being opened for them.
-    private var hopefulCount: Int { queues.reduce(0) { $0 + $1.waiters.hopeful.count } }
+    /// The number of loads with an assigned attempt.
+    private var assignedCount: Int { queues.reduce(0) { $0 + $1.waiters.assigned.count } }
 
     var isEmpty: Bool { count == 0 }
 
-    /// - Parameter number: identifies the load for its removal. Larger than all earlier numbers.
+    /// - Parameter number: identifies the load. It must be larger than all earlier numbers.
     mutating func append(_ waiter: any ConnectionRequester, at rank: Rank, number: Int) {
         count += 1
         let index = queues.firstIndex { $0.rank <= rank } ?? queues.count
@@ -65,45 +68,45 @@ struct RequestQueue {
         return false
     }
 
-    /// Removes the loads that came before `number`.
-    mutating func take(before number: Int) -> [any ConnectionRequester] {
-        let taken = queues.indices.flatMap { queues[$0].waiters.take(before: number) }
-        count -= taken.count
-        return taken
+    /// Removes all loads with a number below `number`.
+    mutating func removeAll(before number: Int) -> [any ConnectionRequester] {
+        let removed = queues.indices.flatMap { queues[$0].waiters.removeAll(before: number) }
+        count -= removed.count
+        return removed
     }
 
-    /// Assigns each attempt to open a connection to one load. Returns the next load without an attempt, the last in
-    /// line first. That load then only waits for a connection to become free.
-    mutating func takeQueued(attempts: Int) -> (any ConnectionRequester)? {
-        guard hopefulCount > attempts else { return nil }
+    /// If more loads are assigned than there are attempts, removes the assignment of the last such load, and returns
+    /// it.
+    mutating func unassignExcess(attempts: Int) -> (any ConnectionRequester)? {
+        guard assignedCount > attempts else { return nil }
         for index in queues.indices.reversed() {
-            if let waiter = queues[index].waiters.takeLastHopeful() { return waiter }
+            if let waiter = queues[index].waiters.unassignLast() { return waiter }
         }
         return nil
     }
 
-    /// The reverse of ``takeQueued(attempts:)``. If there are more attempts than such loads, returns the first load in
-    /// line that only waited for a connection to become free. A connection is being opened for it now.
-    mutating func takeLeaving(attempts: Int) -> (any ConnectionRequester)? {
-        guard hopefulCount < min(attempts, count) else { return nil }
+    /// If there are more attempts than assigned loads, assigns an attempt to the first load without one, and returns
+    /// it.
+    mutating func assignNext(attempts: Int) -> (any ConnectionRequester)? {
+        guard assignedCount < min(attempts, count) else { return nil }
         for index in queues.indices {
-            if let waiter = queues[index].waiters.giveHopeToFirst() { return waiter }
+            if let waiter = queues[index].waiters.assignFirst() { return waiter }
         }
         return nil
     }
 
-    /// First in, first out, with holes where loads have left.
+    /// The loads of one rank, in the order of their arrival. Removed loads leave an empty entry.
     private struct Queue {
         private var entries: [(number: Int, waiter: (any ConnectionRequester)?)] = []
         private var start = 0
-        /// Number of entries that are not holes.
+        /// The number of entries with a load.
         private var count = 0
-        /// The numbers of the loads that have not been notified that no connection is being opened for them.
-        private(set) var hopeful: Set<Int> = []
+        /// The numbers of the loads with an assigned attempt.
+        private(set) var assigned: Set<Int> = []
 
         mutating func append(_ waiter: any ConnectionRequester, number: Int) {
             entries.append((number, waiter))
-            hopeful.insert(number)
+            assigned.insert(number)
             count += 1
         }
 
@@ -114,18 +117,18 @@ struct RequestQueue {
             return nil
         }
 
-        mutating func takeLastHopeful() -> (any ConnectionRequester)? {
-            guard let number = hopeful.max(), let index = index(of: number) else { return nil }
-            hopeful.remove(number)
+        mutating func unassignLast() -> (any ConnectionRequester)? {
+            guard let number = assigned.max(), let index = index(of: number) else { return nil }
+            assigned.remove(number)
             return entries[index].waiter
         }
 
         /// - Returns: the first load without an attempt.
-        mutating func giveHopeToFirst() -> (any ConnectionRequester)? {
-            guard hopeful.count < count else { return nil }
-            for (number, waiter) in entries[start...] where !hopeful.contains(number) {
+        mutating func assignFirst() -> (any ConnectionRequester)? {
+            guard assigned.count < count else { return nil }
+            for (number, waiter) in entries[start...] where !assigned.contains(number) {
                 guard let waiter else { continue }
-                hopeful.insert(number)
+                assigned.insert(number)
                 return waiter
             }
             return nil
@@ -142,7 +145,7 @@ struct RequestQueue {
                 }
                 if let waiter {
                     count -= 1
-                    hopeful.remove(number)
+                    assigned.remove(number)
                     return waiter
                 }
             }
@@ -165,61 +168,60 @@ struct RequestQueue {
         mutating func remove(number: Int) -> Bool {
             guard let index = index(of: number), entries[index].waiter != nil else { return false }
             entries[index].waiter = nil
-            hopeful.remove(number)
+            assigned.remove(number)
             count -= 1
             if count == 0 { (entries, start) = ([], 0) }
             return true
         }
 
-        mutating func take(before number: Int) -> [any ConnectionRequester] {
-            var taken: [any ConnectionRequester] = []
+        mutating func removeAll(before number: Int) -> [any ConnectionRequester] {
+            var removed: [any ConnectionRequester] = []
             while start < entries.count, entries[start].number < number {
-                if let waiter = entries[start].waiter { taken.append(waiter) }
+                if let waiter = entries[start].waiter { removed.append(waiter) }
                 start += 1
             }
             entries.removeFirst(start)
             start = 0
-            count -= taken.count
-            hopeful = hopeful.filter { $0 >= number }
-            return taken
+            count -= removed.count
+            assigned = assigned.filter { $0 >= number }
+            return removed
         }
     }
 }
 
-/// A load that waits for a connection. On the pool's event loop.
+/// A load that waits for a connection. Called on the pool's event loop.
 ///
-/// Code that opens the connection may send it challenges: for a proxy's authentication, for server trust, and for the
-/// client certificate.
+/// While a connection is being opened for the load, it can receive challenges: for server trust, and for a client
+/// certificate.
 protocol ConnectionRequester: ChallengeHandler {
-    /// The connection accepts an exchange now. The load must take the room (``PooledConnection/makeStream(for:)``)
-    /// before this returns.
-    func use(_ connection: any PooledConnection)
-    /// Whether the request can be sent again if the connection turns out to have ended.
+    /// The load has acquired the connection. It must call ``PooledConnection/makeStream(for:)`` before this returns.
+    func didAcquire(_ connection: any PooledConnection)
+    /// Whether the request can be sent again if the server has already closed the connection.
     var isRepeatable: Bool { get }
     func connectionFailed(_ error: LoadError)
-    /// No connection is being opened for the load, and it waits for one to become free. This lasts until
-    /// ``didLeaveQueue()``, ``use(_:)`` or ``connectionFailed(_:)``.
+    /// No connection is being opened for the load. It waits until one becomes available. This lasts until
+    /// ``didLeaveQueue()``, ``didAcquire(_:)`` or ``connectionFailed(_:)``.
     func didQueue(_ wait: QueueWait)
-    /// A connection is being opened for it after all.
+    /// A connection is now being opened for the load.
     func didLeaveQueue()
     /// The progress of the connection that is being opened for this load.
     func didReach(_ step: LoadStep)
 }
 
-/// A connection to which the pool can give exchanges. On its event loop only.
+/// A connection of a pool. Use it on its event loop only.
 protocol PooledConnection: AnyObject {
-    /// How many exchanges it can take now.
-    var room: Int { get }
-    /// Whether the peer has not ended it. Checked anew, for loads that can't be sent again.
+    /// How many more transactions the connection accepts now.
+    var availableStreamCount: Int { get }
+    /// Whether the peer has not closed the connection. Checks the socket, for requests that can't be sent again.
     var isAlive: Bool { get }
-    /// Makes the carrier of `transaction`. It takes the room from now on, and must be started.
+    /// Makes the stream for `transaction`. The caller must start it.
     func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream
-    /// Whether it can carry several exchanges at once.
+    /// Whether it can carry several transactions at the same time.
     var isMultiplexed: Bool { get }
-    /// The server at the other end; `nil` if the connection is not secure.
+    /// The evaluation of the server's certificate. `nil` without TLS.
     var trust: ServerTrust? { get }
-    /// Closes it at once. Its exchanges fail.
+    /// Closes the connection immediately. Its transactions fail.
     func close()
-    /// When it became idle, in nanoseconds of the loop's clock; `nil` while it carries an exchange.
+    /// When it became idle, in nanoseconds of the loop's clock; `nil` while it carries a transaction.
     var idleSince: UInt64? { get }
 }

@@ -4,10 +4,10 @@ import PortolanCore
 import Synchronization
 import PortolanTransport
 
-/// The connections of one handler, and the event loops that they use. Made when the first load needs them. Any thread.
+/// The connection pools of one handler, one for each event loop. Any thread.
 final class HTTPConnectionPools: Sendable {
     let configuration: HTTPConfiguration
-    /// The proxies. The environment is read when the pools are made.
+    /// Selects the proxies. The environment is read when the pools are made.
     let proxies: ProxySelection
     private let templates = RequestTemplateCache()
     private let shards: [EventLoopShard]
@@ -16,7 +16,7 @@ final class HTTPConnectionPools: Sendable {
     final class EventLoopShard: @unchecked Sendable {  // … because the pool is used on its event loop only
         let loop: SocketEventLoop
         fileprivate(set) var pool: ConnectionPool?
-        /// The last Content-Type, because responses of a server tend to have the same one.
+        /// The Content-Type of the last response, because the responses of a server often have the same one.
         var lastType = ParsedType()
 
         init(_ loop: SocketEventLoop) { self.loop = loop }
@@ -31,13 +31,13 @@ final class HTTPConnectionPools: Sendable {
         let loops = try SocketEventLoop.shared.get()
         let shards = loops.prefix(max(1, configuration.threadCount ?? loops.count)).map { EventLoopShard($0) }
         self.shards = shards
-        let limiter = ConnectionLimiter(configuration.connections.total)
+        let limiter = ConnectionLimiter(configuration.connectionLimits.total)
         for shard in shards {
             let others = shards.filter { $0 !== shard }.map(WeakShard.init)
             let connector = HTTPConnector(configuration, over: ByteConnector(transport, contexts: contexts, on: shard.loop))
-            shard.pool = ConnectionPool(on: shard.loop, limits: configuration.connections, limiter: limiter, connector: connector) {
+            shard.pool = ConnectionPool(on: shard.loop, limits: configuration.connectionLimits, limiter: limiter, connector: connector) {
                 for shard in others.compactMap(\.shard) {
-                    shard.loop.execute { shard.pool?.closeOneIdle() }
+                    shard.loop.execute { shard.pool?.closeOldestIdleConnection() }
                 }
             }
         }
@@ -47,16 +47,16 @@ final class HTTPConnectionPools: Sendable {
 
     func template(for request: Request) -> RequestTemplate? { templates.template(for: request, in: self) }
 
-    /// The shard on which loads of this origin run, whatever proxy they use. So a load stays there when it gets a
+    /// The event loop for loads of this origin. It does not depend on the proxy, so a load stays there when it gets a
     /// credential for the proxy.
     func shard(for key: ConnectionKey) -> EventLoopShard {
         shards[Int(UInt(bitPattern: key.origin.hashValue) % UInt(shards.count))]
     }
 
-    /// Closes all connections that carry no load.
+    /// Closes all idle connections.
     func closeIdleConnections() {
         for shard in shards {
-            shard.loop.execute { shard.pool?.closeIdle() }
+            shard.loop.execute { shard.pool?.closeIdleConnections() }
         }
     }
 }

@@ -3,19 +3,19 @@
 import HTTPTypes
 import PortolanCore
 
-/// A `Content-Type` and its parsed value. A value that repeats is not parsed again.
+/// A `Content-Type` and its parsed value. If the next response has the same value, it is not parsed again.
 struct ParsedType {
     private var text = ""
     private var type: MIMEType?
 
     /// - Parameters:
     ///   - last: the last Content-Type of `fields`.
-    ///   - count: how many Content-Type fields there are.
+    ///   - count: the number of Content-Type fields.
     mutating func parsing(_ last: HTTPField, of count: Int, in fields: HTTPFields) -> MIMEType? {
         let text = last.value
         if text == self.text, count == 1 { return type }
         let type = MIMEType(extractedFrom: fields)
-        // A text beyond ASCII may differ from the received bytes.
+        // Other values are not stored, because their text can differ from the received bytes.
         if count == 1, text.utf8.allSatisfy({ $0 < 0x80 }) { (self.text, self.type) = (text, type) }
         return type
     }

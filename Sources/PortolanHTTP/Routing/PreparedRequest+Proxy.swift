@@ -6,11 +6,10 @@ import PortolanHTTPSyntax
 import PortolanTransport
 
 extension PreparedRequest {
-    /// Sets the proxy's credential, only if the proxy reads the request. The caller's own `Proxy-Authorization` goes to
-    /// a proxy that forwards the request, if no other credential is known for it, and never to an origin.
+    /// Sets the proxy's credential if the proxy reads the request. If the proxy has none, a `Proxy-Authorization` field
+    /// of the caller is sent to the proxy. It is never sent to an origin.
     ///
-    /// - Throws: ``LoadError/Code/badRequest`` if there is no such proxy, because the caller would believe that the
-    ///   field was sent.
+    /// - Throws: ``LoadError/Code/badRequest`` for such a field if no proxy reads the request.
     mutating func authorize(toProxyOf key: ConnectionKey, sending body: Body?) throws(LoadError) {
         guard key.usesAbsoluteForm else {
             guard !fields.contains(where: { $0.name == .proxyAuthorization }) else {
@@ -22,29 +21,32 @@ extension PreparedRequest {
             return
         }
         guard let authorization = key.proxy?.authorization else { return }
-        fields[.proxyAuthorization] = try authorization.value(
+        let value = try authorization.value(
             method: method.rawValue, target: RequestTarget.absolute(of: url).text, contents: { () throws(LoadError) in try body.contents() }
-        ).value
+        ).octets
+        fields[.proxyAuthorization] = nil
+        fields.append(HTTPField(name: .proxyAuthorization, value: value))
     }
 
-    /// Sets what answers the origin's challenge.
+    /// Sets the `Authorization` field, which answers the origin's challenge.
     ///
-    /// - Returns: what the response has to prove.
+    /// - Returns: the check of the response, for Digest.
     mutating func authorize(by authorization: Authorization, sending body: Body?) throws(LoadError) -> Authorization.Proof? {
         let (value, proof) = try authorization.value(
             method: method.rawValue, target: path, contents: { () throws(LoadError) in try body.contents() })
-        fields[.authorization] = value
+        fields[.authorization] = nil
+        fields.append(HTTPField(name: .authorization, value: value))
         return proof
     }
 }
 
 extension Body? {
-    /// The largest body that is read for its hash, in bytes.
+    /// The maximum size of a body for Digest with `qop=auth-int`, in bytes.
     private static let hashedBodyLimit: Int64 = 64 << 20
 
-    /// The bytes of a body that can be read again, for Digest with `qop=auth-int`.
+    /// Reads the whole body, for Digest with `qop=auth-int`.
     ///
-    /// - Throws: ``LoadError/Code/authenticationRequired`` if they can't be read now, or are too many.
+    /// - Throws: ``LoadError/Code/authenticationRequired`` if the body can't be read again, or is too large.
     fileprivate func contents() throws(LoadError) -> [UInt8] {
         guard let body = self else { return [] }
         func fail(_ reason: String) -> LoadError {

@@ -5,8 +5,8 @@ import PortolanCore
 import Synchronization
 import PortolanHTTPSyntax
 
-/// An origin, with everything that is the same for all plain requests to it. A plain request has no body, and its
-/// caller gives only the URL.
+/// The values that are the same for all plain requests to one origin. A plain request is a GET without a body, fields
+/// and properties of the caller.
 final class RequestTemplate: Sendable {
     /// The part of the origin's URLs before the path.
     fileprivate let prefix: [UInt8]
@@ -14,7 +14,7 @@ final class RequestTemplate: Sendable {
     let shard: HTTPConnectionPools.EventLoopShard
     /// The fields of a plain request.
     let fields: HTTPFields
-    /// The same fields, as HTTP/1.1 writes them.
+    /// The same fields as HTTP/1.1 field lines.
     let lines: [UInt8]
 
     /// - Parameter request: a plain request.
@@ -30,15 +30,17 @@ final class RequestTemplate: Sendable {
     }
 }
 
-/// The templates that were made last.
+/// The most recent templates.
 struct RequestTemplateCache: ~Copyable {
-    /// So few that a linear search costs less than a hash.
+    /// With so few templates, a linear search is faster than hashing.
     private static let limit = 8
     private let templates = Mutex<[RequestTemplate]>([])
 
     /// - Returns: `nil` for a request that is not plain, or that can't be sent.
     func template(for request: Request, in pools: HTTPConnectionPools) -> RequestTemplate? {
-        guard request.method == .get, request.fields.isEmpty, request.body == nil, request.properties.isEmpty else { return nil }
+        guard request.method == .get, request.fields.isEmpty, request.body == nil, request.properties.isEmpty,
+            request.authenticatedSpace == nil
+        else { return nil }
         let url = request.url
         if let template = templates.withLock({ templates in templates.first { url.isLed(by: $0.prefix) } }) { return template }
         // `try?` because the load without a template reports the error.

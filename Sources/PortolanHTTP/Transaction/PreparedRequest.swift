@@ -5,38 +5,38 @@ import PortolanCoding
 import PortolanCore
 import PortolanHTTPSyntax
 
-/// A request that is ready to send except for its form, which differs between the versions of HTTP.
+/// A request with all fields that are sent. Its encoding depends on the version of HTTP.
 struct PreparedRequest: Sendable {
     let method: HTTPRequest.Method
     let url: URLRecord
     let framing: RequestFraming
-    /// The fields as HTTP/1.1 sends them, in their order. They include fields that only concern one connection.
+    /// The fields that HTTP/1.1 sends, in their order. HTTP/2 omits those that concern an HTTP/1.1 connection.
     var fields: HTTPFields { didSet { lines = nil } }
-    /// The fields as HTTP/1.1 writes them, if that is known.
+    /// The fields as HTTP/1.1 field lines; `nil` if they were not made.
     private var lines: [UInt8]?
     /// Whether the body waits for a `100 (Continue)`.
     let expectsContinue: Bool
-    /// Whether Portolan adds the expectation, and not the caller.
+    /// Whether the configuration, and not the caller, adds the expectation.
     let addsExpectation: Bool
-    /// Whether the caller wants the connection to end after the request.
-    let closes: Bool
-    /// How soon the server should respond, relative to other requests.
+    /// Whether the caller has set `Connection: close`.
+    let closesConnection: Bool
+    /// The priority of the request relative to other requests.
     var priority: LoadPriority
 
-    /// Makes a request without a body, for which everything but the URL is known.
+    /// Makes a plain request from the values of a ``RequestTemplate``.
     ///
-    /// - Parameter lines: the fields as HTTP/1.1 writes them.
+    /// - Parameter lines: the fields as HTTP/1.1 field lines.
     init(_ request: Request, fields: HTTPFields, lines: [UInt8]) {
         (method, url, priority) = (request.method, request.url, request.priority)
         framing = .none
         self.fields = fields
         self.lines = lines
-        (expectsContinue, addsExpectation, closes) = (false, false, false)
+        (expectsContinue, addsExpectation, closesConnection) = (false, false, false)
     }
 
-    /// - Parameter mayExpect: whether the policy may make the body wait.
+    /// - Parameter allowsExpectation: whether the configuration's ``ExpectContinuePolicy`` applies.
     /// - Throws: ``LoadError/Code/badRequest`` for a request that can't be sent.
-    init(_ request: Request, configuration: HTTPConfiguration, mayExpect: Bool = true) throws(LoadError) {
+    init(_ request: Request, configuration: HTTPConfiguration, allowsExpectation: Bool = true) throws(LoadError) {
         guard request.method != .connect else {
             throw LoadError(.badRequest, message: "CONNECT makes a tunnel and loads nothing", remedy: .nameProxy)
         }
@@ -47,8 +47,8 @@ struct PreparedRequest: Sendable {
         priority = request.priority
         url = request.url
         framing = RequestFraming(method: request.method, body: request.body)
-        addsExpectation = mayExpect && configuration.expectation.applies(to: framing) && !request.fields.contains(.expect)
-        let asksForCodings = configuration.asksForContentCodings && request[DisablesContentDecoding.self] != true
+        addsExpectation = allowsExpectation && configuration.expectContinue.applies(to: framing) && !request.fields.contains(.expect)
+        let asksForCodings = configuration.sendsAcceptEncoding && request.decodesContent
         let completed = try RequestFields(
             completing: request.fields, host: RequestTarget.hostField(of: request.url), framing: framing,
             defaults: RequestFields.Defaults(
@@ -57,7 +57,7 @@ struct PreparedRequest: Sendable {
             expectsContinue: addsExpectation)
         fields = completed.fields
         expectsContinue = completed.expectsContinue
-        closes = completed.closes
+        closesConnection = completed.closesConnection
     }
 
     /// Path and query.
@@ -68,7 +68,7 @@ struct PreparedRequest: Sendable {
 
     /// The head in HTTP/1.1.
     ///
-    /// - Parameter namesWholeURL: whether to write the whole URL, as a proxy that forwards the request requires.
+    /// - Parameter namesWholeURL: whether the request line has the whole URL, for a proxy that forwards the request.
     func http1Head(namingWholeURL namesWholeURL: Bool) throws(LoadError) -> RequestHeadWriter {
         let target = namesWholeURL ? RequestTarget.absolute(of: url) : .origin(of: url)
         guard let lines else { return try RequestHeadWriter(method: method, target: target, fields: fields) }
@@ -76,12 +76,12 @@ struct PreparedRequest: Sendable {
     }
 }
 
-extension ExpectationPolicy {
+extension ExpectContinuePolicy {
     func applies(to framing: RequestFraming) -> Bool {
-        guard let threshold else { return false }
+        guard let bodySizeThreshold else { return false }
         return switch framing {
         case .none: false
-        case .length(let length): length > threshold
+        case .length(let length): length > bodySizeThreshold
         case .chunked: true
         }
     }

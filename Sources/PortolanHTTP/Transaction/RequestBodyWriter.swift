@@ -3,19 +3,19 @@
 import PortolanCore
 import PortolanTransport
 
-/// The body of a request while it is sent. Reads as much as a connection accepts. On one event loop.
+/// Reads the body of a request in pieces while it is sent. Use it on one event loop.
 @safe
 final class RequestBodyWriter {
-    /// Large enough for efficient system calls, and small enough to be released between two of them.
+    /// The size of a piece in bytes. Large enough for efficient system calls.
     static let pieceSize = 64 << 10
 
-    /// Larger, because the bytes of a file are not copied.
+    /// The size of a piece that the kernel sends from a file. Larger, because its bytes are not copied.
     private static let filePieceSize = 256 << 10
 
     enum Piece {
         /// The number of bytes read.
         case bytes(Int)
-        /// Nothing yet. `whenReady` will be called.
+        /// No bytes are available now. `whenReady` will be called.
         case wait
         case end
         case failed(LoadError)
@@ -26,9 +26,9 @@ final class RequestBodyWriter {
     private var file: (any FileBackedReader)?
     private var count: Int64 = 0
     private var buffer = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    /// Whether only the end is left to read.
+    /// Whether all bytes were read. The end can still be unread.
     var isAllRead: Bool { count == length }
-    /// Whether a byte of the body may have been consumed.
+    /// Whether a byte of the body can have been consumed.
     private(set) var wasRead = false
 
     init(_ body: Body) throws(LoadError) {
@@ -37,13 +37,13 @@ final class RequestBodyWriter {
         file = reader as? any FileBackedReader
     }
 
-    /// Whether the bytes are in a file from which a socket can send them.
+    /// Whether the kernel can send the bytes from a file.
     var isFile: Bool { file != nil }
 
-    /// As ``next(whenReady:)``, but the bytes bypass the process's memory.
+    /// Makes the kernel send the next piece from the file, without copying it.
     ///
-    /// - Returns: how many bytes the transport accepted. 0 if it accepts none now, or can't send from a file. In the
-    ///   latter case ``isFile`` is `false` from now on.
+    /// - Returns: how many bytes the transport accepted. 0 if it is full, or can't send from a file. In the second case
+    ///   ``isFile`` becomes `false`.
     func sendNext(over transport: any ByteConnection) -> Int {
         guard let file else { return 0 }
         wasRead = true
@@ -58,7 +58,7 @@ final class RequestBodyWriter {
         }
     }
 
-    /// Reads the next piece. ``withPiece(_:_:)`` then lets callers borrow it.
+    /// Reads the next piece. ``withPiece(_:_:)`` gives access to it.
     ///
     /// - Parameter whenReady: called on any thread.
     func next(whenReady: @escaping @Sendable () -> Void) -> Piece {
@@ -66,7 +66,7 @@ final class RequestBodyWriter {
         return unsafe next(into: buffer, whenReady: whenReady)
     }
 
-    /// The same, into `target`.
+    /// Reads the next piece into `target`.
     func next(into target: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void) -> Piece {
         wasRead = true
         var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
@@ -82,7 +82,7 @@ final class RequestBodyWriter {
         }
     }
 
-    /// Calls `body` with the first `count` bytes, borrowed, of the piece that ``next(whenReady:)`` has read.
+    /// Calls `body` with the first `count` bytes of the piece that ``next(whenReady:)`` has read. `body` borrows them.
     func withPiece(_ count: Int, _ body: (borrowing RawSpan) -> Void) {
         body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
     }

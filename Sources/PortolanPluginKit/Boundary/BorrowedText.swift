@@ -3,17 +3,17 @@
 import CPortolan
 
 extension portolan_string {
-    /// The text; `nil` if the string is absent, which differs from empty.
+    /// The text. `nil` if the string is absent, which differs from empty.
     var text: String? {
         guard let bytes = unsafe bytes else { return nil }
         return unsafe String(decoding: UnsafeRawBufferPointer(start: bytes, count: length), as: UTF8.self)
     }
 
-    /// The bytes; empty if the string is absent.
+    /// The bytes. Empty if the string is absent.
     var buffer: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length) }
 
-    /// One character for each byte.
-    var latin: String {
+    /// The text in ISO-8859-1: one character for each byte.
+    var latin1: String {
         let bytes = unsafe buffer
         guard unsafe bytes.contains(where: { $0 > 127 }) else { return unsafe String(decoding: bytes, as: UTF8.self) }
         var text = String.UnicodeScalarView()
@@ -32,17 +32,17 @@ extension UnsafePointer {
 extension [(name: String, value: PluginPropertyValue)] {
     init(_ start: UnsafePointer<portolan_property>?, count: Int) {
         self =
-            unsafe start?.map(count: count) { lent in
+            unsafe start?.map(count: count) { cValue in
                 let value: PluginPropertyValue =
-                    switch unsafe lent.kind {
-                    case PORTOLAN_KIND_TEXT: unsafe .text(lent.bytes.text ?? "")
-                    case PORTOLAN_KIND_BYTES: unsafe .bytes([UInt8](lent.bytes.buffer))
-                    case PORTOLAN_KIND_INTEGER: unsafe .integer(lent.integer)
-                    case PORTOLAN_KIND_REAL: unsafe .real(lent.real)
-                    case PORTOLAN_KIND_TRUTH: unsafe .boolean(lent.integer != 0)
+                    switch unsafe cValue.kind {
+                    case PORTOLAN_KIND_TEXT: unsafe .text(cValue.bytes.text ?? "")
+                    case PORTOLAN_KIND_BYTES: unsafe .bytes([UInt8](cValue.bytes.buffer))
+                    case PORTOLAN_KIND_INTEGER: unsafe .integer(cValue.integer)
+                    case PORTOLAN_KIND_REAL: unsafe .real(cValue.real)
+                    case PORTOLAN_KIND_TRUTH: unsafe .boolean(cValue.integer != 0)
                     default: .other
                     }
-                return unsafe (lent.name.text ?? "", value)
+                return unsafe (cValue.name.text ?? "", value)
             } ?? []
     }
 }

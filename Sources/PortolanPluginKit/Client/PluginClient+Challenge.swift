@@ -3,45 +3,49 @@
 import CPortolan
 
 extension PluginClient {
-    /// Requests a credential or a server-trust decision, and waits for the answer.
+    /// Sends a challenge for a credential or for a server-trust decision, and waits for the answer.
     ///
-    /// The host looks into its credential store and the URL first, and notifies the caller last. A load can have one
-    /// open challenge. Cancelling the task withdraws the challenge.
-    public func ask(_ challenge: PluginChallenge) async throws -> PluginAnswer {
+    /// The host first looks for a credential in its storage and in the URL. If there is none, the host asks the caller.
+    /// A load can have one open challenge. Cancelling the task cancels the challenge.
+    public func didReceiveChallenge(_ challenge: PluginChallenge) async throws -> PluginChallengeAnswer {
         try challenge.check()
-        let number = ChallengeMark()
-        let withdraw: @Sendable (RunningLoad, BorrowedClient) -> Void = { load, client in
-            guard number.isAsked else { return }
+        let openChallenge = OpenChallenge()
+        let cancel: @Sendable (RunningLoad, BorrowedClient) -> Void = { load, client in
+            guard openChallenge.isOpen else { return }
             // An answer that arrived in the meantime is dropped.
-            if load.answer == nil { unsafe client.pointer.pointee.did_cancel_challenge(client.pointer) }
-            load.isAsking = false
-            load.answer = nil
+            if load.challengeAnswer == nil { unsafe client.pointer.pointee.did_cancel_challenge(client.pointer) }
+            load.hasOpenChallenge = false
+            load.challengeAnswer = nil
         }
-        return try await running.perform(withdrawing: withdraw) { load, client in
-            guard !number.isAsked else {
-                guard let answer = load.answer else { return .wait(.answer) }
-                load.answer = nil
-                load.isAsking = false
-                number.isAsked = false
+        return try await runningLoad.perform(onCancel: cancel) { load, client in
+            guard !openChallenge.isOpen else {
+                guard let answer = load.challengeAnswer else { return .wait(.answer) }
+                load.challengeAnswer = nil
+                load.hasOpenChallenge = false
+                openChallenge.isOpen = false
                 return .done(answer)
             }
-            guard !load.isAsking else { throw PluginError(.unknown, message: "a second challenge was sent before the first was answered") }
-            try load.order.question()
+            guard !load.hasOpenChallenge else {
+                throw PluginError(
+                    .unknown,
+                    message: "didReceiveChallenge was called while another challenge of the load is open; await its answer first")
+            }
+            try load.order.checkChallenge()
             let arena = Arena()
-            var lent = unsafe arena.challenge(challenge)
-            var given: UnsafePointer<portolan_answer>?
-            let flow = unsafe client.pointer.pointee.did_receive_challenge(client.pointer, &lent, &given)
+            var cChallenge = unsafe arena.challenge(challenge)
+            var cAnswer: UnsafePointer<portolan_answer>?
+            let flow = unsafe client.pointer.pointee.did_receive_challenge(client.pointer, &cChallenge, &cAnswer)
             withExtendedLifetime(arena) {}
-            if flow == PORTOLAN_CONTINUE, let given = unsafe given { return unsafe .done(PluginAnswer(given.pointee)) }
-            try load.note(flow)
-            load.isAsking = true
-            number.isAsked = true
+            if flow == PORTOLAN_CONTINUE, let cAnswer = unsafe cAnswer { return unsafe .done(PluginChallengeAnswer(cAnswer.pointee)) }
+            try load.apply(flow)
+            load.hasOpenChallenge = true
+            openChallenge.isOpen = true
             return .wait(.answer)
         }
     }
 }
 
-/// Whether this call has delivered its challenge.
-private final class ChallengeMark: @unchecked Sendable {  // … because it is touched only inside host calls into the load
-    var isAsked = false
+/// Whether one call of `didReceiveChallenge` has sent its challenge and waits for the answer.
+private final class OpenChallenge: @unchecked Sendable {  // … because it is used only inside host calls into the load
+    var isOpen = false
 }

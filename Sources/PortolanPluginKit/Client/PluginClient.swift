@@ -4,32 +4,32 @@ import CPortolan
 
 /// Receives the events of a load, and serves its requests for bodies, credentials and nested loads.
 ///
-/// Each call returns when the consumer is ready for the next event, so a load that awaits its calls is never faster
-/// than its consumer. From the load's own task and its child tasks, a call costs little more than the host's function.
-/// Other tasks may call, too; their calls run in the next host call into the load.
+/// Each call returns when the reader is ready for the next event, so a load that awaits its calls is never faster than
+/// its reader. Calls from the load's task and its child tasks go to the host directly. Calls from other tasks wait
+/// until the host next calls the load.
 ///
-/// Every call throws `CancellationError` once the load was stopped. It throws a ``PluginError`` if the call breaks the
-/// order of events: a second response, data before the response or after the trailers, more bytes than announced. The
-/// host does not receive such an event.
+/// After the load was stopped, every call throws `CancellationError`. A call that breaks the order of events throws a
+/// ``PluginError``: for example a second response, data before the response or after the trailers, or more bytes than
+/// announced. The error names the broken rule, and the host does not receive the event.
 public struct PluginClient: Sendable {
-    let running: RunningLoad
+    let runningLoad: RunningLoad
 
-    /// Whether the load was stopped; for loops that deliver nothing. Any thread.
-    public var isStopped: Bool { running.executor.isStopped }
+    /// Whether the load was stopped. Check it in loops that call no other method. Any thread.
+    public var isStopped: Bool { runningLoad.executor.isStopped }
 
     /// The host, for logging.
-    public var host: PluginHost { PluginHost(running.instance) }
+    public var host: PluginHost { PluginHost(runningLoad.instance) }
 
     // MARK: The response
 
     /// Delivers an interim response, status 100 to 199, before the response.
     public func didReceiveInterim(_ response: PluginResponse) async throws {
         try response.check(isInterim: true)
-        try await running.perform { load, client in
-            try load.order.preliminary("an interim response")
+        try await runningLoad.perform { load, client in
+            try load.order.checkBeforeResponse("didReceiveInterim")
             let arena = Arena()
-            var lent = unsafe arena.response(response)
-            unsafe client.pointer.pointee.did_receive_interim(client.pointer, &lent)
+            var cValue = unsafe arena.response(response)
+            unsafe client.pointer.pointee.did_receive_interim(client.pointer, &cValue)
             return withExtendedLifetime(arena) { .done(()) }
         }
     }
@@ -37,82 +37,84 @@ public struct PluginClient: Sendable {
     /// Delivers the response. A multipart plugin delivers one for each part.
     public func didReceive(_ response: PluginResponse) async throws {
         try response.check(isInterim: false)
-        try await running.deliver { load, client in
-            try load.order.response(expecting: response.expectedLength)
+        try await runningLoad.deliver { load, client in
+            try load.order.recordResponse(expectedLength: response.expectedLength)
             let arena = Arena()
-            var lent = unsafe arena.response(response)
+            var cValue = unsafe arena.response(response)
             defer { withExtendedLifetime(arena) {} }
-            return unsafe client.pointer.pointee.did_receive_response(client.pointer, &lent)
+            return unsafe client.pointer.pointee.did_receive_response(client.pointer, &cValue)
         }
     }
 
-    /// Delivers body bytes, which are read in place before this returns. Runs of 4 KiB to 1 MiB are the most efficient.
+    /// Delivers body bytes. The host reads them in place before this returns. Chunks of 4 KiB to 1 MiB are the most
+    /// efficient.
     public func didLoad(_ bytes: borrowing RawSpan) async throws {
-        guard running.executor.isInHostCall, !running.isPaused else {
+        guard runningLoad.executor.isInHostCall, !runningLoad.isPaused else {
             // The caller keeps the bytes alive until this function returns, so the address stays valid while it waits.
-            nonisolated(unsafe) let lent = unsafe bytes.withUnsafeBytes { unsafe $0 }
-            return try await running.deliver { load, _ in unsafe try load.deliverAny(lent) }
+            nonisolated(unsafe) let buffer = unsafe bytes.withUnsafeBytes { unsafe $0 }
+            return try await runningLoad.deliver { load, _ in unsafe try load.deliver(buffer) }
         }
-        if try unsafe bytes.withUnsafeBytes({ unsafe try running.deliverNow($0) }) { return }
-        try await running.waitAfterDelivery()
+        if try unsafe bytes.withUnsafeBytes({ unsafe try runningLoad.deliverNow($0) }) { return }
+        try await runningLoad.waitAfterDelivery()
     }
 
     /// Same as `didLoad` with a span.
     public func didLoad(_ bytes: ArraySlice<UInt8>) async throws {
-        guard running.executor.isInHostCall, !running.isPaused else {
-            return try await running.deliver { load, _ in try unsafe bytes.withUnsafeBytes { unsafe try load.deliverAny($0) } }
+        guard runningLoad.executor.isInHostCall, !runningLoad.isPaused else {
+            return try await runningLoad.deliver { load, _ in try unsafe bytes.withUnsafeBytes { unsafe try load.deliver($0) } }
         }
-        if try unsafe bytes.withUnsafeBytes({ unsafe try running.deliverNow($0) }) { return }
-        try await running.waitAfterDelivery()
+        if try unsafe bytes.withUnsafeBytes({ unsafe try runningLoad.deliverNow($0) }) { return }
+        try await runningLoad.waitAfterDelivery()
     }
 
     /// Same as `didLoad` with a span.
     public func didLoad(_ bytes: [UInt8]) async throws { try await didLoad(bytes[...]) }
 
-    /// Same as `didLoad` with a span, in UTF-8.
+    /// Same as `didLoad` with a span of the text's UTF-8.
     public func didLoad(_ text: String) async throws { try await didLoad(Array(text.utf8)[...]) }
 
     /// Delivers the results of `next` in order, until it returns `nil`.
     ///
-    /// For a body in many small runs, this costs a fraction of as many calls of `didLoad`: it suspends only if the
-    /// consumer is slow.
+    /// For many small chunks, this is much faster than one `didLoad` call per chunk. It suspends only if the reader is
+    /// slow.
     public func didLoad(each next: () throws -> ArraySlice<UInt8>?) async throws {
         while let bytes = try next() {
-            guard running.executor.isInHostCall, !running.isPaused else {
+            guard runningLoad.executor.isInHostCall, !runningLoad.isPaused else {
                 try await didLoad(bytes)
                 continue
             }
-            if try unsafe !bytes.withUnsafeBytes({ unsafe try running.deliverNow($0) }) { try await running.waitAfterDelivery() }
+            if try unsafe !bytes.withUnsafeBytes({ unsafe try runningLoad.deliverNow($0) }) { try await runningLoad.waitAfterDelivery() }
         }
     }
 
-    /// Delivers the parts of `bytes` that `next` returns, in order, until it returns `nil`.
+    /// Delivers the ranges of `bytes` that `next` returns, in order, until `next` returns `nil`.
     ///
-    /// For bodies that consist of parts of one array. Parts cause no reference counting.
+    /// For bodies that consist of parts of one array. Ranges avoid retaining the array for each chunk.
     ///
     /// - Throws: a ``PluginError`` for a range outside `bytes`.
     public func didLoad(partsOf bytes: [UInt8], each next: () throws -> Range<Int>?) async throws {
-        while let part = try next() {
-            guard part.lowerBound >= 0, part.upperBound <= bytes.count else {
-                throw PluginError(.unknown, message: "the range \(part) is outside of the \(bytes.count) bytes to deliver")
+        while let range = try next() {
+            guard range.lowerBound >= 0, range.upperBound <= bytes.count else {
+                throw PluginError(
+                    .unknown, message: "didLoad(partsOf:each:) was given the range \(range), but there are only \(bytes.count) bytes")
             }
-            guard running.executor.isInHostCall, !running.isPaused else {
-                try await didLoad(bytes[part])
+            guard runningLoad.executor.isInHostCall, !runningLoad.isPaused else {
+                try await didLoad(bytes[range])
                 continue
             }
-            let isAllSaid = try unsafe bytes.withUnsafeBytes { bytes in
-                unsafe try running.deliverNow(UnsafeRawBufferPointer(rebasing: bytes[part]))
+            let canContinue = try unsafe bytes.withUnsafeBytes { bytes in
+                unsafe try runningLoad.deliverNow(UnsafeRawBufferPointer(rebasing: bytes[range]))
             }
-            if !isAllSaid { try await running.waitAfterDelivery() }
+            if !canContinue { try await runningLoad.waitAfterDelivery() }
         }
     }
 
-    /// Delivers the trailer fields. At most once, after the body.
+    /// Delivers the trailer fields, at most once, after the body.
     public func didReceiveTrailers(_ fields: [PluginField]) async throws {
         try fields.check()
-        try await running.perform { load, client -> RunningLoad.Attempt<Void> in
-            guard !load.isPaused else { return .wait(.resume) }
-            try load.order.trailers()
+        try await runningLoad.perform { load, client -> RunningLoad.AttemptResult<Void> in
+            guard !load.isPaused else { return .wait(.pause) }
+            try load.order.recordTrailers()
             let arena = Arena()
             unsafe client.pointer.pointee.did_receive_trailers(client.pointer, arena.fields(fields), fields.count)
             return withExtendedLifetime(arena) { .done(()) }
@@ -125,32 +127,41 @@ public struct PluginClient: Sendable {
     /// caller follows it, the load ends and this throws `CancellationError`.
     ///
     /// - Throws: ``PluginError/Code/badRedirect`` if the redirect is not followed and there is no response to deliver.
-    public func wasRedirected(to change: PluginChange, response: PluginResponse? = nil) async throws {
+    public func wasRedirected(to change: PluginRequestChanges, response: PluginResponse? = nil) async throws {
         try change.check()
         try response?.check(isInterim: false)
         guard let url = change.url else {
-            throw PluginError(.badRedirect, message: "a redirect has no target; give an absolute URL")
+            throw PluginError(
+                .badRedirect,
+                message: "wasRedirected was called without a URL, which breaks REDIR-01; set PluginRequestChanges.url to an absolute URL")
         }
         guard Syntax.isAbsolute(url) else {
-            throw PluginError(.badRedirect, message: "the target of a redirect is not an absolute URL of printable ASCII")
+            throw PluginError(
+                .badRedirect,
+                message:
+                    "the target of a redirect is not an absolute URL of printable ASCII, which breaks REDIR-01; resolve and percent-encode it"
+            )
         }
-        try await running.deliver { load, client in
-            try load.order.preliminary("a redirect")
+        try await runningLoad.deliver { load, client in
+            try load.order.checkBeforeResponse("wasRedirected")
             let arena = Arena()
-            var to = unsafe arena.change(change)
+            var to = unsafe arena.changes(change)
             defer { withExtendedLifetime(arena) {} }
             guard let response else { return unsafe client.pointer.pointee.was_redirected(client.pointer, &to, nil) }
-            var lent = unsafe arena.response(response)
-            return unsafe client.pointer.pointee.was_redirected(client.pointer, &to, &lent)
+            var cValue = unsafe arena.response(response)
+            return unsafe client.pointer.pointee.was_redirected(client.pointer, &to, &cValue)
         }
-        if response == nil { throw PluginError(.badRedirect, message: "the redirect was not followed, and it has no response to deliver") }
+        if response == nil {
+            throw PluginError(
+                .badRedirect, message: "the caller did not follow the redirect, and the redirect has no response to deliver")
+        }
     }
 
     // MARK: Progress
 
-    /// Reports that the load reached a step, for the metrics.
+    /// Reports for the metrics that the load reached a step.
     public func didReach(_ step: PluginStep) async throws {
-        try await running.perform { _, client in
+        try await runningLoad.perform { _, client in
             unsafe client.pointer.pointee.did_reach(client.pointer, portolan_step(rawValue: step.rawValue))
             return .done(())
         }
@@ -158,8 +169,8 @@ public struct PluginClient: Sendable {
 
     /// Reports the total number of upload body bytes sent to the peer.
     public func didSend(total: Int64) async throws {
-        try await running.perform { load, client in
-            try load.order.sent(total)
+        try await runningLoad.perform { load, client in
+            try load.order.recordSent(total)
             unsafe client.pointer.pointee.did_send(client.pointer, total)
             return .done(())
         }
@@ -167,10 +178,10 @@ public struct PluginClient: Sendable {
 }
 
 extension RunningLoad {
-    /// Delivers bytes inside a host call.
+    /// Delivers bytes. Only inside a host call.
     ///
     /// - Returns: the host's flow decision.
-    func deliverAny(_ bytes: UnsafeRawBufferPointer) throws -> portolan_flow {
+    func deliver(_ bytes: UnsafeRawBufferPointer) throws -> portolan_flow {
         if try unsafe deliverNow(bytes) { return PORTOLAN_CONTINUE }
         return isPaused ? PORTOLAN_PAUSE : PORTOLAN_CONTINUE
     }

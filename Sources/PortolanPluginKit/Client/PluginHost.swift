@@ -18,14 +18,14 @@ public struct PluginHost: Sendable {
     /// The host's version.
     public var version: String { instance.hostVersion }
 
-    /// Writes one line to the host's log. A plugin writes nothing to standard output or standard error. Does nothing
-    /// after the plugin has ended.
+    /// Writes one line to the host's log. Use this instead of standard output and standard error. Does nothing after
+    /// the plugin has ended.
     public func log(_ level: LogLevel, _ message: String) {
         instance.log(portolan_level(rawValue: level.rawValue), message)
     }
 
-    /// Returns the setting with this name; members of objects are named as in `a.b`. `nil` if it is not set or is not a
-    /// scalar.
+    /// Returns the setting with this name. A member of an object has a name like `a.b`. `nil` if the setting is not
+    /// set, or is an object or array.
     ///
     /// - Throws: ``PluginError/Code/badRequest`` with the setting's name if the value has another kind (REG-06).
     public func setting<Value: PluginPropertyConvertible>(_ name: String, as type: Value.Type = Value.self) throws -> Value? {
@@ -49,7 +49,7 @@ public struct PluginHost: Sendable {
 }
 
 extension PluginError {
-    /// Describes the error in the configuration and its location. Does not quote the value, because it may be a secret.
+    /// Names the setting and the mistake. Does not quote the value, because it can be a secret.
     fileprivate init(_ error: DecodingError) {
         let (path, detail): ([any CodingKey], String) =
             switch error {

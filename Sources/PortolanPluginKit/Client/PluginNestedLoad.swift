@@ -3,135 +3,140 @@
 import CPortolan
 
 extension PluginClient {
-    /// Returns a nested load, for layered schemes and interposers. Its request is the load's request with `change`
-    /// applied. The first read starts it.
+    /// Returns a nested load, for layered schemes and interposers. Its request is this load's request with `changes`.
+    /// The first read starts the nested load.
     ///
-    /// The host marks the nested request so that this plugin is not asked to load it. The host also follows its
-    /// redirects, handles its challenges as those of this load, and limits the depth. The nested load ends with its
-    /// parent load, or when it is released.
-    public func load(_ change: PluginChange) -> PluginNestedLoad { PluginNestedLoad(change: change, running: running) }
+    /// The host never chooses this plugin for the nested request. The host follows redirects of the nested load,
+    /// handles its challenges as those of this load, and limits the depth. The nested load ends with its parent load,
+    /// or when it is released.
+    public func load(_ changes: PluginRequestChanges) -> PluginNestedLoad {
+        PluginNestedLoad(changes: changes, runningLoad: runningLoad)
+    }
 }
 
-/// A nested load that can be read once: its response, then its bytes. It pauses while the plugin does not read.
+/// A nested load. Reading gives its response and then its bytes, once. The nested load pauses while the plugin does not
+/// read.
 ///
 /// If the nested load fails, reading throws a ``PluginError`` with the same code and domain, and the failure as its
 /// cause (NEST-02).
 public struct PluginNestedLoad: AsyncSequence, Sendable {
     public enum Event: Hashable, Sendable {
-        /// Comes first, and once.
+        /// The first event. There is one response.
         case response(PluginResponse)
         case data([UInt8])
     }
 
     public typealias Element = Event
 
-    let change: PluginChange
-    let running: RunningLoad
+    let changes: PluginRequestChanges
+    let runningLoad: RunningLoad
 
     public struct AsyncIterator: AsyncIteratorProtocol {
-        let inner: InnerLoad
-        let change: PluginChange
+        let nested: NestedLoadHandle
+        let changes: PluginRequestChanges
 
-        private var busySteps = ExecutorYieldCounter()
+        private var yieldCounter = ExecutorYieldCounter()
 
-        init(inner: InnerLoad, change: PluginChange) { (self.inner, self.change) = (inner, change) }
+        init(nested: NestedLoadHandle, changes: PluginRequestChanges) { (self.nested, self.changes) = (nested, changes) }
 
         /// - Throws: `CancellationError` if the reading task was cancelled, even if bytes are available.
         public mutating func next() async throws -> Event? {
-            if busySteps.next() { await Task.yield() }
+            if yieldCounter.shouldYield() { await Task.yield() }
             try Task.checkCancellation()
-            return try await inner.next(change)
+            return try await nested.next(changes)
         }
     }
 
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(inner: InnerLoad(running), change: change)
+        AsyncIterator(nested: NestedLoadHandle(runningLoad), changes: changes)
     }
 }
 
-/// The Swift side of a `portolan_nested`. Closes it when released.
+/// Owns a `portolan_nested`, and closes it when released.
 @safe
-final class InnerLoad: @unchecked Sendable {  // … because it is touched only inside host calls into the parent load
+final class NestedLoadHandle: @unchecked Sendable {  // … because it is used only inside host calls into the parent load
     @safe
     private enum State {
-        case closed
+        case notStarted
         case open(OpaquePointer, hasResponse: Bool)
-        case over
+        case ended
     }
 
-    private let running: RunningLoad
-    private var state = State.closed
+    private let runningLoad: RunningLoad
+    private var state = State.notStarted
 
-    init(_ running: RunningLoad) { self.running = running }
+    init(_ runningLoad: RunningLoad) { self.runningLoad = runningLoad }
 
     deinit {
-        guard case .open(let pointer, _) = state, let table = running.instance.nested else { return }
-        nonisolated(unsafe) let inner = unsafe pointer
+        guard case .open(let pointer, _) = state, let table = runningLoad.instance.nested else { return }
+        nonisolated(unsafe) let nested = unsafe pointer
         // The host closes nested loads that are open when the parent load ends.
-        running.executor.perform { [running] isOpen in
-            if isOpen, !running.isOver { unsafe table.pointer.pointee.close(inner) }
+        runningLoad.executor.perform { [runningLoad] isOpen in
+            if isOpen, !runningLoad.isEnded { unsafe table.pointer.pointee.close(nested) }
         }
     }
 
-    func next(_ change: PluginChange) async throws -> PluginNestedLoad.Event? {
-        guard let table = running.instance.nested else {
-            throw PluginError(.notOffered, message: "this host does not offer nested loads; use a host with \(PORTOLAN_NESTED)")
+    func next(_ changes: PluginRequestChanges) async throws -> PluginNestedLoad.Event? {
+        guard let table = runningLoad.instance.nested else {
+            throw PluginError(.notOffered, message: "this host has no nested loads; use a host with the extension \(PORTOLAN_NESTED)")
         }
-        try change.check()
-        return try await running.perform { [self] load, client in
-            if case .closed = state {
+        try changes.check()
+        return try await runningLoad.perform { [self] load, client in
+            if case .notStarted = state {
                 let arena = Arena()
-                var lent = unsafe arena.change(change)
-                unsafe state = .open(table.pointer.pointee.open(client.pointer, &lent), hasResponse: false)
+                var cChange = unsafe arena.changes(changes)
+                unsafe state = .open(table.pointer.pointee.open(client.pointer, &cChange), hasResponse: false)
                 withExtendedLifetime(arena) {}
             }
-            guard case .open(let inner, let hasResponse) = state else { return .done(nil) }
-            return try unsafe hasResponse ? pullBytes(table, inner, load) : pullResponse(table, inner, load)
+            guard case .open(let nested, let hasResponse) = state else { return .done(nil) }
+            return try unsafe hasResponse ? readBytes(table, nested, load) : readResponse(table, nested, load)
         }
     }
 
-    private typealias Attempt = RunningLoad.Attempt<PluginNestedLoad.Event?>
+    private typealias AttemptResult = RunningLoad.AttemptResult<PluginNestedLoad.Event?>
 
-    private func pullResponse(
-        _ table: PluginInstance.NestedTable, _ inner: OpaquePointer, _ load: RunningLoad
-    ) throws -> Attempt {
+    private func readResponse(
+        _ table: PluginInstance.NestedTable, _ nested: OpaquePointer, _ load: RunningLoad
+    ) throws -> AttemptResult {
         var response: UnsafePointer<portolan_response>?
-        switch unsafe table.pointer.pointee.response(inner, &response) {
+        switch unsafe table.pointer.pointee.response(nested, &response) {
         case PORTOLAN_CONTINUE:
-            unsafe state = .open(inner, hasResponse: true)
+            unsafe state = .open(nested, hasResponse: true)
             return unsafe .done(.response(response.map { unsafe PluginResponse($0.pointee) } ?? PluginResponse()))
-        case PORTOLAN_WAIT: return .wait(load.untilWoken)
-        default: throw try unsafe failure(table, inner, load)
+        case PORTOLAN_WAIT: return .wait(load.untilNextWake)
+        default: throw try unsafe nestedError(table, nested, load)
         }
     }
 
-    private func pullBytes(
-        _ table: PluginInstance.NestedTable, _ inner: OpaquePointer, _ load: RunningLoad
-    ) throws -> Attempt {
+    private func readBytes(
+        _ table: PluginInstance.NestedTable, _ nested: OpaquePointer, _ load: RunningLoad
+    ) throws -> AttemptResult {
         var bytes: UnsafeRawPointer?
-        let count = unsafe table.pointer.pointee.next(inner, &bytes)
+        let count = unsafe table.pointer.pointee.next(nested, &bytes)
         switch count {
         case 1...: return unsafe .done(.data(Array(UnsafeRawBufferPointer(start: bytes, count: Int(count)))))
         case 0:
-            unsafe table.pointer.pointee.close(inner)
-            state = .over
+            unsafe table.pointer.pointee.close(nested)
+            state = .ended
             return .done(nil)
-        case Int64(PORTOLAN_WAIT.rawValue): return .wait(load.untilWoken)
-        default: throw try unsafe failure(table, inner, load)
+        case Int64(PORTOLAN_WAIT.rawValue): return .wait(load.untilNextWake)
+        default: throw try unsafe nestedError(table, nested, load)
         }
     }
 
-    /// - Throws: if the parent load has ended; the error of the nested load is then irrelevant.
-    private func failure(
-        _ table: PluginInstance.NestedTable, _ inner: OpaquePointer, _ load: RunningLoad
+    /// Returns the error of the nested load.
+    ///
+    /// - Throws: `CancellationError` if the parent load has ended.
+    private func nestedError(
+        _ table: PluginInstance.NestedTable, _ nested: OpaquePointer, _ load: RunningLoad
     ) throws -> PluginError {
-        guard let lent = unsafe table.pointer.pointee.error(inner) else {
-            try load.note(PORTOLAN_STOPPED)
+        guard let cError = unsafe table.pointer.pointee.error(nested) else {
+            try load.apply(PORTOLAN_STOPPED)
             throw CancellationError()
         }
-        let cause = unsafe PluginError(lent.pointee)
-        unsafe table.pointer.pointee.close(inner)
-        state = .over
+        let cause = unsafe PluginError(cError.pointee)
+        unsafe table.pointer.pointee.close(nested)
+        state = .ended
         return PluginError(cause.code, domain: cause.domain, message: "the nested load failed: \(cause.message)", cause: cause)
     }
 }

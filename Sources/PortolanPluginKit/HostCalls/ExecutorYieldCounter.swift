@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Counts the pieces that a task reads, so that the task yields to other tasks of its load from time to time, even if
-/// it never has to wait.
+/// Counts the pieces that a task reads. The task yields after every 64 pieces, so that other tasks of its load also run
+/// if it never has to wait.
 struct ExecutorYieldCounter {
-    private static let most = 64
+    private static let pieceLimit = 64
     private var count = 0
 
-    /// Counts a piece before it is read.
+    /// Counts a piece. Call this before the task reads it.
     ///
     /// - Returns: whether the task must call `Task.yield()` first.
-    mutating func next() -> Bool {
+    mutating func shouldYield() -> Bool {
         count += 1
-        guard count > Self.most else { return false }
+        guard count > Self.pieceLimit else { return false }
         count = 1
         return true
     }

@@ -9,16 +9,17 @@ import Synchronization
     import Musl
 #endif
 
-/// Runs the jobs of one load's tasks inside the host's calls into the load, where the client may be called.
+/// Runs the jobs of one load's tasks inside the host's calls into the load, because only there the tasks can call the
+/// client.
 ///
-/// A load therefore needs no thread: its tasks run on the host's thread during a call. A job that becomes ready between
-/// two calls makes the executor wake the host. After the load was destroyed, the remaining jobs of its tasks run on
-/// Swift's own threads.
+/// A load therefore needs no thread: its tasks run on the host's thread during a call. If a job becomes ready between
+/// two calls, the executor wakes the host. After the load was destroyed, the remaining jobs of its tasks run on the
+/// threads of Swift's global executor.
 ///
-/// Threads: `enqueue` is [any]; ``turn(_:)`` and ``close(_:)`` are [serial].
+/// Threads: `enqueue` is [any]; ``runHostCall(_:)`` and ``close(_:)`` are [serial].
 @safe
-final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … because `isSpent` is used only in a host call; the rest is locked
-    /// Work for a host call. Actions receive `false` after the load's end; they must not touch the load then.
+final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … because `shouldEndHostCall` is used only in host calls
+    /// Work for a host call. An action receives `false` if the load has ended. It must not use the load then.
     enum Item {
         case job(UnownedJob)
         case action(@Sendable (_ isOpen: Bool) -> Void)
@@ -26,7 +27,7 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
 
     private enum Phase {
         case open(BorrowedClient)
-        /// In `destroy`: it runs the remaining items, and does not wake the host.
+        /// `destroy` is running. It runs the remaining items, so the host is not woken.
         case closing
         case closed
     }
@@ -35,25 +36,25 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
         var phase: Phase
         var items: [Item] = []
         /// Whether a host call is running or was requested.
-        var isAwake = false
+        var hasHostCall = false
     }
 
-    /// After this number of items, the call returns to the host, so that it can stop the load.
-    private static let longestTurn = 256
+    /// After this number of items, the call returns to the host, so that the host can stop the load.
+    private static let itemLimit = 256
 
     private let queue: Mutex<Queue>
-    /// The thread that is inside a host call; 0 if there is none.
-    private let owner = Atomic<UInt>(0)
+    /// The thread that is inside a host call. 0 if there is none.
+    private let hostCallThread = Atomic<UInt>(0)
     /// Whether the host call must end as soon as the running job suspends. Another call follows.
-    private var isSpent = false
+    private var shouldEndHostCall = false
 
     init(_ client: BorrowedClient) {
         queue = Mutex(Queue(phase: .open(client)))
     }
 
-    /// Whether this thread is inside a host call, and may call the client.
+    /// Whether this thread is inside a host call, and can call the client.
     var isInHostCall: Bool {
-        @inline(__always) get { owner.load(ordering: .relaxed) == Self.currentThread }
+        @inline(__always) get { hostCallThread.load(ordering: .relaxed) == Self.currentThread }
     }
 
     private static var currentThread: UInt {
@@ -66,20 +67,20 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
         add(.job(UnownedJob(job)))
     }
 
-    /// Runs `action` now if this thread is inside a host call, otherwise in the next host call.
+    /// Runs `action` immediately if this thread is inside a host call, otherwise in the next host call.
     func perform(_ action: @escaping @Sendable (_ isOpen: Bool) -> Void) {
         if isInHostCall { action(true) } else { add(.action(action)) }
     }
 
     private func add(_ item: Item) {
-        let isTaken = queue.withLock { queue in
+        let wasQueued = queue.withLock { queue in
             switch queue.phase {
             case .open(let client):
                 queue.items.append(item)
-                if !queue.isAwake {
-                    queue.isAwake = true
-                    // Under the lock, because `destroy` acquires it before the client becomes invalid. `wake` never
-                    // waits or calls back.
+                if !queue.hasHostCall {
+                    queue.hasHostCall = true
+                    // Under the lock, because `destroy` acquires the lock before the client becomes invalid. `wake`
+                    // never waits or calls back.
                     unsafe client.pointer.pointee.wake(client.pointer)
                 }
                 return true
@@ -89,7 +90,7 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
             case .closed: return false
             }
         }
-        guard !isTaken else { return }
+        guard !wasQueued else { return }
         switch item {
         case .job(let job): globalConcurrentExecutor.enqueue(job)
         case .action(let action): action(false)
@@ -100,35 +101,35 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
     var isStopped: Bool {
         queue.withLock { queue in
             guard case .open(let client) = queue.phase else { return true }
-            return unsafe client.pointer.pointee.is_stopped(client.pointer) != 0  // under the lock, as `wake` is
+            return unsafe client.pointer.pointee.is_stopped(client.pointer) != 0  // under the lock, same as `wake`
         }
     }
 
-    // MARK: In a call by the host
+    // MARK: In a host call
 
-    /// Runs `body` and then all ready items. The host calls into the load through this function.
-    func turn(_ body: () -> Void) {
-        owner.store(Self.currentThread, ordering: .relaxed)
-        isSpent = false
-        queue.withLock { $0.isAwake = true }
+    /// Runs `body` and then all ready items. Each call of the host into the load goes through this function.
+    func runHostCall(_ body: () -> Void) {
+        hostCallThread.store(Self.currentThread, ordering: .relaxed)
+        shouldEndHostCall = false
+        queue.withLock { $0.hasHostCall = true }
         body()
-        drain()
-        owner.store(0, ordering: .relaxed)
+        runReadyItems()
+        hostCallThread.store(0, ordering: .relaxed)
     }
 
     /// Ends this host call when the running job has suspended, so that other loads can use the thread.
-    func spend() {
-        isSpent = true
+    func endHostCallSoon() {
+        shouldEndHostCall = true
     }
 
-    private func drain() {
+    private func runReadyItems() {
         var count = 0
         while true {
-            let mayGoOn = !isSpent && count < Self.longestTurn
+            let canContinue = !shouldEndHostCall && count < Self.itemLimit
             let items = queue.withLock { queue -> [Item] in
-                guard mayGoOn, !queue.items.isEmpty else {
-                    queue.isAwake = isSpent || !queue.items.isEmpty
-                    if queue.isAwake, case .open(let client) = queue.phase { unsafe client.pointer.pointee.wake(client.pointer) }
+                guard canContinue, !queue.items.isEmpty else {
+                    queue.hasHostCall = shouldEndHostCall || !queue.items.isEmpty
+                    if queue.hasHostCall, case .open(let client) = queue.phase { unsafe client.pointer.pointee.wake(client.pointer) }
                     return []
                 }
                 defer { queue.items = [] }
@@ -147,7 +148,8 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
         }
     }
 
-    /// Ends the load; the client is not called any more. Cancelled tasks end here, unless they wait for something else.
+    /// Runs `body` and then the remaining items. After that, no task calls the client. Cancelled tasks end here, unless
+    /// they wait for something else.
     func close(_ body: () -> Void) {
         queue.withLock { $0.phase = .closing }
         body()
@@ -155,11 +157,11 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
         while true {
             let items = queue.withLock { queue -> [Item] in
                 defer { queue.items = [] }
-                if queue.items.isEmpty || count >= Self.longestTurn { queue.phase = .closed }
+                if queue.items.isEmpty || count >= Self.itemLimit { queue.phase = .closed }
                 return queue.items
             }
             guard !items.isEmpty else { return }
-            guard count < Self.longestTurn else {
+            guard count < Self.itemLimit else {
                 for item in items {
                     if case .job(let job) = item { globalConcurrentExecutor.enqueue(job) } else { run(item, isOpen: false) }
                 }

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Enforces the order of one load's events. The host enforces it too, and ends a load that breaks it. This state
+/// Enforces the order of one load's events. The host enforces the order too, and ends a load that breaks it. This state
 /// machine throws in the author's code instead, and the host does not receive the event.
 ///
-///     before → body → trailers → over
-///        └──── confirmed ───────┘
+///     beforeResponse → body → trailers → ended
+///        └────────── confirmed ─────────┘
+///
+/// Each error names the broken rule of the contract, the call, and what to do instead.
 struct PluginEventStateMachine {
     enum Phase: Hashable {
-        /// No response yet.
-        case before
+        case beforeResponse
         case body
         case trailers
-        /// The stored response was confirmed.
+        /// The load has confirmed the stored response.
         case confirmed
-        /// The load has ended, or was notified that it is over.
-        case over
+        /// The load has ended, or the host has stopped it.
+        case ended
     }
 
-    private(set) var phase = Phase.before
+    private(set) var phase = Phase.beforeResponse
     private let isMultipart: Bool
-    /// A response to HEAD announces a length, but no body follows.
+    /// Whether the method is HEAD. The response then announces a length, but no body follows.
     private let isHeadOnly: Bool
+    /// The length of the upload body.
     private let bodyLength: Int64?
-    private var expected: Int64?
-    private var delivered: Int64 = 0
-    private var sent: Int64 = 0
+    private var expectedLength: Int64?
+    private var deliveredLength: Int64 = 0
+    /// The last total that the load reported as sent.
+    private var sentLength: Int64 = 0
 
     init(isMultipart: Bool, isHeadOnly: Bool = false, bodyLength: Int64?) {
         self.isMultipart = isMultipart
@@ -32,74 +35,147 @@ struct PluginEventStateMachine {
         self.bodyLength = bodyLength
     }
 
-    /// Data, the most frequent event.
-    mutating func data(_ count: Int) throws(PluginError) {
-        guard phase == .body else { throw wrong("data", phase == .before ? "before a response" : "after the trailers") }
-        let (total, overflows) = delivered.addingReportingOverflow(Int64(count))
-        if overflows || total > expected ?? .max {
-            throw PluginError(.badResponse, message: "the body has more than the \(expected ?? .max) bytes that its response announced")
+    /// Records data, the most frequent event.
+    mutating func recordData(_ count: Int) throws(PluginError) {
+        guard phase == .body else { throw misplacedData }
+        let (total, overflows) = deliveredLength.addingReportingOverflow(Int64(count))
+        if overflows || total > expectedLength ?? .max {
+            throw Self.violation(
+                "BODY-02", "the body has more bytes than PluginResponse.expectedLength (\(expectedLength ?? .max))",
+                "give the right length, or nil", .badResponse)
         }
-        delivered = total
+        deliveredLength = total
     }
 
-    mutating func response(expecting length: Int64?) throws(PluginError) {
-        guard phase == .before || (phase == .body && isMultipart) else { throw wrong("a response", "after a response, or after the body") }
-        if phase == .body { try checkLength() }
+    private var misplacedData: PluginError {
+        switch phase {
+        case .confirmed:
+            Self.violation(
+                "CACHE-03", "didLoad was called after cachedResponseIsValid",
+                "deliver no data, because the host delivers the stored body")
+        case .trailers:
+            Self.violation("ORDER-13", "didLoad was called after didReceiveTrailers", "deliver all data before the trailers")
+        case .beforeResponse, .body, .ended:
+            Self.violation("ORDER-01", "didLoad was called before didReceive", "call didReceive with a PluginResponse first")
+        }
+    }
+
+    mutating func recordResponse(expectedLength: Int64?) throws(PluginError) {
+        switch phase {
+        case .beforeResponse: break
+        case .body:
+            guard isMultipart else {
+                throw Self.violation(
+                    "ORDER-08", "didReceive was called twice", "deliver one response, or set isMultipart in the PluginDescription")
+            }
+            try checkLength()
+        case .confirmed:
+            throw Self.violation(
+                "CACHE-02", "didReceive was called after cachedResponseIsValid", "either confirm the stored response or deliver another one"
+            )
+        case .trailers, .ended:
+            throw Self.violation("ORDER-13", "didReceive was called after didReceiveTrailers", "deliver trailers after the last response")
+        }
         phase = .body
-        expected = length
-        delivered = 0
+        self.expectedLength = expectedLength
+        deliveredLength = 0
     }
 
-    /// Interim responses and redirects, which come before the response.
-    func preliminary(_ what: String) throws(PluginError) {
-        guard phase == .before else { throw wrong(what, "after the response") }
+    /// Checks a call that must come before the response: `didReceiveInterim` or `wasRedirected`.
+    func checkBeforeResponse(_ call: String) throws(PluginError) {
+        switch phase {
+        case .beforeResponse: break
+        case .body, .trailers, .ended:
+            throw Self.violation("ORDER-13", "\(call) was called after didReceive", "call \(call) before the response")
+        case .confirmed:
+            throw Self.violation(
+                "ORDER-13", "\(call) was called after cachedResponseIsValid", "call \(call) before the confirmation")
+        }
     }
 
-    func question() throws(PluginError) {
-        guard phase == .before || phase == .body else { throw wrong("a challenge", "after the body") }
+    func checkChallenge() throws(PluginError) {
+        switch phase {
+        case .beforeResponse, .body: break
+        case .trailers, .confirmed, .ended:
+            throw Self.violation(
+                "ORDER-13", "didReceiveChallenge was called after \(phase == .confirmed ? "cachedResponseIsValid" : "didReceiveTrailers")",
+                "send challenges before the response or during the body")
+        }
     }
 
-    mutating func trailers() throws(PluginError) {
-        guard phase == .body else { throw wrong("trailers", "before a response, or a second time") }
+    mutating func recordTrailers() throws(PluginError) {
+        switch phase {
+        case .body: break
+        case .beforeResponse:
+            throw Self.violation(
+                "ORDER-01", "didReceiveTrailers was called before didReceive", "call didReceive with a PluginResponse first")
+        case .confirmed:
+            throw Self.violation(
+                "CACHE-03", "didReceiveTrailers was called after cachedResponseIsValid", "finish the load after the confirmation")
+        case .trailers, .ended:
+            throw Self.violation("ORDER-13", "didReceiveTrailers was called twice", "deliver all trailer fields in one call")
+        }
         try checkLength()
         phase = .trailers
     }
 
-    mutating func confirmation(hasStored: Bool) throws(PluginError) {
-        guard phase == .before, hasStored else {
-            throw wrong("a confirmation", hasStored ? "after a response" : "without a stored response")
+    /// - Parameter hasStoredResponse: whether the host has offered a stored response.
+    mutating func recordConfirmation(hasStoredResponse: Bool) throws(PluginError) {
+        guard hasStoredResponse else {
+            throw Self.violation(
+                "ORDER-10", "cachedResponseIsValid was called without a stored response", "call it only if cachedResponse is not nil")
+        }
+        switch phase {
+        case .beforeResponse: break
+        case .confirmed:
+            throw Self.violation("ORDER-13", "cachedResponseIsValid was called twice", "call it once")
+        case .body, .trailers, .ended:
+            throw Self.violation(
+                "CACHE-02", "cachedResponseIsValid was called after didReceive", "either confirm the stored response or deliver another one"
+            )
         }
         phase = .confirmed
     }
 
-    mutating func sent(_ total: Int64) throws(PluginError) {
-        guard total >= sent, total <= bodyLength ?? .max else {
-            throw PluginError(
-                .unknown, message: "\(total) bytes were reported as sent, after \(sent); the total can only rise, up to the body's length")
+    mutating func recordSent(_ total: Int64) throws(PluginError) {
+        guard total >= sentLength, total <= bodyLength ?? .max else {
+            let limit = bodyLength.map { ", up to the body's \($0) bytes" } ?? ""
+            throw Self.violation(
+                "ORDER-09", "didSend was called with a total of \(total) bytes after \(sentLength)",
+                "give the bytes sent since the start of the body: the total only rises\(limit)")
         }
-        sent = total
+        sentLength = total
     }
 
-    mutating func rewound() { sent = 0 }
+    mutating func recordRewind() { sentLength = 0 }
 
-    /// The plugin's load function has returned.
+    /// Ends the load after the plugin's load function has returned.
     mutating func finish() throws(PluginError) {
-        guard phase != .before else {
-            throw PluginError(.unknown, message: "the plugin's load returned without a response; deliver one, or throw what went wrong")
+        guard phase != .beforeResponse else {
+            throw Self.violation(
+                "ORDER-01", "the plugin's load function returned without a response",
+                "call didReceive with a PluginResponse, or throw a PluginError")
         }
         if phase == .body { try checkLength() }
-        phase = .over
+        phase = .ended
     }
 
-    mutating func end() { phase = .over }
+    /// Ends the load without a check: it failed or was stopped.
+    mutating func end() { phase = .ended }
 
     private func checkLength() throws(PluginError) {
-        if let expected, delivered < expected, !(isHeadOnly && delivered == 0) {
-            throw PluginError(.truncated, message: "the body ended after \(delivered) of the \(expected) bytes that its response announced")
+        if let expectedLength, deliveredLength < expectedLength, !(isHeadOnly && deliveredLength == 0) {
+            throw Self.violation(
+                "BODY-02", "the body has \(deliveredLength) bytes, fewer than PluginResponse.expectedLength (\(expectedLength))",
+                "deliver all bytes, or throw a PluginError if the source ended early", .truncated)
         }
     }
 
-    private func wrong(_ what: String, _ place: String) -> PluginError {
-        PluginError(.unknown, message: "the plugin delivered \(what) \(place); see the order of events in portolan/client.h")
+    /// - Parameters:
+    ///   - rule: the ID of the broken rule, such as `ORDER-01`.
+    ///   - mistake: what the plugin did, with the name of the call.
+    ///   - remedy: what to do instead.
+    static func violation(_ rule: String, _ mistake: String, _ remedy: String, _ code: PluginError.Code = .unknown) -> PluginError {
+        PluginError(code, message: "\(mistake), which breaks \(rule); \(remedy)")
     }
 }

@@ -3,24 +3,25 @@
 import CPortolan
 import Synchronization
 
-/// One started plugin as its loads see it: the values that are borrowed from the host until `deinit` has returned.
+/// The state of one started plugin. All its loads share it. The host's pointer is valid until `deinit` has returned.
 ///
 /// Threads: [any].
 @safe
 final class PluginInstance: Sendable {
-    /// For people and logs, as in 0.1.0.
+    /// For people and logs, for example `0.1.0`.
     let hostVersion: String
     /// A JSON object.
     let configuration: [UInt8]
     let settings: [(name: String, value: PluginPropertyValue)]
     let isMultipart: Bool
-    /// `portolan.nested/1`; `nil` if this host does not offer it. Lives as long as the host.
+    /// The functions of the extension `portolan.nested/1`, valid as long as the host. `nil` if this host does not have
+    /// it.
     let nested: NestedTable?
     /// `nil` once the plugin has ended.
     private let host: Mutex<HostPointer?>
 
     @safe
-    private struct HostPointer: @unchecked Sendable {  // … because `log` is [any], and the rest was read before
+    private struct HostPointer: @unchecked Sendable {  // … because `log` is [any], and nothing else is read through it
         let pointer: UnsafeMutablePointer<portolan_host>
     }
 
@@ -30,19 +31,19 @@ final class PluginInstance: Sendable {
     }
 
     init(_ host: UnsafeMutablePointer<portolan_host>, isMultipart: Bool) {
-        let lent = unsafe host.pointee
-        hostVersion = unsafe lent.version.text ?? ""
-        configuration = unsafe Array(lent.configuration.buffer)
-        settings = unsafe [(name: String, value: PluginPropertyValue)](lent.settings, count: lent.setting_count)
+        let cValue = unsafe host.pointee
+        hostVersion = unsafe cValue.version.text ?? ""
+        configuration = unsafe Array(cValue.configuration.buffer)
+        settings = unsafe [(name: String, value: PluginPropertyValue)](cValue.settings, count: cValue.setting_count)
         self.isMultipart = isMultipart
-        nested = unsafe lent.extension(host, PORTOLAN_NESTED).map {
+        nested = unsafe cValue.extension(host, PORTOLAN_NESTED).map {
             unsafe NestedTable(pointer: $0.assumingMemoryBound(to: portolan_nested_table.self))
         }
         self.host = unsafe Mutex(HostPointer(pointer: host))
     }
 
-    /// Calls the host's log under the lock, so that no thread is in it when `end` has returned. The host's log calls no
-    /// plugin.
+    /// Calls the host's log under the lock, so that no thread uses the host after `end` has returned. The host's log
+    /// calls no plugin.
     func log(_ level: portolan_level, _ message: String) {
         let arena = Arena()
         let text = unsafe arena.string(message)
@@ -52,6 +53,7 @@ final class PluginInstance: Sendable {
         withExtendedLifetime(arena) {}
     }
 
+    /// Forgets the host.
     func end() {
         host.withLock { $0 = nil }
     }

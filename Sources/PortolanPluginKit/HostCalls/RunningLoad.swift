@@ -2,43 +2,44 @@
 
 import CPortolan
 
-/// One load, from `make` until `destroy` has returned. A task of the plugin's author may retain it longer.
+/// One load, from `make` until `destroy` has returned. A task of the plugin's author can retain it longer.
 ///
-/// A client call of the author's tasks becomes an *attempt*: a function that runs inside a host call into the load, and
-/// returns either a result or the reason to wait. The load's own tasks always run inside a host call, so their attempts
-/// cost one comparison of threads. Attempts from other tasks run in the next host call.
+/// Each client call becomes an *attempt*: a function that runs inside a host call into the load, and returns either a
+/// value or the reason to wait. The tasks of the load always run inside a host call, so an attempt only compares the
+/// current thread with that of the host call. Attempts from other tasks run in the next host call.
 @safe
-final class RunningLoad: @unchecked Sendable {  // … because what is not constant is touched only in calls by the host, which are serial
+final class RunningLoad: @unchecked Sendable {  // … because variables are used only in host calls, which are serial
     /// The result of an attempt.
-    enum Attempt<Value: Sendable>: Sendable {
+    enum AttemptResult<Value: Sendable>: Sendable {
         case done(Value)
         case wait(WaitReason)
     }
 
     let instance: PluginInstance
     let request: PluginRequest
-    let cached: PluginResponse?
+    /// The stored response that the load can confirm.
+    let cachedResponse: PluginResponse?
     let executor: HostCallExecutor
     private let client: BorrowedClient
     private var task: Task<Void, Never>?
 
-    // Only inside a host call.
+    // The following variables are used only inside a host call.
     var order: PluginEventStateMachine
     var isPaused = false
-    private(set) var isOver = false
+    private(set) var isEnded = false
     private var waiters = Waiters()
     /// The number of calls of `woken`.
-    private var wakes: UInt64 = 0
-    /// Whether a challenge is open, and its answer once it has arrived.
-    var isAsking = false
-    var answer: PluginAnswer?
-    private var deliveredInTurn = 0
-    private var eventsInTurn = 0
+    private var wakeCount: UInt64 = 0
+    var hasOpenChallenge = false
+    /// The answer to the open challenge. `nil` until it arrives.
+    var challengeAnswer: PluginChallengeAnswer?
+    private var bytesInHostCall = 0
+    private var eventsInHostCall = 0
 
-    init(_ instance: PluginInstance, _ request: PluginRequest, cached: PluginResponse?, client: BorrowedClient) {
+    init(_ instance: PluginInstance, _ request: PluginRequest, cachedResponse: PluginResponse?, client: BorrowedClient) {
         self.instance = instance
         self.request = request
-        self.cached = cached
+        self.cachedResponse = cachedResponse
         self.client = client
         executor = HostCallExecutor(client)
         order = PluginEventStateMachine(
@@ -47,194 +48,195 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
 
     // MARK: Calls by the host, [serial]
 
+    /// Starts the task that runs `body`, the author's load function.
     func start(_ body: @escaping @Sendable (RunningLoad) async throws -> Void) {
-        turn {
+        runHostCall {
             task = Task(executorPreference: executor) { [self] in
                 do {
                     try await body(self)
-                    await end(nil)
+                    await taskDidEnd(error: nil)
                 } catch {
-                    await end(PluginError(error))
+                    await taskDidEnd(error: PluginError(error))
                 }
             }
         }
     }
 
     func resume() {
-        turn {
+        runHostCall {
             isPaused = false
-            waiters.resume { $0 == .resume }
+            waiters.resume { $0 == .pause }
         }
     }
 
     func woken() {
-        turn {
-            wakes &+= 1
+        runHostCall {
+            wakeCount &+= 1
             waiters.resume { if case .woken = $0 { true } else { false } }
         }
     }
 
-    func answered(_ answer: PluginAnswer) {
-        turn {
-            guard isAsking else { return }
-            self.answer = answer
+    func answered(_ answer: PluginChallengeAnswer) {
+        runHostCall {
+            guard hasOpenChallenge else { return }
+            challengeAnswer = answer
             waiters.resume { $0 == .answer }
         }
     }
 
     func stop() {
-        noteOver()
+        endLoad()
     }
 
     func destroy() {
         executor.close {
-            noteOver()
+            endLoad()
             task = nil
         }
     }
 
-    private func turn(_ body: () -> Void) {
-        deliveredInTurn = 0
-        eventsInTurn = 0
-        executor.turn(body)
+    private func runHostCall(_ body: () -> Void) {
+        bytesInHostCall = 0
+        eventsInHostCall = 0
+        executor.runHostCall(body)
     }
 
-    /// Ends the load: all waiting calls return, and the task is cancelled. Called when the load has ended or was
-    /// notified that it is over.
-    private func noteOver() {
-        isOver = true
+    /// Cancels the task and resumes all waiting calls, because the load has ended or the host has stopped it.
+    private func endLoad() {
+        isEnded = true
         order.end()
-        answer = nil
+        challengeAnswer = nil
         task?.cancel()
         waiters.resume { _ in true }
     }
 
     // MARK: Attempts
 
-    /// Repeats an attempt until it has a result.
+    /// Repeats an attempt until it returns a value.
     ///
-    /// - Parameter withdraw: called inside a host call if the task was cancelled while it waited.
-    /// - Throws: `CancellationError` if the load is over, or if the task was cancelled while it waited; otherwise the
-    ///   attempt's error.
+    /// - Parameter onCancel: called inside a host call if the task was cancelled while it waited.
+    /// - Throws: `CancellationError` if the load has ended, or if the task was cancelled while it waited; otherwise the
+    ///   error of the attempt.
     func perform<Value>(
-        withdrawing withdraw: (@Sendable (RunningLoad, BorrowedClient) -> Void)? = nil,
-        _ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> Attempt<Value>
+        onCancel: (@Sendable (RunningLoad, BorrowedClient) -> Void)? = nil,
+        _ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> AttemptResult<Value>
     ) async throws -> Value {
         while true {
-            switch try await make(attempt) {
+            switch try await run(attempt) {
             case .done(let value): return value
-            case .wait(let reason): await suspend(until: reason)
+            case .wait(let reason): await suspend(while: reason)
             }
             guard Task.isCancelled else { continue }
-            if let withdraw {
+            if let onCancel {
                 executor.perform { [self] isOpen in
-                    if isOpen, !isOver { withdraw(self, client) }
+                    if isOpen, !isEnded { onCancel(self, client) }
                 }
             }
             throw CancellationError()
         }
     }
 
-    private func make<Value>(_ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> Attempt<Value>) async throws -> Attempt<
-        Value
-    > {
-        if executor.isInHostCall { return try makeNow(attempt) }
+    private func run<Value>(
+        _ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> AttemptResult<Value>
+    ) async throws -> AttemptResult<Value> {
+        if executor.isInHostCall { return try runInHostCall(attempt) }
         return try unsafe await withUnsafeThrowingContinuation { continuation in
             executor.perform { [self] isOpen in
-                unsafe continuation.resume(with: Result { try isOpen ? makeNow(attempt) : { throw CancellationError() }() })
+                unsafe continuation.resume(with: Result { try isOpen ? runInHostCall(attempt) : { throw CancellationError() }() })
             }
         }
     }
 
-    private func makeNow<Value>(_ attempt: @Sendable (RunningLoad, BorrowedClient) throws -> Attempt<Value>) throws -> Attempt<Value> {
-        try checkStop()
+    private func runInHostCall<Value>(
+        _ attempt: @Sendable (RunningLoad, BorrowedClient) throws -> AttemptResult<Value>
+    ) throws -> AttemptResult<Value> {
+        try checkNotStopped()
         return try attempt(self, client)
     }
 
-    /// The load may have been stopped during the last call, which returned no flow, or from elsewhere since. Then the
-    /// attempt is not made (CANCEL-01).
+    /// Throws if the host has stopped the load since the last call, for example from another thread (CANCEL-01).
     @inline(__always)
-    private func checkStop() throws {
-        guard !isOver else { throw CancellationError() }
+    private func checkNotStopped() throws {
+        guard !isEnded else { throw CancellationError() }
         guard unsafe client.pointer.pointee.is_stopped(client.pointer) == 0 else {
-            noteOver()
+            endLoad()
             throw CancellationError()
         }
     }
 
-    /// Same as ``perform(withdrawing:_:)`` for events: waits before and after the delivery while the consumer is not
-    /// ready.
+    /// Same as ``perform(onCancel:_:)`` for events: waits before and after the delivery while the reader is not ready.
     func deliver(_ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> portolan_flow) async throws {
-        try await perform { load, client -> Attempt<Void> in
-            guard !load.isPaused else { return .wait(.resume) }
-            try load.note(attempt(load, client))
+        try await perform { load, client -> AttemptResult<Void> in
+            guard !load.isPaused else { return .wait(.pause) }
+            try load.apply(attempt(load, client))
             return .done(())
         }
-        try await waitForReader()
+        try await waitWhilePaused()
     }
 
-    func waitForReader() async throws {
-        try await perform { load, _ in load.isPaused ? .wait(.resume) : .done(()) }
+    func waitWhilePaused() async throws {
+        try await perform { load, _ in load.isPaused ? .wait(.pause) : .done(()) }
     }
 
     /// Handles the host's flow decision for a delivery. Only inside a host call.
-    func note(_ flow: portolan_flow) throws {
+    func apply(_ flow: portolan_flow) throws {
         switch flow {
         case PORTOLAN_STOPPED:
-            noteOver()
+            endLoad()
             throw CancellationError()
         case PORTOLAN_PAUSE: isPaused = true
         default: break
         }
     }
 
-    /// After PORTOLAN_WAIT: wait for the next call of `woken`. Only inside a host call.
-    var untilWoken: WaitReason { .woken(after: wakes) }
+    /// The reason to wait after PORTOLAN_WAIT: the host has not called `woken` again. Only inside a host call.
+    var untilNextWake: WaitReason { .woken(after: wakeCount) }
 
     // MARK: Body bytes
 
-    /// Delivers directly. Only inside a host call.
+    /// Delivers bytes without waiting. Only inside a host call.
     ///
-    /// - Returns: `false` if ``waitAfterDelivery()`` must follow, because the consumer is not ready or this host call
-    ///   has delivered enough.
+    /// - Returns: `false` if ``waitAfterDelivery()`` must follow, because the reader is not ready or this host call has
+    ///   delivered enough.
     @inline(__always)
     func deliverNow(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
-        try checkStop()
-        try order.data(bytes.count)
+        try checkNotStopped()
+        try order.recordData(bytes.count)
         guard bytes.count > 0 else { return true }
         let flow = unsafe client.pointer.pointee.did_load(client.pointer, bytes.baseAddress, bytes.count)
-        deliveredInTurn &+= bytes.count
-        eventsInTurn &+= 1
+        bytesInHostCall &+= bytes.count
+        eventsInHostCall &+= 1
         guard flow == PORTOLAN_CONTINUE else {
-            try note(flow)
+            try apply(flow)
             return false
         }
-        return deliveredInTurn < Self.largestDelivery && eventsInTurn < Self.mostEvents
+        return bytesInHostCall < Self.byteLimit && eventsInHostCall < Self.eventLimit
     }
 
-    /// Limits of bytes and events in one host call. After them, the call returns to the host, which then calls again.
-    private static let largestDelivery = 8 << 20
-    private static let mostEvents = 4096
+    /// Limits of bytes and events in one host call. When one is reached, the call returns to the host, and the host
+    /// calls the load again.
+    private static let byteLimit = 8 << 20
+    private static let eventLimit = 4096
 
-    /// Waits for the consumer or for the next host call. Called after ``deliverNow(_:)``.
+    /// Waits for the reader or for the next host call. Called after ``deliverNow(_:)``.
     func waitAfterDelivery() async throws {
-        if deliveredInTurn >= Self.largestDelivery || eventsInTurn >= Self.mostEvents, executor.isInHostCall, !isOver {
-            executor.spend()
-            await suspend(until: untilWoken)
+        if bytesInHostCall >= Self.byteLimit || eventsInHostCall >= Self.eventLimit, executor.isInHostCall, !isEnded {
+            executor.endHostCallSoon()
+            await suspend(while: untilNextWake)
         }
-        try await waitForReader()
+        try await waitWhilePaused()
     }
 
     // MARK: Waiting
 
-    /// Suspends until the reason no longer holds, the task is cancelled, or the load is over.
-    private func suspend(until reason: WaitReason) async {
+    /// Suspends until the reason no longer applies, the task is cancelled, or the load ends.
+    private func suspend(while reason: WaitReason) async {
         let waiter = Waiter()
         await withTaskCancellationHandler {
             unsafe await withUnsafeContinuation { continuation in
                 executor.perform { [self] isOpen in
-                    guard isOpen, !isOver, !waiter.isOver, isStillAhead(reason) else { return unsafe continuation.resume() }
-                    waiters.add(waiter, until: reason)
+                    guard isOpen, !isEnded, !waiter.isResumed, shouldWait(for: reason) else { return unsafe continuation.resume() }
+                    waiters.add(waiter, reason)
                     unsafe waiter.wait(continuation)
                 }
             }
@@ -247,11 +249,11 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         }
     }
 
-    private func isStillAhead(_ reason: WaitReason) -> Bool {
+    private func shouldWait(for reason: WaitReason) -> Bool {
         switch reason {
-        case .resume: isPaused
-        case .woken(let count): count == wakes
-        case .answer: isAsking && answer == nil
+        case .pause: isPaused
+        case .woken(let count): count == wakeCount
+        case .answer: hasOpenChallenge && challengeAnswer == nil
         }
     }
 
@@ -259,30 +261,30 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
 
     /// Ends the load after the author's function has returned or thrown. If the function cancelled its own task,
     /// another task reports the end.
-    private func end(_ error: PluginError?) async {
+    private func taskDidEnd(error: PluginError?) async {
         guard !Task.isCancelled else {
-            Task(executorPreference: executor) { [self] in await report(error) }
+            Task(executorPreference: executor) { [self] in await reportEnd(error) }
             return
         }
-        await report(error)
+        await reportEnd(error)
     }
 
-    private func report(_ error: PluginError?) async {
-        _ = try? await perform { load, client -> Attempt<Void> in  // because the only possible error is that the load is over already
+    private func reportEnd(_ error: PluginError?) async {
+        _ = try? await perform { load, client -> AttemptResult<Void> in  // because it throws only if the load has already ended
             var failure = error
             if failure == nil {
-                if load.isPaused, load.order.phase != .before { return .wait(.resume) }
+                if load.isPaused, load.order.phase != .beforeResponse { return .wait(.pause) }
                 do throws(PluginError) { try load.order.finish() } catch { failure = error }
             }
             if let failure {
                 let arena = Arena()
-                var lent = unsafe arena.error(failure)
-                unsafe client.pointer.pointee.did_fail(client.pointer, &lent)
+                var cError = unsafe arena.error(failure)
+                unsafe client.pointer.pointee.did_fail(client.pointer, &cError)
                 withExtendedLifetime(arena) {}
             } else {
                 unsafe client.pointer.pointee.did_finish(client.pointer)
             }
-            load.noteOver()
+            load.endLoad()
             return .done(())
         }
     }

@@ -2,25 +2,26 @@
 
 /// The reason why a client call is suspended.
 enum WaitReason: Hashable {
-    /// The consumer is not ready.
-    case resume
-    /// A call returned PORTOLAN_WAIT. Wait until `woken` has been called more often than `after`.
+    /// The reader is not ready.
+    case pause
+    /// A call returned PORTOLAN_WAIT. The wait ends when the host has called `woken` more than `after` times.
     case woken(after: UInt64)
+    /// The answer to a challenge has not arrived.
     case answer
 }
 
-/// One wait of one task. It is resumed once, by the first event that ends the wait.
+/// One suspended call. The first event that ends its wait resumes it, once.
 @safe
-final class Waiter: @unchecked Sendable {  // … because it is touched only inside a host call, or while nothing else has it
+final class Waiter: @unchecked Sendable {  // … because it is used only inside a host call, or before it is shared
     private var continuation: UnsafeContinuation<Void, Never>?
-    private(set) var isOver = false
+    private(set) var isResumed = false
 
     func wait(_ continuation: UnsafeContinuation<Void, Never>) {
         unsafe self.continuation = unsafe continuation
     }
 
     func resume() {
-        isOver = true
+        isResumed = true
         unsafe continuation?.resume()
         unsafe continuation = nil
     }
@@ -30,7 +31,7 @@ final class Waiter: @unchecked Sendable {  // … because it is touched only ins
 struct Waiters {
     private var waiting: [(reason: WaitReason, waiter: Waiter)] = []
 
-    mutating func add(_ waiter: Waiter, until reason: WaitReason) {
+    mutating func add(_ waiter: Waiter, _ reason: WaitReason) {
         waiting.append((reason, waiter))
     }
 
@@ -38,11 +39,11 @@ struct Waiters {
         waiting.removeAll { $0.waiter === waiter }
     }
 
-    /// Resumes the waiters whose reason `isOver`, in the order in which they were added.
-    mutating func resume(where isOver: (WaitReason) -> Bool) {
+    /// Resumes the waiters whose reason matches, in the order in which they were added.
+    mutating func resume(where matches: (WaitReason) -> Bool) {
         guard !waiting.isEmpty else { return }
-        let (over, rest) = (waiting.filter { isOver($0.reason) }, waiting.filter { !isOver($0.reason) })
-        waiting = rest
-        for wait in over { wait.waiter.resume() }
+        let ready = waiting.filter { matches($0.reason) }
+        waiting.removeAll { matches($0.reason) }
+        for element in ready { element.waiter.resume() }
     }
 }

@@ -3,11 +3,12 @@
 /// A challenge from the peer, with the protection space in which one answer is valid.
 public struct PluginChallenge: Sendable {
     public enum ChallengeMethod: Sendable {
-        /// A user name and a password. `scheme` is e.g. `basic` if the protocol has several schemes.
+        /// A user name and a password. `scheme` is the authentication scheme, such as `basic`. `nil` if the protocol
+        /// has only one.
         case password(scheme: String?)
         /// A client certificate and its key. `issuers` holds the DER names of the accepted issuers.
         case clientCertificate(issuers: [[UInt8]])
-        /// Whether to trust the peer's certificate chain: DER, leaf first.
+        /// A decision whether to trust the peer's certificate chain, which is in DER with the leaf first.
         case serverTrust(chain: [[UInt8]])
     }
 
@@ -40,44 +41,49 @@ public struct PluginChallenge: Sendable {
 }
 
 extension PluginChallenge {
-    /// - Throws: ``PluginError/Code/badResponse`` if the host would end the load (CHAL-01), because the realm comes
-    ///   from a peer.
+    /// - Throws: ``PluginError/Code/badResponse`` if the host would reject the challenge (CHAL-01). The host or the
+    ///   realm can be the peer's mistake.
     func check() throws(PluginError) {
         guard !protocolName.isEmpty,
             ![protocolName, host, realm ?? ""].contains(where: { $0.unicodeScalars.contains(where: Syntax.isBreaking) })
         else {
-            throw PluginError(.badResponse, message: "the protocol of a challenge is empty, or its host or realm has a control character")
+            throw PluginError(
+                .badResponse,
+                message: "the protocol of a challenge is empty, or its host or realm has a control character, which breaks CHAL-01")
         }
         guard port.map({ (0...65535).contains($0) }) ?? true, (0...Int(Int32.max)).contains(failureCount) else {
-            throw PluginError(.badResponse, message: "the port of a challenge is not from 0 to 65535, or its failure count is negative")
+            throw PluginError(
+                .badResponse,
+                message: "the port of a challenge is not from 0 to 65535, or its failure count is negative, which breaks CHAL-01")
         }
     }
 }
 
 /// The answer to a challenge.
-public enum PluginAnswer: Sendable {
+public enum PluginChallengeAnswer: Sendable {
     /// Use this credential. For server trust: trust the chain.
     case use(PluginCredential)
     /// Continue without a credential. Deliver the peer's response, or fail with
     /// ``PluginError/Code/authenticationRequired``.
-    case without
-    /// Continue as if nobody had been asked. For server trust: evaluate the chain with the system's roots; otherwise
-    /// same as ``without``.
+    case continueWithoutCredential
+    /// The caller does not decide. For server trust, evaluate the chain with the system's roots. Otherwise same as
+    /// ``continueWithoutCredential``.
     case performDefault
-    /// Reject this protection space. Try the next one that the peer offers, or fail as for ``without``.
+    /// Reject this protection space. Send a challenge for the next space that the peer offers, or fail as for
+    /// ``continueWithoutCredential``.
     case rejectSpace
     /// Fail with ``PluginError/Code/authenticationCancelled``.
     case cancel
 }
 
-/// A credential. Its bytes are wiped when it is released. Never put them in a message, log line, URL or field
+/// A credential. Its secrets are wiped when it is released. Never put them in a message, log line, URL or field
 /// (CHAL-09).
 public final class PluginCredential: Sendable {
-    /// In UTF-8; empty if the challenge did not ask for them.
+    /// In UTF-8. Empty if the challenge is for a client certificate or server trust.
     public let user, password: PluginSecret
-    /// The chain of a client certificate: DER, leaf first.
+    /// The chain of a client certificate, in DER with the leaf first.
     public let certificates: [[UInt8]]
-    /// PKCS #8, DER.
+    /// The key of the client certificate (PKCS #8 in DER).
     public let privateKey: PluginSecret
 
     init(user: PluginSecret, password: PluginSecret, certificates: [[UInt8]], privateKey: PluginSecret) {
@@ -100,7 +106,7 @@ public final class PluginSecret: @unchecked Sendable {  // … because it does n
     }
 
     deinit {
-        // The optimiser removes stores to memory that is freed next, but does not look into this function.
+        // A separate function that is not optimised, because the optimiser removes stores to memory that is freed next.
         unsafe Self.wipe(memory)
         unsafe memory.deallocate()
     }

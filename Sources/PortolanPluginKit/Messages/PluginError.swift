@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a load failed or a plugin refused to start.
+/// The reason why a load failed or a plugin did not start.
 ///
-/// The message is one line. It states what happened, with values quoted, and how to fix it. It contains no user
-/// information of a URL and no secret. The host accepts only valid messages (ERR-02), so a message over 4096 bytes is
-/// cut and control characters are replaced.
+/// Write the message as one line: what happened, with values quoted, and how to fix it. Do not include user information
+/// of a URL or a secret. The host accepts only valid messages (ERR-02). Therefore the kit cuts a message after 4096
+/// bytes and replaces control characters.
 ///
-/// An error keeps at most eight causes, so a loop may wrap its last error at every retry. If there are more, the
-/// nearest seven and the root cause are kept. The message of the root cause then starts with the number of omitted
+/// An error keeps at most eight causes, so a loop can wrap its last error at every retry. If there are more, the error
+/// keeps the nearest seven and the root cause. The message of the root cause then starts with the number of omitted
 /// causes, as in `(3 causes left out)`.
 public struct PluginError: Error, Hashable, Sendable {
     public let code: Code
-    /// The domain of ``code`` in reverse DNS, for codes that are not published; `nil` for the published codes.
+    /// The domain of ``code`` in reverse DNS. `nil` for the published codes.
     public let domain: String?
     public let message: String
-    /// All causes, the nearest first. A flat list, because nested values would be released recursively.
+    /// All causes, the nearest first. A flat list, because Swift releases nested values recursively.
     private let causes: [Cause]
 
     /// The underlying error, such as the failure of a nested load.
@@ -51,7 +51,7 @@ extension PluginError {
             (self.code, self.domain, self.message) = (code, domain, message)
         }
 
-        /// At most as many causes as the host keeps.
+        /// Returns at most as many causes as the host keeps.
         static func limited(_ causes: [Cause]) -> [Cause] {
             guard causes.count > 8, var last = causes.last else { return causes }
             last.addOmitted(causes.count - 8)
@@ -76,7 +76,7 @@ extension PluginError {
 }
 
 extension PluginError {
-    /// The code that callers branch on: a published code, or any number if the error has a domain.
+    /// The code on which callers branch: a published code, or any number if the error has a domain.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: Int32
         public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -132,8 +132,9 @@ extension PluginError {
         switch error {
         case let error as PluginError: self = error
         case is CancellationError:
-            self.init(.cancelled, message: "the plugin cancelled its own load, which nobody else had stopped; ask its author")
-        default: self.init(.unknown, message: "the plugin's load threw: \(error)")
+            self.init(
+                .cancelled, message: "the plugin's load function threw CancellationError, although nobody stopped the load; ask its author")
+        default: self.init(.unknown, message: "the plugin's load function threw: \(error)")
         }
     }
 }

@@ -3,7 +3,7 @@
 /// A header field, a trailer field, or the equivalent in another protocol.
 public struct PluginField: Hashable, Sendable {
     public let name: String
-    /// One character for each byte (ISO-8859-1), so that any value survives.
+    /// One character for each byte (ISO-8859-1), so that every byte is kept.
     public let value: String
 
     public init(name: String, value: String) {
@@ -59,11 +59,11 @@ enum Syntax {
     static func oneLine(_ text: String) -> String {
         if text.utf8.count <= 4096, !text.isEmpty, !text.unicodeScalars.contains(where: isBreaking) { return text }
         var line = String.UnicodeScalarView()
-        var room = 4096
+        var remainingBytes = 4096
         for scalar in text.unicodeScalars {
             let shown = isBreaking(scalar) ? "\u{FFFD}" : scalar
-            room -= UTF8.width(shown)
-            guard room >= 0 else { break }
+            remainingBytes -= UTF8.width(shown)
+            guard remainingBytes >= 0 else { break }
             line.append(shown)
         }
         return line.isEmpty ? "no reason was given" : String(line)

@@ -4,28 +4,28 @@
 ///
 ///     static let piece = PluginProperty<Int>("org.example.tide.piece")
 public struct PluginProperty<Value: PluginPropertyConvertible>: Hashable, Sendable {
-    /// In reverse DNS; case-sensitive.
+    /// In reverse DNS. Case-sensitive.
     public let name: String
     public init(_ name: String) { self.name = name }
 
-    /// Sets the property on a changed request.
+    /// Returns an element for ``PluginRequestChanges/properties``.
     public func callAsFunction(_ value: Value) -> (name: String, value: PluginPropertyValue?) { (name, value.propertyValue) }
 }
 
-/// The value of a property in the contract.
+/// The value of a property, with its kind.
 public enum PluginPropertyValue: Hashable, Sendable {
     case text(String)
     case bytes([UInt8])
     case integer(Int64)
     case real(Double)
     case boolean(Bool)
-    /// A kind that is newer than this kit.
+    /// A value of a kind that this kit does not know.
     case other
 }
 
-/// A Swift type that a property can have.
+/// A Swift type of a property's value.
 public protocol PluginPropertyConvertible: Sendable {
-    /// The kind's name in messages, as in "an integer".
+    /// The name of the kind in messages, such as "an integer".
     static var kindName: String { get }
     /// - Returns: `nil` if the value has another kind.
     init?(_ value: PluginPropertyValue)

@@ -2,29 +2,29 @@
 
 /// The request of a load, copied from the host. The host has parsed the URL, so a plugin does not need a URL parser.
 public final class PluginRequest: Sendable {
-    /// The method; case-sensitive.
+    /// Case-sensitive.
     public let method: String
-    /// The absolute URL of the request, including user information, which is secret. In messages, use
-    /// ``urlWithoutUser(query:)``.
+    /// The absolute URL of the request. It can include a user and a password, so use ``urlWithoutUser(query:)`` in
+    /// messages.
     public let url: String
     /// In lower case.
     public let scheme: String
     public let user, password: String?
-    /// In lower case; `nil` if the URL has no authority.
+    /// In lower case and percent-encoded. `nil` if the URL has no authority.
     public let host: String?
     public let port: Int?
-    /// Percent-encoded, as are ``query`` and ``fragment``. For `echo:text?…`, it is `text`.
+    /// Percent-encoded, as are ``query`` and ``fragment``. For `echo:text?…`, it is `text`. See ``decodedPath()``.
     public let path: String
     public let query, fragment: String?
     public let fields: [PluginField]
     public let properties: [(name: String, value: PluginPropertyValue)]
-    /// The length of the body in bytes: 0 if there is no body, `nil` if the length is unknown.
+    /// The length of the upload body in bytes: 0 if there is no body, `nil` if the length is unknown.
     public let bodyLength: Int64?
-    /// The idle timeout of the load; `nil` if there is no limit. The host measures it.
+    /// The idle timeout of the load, which the host enforces. `nil` if there is no limit.
     public let timeout: Duration?
-    /// Whether the method is safe, so that a failed load may be retried without asking (RFC 9110 §9.2.1).
+    /// Whether the method is safe, so that a plugin can repeat a failed request (RFC 9110 §9.2.1).
     public let isMethodSafe: Bool
-    /// 0 is normal; requests with a higher number go first.
+    /// 0 is normal. Requests with a higher number go first.
     public let priority: Int32
 
     init(
@@ -61,10 +61,10 @@ public final class PluginRequest: Sendable {
     }
 
     /// The URL after `scheme:`, without the fragment. A layered handler (`gzip:URL`) loads this URL.
-    public var inner: String {
-        let rest = url.utf8.dropFirst(scheme.utf8.count + 1)
-        let kept = rest.dropLast(fragment.map { $0.utf8.count + 1 } ?? 0)
-        return String(decoding: Array(kept), as: UTF8.self)
+    public var nestedURL: String {
+        let afterScheme = url.utf8.dropFirst(scheme.utf8.count + 1)
+        let withoutFragment = afterScheme.dropLast(fragment.map { $0.utf8.count + 1 } ?? 0)
+        return String(decoding: Array(withoutFragment), as: UTF8.self)
     }
 
     /// Returns the value of the first field with this name. Case-insensitive.
@@ -73,7 +73,7 @@ public final class PluginRequest: Sendable {
         return fields.first { $0.name.lowercased() == name }?.value
     }
 
-    /// Returns the value of a property; `nil` if the caller did not set it.
+    /// Returns the value of a property. `nil` if the caller did not set it.
     ///
     /// - Throws: ``PluginError/Code/badRequest`` with the property's name if the value has another kind (PROP-02).
     public func value<Value>(of property: PluginProperty<Value>) throws -> Value? {

@@ -9,17 +9,17 @@ public struct PluginResponse: Hashable, Sendable {
         case allowed
     }
 
-    /// 0 if the protocol has no status; 100 to 199 only for an interim response.
+    /// 0 if the protocol has no status. 100 to 199 only for an interim response.
     public var status: Int32
-    /// The absolute URL that the response came from; `nil` for the request's URL.
+    /// The absolute URL of the response. `nil` for the request's URL.
     public var url: String?
-    /// Without parameters, as in `text/plain`; `nil` if unknown.
+    /// Without parameters, as in `text/plain`. `nil` if unknown.
     public var mimeType: String?
-    /// The charset, as in `utf-8`.
+    /// The charset, as in `utf-8`. `nil` if unknown or not text.
     public var textEncoding: String?
     /// A file name for saving, not a path. The host sanitizes it.
     public var suggestedName: String?
-    /// The number of body bytes that follow; `nil` if unknown.
+    /// The number of body bytes that follow. `nil` if unknown.
     public var expectedLength: Int64?
     public var fields: [PluginField]
     public var storage: Storage
@@ -40,21 +40,22 @@ public struct PluginResponse: Hashable, Sendable {
 }
 
 extension PluginResponse {
-    /// - Throws: ``PluginError/Code/badResponse`` if the host would end the load for a violation (BODY-02, BODY-09,
-    ///   SEC-08).
+    /// - Throws: ``PluginError/Code/badResponse`` if the host would reject the response (BODY-02, BODY-09, SEC-08).
     func check(isInterim: Bool) throws(PluginError) {
         guard isInterim ? (100...199).contains(status) : status == 0 || (200...999).contains(status) else {
             throw PluginError(
                 .badResponse, message: "the status \(status) is not valid for \(isInterim ? "an interim response" : "a response")")
         }
         if let mimeType, !Syntax.isMediaType(mimeType) {
-            throw PluginError(.badResponse, message: "the response's MIME type is not of the form type/subtype, without parameters")
+            throw PluginError(
+                .badResponse, message: "the response's MIME type is not of the form type/subtype without parameters, which breaks BODY-09")
         }
         if let textEncoding, !Syntax.isToken(textEncoding) {
-            throw PluginError(.badResponse, message: "the response's charset is not a token; write one like utf-8")
+            throw PluginError(.badResponse, message: "the response's charset is not a token, which breaks BODY-09; write one like utf-8")
         }
         if let expectedLength, expectedLength < 0 {
-            throw PluginError(.badResponse, message: "the response's length is \(expectedLength); give 0 or more, or nil")
+            throw PluginError(
+                .badResponse, message: "the response's expectedLength is \(expectedLength), which breaks BODY-02; give 0 or more, or nil")
         }
         try fields.check()
     }
@@ -77,7 +78,7 @@ public enum PluginStep: Int32, CaseIterable, CustomStringConvertible, Sendable {
     case nameFound = 1
     case connected, secured, reused, requestSent, firstByte
 
-    /// The name of the case; written out because a library without reflection metadata cannot derive it.
+    /// The name of the case. Written out, because a library without reflection metadata cannot derive it.
     public var description: String {
         switch self {
         case .nameFound: "nameFound"

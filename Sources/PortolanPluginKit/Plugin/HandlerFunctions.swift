@@ -3,8 +3,8 @@
 import CPortolan
 import Synchronization
 
-/// A started plugin; C code holds the pointer to it.
-private final class Started {
+/// A started plugin. The host has a pointer to it from `init` to `deinit`.
+private final class StartedPlugin {
     let handler: any PluginHandler
     let instance: PluginInstance
 
@@ -13,8 +13,8 @@ private final class Started {
         self.instance = instance
     }
 
-    static func at(_ pointer: UnsafeMutableRawPointer?) -> Started? {
-        unsafe pointer.map { unsafe Unmanaged<Started>.fromOpaque($0).takeUnretainedValue() }
+    static func at(_ pointer: UnsafeMutableRawPointer?) -> StartedPlugin? {
+        unsafe pointer.map { unsafe Unmanaged<StartedPlugin>.fromOpaque($0).takeUnretainedValue() }
     }
 }
 
@@ -23,7 +23,7 @@ enum HandlerFunctions {
     typealias Start =
         @convention(c) (UnsafeMutablePointer<portolan_host>, UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer?
 
-    /// One `init` function for each plugin that a library may have.
+    /// One `init` function for each plugin of a library.
     static var starts: [Start] {
         unsafe [
             { unsafe HandlerFunctions.start(0, $0, $1) }, { unsafe HandlerFunctions.start(1, $0, $1) },
@@ -32,51 +32,51 @@ enum HandlerFunctions {
     }
 
     private static func start(
-        _ place: Int, _ host: UnsafeMutablePointer<portolan_host>, _ refusal: UnsafeMutablePointer<portolan_refusal>
+        _ index: Int, _ host: UnsafeMutablePointer<portolan_host>, _ refusal: UnsafeMutablePointer<portolan_refusal>
     ) -> UnsafeMutableRawPointer? {
-        let type = Registered.all.withLock { $0[place].handler }
+        let type = RegisteredHandler.all.withLock { $0[index].type }
         let instance = unsafe PluginInstance(host, isMultipart: type.description.isMultipart)
         do {
             let handler = try type.init(host: PluginHost(instance))
-            return unsafe Unmanaged.passRetained(Started(handler, instance)).toOpaque()
+            return unsafe Unmanaged.passRetained(StartedPlugin(handler, instance)).toOpaque()
         } catch {
             instance.end()
             let arena = Arena()
-            var lent = unsafe arena.error(error as? PluginError ?? PluginError(.unknown, message: "\(error)"))
-            unsafe refusal.pointee.give(refusal, &lent)
+            var cError = unsafe arena.error(error as? PluginError ?? PluginError(.unknown, message: "\(error)"))
+            unsafe refusal.pointee.give(refusal, &cError)
             withExtendedLifetime(arena) {}
             return nil
         }
     }
 
-    /// `deinit`. A task that outlives its load retains the handler, but no longer has the host.
+    /// The plugin's `deinit`. A task that outlives its load retains the handler, but can no longer use the host.
     static func end(_ plugin: UnsafeMutableRawPointer?) {
         guard let plugin = unsafe plugin else { return }
-        let started = unsafe Unmanaged<Started>.fromOpaque(plugin).takeRetainedValue()
+        let started = unsafe Unmanaged<StartedPlugin>.fromOpaque(plugin).takeRetainedValue()
         started.instance.end()
     }
 
     static func canInit(_ plugin: UnsafeMutableRawPointer?, _ request: UnsafePointer<portolan_request>) -> Int32 {
-        guard let handler = unsafe Started.at(plugin)?.handler as? any RequestChoosing else { return 1 }
+        guard let handler = unsafe StartedPlugin.at(plugin)?.handler as? any RequestChoosing else { return 1 }
         return unsafe handler.canInit(PluginRequest(request.pointee)) ? 1 : 0
     }
 
     static func canonical(
         _ plugin: UnsafeMutableRawPointer?, _ request: UnsafePointer<portolan_request>, _ form: UnsafeMutablePointer<portolan_canonical>
     ) {
-        guard let handler = unsafe Started.at(plugin)?.handler as? any RequestCanonicalizing,
-            let change = unsafe handler.canonicalRequest(for: PluginRequest(request.pointee))
+        guard let handler = unsafe StartedPlugin.at(plugin)?.handler as? any RequestCanonicalizing,
+            let changes = unsafe handler.canonicalRequest(for: PluginRequest(request.pointee))
         else { return }
         let arena = Arena()
-        var lent = unsafe arena.change(change)
-        unsafe form.pointee.give(form, &lent)
+        var cChange = unsafe arena.changes(changes)
+        unsafe form.pointee.give(form, &cChange)
         withExtendedLifetime(arena) {}
     }
 
     static func areEquivalent(
         _ plugin: UnsafeMutableRawPointer?, _ a: UnsafePointer<portolan_request>, _ b: UnsafePointer<portolan_request>
     ) -> Int32 {
-        guard let handler = unsafe Started.at(plugin)?.handler as? any CacheComparing else { return 0 }
+        guard let handler = unsafe StartedPlugin.at(plugin)?.handler as? any CacheComparing else { return 0 }
         return unsafe handler.isCacheEquivalent(PluginRequest(a.pointee), to: PluginRequest(b.pointee)) ? 1 : 0
     }
 
@@ -84,18 +84,18 @@ enum HandlerFunctions {
         _ plugin: UnsafeMutableRawPointer?, _ request: UnsafePointer<portolan_request>, _ cached: UnsafePointer<portolan_response>?,
         _ client: UnsafeMutablePointer<portolan_client>
     ) -> UnsafeMutableRawPointer? {
-        guard let started = unsafe Started.at(plugin) else { return nil }
+        guard let started = unsafe StartedPlugin.at(plugin) else { return nil }
         let load = unsafe RunningLoad(
-            started.instance, PluginRequest(request.pointee), cached: cached.map { unsafe PluginResponse($0.pointee) },
+            started.instance, PluginRequest(request.pointee), cachedResponse: cached.map { unsafe PluginResponse($0.pointee) },
             client: BorrowedClient(pointer: client))
-        return unsafe LoadFunctions.hold(load, handler: started.handler)
+        return unsafe LoadFunctions.retain(load, handler: started.handler)
     }
 }
 
 /// The functions of `portolan_load_table`.
 enum LoadFunctions {
-    /// A load; C code holds the pointer to it.
-    private final class Held {
+    /// A load. The host has a pointer to it from `make` to `destroy`.
+    private final class HostedLoad {
         let load: RunningLoad
         let handler: any PluginHandler
 
@@ -105,25 +105,25 @@ enum LoadFunctions {
         }
 
         func start() {
-            load.start { [handler] load in try await handler.load(load.request, client: PluginClient(running: load)) }
+            load.start { [handler] load in try await handler.load(load.request, client: PluginClient(runningLoad: load)) }
         }
     }
 
-    static func hold(_ load: RunningLoad, handler: any PluginHandler) -> UnsafeMutableRawPointer {
-        unsafe Unmanaged.passRetained(Held(load, handler)).toOpaque()
+    static func retain(_ load: RunningLoad, handler: any PluginHandler) -> UnsafeMutableRawPointer {
+        unsafe Unmanaged.passRetained(HostedLoad(load, handler)).toOpaque()
     }
 
-    /// Called only by a host that made no instance.
+    /// Called only if the host has not started the plugin.
     static func refuse(_ refusal: UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer? {
         let arena = Arena()
-        var lent = unsafe arena.error(PluginError(.unknown, message: "a load was requested before the plugin was started"))
-        unsafe refusal.pointee.give(refusal, &lent)
+        var cValue = unsafe arena.error(PluginError(.unknown, message: "a load was requested before the plugin was started"))
+        unsafe refusal.pointee.give(refusal, &cValue)
         withExtendedLifetime(arena) {}
         return nil
     }
 
-    private static func at(_ pointer: UnsafeMutableRawPointer) -> Held {
-        unsafe Unmanaged<Held>.fromOpaque(pointer).takeUnretainedValue()
+    private static func at(_ pointer: UnsafeMutableRawPointer) -> HostedLoad {
+        unsafe Unmanaged<HostedLoad>.fromOpaque(pointer).takeUnretainedValue()
     }
 
     static var table: portolan_load_table {
@@ -132,9 +132,9 @@ enum LoadFunctions {
         unsafe table.start = { unsafe LoadFunctions.at($0).start() }
         unsafe table.resume = { unsafe LoadFunctions.at($0).load.resume() }
         unsafe table.woken = { unsafe LoadFunctions.at($0).load.woken() }
-        unsafe table.answered = { unsafe LoadFunctions.at($0).load.answered(PluginAnswer($1.pointee)) }
+        unsafe table.answered = { unsafe LoadFunctions.at($0).load.answered(PluginChallengeAnswer($1.pointee)) }
         unsafe table.stop = { unsafe LoadFunctions.at($0).load.stop() }
-        unsafe table.destroy = { unsafe Unmanaged<Held>.fromOpaque($0).takeRetainedValue().load.destroy() }
+        unsafe table.destroy = { unsafe Unmanaged<HostedLoad>.fromOpaque($0).takeRetainedValue().load.destroy() }
         return table
     }
 }

@@ -3,37 +3,37 @@
 public import CPortolan
 import Synchronization
 
-/// A pointer to the plugin's descriptor, which the plugin's only exported function returns to the host.
+/// A pointer to the plugin's descriptor. The only exported function of the library returns it to the host.
 public typealias PluginEntry = UnsafePointer<portolan_plugin>
 
 extension PluginHandler {
-    /// Returns the plugin's descriptor, always the same one; `nil` for a host with another major version.
+    /// Returns the plugin's descriptor, the same one for every call. `nil` for a host with another major version.
     @safe
     public static func entry(_ abiMajor: UInt32) -> PluginEntry? {
         guard abiMajor == PORTOLAN_ABI_MAJOR else { return nil }
-        return unsafe Registered.all.withLock { all in
-            if let known = all.first(where: { $0.handler == Self.self }) { return unsafe known.entry }
-            // The contract's `init` does not receive the type, so each type needs its own function. A library has one
-            // plugin; tests have a few.
+        return unsafe RegisteredHandler.all.withLock { all in
+            if let known = all.first(where: { $0.type == Self.self }) { return unsafe known.entry }
+            // The contract's `init` does not receive the type, so each type needs a separate function. A library has
+            // one plugin, but a test program has several.
             guard unsafe all.count < HandlerFunctions.starts.count else { return nil }
             let start = unsafe HandlerFunctions.starts[all.count]
             let arena = Arena()
             let entry = unsafe DescriptorMemory.plugin(Self.self, start: start, in: arena)
-            unsafe all.append(Registered(handler: Self.self, entry: entry, arena: arena))
+            unsafe all.append(RegisteredHandler(type: Self.self, entry: entry, arena: arena))
             return unsafe entry
         }
     }
 }
 
-/// A plugin of this library. Its index selects its `init` function.
+/// A handler type of this library, with its descriptor. Its index in ``all`` selects its `init` function.
 @safe
-struct Registered: @unchecked Sendable {  // … because the memory behind the pointers never changes and is never freed
-    let handler: any PluginHandler.Type
+struct RegisteredHandler: @unchecked Sendable {  // … because the memory behind the pointers never changes and is never freed
+    let type: any PluginHandler.Type
     let entry: PluginEntry
     /// Owns the memory that ``entry`` points to.
     let arena: Arena
 
-    static let all = Mutex<[Registered]>([])
+    static let all = Mutex<[RegisteredHandler]>([])
 }
 
 /// Builds the descriptor. Its memory is never freed, because the library is never unmapped.
@@ -47,11 +47,11 @@ enum DescriptorMemory {
         unsafe plugin.name = arena.string(description.name)
         unsafe plugin.vendor = arena.string(description.vendor)
         unsafe plugin.version = arena.string(description.version)
-        unsafe plugin.handlers = arena.list([handler]) { unsafe Optional(keep(Self.handler($0, description, arena))) }
+        unsafe plugin.handlers = arena.list([handler]) { unsafe Optional(permanentCopy(of: Self.handler($0, description, arena))) }
         unsafe plugin.handler_count = 1
         unsafe plugin.`init` = start
         unsafe plugin.deinit = { unsafe HandlerFunctions.end($0) }
-        return unsafe keep(plugin)
+        return unsafe permanentCopy(of: plugin)
     }
 
     private static func handler(
@@ -61,6 +61,7 @@ enum DescriptorMemory {
         unsafe handler.size = UInt32(MemoryLayout<portolan_handler>.size)
         unsafe handler.identifier = arena.string(description.identifier)
         var flags = description.isMultipart ? PORTOLAN_MULTIPART.rawValue : 0
+        if description.usesCookies { flags |= PORTOLAN_COOKIES.rawValue }
         switch description.schemes {
         case .any: flags |= PORTOLAN_ANY_SCHEME.rawValue
         case .only(let schemes):
@@ -68,18 +69,18 @@ enum DescriptorMemory {
             unsafe handler.scheme_count = schemes.count
         }
         unsafe handler.flags = UInt32(bitPattern: flags)
-        // Functions that the author did not implement stay NULL, so that the host does not call them for every request.
+        // A function that the author did not implement stays NULL, so that the host does not call it for every request.
         if type is any RequestChoosing.Type { unsafe handler.can_init = { unsafe HandlerFunctions.canInit($0, $1) } }
         if type is any RequestCanonicalizing.Type { unsafe handler.canonical_request = { unsafe HandlerFunctions.canonical($0, $1, $2) } }
         if type is any CacheComparing.Type { unsafe handler.is_cache_equivalent = { unsafe HandlerFunctions.areEquivalent($0, $1, $2) } }
         unsafe handler.make = { unsafe HandlerFunctions.make($0, $1, $2, $3) ?? LoadFunctions.refuse($4) }
-        unsafe handler.loads = keep(LoadFunctions.table)
+        unsafe handler.loads = permanentCopy(of: LoadFunctions.table)
         return unsafe handler
     }
 
-    private static func keep<Value>(_ value: Value) -> UnsafePointer<Value> {
-        let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
-        unsafe place.initialize(to: value)
-        return unsafe UnsafePointer(place)
+    private static func permanentCopy<Value>(of value: Value) -> UnsafePointer<Value> {
+        let copy = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+        unsafe copy.initialize(to: value)
+        return unsafe UnsafePointer(copy)
     }
 }

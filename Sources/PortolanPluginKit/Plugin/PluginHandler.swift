@@ -18,39 +18,40 @@
 ///
 ///     @_cdecl("portolan_plugin_entry") public func entry(_ major: UInt32) -> PluginEntry? { Hello.entry(major) }
 public protocol PluginHandler: Sendable {
-    /// Read once, when the host opens the library. Must match the manifest.
+    /// The plugin's metadata. The host reads it once, when it opens the library. Must match the manifest.
     static var description: PluginDescription { get }
 
-    /// Starts an instance. Reads the settings, and throws if they are unusable (REG-06).
+    /// Starts an instance. Read the settings here, and throw if they are unusable (REG-06).
     init(host: PluginHost) throws
 
     /// Performs one load. The load finishes when this returns, and fails when this throws: with a ``PluginError``, or
     /// with the code `unknown` for any other error.
     ///
-    /// This runs as a task, inside the host's calls into the load. It may suspend for any time, but must not block its
-    /// thread. When the load is stopped, the task is cancelled, and every call of the client throws
-    /// `CancellationError`. Its child tasks run inside the host's calls, too, one at a time; put long computations into
-    /// a detached task. Code isolated to the main actor runs only if the program runs its main queue. The command
-    /// `portolan` does not run it, so `MainActor.run` never returns there.
+    /// This function is a task that runs inside the host's calls into the load. It can suspend for any time, but must
+    /// not block its thread. When the load is stopped, the task is cancelled, and every call of the client throws
+    /// `CancellationError`. Child tasks also run inside the host's calls, one at a time. Put long computations into a
+    /// detached task. Code of the main actor runs only if the program runs its main queue. The command `portolan` does
+    /// not run it, so `MainActor.run` never returns there.
     func load(_ request: PluginRequest, client: PluginClient) async throws
 }
 
 /// A handler that does not accept every request of its schemes.
 public protocol RequestChoosing: PluginHandler {
-    /// Pure and fast; any thread (CAN-01 to CAN-09).
+    /// Whether the handler loads this request. Must be fast and always return the same result for the same request. Any
+    /// thread (CAN-01 to CAN-09).
     func canInit(_ request: PluginRequest) -> Bool
 }
 
-/// A handler whose stored responses have another key than the request's URL.
+/// A handler whose requests have a canonical form, which is the key of a stored response.
 public protocol RequestCanonicalizing: PluginHandler {
-    /// Returns the changes that give the canonical form; `nil` if the request is canonical. Pure and idempotent
-    /// (CANON-01).
-    func canonicalRequest(for request: PluginRequest) -> PluginChange?
+    /// Returns the changes that give the canonical form. `nil` if the request is canonical. Must not depend on anything
+    /// but the request, and must return `nil` for its own result (CANON-01).
+    func canonicalRequest(for request: PluginRequest) -> PluginRequestChanges?
 }
 
 /// A handler that decides whether a stored response matches another request. The default compares URLs.
 public protocol CacheComparing: PluginHandler {
-    /// Pure and symmetric (CANON-04, CANON-05).
+    /// Must not depend on anything but the two requests, nor on their order (CANON-04, CANON-05).
     func isCacheEquivalent(_ a: PluginRequest, to b: PluginRequest) -> Bool
 }
 
@@ -59,28 +60,36 @@ public struct PluginDescription: Sendable {
     public enum Schemes: Sendable, ExpressibleByArrayLiteral {
         /// In lower case, without duplicates.
         case only([String])
-        /// An interposer: the host asks it about every request.
+        /// An interposer: the host offers it every request.
         case any
 
         public init(arrayLiteral schemes: String...) { self = .only(schemes) }
     }
 
-    /// In reverse DNS; same as in the manifest.
+    /// In reverse DNS. Same as in the manifest.
     public let identifier: String
-    /// For people.
+    /// Names for people.
     public let name, vendor: String
-    /// Semantic Versioning.
+    /// The plugin's version (Semantic Versioning).
     public let version: String
     public let schemes: Schemes
-    /// Whether one load may deliver several responses, each with its data.
+    /// Whether one load can deliver several responses, each with its data.
     public let isMultipart: Bool
+    /// Whether loads send and store cookies, like loads of `http:`: the request has a `Cookie` field, and the host
+    /// stores the `Set-Cookie` fields of responses and redirects. The manifest must have the permission `cookies`
+    /// (MANIF-08), or the host ignores this. The host also ignores this for ``Schemes/any``.
+    public let usesCookies: Bool
 
-    public init(identifier: String, name: String, vendor: String, version: String, schemes: Schemes, isMultipart: Bool = false) {
+    public init(
+        identifier: String, name: String, vendor: String, version: String, schemes: Schemes, isMultipart: Bool = false,
+        usesCookies: Bool = false
+    ) {
         self.identifier = identifier
         self.name = name
         self.vendor = vendor
         self.version = version
         self.schemes = schemes
         self.isMultipart = isMultipart
+        self.usesCookies = usesCookies
     }
 }

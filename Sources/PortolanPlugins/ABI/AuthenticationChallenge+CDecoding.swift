@@ -3,8 +3,8 @@
 import CPortolan
 import PortolanCore
 
-/// The contents of a challenge from a plugin.
-struct ChallengeContents {
+/// A challenge as it was read from a plugin, without the callback for the answer.
+struct ReadChallenge {
     let space: ProtectionSpace
     let failureCount: Int
     let previousError: LoadError?
@@ -43,14 +43,14 @@ struct ChallengeContents {
         case PORTOLAN_ASK_SERVER_TRUST: return try unsafe .serverTrust(chain: contents(of: certificates))
         default:
             throw unsafe ContractViolation(
-                .challengeIsComplete, "a challenge has the method \(challenge.method.rawValue), which is not a published one")
+                .challengeIsComplete, "a challenge has the method \(challenge.method.rawValue), which is not one of the published values")
         }
     }
 
     private static func contents(of certificates: UnsafeBufferPointer<portolan_string>) throws(ContractViolation) -> [[UInt8]] {
         var contents: [[UInt8]] = []
-        try unsafe certificates.each { certificate throws(ContractViolation) in
-            contents.append(try unsafe certificate.array("a certificate"))
+        try unsafe certificates.forEachElement { certificate throws(ContractViolation) in
+            contents.append(try unsafe certificate.copyBytes("a certificate"))
         }
         return contents
     }

@@ -8,21 +8,21 @@ package import CPortolan
     import Musl
 #endif
 
-/// A C value and everything that it points to, in one allocation that lives as long as this.
+/// Owns a C value and everything that it points to, in one allocation.
 ///
-/// The bytes are overwritten before they are freed, because they may have credentials.
+/// The bytes are overwritten before they are freed, because they can contain credentials.
 @safe
 package struct CStorage<Root>: ~Copyable, @unchecked Sendable {  // … because the memory does not change between `init` and `deinit`
     private let memory: UnsafeMutableRawPointer
     private let size: Int
 
-    /// - Parameter build: makes the value, and allocates its parts in the arena. It is called twice: first to measure,
-    ///   with NULL pointers from the arena; then to fill.
+    /// - Parameter build: makes the value, and allocates its parts in the arena. It is called twice: first to measure
+    ///   the size, with an arena that returns NULL pointers, and then to write the value.
     package init(_ build: (inout CArena) -> Root) {
         var arena = CArena()
         _ = unsafe arena.reserve(Root.self, count: 1)
         _ = build(&arena)
-        size = arena.used
+        size = arena.usedSize
         unsafe memory = .allocate(byteCount: size, alignment: CArena.alignment)
         arena = unsafe CArena(memory)
         let root = unsafe arena.reserve(Root.self, count: 1)
@@ -34,35 +34,35 @@ package struct CStorage<Root>: ~Copyable, @unchecked Sendable {  // … because 
     }
 
     deinit {
-        // Not `memset`, because the compiler may remove it before a `free` (explicit_bzero(3)).
+        // Not `memset`, because the compiler can remove it before a `free` (explicit_bzero(3)).
         unsafe explicit_bzero(memory, size)
         unsafe memory.deallocate()
     }
 }
 
-/// Allocates the parts of a ``CStorage`` value, one behind the other.
+/// Allocates the parts of a ``CStorage`` value, one after the other.
 @safe
 package struct CArena: ~Copyable {
     package static let alignment = 16
     /// `nil` while measuring.
     private let base: UnsafeMutableRawPointer?
-    package private(set) var used = 0
+    package private(set) var usedSize = 0
 
-    /// For measuring.
+    /// An arena that measures.
     package init() { unsafe base = nil }
-    /// For filling `base`, which has the measured size.
+    /// An arena that allocates in `base`, which has the measured size.
     package init(_ base: UnsafeMutableRawPointer) { unsafe self.base = base }
 
-    /// Reserves room for `count` values, which the caller initialises; `nil` while measuring, and if `count` is 0.
+    /// Reserves memory for `count` values, which the caller initialises. `nil` while measuring, and if `count` is 0.
     package mutating func reserve<Value>(_ type: Value.Type, count: Int) -> UnsafeMutablePointer<Value>? {
         let alignment = MemoryLayout<Value>.alignment
-        used = (used + alignment - 1) / alignment * alignment
-        defer { used += MemoryLayout<Value>.stride * count }
+        usedSize = (usedSize + alignment - 1) / alignment * alignment
+        defer { usedSize += MemoryLayout<Value>.stride * count }
         guard count > 0, let base = unsafe base else { return nil }
-        return unsafe (base + used).bindMemory(to: Value.self, capacity: count)
+        return unsafe (base + usedSize).bindMemory(to: Value.self, capacity: count)
     }
 
-    /// Allocates the results of `make` for the elements of `source`, one behind the other.
+    /// Allocates a list with the result of `make` for each element of `source`.
     package mutating func list<Source: Collection, Value>(
         _ source: Source, _ make: (Source.Element, inout CArena) -> Value
     ) -> (start: UnsafePointer<Value>?, count: Int) {
@@ -94,7 +94,7 @@ package struct CArena: ~Copyable {
         unsafe string(array.span.bytes)
     }
 
-    /// An absent string for `nil`.
+    /// `nil` gives an absent string.
     package mutating func string(_ text: String?) -> portolan_string {
         guard let text else { return unsafe portolan_string() }
         return unsafe string(text)

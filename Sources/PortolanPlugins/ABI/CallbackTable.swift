@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A C struct of function pointers in its own allocation, followed by a reference to the object that serves them.
+/// A C struct of function pointers, followed in memory by a reference to the object that handles the calls.
 ///
-/// C passes the struct to each function, which finds its object with one memory access.
+/// C passes the struct to each function. The function finds its object with one memory access.
 @safe
-struct CallbackTable<Head>: @unchecked Sendable {  // … because the memory is written before it is shared
+struct CallbackTable<Head>: @unchecked Sendable {  // … because nothing changes the memory after it is shared
     let pointer: UnsafeMutablePointer<Head>
 
     init(_ head: Head) {
@@ -14,13 +14,13 @@ struct CallbackTable<Head>: @unchecked Sendable {  // … because the memory is 
         unsafe pointer.initialize(to: head)
     }
 
-    /// Does not retain the object, which must outlive the table.
-    func serve(_ object: AnyObject) {
+    /// Sets the object that handles the calls. The table does not retain it, so it must outlive the table.
+    func setObject(_ object: AnyObject) {
         unsafe (UnsafeMutableRawPointer(pointer) + Self.offset).storeBytes(
             of: Unmanaged.passUnretained(object).toOpaque(), as: UnsafeMutableRawPointer.self)
     }
 
-    /// The object that serves the table at `pointer`.
+    /// Returns the object that handles the calls of the table at `pointer`.
     @inline(__always)
     static func object<Object: AnyObject>(of pointer: UnsafeMutablePointer<Head>, as type: Object.Type) -> Unmanaged<Object> {
         let opaque = unsafe (UnsafeMutableRawPointer(pointer) + offset).load(as: UnsafeMutableRawPointer.self)

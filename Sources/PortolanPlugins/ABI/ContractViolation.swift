@@ -2,10 +2,10 @@
 
 import PortolanCore
 
-/// A plugin's violation of a rule of the contract.
+/// A violation of the plugin contract.
 struct ContractViolation: Error, Hashable {
     let rule: ContractRule
-    /// What is wrong and how to fix it; one line.
+    /// What is wrong and how to fix it, on one line.
     let detail: String
 
     init(_ rule: ContractRule, _ detail: String) {
@@ -21,7 +21,7 @@ extension LoadError {
     }
 }
 
-/// The rules that this host enforces at the boundary. The core defines those about the order of events.
+/// The rules that the host checks when a plugin calls it. The core checks the rules about the order of events.
 extension ContractRule {
     static let libraryOpens = Self(id: "DESC-01")
     static let exportsEntry = Self(id: "DESC-02")

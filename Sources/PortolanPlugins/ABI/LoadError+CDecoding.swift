@@ -4,47 +4,47 @@ import CPortolan
 import PortolanCore
 
 extension LoadError {
-    /// The maximum number of causes to follow, because a plugin's list may be circular.
-    private static let mostCausesFollowed = 1024
+    /// The maximum number of causes to follow, because a plugin's list can be circular.
+    private static let followedCauseLimit = 1024
 
     /// Decodes an error from a plugin, with its causes.
     ///
     /// - Throws: ORDER-11, DESC-05, ERR-02 or ERR-03.
     init(reading pointer: UnsafePointer<portolan_error>?) throws(ContractViolation) {
         guard let pointer = unsafe pointer else {
-            throw ContractViolation(.failureCarriesError, "a failure came without an error; say why it failed")
+            throw ContractViolation(.failureCarriesError, "did_fail was called without an error; pass an error with a code and a message")
         }
         let error = unsafe try portolan_error.read(pointer)
         let domain = try unsafe Self.domain(of: error)
         let code = unsafe Code(rawValue: error.code)
-        if domain == nil, !Self.isForPlugins(code) {
+        if domain == nil, !Self.isAllowedForPlugins(code) {
             throw ContractViolation(
                 .codeIsPublished,
-                "the code \(code.rawValue) is not published for plugins; use the nearest that is, or give a domain of your own")
+                "the code \(code.rawValue) is not published for plugins; use the nearest published code, or set a domain")
         }
         let message = try unsafe Self.message(of: error)
-        self.init(code, domain: domain, message: message, cause: unsafe Self.cause(at: error.cause))
+        self.init(code, domain: domain, message: message, underlyingError: unsafe Self.cause(at: error.cause))
     }
 
-    /// Causes may come from elsewhere, such as a nested load, so invalid ones are repaired instead of rejected. If
-    /// there are more causes than an error may have, the nearest ones and the last are kept.
+    /// Decodes the causes. Repairs invalid causes instead of rejecting them, because the plugin may have received them
+    /// from a nested load. If there are too many causes, keeps the nearest ones and the last one.
     private static func cause(at first: UnsafePointer<portolan_error>?) -> LoadError? {
-        var kept: [portolan_error] = unsafe []
+        var errors: [portolan_error] = unsafe []
         var next = unsafe first
-        var followed = 0
+        var followedCount = 0
         // `try?` because causes are optional: a malformed one ends the list.
-        while followed < mostCausesFollowed, let error = unsafe try? portolan_error.read(next) {
-            if unsafe kept.count == causeLimit { unsafe kept.removeLast() }
-            unsafe kept.append(error)
+        while followedCount < followedCauseLimit, let error = unsafe try? portolan_error.read(next) {
+            if unsafe errors.count == causeLimit { unsafe errors.removeLast() }
+            unsafe errors.append(error)
             unsafe next = error.cause
-            followed += 1
+            followedCount += 1
         }
-        var leftOut = unsafe followed - kept.count
+        var omittedCount = unsafe followedCount - errors.count
         var cause: LoadError?
-        while let error = unsafe kept.popLast() {
-            let message = unsafe OmittedCauses.adding(leftOut, to: Text.oneLine(error.message.repairedText))
-            cause = unsafe LoadError(Code(rawValue: error.code), domain: error.domain.text, message: message, cause: cause)
-            leftOut = 0
+        while let error = unsafe errors.popLast() {
+            let message = unsafe OmittedCauses.adding(omittedCount, to: Text.oneLine(error.message.repairedText))
+            cause = unsafe LoadError(Code(rawValue: error.code), domain: error.domain.text, message: message, underlyingError: cause)
+            omittedCount = 0
         }
         return cause
     }
@@ -52,7 +52,8 @@ extension LoadError {
     private static func domain(of error: portolan_error) throws(ContractViolation) -> String? {
         guard unsafe error.domain.isPresent else { return nil }
         guard let domain = unsafe error.domain.text, Text.isReverseDNS(domain) else {
-            throw ContractViolation(.codeIsPublished, "an error's domain is not a reverse DNS name; give the plugin's identifier, or none")
+            throw ContractViolation(
+                .codeIsPublished, "an error's domain is not a reverse DNS name; use the plugin's identifier, or no domain")
         }
         return domain
     }
@@ -71,7 +72,7 @@ extension LoadError {
     }
 
     /// The codes for contract violations and for libraries that do not load are reserved for the host.
-    private static func isForPlugins(_ code: Code) -> Bool {
+    private static func isAllowedForPlugins(_ code: Code) -> Bool {
         switch code {
         case .protocolViolation, .pluginNotLoadable, .pluginRefused: false
         default: Code.published.contains { $0.code == code }

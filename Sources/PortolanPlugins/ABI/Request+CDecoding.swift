@@ -5,22 +5,23 @@ import HTTPTypes
 import PortolanCore
 
 extension Request {
-    /// This request with a plugin's changes. Everything else stays, including `visitedHandlers` and unknown properties.
+    /// Returns this request with a plugin's changes. Everything else stays, including `visitedHandlers` and unknown
+    /// properties.
     ///
-    /// Credentials for one origin are not sent to another, except those that the change itself contains.
+    /// Removes credentials if the origin changes, except those that the change contains.
     ///
     /// - Throws: DESC-05, REDIR-01, SEC-08 or PROP-02.
     func applying(_ pointer: UnsafePointer<portolan_change>?) throws(ContractViolation) -> Request {
         try unsafe applying(portolan_change.read(pointer))
     }
 
-    /// - Parameter target: replaces the change's URL.
-    func applying(_ change: portolan_change, movingTo target: URLRecord? = nil) throws(ContractViolation) -> Request {
+    /// - Parameter target: the new URL, in place of the URL in `change`.
+    func applying(_ change: portolan_change, target: URLRecord? = nil) throws(ContractViolation) -> Request {
         var result = self
         if let target {
-            result.moveTo(target)
+            result.move(to: target)
         } else if unsafe change.url.isPresent {
-            result.moveTo(try unsafe URLRecord(reading: change.url, "the URL of the changed request"))
+            result.move(to: try unsafe URLRecord(reading: change.url, "the URL of the changed request"))
         }
         if let method = unsafe change.method.isPresent ? change.method.repairedText : nil {
             guard let method = HTTPRequest.Method(method) else {
@@ -38,12 +39,12 @@ extension Request {
     /// Fields that identify the caller.
     private static let credentialFields: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
 
-    private mutating func moveTo(_ new: URLRecord) {
-        let isElsewhere = !new.hasSameOrigin(as: url)
+    private mutating func move(to newURL: URLRecord) {
+        let isOtherOrigin = !newURL.hasSameOrigin(as: url)
         let carriesCredentials =
-            isElsewhere && url.hasCredentials && new.username == url.username && new.password == url.password
-        url = carriesCredentials ? new.withoutCredentials : new
-        if isElsewhere {
+            isOtherOrigin && url.hasCredentials && newURL.username == url.username && newURL.password == url.password
+        url = carriesCredentials ? newURL.withoutCredentials : newURL
+        if isOtherOrigin {
             for name in Self.credentialFields { fields[name] = nil }
         }
     }
@@ -58,21 +59,23 @@ extension Request {
         for name in Self.bodyFields { fields[name] = nil }
     }
 
-    /// Removes the fields of all names before it adds values, so that two values of one name are both kept.
+    /// Replaces fields. First removes the fields of all given names, so that two values of one name are both kept.
     private mutating func replaceFields(_ changes: UnsafeBufferPointer<portolan_field>) throws(ContractViolation) {
         try HTTPFields.checkCount(changes.count)
         var names: [HTTPField.Name] = []
-        try unsafe changes.each { change throws(ContractViolation) in names.append(try unsafe HTTPField.Name(reading: change.name)) }
+        try unsafe changes.forEachElement { change throws(ContractViolation) in
+            names.append(try unsafe HTTPField.Name(reading: change.name))
+        }
         let replaced = Set(names)
         fields = HTTPFields(fields.filter { !replaced.contains($0.name) })
-        try unsafe changes.each { change throws(ContractViolation) in
+        try unsafe changes.forEachElement { change throws(ContractViolation) in
             guard unsafe change.value.isPresent else { return }
             fields.append(try unsafe HTTPField(name: HTTPField.Name(reading: change.name), reading: change.value))
         }
     }
 
     private mutating func replaceProperties(_ changes: UnsafeBufferPointer<portolan_property>) throws(ContractViolation) {
-        try unsafe changes.each { change throws(ContractViolation) in
+        try unsafe changes.forEachElement { change throws(ContractViolation) in
             guard let name = unsafe change.name.text, !name.isEmpty else {
                 throw ContractViolation(.propertyIsWellFormed, "the name of a property is absent, empty or not UTF-8")
             }
@@ -88,10 +91,11 @@ extension PropertyValue {
         case portolan_kind(0): return nil
         case PORTOLAN_KIND_TEXT:
             guard let text = unsafe property.bytes.text else {
-                throw ContractViolation(.propertyIsWellFormed, "the property '\(name)' is a text, but its value is absent or not UTF-8")
+                throw ContractViolation(
+                    .propertyIsWellFormed, "the property '\(name)' has the kind text, but its value is absent or not UTF-8")
             }
             self = .text(text)
-        case PORTOLAN_KIND_BYTES: self = try unsafe .bytes(property.bytes.array("the property '\(name)'"))
+        case PORTOLAN_KIND_BYTES: self = try unsafe .bytes(property.bytes.copyBytes("the property '\(name)'"))
         case PORTOLAN_KIND_INTEGER: self = unsafe .integer(property.integer)
         case PORTOLAN_KIND_REAL: self = unsafe .real(property.real)
         case PORTOLAN_KIND_TRUTH: self = unsafe .boolean(property.integer != 0)

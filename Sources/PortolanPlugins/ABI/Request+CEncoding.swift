@@ -17,7 +17,7 @@ extension portolan_request {
         unsafe self.init()
         unsafe size = UInt32(MemoryLayout<portolan_request>.size)
         unsafe method_is_safe = request.method.isSafe ? 1 : 0
-        unsafe arena.put(request.url, in: &self)
+        unsafe arena.encode(request.url, into: &self)
         unsafe cache_policy = portolan_cache_policy(request.cachePolicy)
         unsafe method = arena.string(request.method.rawValue)
         unsafe (fields, field_count) = arena.list(request.fields)
@@ -38,16 +38,16 @@ extension portolan_request {
 }
 
 extension CArena {
-    fileprivate mutating func put(_ url: URLRecord, in image: inout portolan_request) {
-        unsafe image.url = string(url.description)
-        unsafe image.scheme = string(url, .scheme)
-        if url.hasCredentials { unsafe image.user = string(url, .username) }
-        if !url.password.isEmpty { unsafe image.password = string(url, .password) }
-        if url.host != nil { unsafe image.host = string(url, .host) }
-        unsafe image.path = string(url, .path)
-        if url.query != nil { unsafe image.query = string(url, .query) }
-        if url.fragment != nil { unsafe image.fragment = string(url, .fragment) }
-        unsafe image.port = url.port.map(Int32.init) ?? -1
+    fileprivate mutating func encode(_ url: URLRecord, into cRequest: inout portolan_request) {
+        unsafe cRequest.url = string(url.description)
+        unsafe cRequest.scheme = string(url, .scheme)
+        if url.hasCredentials { unsafe cRequest.user = string(url, .username) }
+        if !url.password.isEmpty { unsafe cRequest.password = string(url, .password) }
+        if url.host != nil { unsafe cRequest.host = string(url, .host) }
+        unsafe cRequest.path = string(url, .path)
+        if url.query != nil { unsafe cRequest.query = string(url, .query) }
+        if url.fragment != nil { unsafe cRequest.fragment = string(url, .fragment) }
+        unsafe cRequest.port = url.port.map(Int32.init) ?? -1
     }
 
     private mutating func string(_ url: URLRecord, _ component: URLRecord.Component) -> portolan_string {
@@ -85,7 +85,7 @@ extension CArena {
     }
 }
 
-// The two sides number these values differently.
+// Swift and C have different raw values for these enumerations.
 
 extension portolan_cache_policy {
     fileprivate init(_ policy: CachePolicy) {

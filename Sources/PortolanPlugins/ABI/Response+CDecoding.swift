@@ -38,7 +38,7 @@ extension Response {
             type.essence.utf8.count == text.utf8.count
         else {
             throw ContractViolation(
-                .mediaTypeIsWellFormed, "the MIME type is not of the form type/subtype; leave white space and parameters out of it")
+                .mediaTypeIsWellFormed, "the MIME type is not of the form type/subtype; remove white space and parameters")
         }
         return type
     }
@@ -73,7 +73,8 @@ extension CacheStoragePolicy {
         case PORTOLAN_STORE_IN_MEMORY: self = .allowedInMemoryOnly
         case PORTOLAN_STORE: self = .allowed
         default:
-            throw ContractViolation(.storageIsPublished, "the storage policy is \(storage.rawValue), which is not a published one")
+            throw ContractViolation(
+                .storageIsPublished, "the storage policy is \(storage.rawValue), which is not one of the published values")
         }
     }
 }
@@ -94,22 +95,22 @@ extension HTTPFields {
     /// - Throws: DESC-05 or SEC-08.
     init(reading start: UnsafePointer<portolan_field>?, count: Int) throws(ContractViolation) {
         self.init()
-        let given = try unsafe UnsafeBufferPointer(start: start, counted: count, "fields")
-        try Self.checkCount(given.count)
-        try unsafe given.each { field throws(ContractViolation) in
+        let elements = try unsafe UnsafeBufferPointer(start: start, counted: count, "fields")
+        try Self.checkCount(elements.count)
+        try unsafe elements.forEachElement { field throws(ContractViolation) in
             append(try unsafe HTTPField(name: HTTPField.Name(reading: field.name), reading: field.value))
         }
     }
 }
 
 extension HTTPFields {
-    /// Benign messages have fewer fields. Comparing every name with more fields would take too long.
-    private static let largestCount = 1024
+    /// Ordinary messages have fewer fields. With more, comparing all names takes too long.
+    private static let countLimit = 1024
 
-    /// - Throws: SEC-08 if there are more fields than a message may have.
+    /// - Throws: SEC-08 if there are more fields than are allowed.
     static func checkCount(_ count: Int) throws(ContractViolation) {
-        guard count <= largestCount else {
-            throw ContractViolation(.fieldsAreWellFormed, "\(count) fields were given; at most \(largestCount) are allowed")
+        guard count <= countLimit else {
+            throw ContractViolation(.fieldsAreWellFormed, "\(count) fields were given; at most \(countLimit) are allowed")
         }
     }
 }
@@ -117,7 +118,7 @@ extension HTTPFields {
 extension HTTPField {
     /// - Throws: SEC-08 if the value is malformed (RFC 9110 §5.5).
     init(name: Name, reading value: portolan_string) throws(ContractViolation) {
-        let bytes = unsafe try value.array("the value of the field '\(name)'")
+        let bytes = unsafe try value.copyBytes("the value of the field '\(name)'")
         guard Self.isValidValue(bytes) else {
             throw ContractViolation(.fieldsAreWellFormed, "the value of the field '\(name)' has CR, LF, NUL or another control character")
         }

@@ -3,10 +3,10 @@
 import CPortolan
 import PortolanCore
 
-/// A struct of the contract that can grow, and therefore contains its size.
+/// A struct of the contract that contains its size, because later versions can append members.
 ///
-/// So far only version 1 exists, so the Swift struct has version 1's size. When members are appended,
-/// ``sizeOfVersion1`` keeps its value, and ``read(_:)`` copies the smaller of the two sides' sizes.
+/// Now only version 1 exists, so ``sizeOfVersion1`` is the size of the Swift struct. When members are appended,
+/// ``sizeOfVersion1`` keeps its value, and ``read(_:)`` copies the smaller of the sizes in the plugin and in the host.
 protocol SizedStruct {
     init()
     var size: UInt32 { get }
@@ -18,14 +18,14 @@ protocol SizedStruct {
 extension SizedStruct {
     static var sizeOfVersion1: Int { MemoryLayout<Self>.size }
 
-    /// Reads the struct at `pointer`, but nothing past its `size`. Members beyond `size` are zero.
+    /// Reads `size` bytes of the struct at `pointer`. Members beyond `size` are zero.
     ///
     /// - Throws: DESC-05 if `pointer` is NULL, or if the struct is shorter than version 1.
     static func read(_ pointer: UnsafePointer<Self>?) throws(ContractViolation) -> Self {
         guard let pointer = unsafe pointer else {
-            throw ContractViolation(.structsAreWhole, "NULL was given instead of a \(structName)")
+            throw ContractViolation(.structsAreWhole, "NULL was passed instead of a \(structName)")
         }
-        // `size` is the first member of every struct. It is read alone, because the rest may be missing.
+        // `size` is the first member of every struct. It is read first, because the other members can be missing.
         let size = unsafe Int(UnsafeRawPointer(pointer).loadUnaligned(as: UInt32.self))
         guard size >= sizeOfVersion1 else {
             throw ContractViolation(
@@ -48,14 +48,14 @@ extension portolan_error: @unsafe SizedStruct { static let structName = "portola
 extension portolan_challenge: @unsafe SizedStruct { static let structName = "portolan_challenge" }
 
 extension UnsafeBufferPointer {
-    /// No list of the contract is longer. A larger count was never initialised.
-    private static var largestCount: Int { 1 << 16 }
+    /// The maximum length of a list. A larger count is an uninitialised variable.
+    private static var countLimit: Int { 1 << 16 }
 
-    /// The `count` elements at `start`, from a plugin.
+    /// The `count` elements of a plugin's list at `start`.
     ///
     /// - Throws: DESC-05 if the count is out of range, or if there is a count but no list.
     init(start: UnsafePointer<Element>?, counted count: Int, _ what: String) throws(ContractViolation) {
-        guard unsafe (0...Self.largestCount).contains(count) else {
+        guard unsafe (0...Self.countLimit).contains(count) else {
             throw ContractViolation(.structsAreWhole, "the count of \(what) is \(UInt(bitPattern: count)), which is too large")
         }
         guard unsafe count == 0 || start != nil else {
@@ -64,13 +64,13 @@ extension UnsafeBufferPointer {
         unsafe self.init(start: start, count: count)
     }
 
-    func each(_ body: (Element) throws(ContractViolation) -> Void) throws(ContractViolation) {
+    func forEachElement(_ body: (Element) throws(ContractViolation) -> Void) throws(ContractViolation) {
         for index in 0..<count { try unsafe body(self[index]) }
     }
 }
 
-// The headers mark pointers as never NULL, and Swift relies on it. A plugin may pass NULL anyway. The address as an
-// integer reveals it.
+// The headers mark most pointers as non-null, so their Swift types are not optional. A plugin can still pass NULL.
+// `orNil` detects it by the address.
 
 extension UnsafePointer {
     package var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }

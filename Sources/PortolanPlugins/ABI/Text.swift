@@ -4,33 +4,33 @@ package import CPortolan
 import PortolanCore
 
 extension portolan_string {
-    /// No string of the contract is longer. A larger length was never initialised.
-    private static let largestLength = 1 << 28
+    /// The maximum length of a string. A larger length is an uninitialised variable.
+    private static let lengthLimit = 1 << 28
 
     package var isPresent: Bool { unsafe bytes != nil }
 
-    /// The bytes, empty if the string is absent; `nil` if the length is out of range. A length over `Int.max` arrives
-    /// negative.
+    /// The bytes. Empty if the string is absent, `nil` if the length is out of range. A length over `Int.max` is
+    /// negative in Swift.
     private var contents: UnsafeRawBufferPointer? {
         guard let bytes = unsafe bytes else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
-        guard unsafe (0...Self.largestLength).contains(length) else { return nil }
+        guard unsafe (0...Self.lengthLimit).contains(length) else { return nil }
         return unsafe UnsafeRawBufferPointer(start: bytes, count: length)
     }
 
-    /// The text; `nil` if it is absent or not UTF-8.
+    /// The text. `nil` if it is absent or not UTF-8.
     package var text: String? {
         guard unsafe isPresent, let contents = unsafe contents else { return nil }
         return unsafe String(validating: contents, as: UTF8.self)
     }
 
-    /// The text, with invalid UTF-8 replaced; empty if it is absent.
+    /// The text, with invalid UTF-8 replaced. Empty if it is absent.
     package var repairedText: String {
         guard let contents = unsafe contents else { return "\u{FFFD}" }
         return unsafe String(decoding: contents, as: UTF8.self)
     }
 
     /// - Throws: DESC-05 if the length is out of range.
-    func array(_ what: String) throws(ContractViolation) -> [UInt8] {
+    func copyBytes(_ what: String) throws(ContractViolation) -> [UInt8] {
         guard let contents = unsafe contents else {
             throw ContractViolation(
                 .structsAreWhole, "the length of \(what) is \(unsafe UInt(bitPattern: length)), which is too large")
@@ -39,7 +39,7 @@ extension portolan_string {
     }
 }
 
-/// Syntax checks for text at the boundary.
+/// Syntax checks for text of plugins and manifests.
 package enum Text {
     /// Reverse DNS, as in `org.example.tide`: at least two labels of letters, digits, `-` and `_`, at most 255 bytes.
     package static func isReverseDNS(_ text: String) -> Bool {
@@ -64,11 +64,11 @@ package enum Text {
     /// Returns `text` as one line of at most `limit` bytes, with control characters replaced by U+FFFD.
     package static func oneLine(_ text: String, limit: Int = 4096) -> String {
         var line = String.UnicodeScalarView()
-        var room = limit
+        var remainingBytes = limit
         for scalar in text.unicodeScalars {
             let shown = isBreaking(scalar) ? "\u{FFFD}" : scalar
-            room -= UTF8.width(shown)
-            guard room >= 0 else { break }
+            remainingBytes -= UTF8.width(shown)
+            guard remainingBytes >= 0 else { break }
             line.append(shown)
         }
         return String(line)

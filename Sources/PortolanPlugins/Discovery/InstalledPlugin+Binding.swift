@@ -6,7 +6,7 @@ import PortolanCore
 import PortolanJSON
 
 extension InstalledPlugin {
-    /// Opens a library that is not a plugin, and creates a handler for it.
+    /// Opens the library of a binding, and creates its handler.
     ///
     /// - Parameter path: the checked path of the library.
     /// - Throws: ``LoadError/Code/pluginNotLoadable`` with the line of the manifest that requires something the library
@@ -32,9 +32,9 @@ extension InstalledPlugin {
     /// The position in the manifest that contradicts the library: MANIF-07.
     private func problem(_ problem: BindingProblem) -> PluginProblem {
         let path = problem.path.inside(.member("binding"))
-        // `try?` because the position is optional: without the manifest's text there is none.
+        // `try?` because the position is optional. It is unknown if the manifest cannot be read now.
         let bytes = try? Folder.contents(of: manifestPath, atMost: PluginManifest.sizeLimit)
-        let place = bytes.flatMap { path.nearestPosition(in: $0) }
-        return PluginProblem(manifestPath, .bindingIsSound, problem.detail, at: place)
+        let position = bytes.flatMap { path.nearestPosition(in: $0) }
+        return PluginProblem(manifestPath, .bindingIsSound, problem.detail, at: position)
     }
 }

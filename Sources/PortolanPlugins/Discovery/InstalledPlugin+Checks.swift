@@ -27,7 +27,7 @@ extension InstalledPlugin {
         return path
     }
 
-    /// The problem that the system lacks this library; `nil` if the manifest does not bind a system library.
+    /// The problem for a system library that does not exist. `nil` if the manifest does not bind a system library.
     var missingSystemLibrary: PluginProblem? {
         guard manifest.bindsSystemLibrary else { return nil }
         return PluginProblem(
@@ -37,22 +37,22 @@ extension InstalledPlugin {
                 + "or set 'library' in the manifest to the installed version")
     }
 
-    /// Files and folders of the plugin that users other than root and the current user can change, wherever they are:
-    /// MANIF-09. A search checks the parent folders, too.
+    /// A problem (MANIF-09) for each file and folder of the plugin that users other than root and the current user can
+    /// change. Does not check the parent folders, as a search does.
     package var objectionsToFiles: [PluginProblem] {
         let owner = FileOwnership.current
         return [folder, manifestPath, manifest.bindsSystemLibrary ? nil : libraryPath].compactMap { path in
-            // `try?` because nobody can change a missing file.
+            // `try?` because a missing file has no problem.
             guard let path, let status = try? FileStatus(following: path) else { return nil }
             return owner.objection(to: status, isAbove: path == folder).map { PluginProblem(path, .filesAreTrusted, $0) }
         }
     }
 
     private func resolvedLibrary() throws(PluginProblem) -> String {
-        var (trusted, indifferent) = (PathTrustPolicy(), PathTrustPolicy(owner: nil))
-        let path = try isNamedByUser ? indifferent.resolve(libraryPath) : trusted.resolve(libraryPath)
+        var (checkingPolicy, permissivePolicy) = (PathTrustPolicy(), PathTrustPolicy(owner: nil))
+        let path = try isNamedByUser ? permissivePolicy.resolve(libraryPath) : checkingPolicy.resolve(libraryPath)
         if manifest.bindsSystemLibrary { return path }
-        let folder = try indifferent.resolve(folder)
+        let folder = try permissivePolicy.resolve(folder)
         guard path.utf8.starts(with: (folder == "/" ? "/" : folder + "/").utf8) else {
             throw PluginProblem(
                 libraryPath, .libraryLiesInFolder,
@@ -68,18 +68,18 @@ extension InstalledPlugin {
         try? LibraryDigest.ofFile(at: libraryPath)
     }
 
-    /// MANIF-02
+    /// Checks that the library has the identifier and the schemes of the manifest (MANIF-02).
     func checkAgreement(with descriptor: PluginDescriptor) throws(PluginProblem) {
         guard descriptor.identifier == identifier else {
             throw PluginProblem(
                 manifestPath, .manifestAgreesWithLibrary,
                 "its identifier is \(identifier), but its library \(manifest.library) has \(descriptor.identifier); make them the same")
         }
-        let served = SchemeSet(unionOf: descriptor.handlers.map(\.schemes))
-        guard served == manifest.schemes.sorted else {
+        let librarySchemes = SchemeSet(unionOf: descriptor.handlers.map(\.schemes))
+        guard librarySchemes == manifest.schemes.sorted else {
             throw PluginProblem(
                 manifestPath, .manifestAgreesWithLibrary,
-                "its schemes are \(manifest.schemes.sorted.phrase), but its library \(manifest.library) has \(served.phrase); make them the same"
+                "its schemes are \(manifest.schemes.sorted.phrase), but its library \(manifest.library) has \(librarySchemes.phrase); make them the same"
             )
         }
     }

@@ -9,10 +9,11 @@ final class InstalledPluginProvider: HandlerProvider {
     private let plugin: InstalledPlugin
     private let logger: Logger
     private let clock: any LoadClock
-    /// The last failure, and the state of the files at that time.
+    /// The last failure, and the status of the files at that time.
     private let failure = Mutex((error: LoadError, files: [FileStatus?], time: Duration)?.none)
-    /// While the files stay the same, a retry rarely helps, and requests may come by the thousand. But the reason may
-    /// be elsewhere, such as a parent folder or the process's number of open files.
+    /// Until this time has passed or the files have changed, requests fail with the last error. There can be thousands
+    /// of requests, and a retry rarely helps. It can help if the reason is another one, such as a parent folder or the
+    /// number of open files.
     private static let retryTime = Duration.seconds(5)
 
     init(_ plugin: InstalledPlugin, logger: Logger, clock: any LoadClock = SystemClock.shared) {
@@ -25,7 +26,7 @@ final class InstalledPluginProvider: HandlerProvider {
     var schemes: SchemeSet { plugin.manifest.schemes }
 
     func makeHandlers() throws(LoadError) -> [any ProtocolHandler] {
-        // `try?` because a missing library may appear later.
+        // `try?` because a missing file is also a status to compare.
         let files = [plugin.libraryPath, plugin.folder].map { try? FileStatus(following: $0) }
         if let failure = failure.withLock({ $0 }), failure.files == files, clock.now - failure.time < Self.retryTime { throw failure.error }
         do throws(LoadError) {

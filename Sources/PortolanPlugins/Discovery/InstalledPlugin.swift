@@ -3,21 +3,21 @@
 public import Logging
 public import PortolanCore
 
-/// A plugin that a manifest describes. Its library has not been opened, and may be missing.
+/// A plugin that a manifest describes. Its library is not open, and can be missing.
 public struct InstalledPlugin: Sendable {
     public private(set) var manifest: PluginManifest
-    /// Absolute.
+    /// An absolute path.
     public let manifestPath: String
-    /// The reason why the plugin cannot be used; `nil` if it can.
+    /// The reason why the plugin cannot be used. `nil` if it can.
     public internal(set) var problem: PluginProblem?
-    /// Problems that the user accepted; one line each.
+    /// Problems that do not prevent the use of the plugin.
     public internal(set) var warnings: [PluginProblem] = []
-    /// Whether the user named the plugin. If others can change its files, that is then only a warning. It is an error
-    /// for a plugin that a search found.
+    /// Whether the user named the plugin. If other users can change its files, this is then only a warning. For a
+    /// plugin that a search found, it is an error.
     let isNamedByUser: Bool
     var policy: PluginPolicy
-    /// Whether to open a copy of the library, so that the file may be overwritten while loads run. The copy is in the
-    /// temporary folder, and is deleted at once.
+    /// Whether to open a copy of the library, so that the file can be overwritten while loads run. The copy is in the
+    /// temporary folder, and is deleted immediately after it was opened.
     public var copiesLibrary = false
 
     init(_ manifest: PluginManifest, at manifestPath: String, policy: PluginPolicy, isNamedByUser: Bool = false) {
@@ -37,7 +37,7 @@ public struct InstalledPlugin: Sendable {
 
     private static let hostVersion = SemanticVersion(portolanVersion)
 
-    /// The reason against the plugin that is known without its library.
+    /// The reason why the manifest and the policy forbid the plugin.
     private var objection: PluginProblem? {
         if let objection = policy.objection(to: identifier) { return PluginProblem(manifestPath, nil, objection) }
         if let range = manifest.hostVersions, let version = Self.hostVersion, !range.contains(version) {
@@ -49,8 +49,7 @@ public struct InstalledPlugin: Sendable {
         return nil
     }
 
-    /// This plugin with its complete manifest, which is read again. A search skips the part that only a conformance
-    /// runner needs.
+    /// Reads the complete manifest again, and returns the plugin with it. A search skips the conformance section.
     ///
     /// - Throws: the problem of the manifest, including its conformance section.
     public func readingConformance() throws(PluginProblem) -> Self {
@@ -62,13 +61,13 @@ public struct InstalledPlugin: Sendable {
         return plugin
     }
 
-    /// This plugin according to the current manifest and the policy, with its current settings.
+    /// Reads the manifest again, and returns the plugin with the same policy and settings.
     ///
-    /// - Throws: the problem of the manifest; MANIF-09 if others can change it now.
+    /// - Throws: the problem of the manifest, or MANIF-09 if other users can change the manifest now.
     func readingAgain() throws(PluginProblem) -> Self {
         if !isNamedByUser {
-            var trusted = PathTrustPolicy()
-            _ = try trusted.resolve(manifestPath)
+            var trustPolicy = PathTrustPolicy()
+            _ = try trustPolicy.resolve(manifestPath)
         }
         var plugin = Self(try ManifestSearch.read(manifestPath), at: manifestPath, policy: policy, isNamedByUser: isNamedByUser)
         guard plugin.identifier == identifier else {
@@ -81,8 +80,8 @@ public struct InstalledPlugin: Sendable {
         return plugin
     }
 
-    /// The plugin's configuration: the manifest's defaults, overridden by the policy's values, overridden by
-    /// `settings`.
+    /// Returns the plugin's configuration. `settings` take precedence over the policy's values, and these over the
+    /// manifest's defaults.
     ///
     /// - Throws: if a setting is undeclared, has the wrong kind, is out of bounds or is missing.
     public func configuration(_ settings: [(name: String, value: PropertyValue)] = []) throws(PluginProblem) -> PluginConfiguration {
@@ -118,7 +117,7 @@ public struct InstalledPlugin: Sendable {
         throw ManifestProblem("is not declared in the manifest; \(known)")
     }
 
-    /// Opens the library, checks that it matches the manifest, and starts an instance. This may take some time.
+    /// Opens the library, checks that it matches the manifest, and starts an instance. This can take some time.
     public func open(
         settings: [(name: String, value: PropertyValue)] = [], logger: Logger = Logger(label: "portolan.plugins")
     ) throws(LoadError) -> Plugin {
@@ -130,7 +129,9 @@ public struct InstalledPlugin: Sendable {
             throw LoadError(error)
         }
         if let binding = manifest.binding { return try open(binding, at: path, configuration, logger) }
-        return try Plugin(contentsOf: path, copying: copiesLibrary, configuration: configuration, logger: logger) {
+        return try Plugin(
+            contentsOf: path, copying: copiesLibrary, configuration: configuration, permissions: manifest.permissions, logger: logger
+        ) {
             descriptor throws(PluginProblem) in
             try checkAgreement(with: descriptor)
         }

@@ -4,10 +4,10 @@ import PortolanCore
 
 /// The SHA-256 of a library, which identifies it.
 enum LibraryDigest {
-    /// The whole library is read for its digest, so its size is limited.
+    /// The maximum size of a library, which is read into memory for its digest.
     private static let sizeLimit = 1 << 30
 
-    /// In lower-case hexadecimal.
+    /// Returns the digest in lower-case hexadecimal.
     static func ofFile(at path: String) throws(SystemCallError) -> String {
         let bytes = try Folder.contents(of: path, atMost: sizeLimit)
         guard bytes.count <= sizeLimit else { throw .tooLarge }
@@ -16,7 +16,7 @@ enum LibraryDigest {
 
     /// Checks the library's digest. Reads the library only if a digest is pinned.
     ///
-    /// - Parameter pins: in lower-case hexadecimal; all have to match.
+    /// - Parameter pins: in lower-case hexadecimal. The digest must equal each of them.
     /// - Throws: MANIF-04
     static func check(_ path: String, against pins: [String]) throws(PluginProblem) {
         guard !pins.isEmpty else { return }
@@ -24,7 +24,7 @@ enum LibraryDigest {
         do throws(SystemCallError) {
             digest = try ofFile(at: path)
         } catch {
-            throw PluginProblem(path, .pinnedDigestAgrees, "the library's digest can't be compared with its pin: \(error)")
+            throw PluginProblem(path, .pinnedDigestAgrees, "the library can't be read to compare its digest with its pin: \(error)")
         }
         guard let other = pins.first(where: { $0 != digest }) else { return }
         throw PluginProblem(

@@ -10,14 +10,15 @@ import PortolanCore
 
 /// Finds and reads the manifests in folders.
 struct ManifestSearch {
-    typealias Finding = Result<(manifest: PluginManifest, path: String), PluginProblem>
+    typealias SearchResult = Result<(manifest: PluginManifest, path: String), PluginProblem>
 
-    private var trusted = PathTrustPolicy()
-    /// Searched and read paths without symbolic links, so that a file is read once even if two paths lead to it.
-    private var seen: Set<[UInt8]> = []
+    private var trustPolicy = PathTrustPolicy()
+    /// The paths of searched folders and read files, without symbolic links. A file is read once, even if two paths
+    /// lead to it.
+    private var visitedPaths: Set<[UInt8]> = []
 
     /// Returns the manifests in a folder, sorted by name. A missing folder is empty.
-    mutating func findings(in folder: PluginSearchPath.Folder) -> [Finding] {
+    mutating func search(_ folder: PluginSearchPath.Folder) -> [SearchResult] {
         guard folder.path.hasPrefix("/") else {
             return [.failure(PluginProblem(folder.path, nil, "a folder to search needs an absolute path; write one"))]
         }
@@ -26,21 +27,21 @@ struct ManifestSearch {
                 guard folder.isExpected else { return [] }
                 throw PluginProblem(folder.path, nil, "the folder to search for plugins does not exist; make it, or do not name it")
             }
-            let path = try trusted.resolve(folder.path)
-            guard seen.insert(Array(path.utf8)).inserted else { return [] }
+            let path = try trustPolicy.resolve(folder.path)
+            guard visitedPaths.insert(Array(path.utf8)).inserted else { return [] }
             let entries = try Self.entries(of: path)
-            trusted.reserve(entries.count)
-            seen.reserveCapacity(seen.count + entries.count)
-            var findings: [Finding] = []
-            findings.reserveCapacity(entries.count)
-            for entry in entries { findings += self.findings(at: entry, in: path) }
-            return findings
+            trustPolicy.reserve(entries.count)
+            visitedPaths.reserveCapacity(visitedPaths.count + entries.count)
+            var results: [SearchResult] = []
+            results.reserveCapacity(entries.count)
+            for entry in entries { results += search(entry, in: path) }
+            return results
         } catch {
             return [.failure(error)]
         }
     }
 
-    private mutating func findings(at entry: Folder.Entry, in folder: String) -> [Finding] {
+    private mutating func search(_ entry: Folder.Entry, in folder: String) -> [SearchResult] {
         let isManifest = entry.name.hasSuffix(PluginManifest.fileNameEnd)
         guard isManifest || !entry.isFile else { return [] }
         do throws(PluginProblem) {
@@ -48,45 +49,44 @@ struct ManifestSearch {
             let status = try Self.status(of: path)
             if isManifest { return [try read(entry.name, in: folder, status)].compactMap { $0 } }
             guard status.kind == .folder || (status.kind == .link && Self.isFolder(path)) else { return [] }
-            return try findings(inside: try trusted.resolve(entry.name, in: folder, status), named: entry.name)
+            return try search(inside: try trustPolicy.resolve(entry.name, in: folder, status), named: entry.name)
         } catch {
             return [.failure(error)]
         }
     }
 
-    /// `NAME/NAME.plugin.json`, otherwise all manifests in the folder.
-    private mutating func findings(inside folder: String, named name: String) throws(PluginProblem) -> [Finding] {
+    /// Returns `NAME/NAME.plugin.json`, or all manifests in the folder if that file does not exist.
+    private mutating func search(inside folder: String, named name: String) throws(PluginProblem) -> [SearchResult] {
         let expected = name + PluginManifest.fileNameEnd
-        // The usual case saves the look-up of one path. `try?` because the code below reports why the file cannot be
-        // read.
-        if let file = try? Folder.ownFile(at: "\(folder)/\(expected)", atMost: PluginManifest.sizeLimit) {
-            let path = try trusted.resolve(expected, in: folder, file.status)
-            guard seen.insert(Array(path.utf8)).inserted else { return [] }
+        // The usual case, with one system call less. `try?` because the code below reports why the file cannot be read.
+        if let file = try? Folder.fileWithoutFollowingLinks(at: "\(folder)/\(expected)", atMost: PluginManifest.sizeLimit) {
+            let path = try trustPolicy.resolve(expected, in: folder, file.status)
+            guard visitedPaths.insert(Array(path.utf8)).inserted else { return [] }
             return [try Self.parse(file.contents, path)]
         }
-        // `try?` because another manifest may exist if this one is missing.
+        // `try?` because another manifest can exist if this one is missing.
         if let status = try? FileStatus(at: "\(folder)/\(expected)") {
             return [try read(expected, in: folder, status)].compactMap { $0 }
         }
-        var findings: [Finding] = []
+        var results: [SearchResult] = []
         for entry in try Self.entries(of: folder) where entry.name.hasSuffix(PluginManifest.fileNameEnd) {
             do throws(PluginProblem) {
-                if let finding = try read(entry.name, in: folder, Self.status(of: "\(folder)/\(entry.name)")) { findings.append(finding) }
+                if let result = try read(entry.name, in: folder, Self.status(of: "\(folder)/\(entry.name)")) { results.append(result) }
             } catch {
-                findings.append(.failure(error))
+                results.append(.failure(error))
             }
         }
-        return findings
+        return results
     }
 
-    /// - Returns: `nil` if it was read before.
-    private mutating func read(_ name: String, in folder: String, _ status: FileStatus) throws(PluginProblem) -> Finding? {
-        let path = try trusted.resolve(name, in: folder, status)
-        guard seen.insert(Array(path.utf8)).inserted else { return nil }
+    /// - Returns: `nil` if the file was read before.
+    private mutating func read(_ name: String, in folder: String, _ status: FileStatus) throws(PluginProblem) -> SearchResult? {
+        let path = try trustPolicy.resolve(name, in: folder, status)
+        guard visitedPaths.insert(Array(path.utf8)).inserted else { return nil }
         return try Self.parse(Self.contents(of: path), path)
     }
 
-    private static func parse(_ contents: [UInt8], _ path: String) throws(PluginProblem) -> Finding {
+    private static func parse(_ contents: [UInt8], _ path: String) throws(PluginProblem) -> SearchResult {
         .success((try PluginManifest(withoutConformance: contents, path: path), path))
     }
 
@@ -101,8 +101,7 @@ struct ManifestSearch {
 
     // MARK: Without checks of ownership
 
-    /// The manifest that the user named, the one in the folder that they named, or the one beside the library that they
-    /// named.
+    /// Returns the manifest that the user named by its path, its folder or its library.
     static func manifest(named text: String) throws(PluginProblem) -> (PluginManifest, path: String) {
         let path = try absolute(text)
         guard isFolder(path) else { return isLibrary(path) ? try manifest(ofLibraryAt: path) : (try read(path), path) }
@@ -117,10 +116,11 @@ struct ManifestSearch {
         return (try read(manifest), manifest)
     }
 
-    /// `NAME/NAME.plugin.json`, otherwise all manifests in the folder.
+    /// Returns the path `NAME/NAME.plugin.json`, or the paths of all manifests in the folder if that file does not
+    /// exist.
     private static func manifests(in folder: String, named name: String) throws(PluginProblem) -> [String] {
         let expected = "\(folder)/\(name)\(PluginManifest.fileNameEnd)"
-        // `try?` because another manifest may exist if this one is missing.
+        // `try?` because another manifest can exist if this one is missing.
         if (try? FileStatus(at: expected)) != nil { return [expected] }
         return try entries(of: folder).filter { $0.name.hasSuffix(PluginManifest.fileNameEnd) }.map { "\(folder)/\($0.name)" }
     }
@@ -133,27 +133,27 @@ struct ManifestSearch {
         return name.hasSuffix(".so") || name.contains(".so.") || start?.starts(with: [0x7F, 0x45, 0x4C, 0x46]) == true
     }
 
-    /// The manifest of the library at `path`, in the same folder.
+    /// Returns the manifest in the same folder that names the library at `path`.
     ///
-    /// - Throws: the problem of a manifest in that folder, because it may be the right one; otherwise that a manifest
-    ///   is required.
+    /// - Throws: the problem of an invalid manifest in that folder, because it can be the right one. Otherwise, that
+    ///   there is no manifest.
     private static func manifest(ofLibraryAt path: String) throws(PluginProblem) -> (PluginManifest, path: String) {
         let folder = Folder.parent(of: path) ?? "."
         let library = String(Substring(path.utf8.dropFirst(folder.utf8.count + 1)))
-        var unreadable: PluginProblem?
+        var firstProblem: PluginProblem?
         for entry in try entries(of: folder) where entry.name.hasSuffix(PluginManifest.fileNameEnd) {
             let manifestPath = "\(folder)/\(entry.name)"
             do throws(PluginProblem) {
                 let manifest = try read(manifestPath)
-                // `try?` because a missing library is not this one.
+                // `try?` because a missing library is not the one at `path`.
                 if !manifest.bindsSystemLibrary, (try? absolute("\(folder)/\(manifest.library)")) == path {
                     return (manifest, manifestPath)
                 }
             } catch {
-                unreadable = unreadable ?? error
+                firstProblem = firstProblem ?? error
             }
         }
-        if let unreadable { throw unreadable }
+        if let firstProblem { throw firstProblem }
         let stem = library.split(separator: ".so", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? library
         throw PluginProblem(
             path, .manifestIsValid,
@@ -170,7 +170,7 @@ struct ManifestSearch {
         do throws(SystemCallError) {
             return try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
         } catch {
-            let remedy = error.kindWords == nil ? "" : "; name a plugin's folder, manifest or library"
+            let remedy = error.kindDescription == nil ? "" : "; name a plugin's folder, manifest or library"
             throw PluginProblem(path, .manifestIsValid, "the manifest can't be read: \(error)\(remedy)")
         }
     }
@@ -180,7 +180,7 @@ struct ManifestSearch {
             return try Folder.entries(of: path)
         } catch {
             let reason =
-                error == .tooLarge ? "it has over \(Folder.entryLimit) entries; give plugins a folder of their own" : error.description
+                error == .tooLarge ? "it has over \(Folder.entryLimit) entries; use a folder that contains only plugins" : error.description
             throw PluginProblem(path, nil, "the folder can't be searched for plugins: \(reason)")
         }
     }
@@ -198,6 +198,7 @@ struct ManifestSearch {
         return unsafe stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// Returns the absolute path without symbolic links.
     static func absolute(_ path: String) throws(PluginProblem) -> String {
         guard let resolved = unsafe realpath(path, nil) else {
             let error = SystemCallError.last

@@ -9,9 +9,10 @@ public import PortolanCore
 ///     for problem in catalogue.problems { print(problem) }
 ///     catalogue.register(in: registry)
 public struct PluginCatalogue: Sendable {
-    /// In the order in which they were found: the first is asked first. Includes plugins that cannot be used.
+    /// All plugins in the order in which they were found. The first ones take precedence. Includes plugins that cannot
+    /// be used.
     public private(set) var plugins: [InstalledPlugin] = []
-    /// Problems that belong to no known plugin: folders that others can change, manifests that cannot be read.
+    /// Problems without a known plugin: folders that other users can change, and manifests that cannot be read.
     public private(set) var unusablePlugins: [PluginProblem] = []
     private let policy: PluginPolicy
     private let logger: Logger
@@ -20,28 +21,29 @@ public struct PluginCatalogue: Sendable {
     ///
     /// A problem with one manifest does not hide others. Of two plugins with the same identifier, the first is used.
     ///
-    /// - Complexity: linear in the number of manifests and their length; about 40 µs for each.
+    /// - Complexity: linear in the total length of the manifests, about 40 µs for each manifest.
     public init(
         searching path: PluginSearchPath = .standard, policy: PluginPolicy = .standard, logger: Logger = Logger(label: "portolan.plugins")
     ) {
         self.policy = policy
         self.logger = logger
         var search = ManifestSearch()
-        var known: [String: String] = [:]
+        /// The path of the first manifest with each identifier.
+        var firstPaths: [String: String] = [:]
         for folder in path.folders {
-            let findings = search.findings(in: folder)
-            plugins.reserveCapacity(plugins.count + findings.count)
-            known.reserveCapacity(known.count + findings.count)
-            for finding in findings {
-                switch finding {
+            let results = search.search(folder)
+            plugins.reserveCapacity(plugins.count + results.count)
+            firstPaths.reserveCapacity(firstPaths.count + results.count)
+            for result in results {
+                switch result {
                 case .success(let (manifest, path)):
                     var plugin = InstalledPlugin(manifest, at: path, policy: policy)
-                    if let first = known[plugin.identifier] {
+                    if let firstPath = firstPaths[plugin.identifier] {
                         plugin.problem = PluginProblem(
                             path, .identifierIsUnique,
-                            "\(plugin.identifier) is also in '\(first)', which is found first; remove one")
+                            "\(plugin.identifier) is also in '\(firstPath)', which is found first; remove one of them")
                     }
-                    known[plugin.identifier] = known[plugin.identifier] ?? path
+                    firstPaths[plugin.identifier] = firstPaths[plugin.identifier] ?? path
                     plugins.append(plugin)
                 case .failure(let problem): unusablePlugins.append(problem)
                 }
@@ -49,15 +51,15 @@ public struct PluginCatalogue: Sendable {
         }
     }
 
-    /// All problems in the order in which they were found; unusable plugins come first.
+    /// All problems, first those without a known plugin.
     public var problems: [PluginProblem] { unusablePlugins + plugins.compactMap(\.problem) }
 
     public subscript(identifier: String) -> InstalledPlugin? {
         plugins.first { $0.identifier == identifier }
     }
 
-    /// Changes a setting of an installed plugin, and overrides the policy. `text` is the value as written on a command
-    /// line.
+    /// Changes a setting of an installed plugin. It takes precedence over the policy. `text` is the value as written on
+    /// a command line.
     public mutating func set(_ name: String, of identifier: String, to text: String) throws(PluginProblem) {
         guard let index = plugins.firstIndex(where: { $0.identifier == identifier }) else {
             throw PluginProblem(
@@ -82,11 +84,11 @@ public struct PluginCatalogue: Sendable {
         return unique.reversed().map { RegisteredPlugin($0, in: registry, logger: logger) }.reversed()
     }
 
-    /// Returns the plugin that a user named by its folder, its manifest, or its library. A manifest beside the library
-    /// names the library.
+    /// Returns the plugin that a user named by its folder, its manifest, or its library. The manifest of a library is
+    /// in the same folder.
     ///
-    /// Here it is only a warning if others can change the files. If the folder has no library, as a source folder, the
-    /// installed plugin with the same identifier is returned.
+    /// If other users can change the files, this is only a warning. If the library does not exist, for example in a
+    /// source folder, returns the installed plugin with the same identifier.
     ///
     /// - Throws: the problem of the path or the manifest.
     public func plugin(at path: String) throws(PluginProblem) -> InstalledPlugin {
@@ -102,31 +104,37 @@ public struct PluginCatalogue: Sendable {
             }
             return installed
         }
-        let ofManifest = Self.warnings(ofLibraryAt: manifestPath)
-        plugin.warnings = ofManifest + Self.warnings(ofLibraryAt: plugin.libraryPath).filter { !ofManifest.contains($0) }
+        let manifestWarnings = Self.warnings(ofLibraryAt: manifestPath)
+        plugin.warnings = manifestWarnings + Self.warnings(ofLibraryAt: plugin.libraryPath).filter { !manifestWarnings.contains($0) }
         return plugin
     }
 
     /// Opens a library by its path, without a manifest.
     ///
-    /// The policy for its identifier applies, too. The identifier is known only after the library is open, so the
-    /// policy prevents a denied plugin from serving requests, but not its library from being mapped.
+    /// The policy for the identifier applies, but the identifier is known only after the library is open. So a denied
+    /// plugin cannot load requests, but its library was mapped.
     public func open(libraryAt path: String) throws(LoadError) -> Plugin {
-        try Plugin(contentsOf: path, configuration: PluginConfiguration(), logger: logger) { descriptor throws(PluginProblem) in
+        try Plugin(contentsOf: path, configuration: PluginConfiguration(), permissions: [], logger: logger) {
+            descriptor throws(PluginProblem) in
             if let objection = policy.objection(to: descriptor.identifier) { throw PluginProblem(path, nil, objection) }
             try LibraryDigest.check(path, against: policy.pins(of: descriptor.identifier))
         }
     }
 
-    /// Warnings about a library that a user named by its path: whether others can change it.
+    /// Returns a warning if other users can change a library that a user named by its path.
     public static func warnings(ofLibraryAt path: String) -> [PluginProblem] {
-        var trusted = PathTrustPolicy()
+        var trustPolicy = PathTrustPolicy()
         do throws(PluginProblem) {
-            _ = try trusted.resolve(path.utf8.first == UInt8(ascii: "/") ? path : ManifestSearch.absolute(path))
+            _ = try trustPolicy.resolve(path.utf8.first == UInt8(ascii: "/") ? path : ManifestSearch.absolute(path))
         } catch {
-            // A missing file causes an error when it is opened.
+            // Opening the library reports other problems, such as a missing file.
             return error.rule == .filesAreTrusted ? [error] : []
         }
         return []
     }
+}
+
+extension PluginCatalogue {
+    /// The plugins in the standard folders. They are found at the first access.
+    public static let shared = PluginCatalogue()
 }

@@ -3,20 +3,20 @@
 public import PortolanCore
 import PortolanJSON
 
-/// The user's policy for plugins: which may be used, which digests their libraries must have, and their settings.
+/// The user's policy for plugins: which are allowed, which digests their libraries must have, and their settings.
 ///
 /// Patterns are identifiers. A pattern that ends in `*` matches every identifier with that prefix.
 public struct PluginPolicy: Sendable {
-    /// A plugin must be on each of these lists.
+    /// A plugin must match a pattern of each of these lists.
     public var allowLists: [[String]] = []
     public var denied: [String] = []
-    /// SHA-256 digests in hexadecimal, by identifier; all of them have to match.
+    /// SHA-256 digests in hexadecimal, by identifier. The library must match all of them.
     public var pins: [(identifier: String, sha256: String)] = []
-    /// By identifier and name; the last one with the same name is used.
+    /// Values by identifier and name. If there are several for a name, the last one is used.
     public var settings: [(identifier: String, name: String, value: PropertyValue)] = []
-    /// The reason why no plugin may be used: a policy that cannot be read denies everything.
+    /// The reason why the policy cannot be read. It then denies every plugin.
     public private(set) var problem: PluginProblem?
-    /// The origins of the lists, for messages about what to change.
+    /// The file or variable of each list, for messages.
     private var origins: [(origin: String, isDenial: Bool, patterns: [String])] = []
 
     /// No restrictions.
@@ -24,7 +24,8 @@ public struct PluginPolicy: Sendable {
 
     /// The policies of the system and the user: `/etc/portolan/plugins.json` and `portolan/plugins.json` in
     /// `$XDG_CONFIG_HOME` (default `~/.config`), and the comma-separated patterns in `PORTOLAN_PLUGIN_ALLOW` and
-    /// `PORTOLAN_PLUGIN_DENY`. All of them apply. Only the user's settings override the system's.
+    /// `PORTOLAN_PLUGIN_DENY`. All of them apply. The user's settings take
+    /// precedence over the system's.
     public static var standard: Self {
         var policy = Self()
         let folderVariable = Environment["XDG_CONFIG_HOME"]?.hasPrefix("/") == true ? "XDG_CONFIG_HOME" : "HOME"
@@ -50,8 +51,8 @@ public struct PluginPolicy: Sendable {
         origins.append((origin, true, patterns))
     }
 
-    /// Adds the policy in the file at the absolute `path`, if the file exists. If others can change it, no plugin is
-    /// used.
+    /// Adds the policy in the file at the absolute `path`, if the file exists. If other users can change the file, the
+    /// policy denies every plugin.
     public mutating func add(contentsOf path: String) {
         do throws(SystemCallError) {
             let bytes = try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
@@ -63,8 +64,8 @@ public struct PluginPolicy: Sendable {
 
     private mutating func add(_ bytes: [UInt8], of path: String) {
         do throws(PluginProblem) {
-            var trusted = PathTrustPolicy()
-            _ = try trusted.resolve(path)
+            var trustPolicy = PathTrustPolicy()
+            _ = try trustPolicy.resolve(path)
             let value = try ManifestProblem.parse(bytes, path: path, nil) { value throws(ManifestProblem) in try PolicyFile(value) }
             if let allowed = value.allowed { allow(allowed, path) }
             deny(value.denied, path)
@@ -79,12 +80,12 @@ public struct PluginPolicy: Sendable {
         list.split(separator: ",").map { $0.split(separator: " ").joined(separator: " ") }
     }
 
-    /// Returns why the plugin may not be used; `nil` if it may be.
+    /// Returns why the policy denies the plugin. `nil` if it allows the plugin.
     func objection(to identifier: String) -> String? {
         if let problem { return "no plugin is used, because the policy can't be used: \(problem)" }
         if let pattern = denied.first(where: { Self.matches($0, identifier) }) {
             let list = phrase(for: "deny list", origins.first { $0.isDenial && $0.patterns.contains(pattern) }?.origin)
-            return "the plugin \(identifier) is denied by '\(Text.oneLine(pattern, limit: 80))'; remove that from \(list) to use it"
+            return "the plugin \(identifier) is denied by '\(Text.oneLine(pattern, limit: 80))'; remove this pattern from \(list) to use it"
         }
         if let patterns = allowLists.first(where: { !$0.contains { Self.matches($0, identifier) } }) {
             let list = phrase(for: "allow list", origins.first { !$0.isDenial && $0.patterns == patterns }?.origin)

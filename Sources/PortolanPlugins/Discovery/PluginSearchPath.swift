@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The folders in which plugins are searched; earlier folders take precedence.
+/// The folders in which plugins are searched. Earlier folders take precedence.
 public struct PluginSearchPath: Hashable, Sendable {
     public struct Folder: Hashable, Sendable {
-        /// Absolute; otherwise the search reports a problem.
+        /// An absolute path. The search reports a problem for a relative one.
         public let path: String
         /// Whether it is a problem if the folder does not exist.
         public let isExpected: Bool
@@ -28,14 +28,13 @@ public struct PluginSearchPath: Hashable, Sendable {
     ///
     /// The folders are those of `PORTOLAN_PLUGIN_PATH`, separated by colons; `portolan/plugins` in `$XDG_DATA_HOME`
     /// (default `~/.local/share`); `/usr/local/lib/portolan/plugins` and `/usr/lib/portolan/plugins`; and `plugins`
-    /// beside the executable. If the process has more rights than its user, the environment is ignored
-    /// (`secure_getenv(3)`).
+    /// beside the executable. In a set-uid program, the environment is ignored (`secure_getenv(3)`).
     public static var standard: Self {
-        let named = (Environment["PORTOLAN_PLUGIN_PATH"] ?? "").split(separator: ":").map { Folder(String($0)) }
-        let installed = [
+        let namedFolders = (Environment["PORTOLAN_PLUGIN_PATH"] ?? "").split(separator: ":").map { Folder(String($0)) }
+        let standardFolders = [
             Environment.userFolder("XDG_DATA_HOME", orInHome: ".local/share").map { $0 + "/portolan/plugins" },
             "/usr/local/lib/portolan/plugins", "/usr/lib/portolan/plugins", Environment.executableFolder.map { $0 + "/plugins" },
         ]
-        return Self(named + installed.compactMap { $0.map { Folder($0, isExpected: false) } })
+        return Self(namedFolders + standardFolders.compactMap { $0.map { Folder($0, isExpected: false) } })
     }
 }

@@ -3,10 +3,10 @@
 public import Logging
 public import PortolanCore
 
-/// A plugin's registration. It keeps its rank in the registry while newer builds replace the plugin.
+/// A plugin's registration. It keeps its position in the registry when a newer build replaces the plugin.
 ///
-///     let serving = catalogue.register(in: registry)
-///     try serving.first { $0.plugin.identifier == "org.example.tide" }?.reload()
+///     let registeredPlugins = catalogue.register(in: registry)
+///     try registeredPlugins.first { $0.plugin.identifier == "org.example.tide" }?.reload()
 ///
 /// An opened library stays in memory until the process ends, so each reload of a changed library costs its size.
 public final class RegisteredPlugin: Sendable {
@@ -20,7 +20,8 @@ public final class RegisteredPlugin: Sendable {
     private let registration: Registration
     private let logger: Logger
 
-    /// Registers the plugin before the existing handlers of `registry`. It is opened when a request first needs it.
+    /// Registers the plugin before the existing handlers of `registry`. The first request that
+    /// needs the plugin opens it.
     public init(_ plugin: InstalledPlugin, in registry: ProtocolRegistry, logger: Logger = Logger(label: "portolan.plugins")) {
         state = ConditionLock(State(plugin: plugin))
         self.registry = registry
@@ -31,25 +32,24 @@ public final class RegisteredPlugin: Sendable {
     /// The plugin according to the manifest that was last opened successfully.
     public var plugin: InstalledPlugin { state.withLock { $0.plugin } }
 
-    /// Removes the plugin from the registry. New loads no longer use it; running loads continue.
+    /// Removes the plugin from the registry. New loads do not use it. Running loads continue.
     @discardableResult
     public func unregister() -> HandlerDrain { registry.unregister(registration) }
 
     /// The result of a reload.
     public struct Replacement: Sendable {
         public let plugin: InstalledPlugin
-        /// Reports when the last load of the old instance has ended. The old instance ends no earlier than this is
-        /// released.
+        /// Reports when the last load of the old instance has ended. Retains the old instance.
         public let old: HandlerDrain
     }
 
-    /// Reads the manifest again, opens the current library, starts an instance, and directs new loads to it. Running
-    /// loads finish on the old instance, which ends with the last of them.
+    /// Reads the manifest again, opens the current library, and starts an instance for new loads. Running loads finish
+    /// on the old instance, which ends with its last load.
     ///
-    /// This may take some time; do not call it from event loops. Concurrent calls wait for each other.
+    /// This can take some time, so do not call it from event loops. Concurrent calls wait for each other.
     ///
-    /// - Throws: if the new plugin cannot be used, or if the plugin was unregistered. Nothing has then changed, and the
-    ///   old instance continues to serve.
+    /// - Throws: if the new plugin cannot be used, or if the plugin was unregistered. The old instance is then still
+    ///   used.
     @discardableResult
     public func reload() throws(LoadError) -> Replacement {
         let current = state.wait { state -> InstalledPlugin? in
@@ -65,13 +65,13 @@ public final class RegisteredPlugin: Sendable {
             }
         }
         do throws(LoadError) {
-            let (new, opened) = try open(after: current)
+            let (newPlugin, opened) = try openAgain(current)
             guard let old = registry.replace(registration, with: opened.handlers) else {
                 throw LoadError(.pluginNotLoadable, message: "\(current.identifier) was removed from its registry; register it again")
             }
-            next = new
-            logger.info("reloaded", metadata: ["plugin": "\(new.identifier)", "version": "\(new.manifest.version)"])
-            return Replacement(plugin: new, old: old)
+            next = newPlugin
+            logger.info("reloaded", metadata: ["plugin": "\(newPlugin.identifier)", "version": "\(newPlugin.manifest.version)"])
+            return Replacement(plugin: newPlugin, old: old)
         } catch {
             logger.warning(
                 "not reloaded, the old version stays in use: \(error.message)", metadata: ["plugin": "\(current.identifier)"])
@@ -79,7 +79,7 @@ public final class RegisteredPlugin: Sendable {
         }
     }
 
-    private func open(after current: InstalledPlugin) throws(LoadError) -> (InstalledPlugin, Plugin) {
+    private func openAgain(_ current: InstalledPlugin) throws(LoadError) -> (InstalledPlugin, Plugin) {
         let plugin: InstalledPlugin
         do throws(PluginProblem) { plugin = try current.readingAgain() } catch { throw LoadError(error) }
         return (plugin, try plugin.open(logger: logger))

@@ -2,18 +2,17 @@
 
 import PortolanCore
 
-/// The threads that call one plugin outside its blocking loads: all calls of event-driven loads, and `stop` and
-/// `destroy`.
+/// The threads for calls into one plugin, except `run` of blocking loads.
 ///
-/// A plugin is never called on a thread of the caller, the clock or another plugin, so a plugin that hangs blocks only
-/// itself.
+/// The host never calls a plugin on a thread of the caller, the clock or another plugin. So a plugin that hangs blocks
+/// only its own loads.
 final class HelperThreads: Sendable {
     static let limit = 8
     private let pool = LoadThreadPool(limit: limit)
 
-    /// Whether a call waits for a thread because the maximum number of threads is in other calls.
+    /// Whether all threads are in calls, and another call waits.
     var isExhausted: Bool { pool.isExhausted }
 
-    /// Runs `job` soon, or when a thread is available. A call into a plugin is not lost while the clock runs.
+    /// Runs `job` when a thread is available. If no thread can be created, tries again later.
     func run(isNested: Bool = false, _ job: @escaping @Sendable () -> Void) { pool.runEventually(isNested: isNested, job) }
 }

@@ -4,7 +4,7 @@ import CPortolan
 import Logging
 import PortolanCore
 
-/// The host as seen by one instance of a plugin: its `portolan_host`, with its configuration and log.
+/// The `portolan_host` of one instance of a plugin, with its configuration and log.
 @safe
 final class HostInterface: Sendable {
     /// Returns the function table of an extension by its identifier.
@@ -15,7 +15,7 @@ final class HostInterface: Sendable {
     private let extensions: Extensions
     private let logger: Logger
 
-    /// The values that the table points to.
+    /// The values to which the table points.
     @unsafe
     private struct Configuration {
         var version = unsafe portolan_string()
@@ -28,20 +28,22 @@ final class HostInterface: Sendable {
         unsafe self.extensions = unsafe extensions
         self.logger = logger
         unsafe self.configuration = unsafe CStorage { arena in
-            var lent = unsafe Configuration()
-            unsafe lent.version = arena.string(portolanVersion)
-            unsafe lent.json = arena.string(configuration.json)
-            unsafe (lent.settings, lent.settingCount) = arena.list(configuration.settings) { unsafe $1.property($0.name, $0.value) }
-            return unsafe lent
+            var cConfiguration = unsafe Configuration()
+            unsafe cConfiguration.version = arena.string(portolanVersion)
+            unsafe cConfiguration.json = arena.string(configuration.json)
+            unsafe (cConfiguration.settings, cConfiguration.settingCount) = arena.list(configuration.settings) {
+                unsafe $1.property($0.name, $0.value)
+            }
+            return unsafe cConfiguration
         }
-        let lent = unsafe self.configuration.pointer.pointee
+        let cConfiguration = unsafe self.configuration.pointer.pointee
         unsafe table = unsafe CallbackTable(
             portolan_host(
-                size: UInt32(MemoryLayout<portolan_host>.size), abi_minor: PORTOLAN_ABI_MINOR, version: lent.version,
-                configuration: lent.json, settings: lent.settings, setting_count: lent.settingCount,
+                size: UInt32(MemoryLayout<portolan_host>.size), abi_minor: PORTOLAN_ABI_MINOR, version: cConfiguration.version,
+                configuration: cConfiguration.json, settings: cConfiguration.settings, setting_count: cConfiguration.settingCount,
                 extension: { table, identifier in unsafe HostInterface.at(table).extensionTable(identifier.orNil) },
                 log: { table, level, message in unsafe HostInterface.at(table).log(level, message) }))
-        unsafe table.serve(self)
+        unsafe table.setObject(self)
     }
 
     deinit { unsafe table.deallocate() }

@@ -3,16 +3,16 @@
 import Logging
 import PortolanCore
 
-/// One started instance of a plugin. Its handlers and loads retain it; it ends when the last of them is released.
+/// One started instance of a plugin. Its handlers and loads retain it. It ends when the last of them is released.
 @safe
-final class HostedInstance: @unchecked Sendable {  // … because its members do not change, and the plugin guards its own state
+final class HostedInstance: @unchecked Sendable {  // … because its members do not change, and the plugin locks its state
     let descriptor: PluginDescriptor
     private let logger: Logger
     /// The result of `init`.
     let state: UnsafeMutableRawPointer?
     private let host: HostInterface
-    let helpers = HelperThreads()
-    /// Loads between `make` and `destroy`.
+    let helperThreads = HelperThreads()
+    /// The number of loads between `make` and `destroy`.
     private let liveLoads = ConditionLock(0)
 
     init(
@@ -35,15 +35,15 @@ final class HostedInstance: @unchecked Sendable {  // … because its members do
         logger.warning("the handler \(handler) broke \(violation.rule): \(violation.detail)")
     }
 
-    func loadBegan() {
+    func loadDidBegin() {
         liveLoads.withLock { $0 += 1 }
     }
 
-    func loadEnded() {
+    func loadDidEnd() {
         liveLoads.withLockBroadcasting { $0 -= 1 }
     }
 
-    /// Waits until no load is left between `make` and `destroy`.
+    /// Waits until all loads are destroyed.
     func waitUntilIdle() {
         liveLoads.wait { $0 == 0 ? () : nil }
     }

@@ -10,8 +10,8 @@ import PortolanJSON
 public struct PluginConfiguration: Sendable {
     /// The object as the plugin receives it.
     public let json: String
-    /// The object's scalars, sorted by name. Members of nested objects are named as in `a.b`; arrays and nulls are left
-    /// out.
+    /// The scalars of the object, sorted by name. A member of a nested object has a name like `a.b`. Arrays and nulls
+    /// are omitted.
     public let settings: [(name: String, value: PropertyValue)]
 
     /// An empty object.
@@ -28,13 +28,11 @@ public struct PluginConfiguration: Sendable {
             self.json = json
             settings = Self.scalars(of: value, prefix: "").sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         } catch {
-            throw LoadError(.badRequest, message: "a plugin's configuration is not a JSON object: \(error)", cause: error)
+            throw LoadError(.badRequest, message: "a plugin's configuration is not a JSON object: \(error)", underlyingError: error)
         }
     }
 
-    /// Creates a configuration from checked values.
-    ///
-    /// - Parameter settings: sorted by name.
+    /// Creates a configuration from checked settings, which are sorted by name.
     init(_ settings: [(name: String, value: PropertyValue)]) {
         self.settings = settings
         let members = settings.map { JSONValue.Member(name: $0.name, value: JSONValue($0.value)) }
@@ -76,7 +74,7 @@ extension PropertyValue {
 }
 
 extension JSONValue {
-    /// Bytes become null; no setting has bytes.
+    /// Bytes become null, but no setting has bytes.
     fileprivate init(_ value: PropertyValue) {
         self =
             switch value {

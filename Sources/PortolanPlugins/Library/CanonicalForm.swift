@@ -9,7 +9,7 @@ import PortolanCore
     import Musl
 #endif
 
-/// Receives the canonical form that `canonical_request` gives to its `portolan_canonical`.
+/// Receives the canonical form that a plugin's `canonical_request` passes to `give`.
 final class CanonicalForm {
     private let original: Request
     private var result: Request?
@@ -22,25 +22,25 @@ final class CanonicalForm {
 
     /// Calls `body` with a `portolan_canonical`.
     ///
-    /// - Returns: the canonical request; `request` if `body` gave nothing or violated a rule.
+    /// - Returns: the canonical request. `request` if `body` did not call `give` or violated a rule.
     static func collect(
         for request: Request, _ body: (UnsafeMutablePointer<portolan_canonical>) -> Void
     ) -> (request: Request, violation: ContractViolation?) {
         let form = CanonicalForm(of: request)
         let table = unsafe CallbackTable(
             portolan_canonical(size: UInt32(MemoryLayout<portolan_canonical>.size), reserved: 0) { table, change in
-                unsafe CallbackTable.object(of: table, as: CanonicalForm.self).takeUnretainedValue().take(change.orNil)
+                unsafe CallbackTable.object(of: table, as: CanonicalForm.self).takeUnretainedValue().receive(change.orNil)
             })
-        table.serve(form)
+        table.setObject(form)
         unsafe body(table.pointer)
         table.deallocate()
         return withExtendedLifetime(form) { (form.result ?? request, form.violation) }
     }
 
-    private func take(_ change: UnsafePointer<portolan_change>?) {
+    private func receive(_ change: UnsafePointer<portolan_change>?) {
         guard pthread_equal(thread, pthread_self()) != 0 else { return }
         guard result == nil else {
-            violation = ContractViolation(.canonicalIsGivenOnce, "the canonical form was given twice; the first one counts")
+            violation = ContractViolation(.canonicalIsGivenOnce, "canonical_request called `give` twice; the first call counts")
             return
         }
         do throws(ContractViolation) {

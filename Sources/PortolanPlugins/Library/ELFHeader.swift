@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The header of an ELF file, which tells whether the file is a shared library for this machine (`elf(5)`).
+/// The machine for which an ELF file was compiled (`elf(5)`).
 struct ELFHeader: Equatable {
     let is64Bit: Bool
     let isLittleEndian: Bool
@@ -25,7 +25,7 @@ struct ELFHeader: Equatable {
         self.machine = machine
     }
 
-    /// The header of libraries that this process can load; `nil` if the machine is not listed here.
+    /// The header of libraries that this process can load. `nil` if this code does not know the machine.
     static let ofThisProcess: ELFHeader? = {
         #if arch(x86_64)
             let machine: UInt16? = 62
@@ -45,7 +45,7 @@ struct ELFHeader: Equatable {
 }
 
 extension ELFHeader: CustomStringConvertible {
-    /// As in `x86_64, 64 bits`.
+    /// For example `x86_64, 64 bits`.
     var description: String {
         let name = Self.machineNames[machine] ?? "machine \(machine)"
         return "\(name), \(is64Bit ? 64 : 32) bits\(isLittleEndian ? "" : ", big-endian")"

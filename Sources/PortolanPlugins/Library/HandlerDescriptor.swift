@@ -3,12 +3,14 @@
 import CPortolan
 import PortolanCore
 
-/// A handler's checked description, with its functions.
+/// A checked `portolan_handler`, with its functions.
 @safe
 struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
     let identifier: String
     let schemes: SchemeSet
     let traits: HandlerTraits
+    /// Whether the loads should send and store cookies. The plugin needs ``PluginPermission/cookies`` for it.
+    let requestsCookies: Bool
     let functions: portolan_handler
     /// `functions.make`, which is never NULL.
     let make: Make
@@ -33,19 +35,21 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         try Self.check(loads, of: identifier)
         self.loads = loads
         var traits: HandlerTraits = []
-        if unsafe handler.flags & UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) != 0 { traits.insert(.multipart) }
+        if unsafe handler.has(PORTOLAN_MULTIPART) { traits.insert(.multipart) }
         traits.insert(unsafe loads.run != nil ? .blocking : .stopsInTurn)
         self.traits = traits
+        requestsCookies = unsafe handler.has(PORTOLAN_COOKIES) && !handler.has(PORTOLAN_ANY_SCHEME)
     }
 
     private static func schemes(of handler: portolan_handler, _ identifier: String) throws(ContractViolation) -> SchemeSet {
-        if unsafe handler.flags & UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue) != 0 { return .any }
+        if unsafe handler.has(PORTOLAN_ANY_SCHEME) { return .any }
         guard unsafe handler.scheme_count > 0, let start = unsafe handler.schemes else {
             throw ContractViolation(
                 .schemesAreWellFormed, "the handler \(identifier) names no scheme; name one, or set PORTOLAN_ANY_SCHEME")
         }
         var schemes: [String] = []
-        try unsafe UnsafeBufferPointer(start: start, counted: handler.scheme_count, "schemes").each { string throws(ContractViolation) in
+        try unsafe UnsafeBufferPointer(start: start, counted: handler.scheme_count, "schemes").forEachElement {
+            string throws(ContractViolation) in
             let scheme = unsafe string.repairedText
             guard Text.isScheme(scheme) else {
                 throw ContractViolation(
@@ -60,17 +64,24 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         return .only(schemes)
     }
 
-    /// Checks that all functions of exactly one style are present.
+    /// Checks that the table has the functions of a blocking load or those of an event-driven load.
     private static func check(_ loads: portolan_load_table, of identifier: String) throws(ContractViolation) {
         let isBlocking = unsafe loads.run != nil
-        let ofEvents = unsafe [loads.start != nil, loads.resume != nil, loads.woken != nil]
+        let hasEventFunctions = unsafe [loads.start != nil, loads.resume != nil, loads.woken != nil]
         guard unsafe loads.destroy != nil else {
             throw ContractViolation(.structsAreWhole, "the load table of \(identifier) has no function `destroy`")
         }
-        guard isBlocking ? !ofEvents.contains(true) : !ofEvents.contains(false) else {
+        guard isBlocking ? !hasEventFunctions.contains(true) : !hasEventFunctions.contains(false) else {
             throw ContractViolation(
                 .structsAreWhole,
-                "the load table of \(identifier) has neither style, or both; give `run`, or else `start`, `resume` and `woken`")
+                "the load table of \(identifier) must have either `run` (a blocking load) or `start`, `resume` and `woken` (an event-driven load)"
+            )
         }
+    }
+}
+
+extension portolan_handler {
+    fileprivate func has(_ flag: portolan_handler_flags) -> Bool {
+        unsafe flags & UInt32(bitPattern: flag.rawValue) != 0
     }
 }

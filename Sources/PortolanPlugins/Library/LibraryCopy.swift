@@ -9,36 +9,36 @@ package import Synchronization
     import Musl
 #endif
 
-/// A copy of a library in a private temporary folder that nobody else writes to.
+/// A copy of a library in a private temporary folder.
 ///
-/// Relative to the copy, the library must find the same files as relative to itself (`$ORIGIN` of `ld.so(8)`,
-/// `dladdr(3)`). Private folders therefore mirror the library's folder and the two above it, with links to their
-/// entries. They exist until the library is open. After that, the copy's path leads to the library's own folder, and
-/// nothing is left on the disk.
+/// The copy must find the same files beside itself as the original (`$ORIGIN` of `ld.so(8)`, `dladdr(3)`). Private
+/// folders therefore mirror the library's folder and the two above it, with links to their entries. They are deleted
+/// when the library is open. After that, the copy's path leads to the folder of the original.
 package final class LibraryCopy {
     /// The path of the copy.
     package let path: String
-    /// The private folders; each contains the next one.
+    /// The private folders. Each contains the next one.
     private let folders: [String]
-    /// The descriptor through which the path leads to the folder; -1 if the path does not use one.
+    /// The descriptor of the folder, for a path in `/proc/self/fd`. -1 if the path does not use it.
     private let descriptor: CInt
-    private let original: String
-    private var isSettled = false
+    private let originalFolder: String
+    private var isLibraryOpen = false
 
-    /// The folder for copies; `nil` for ``temporaryFolder``.
+    /// The folder for copies. `nil` for ``temporaryFolder``.
     package static let parent = Mutex<String?>(nil)
     /// The number of mirrored folders above the library's own folder.
     private static let depth = 2
-    /// In a folder with more entries, the rest are not linked.
-    private static let largestCount = 4096
+    /// The maximum number of entries to link in a folder.
+    private static let linkLimit = 4096
 
-    /// Copies the library at `source`. The copy exists until ``settle()`` is called or this is released.
+    /// Copies the library at `source`. The copy exists until ``libraryDidOpen()`` is called or this
+    /// object is released.
     package convenience init(of source: String) throws(LoadError) {
         let file = unsafe open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         defer { if file >= 0 { close(file) } }
         do throws(SystemCallError) {
             guard file >= 0 else { throw .last }
-            try self.init(of: source, file, isToSettle: false)
+            try self.init(of: source, file, willBeOpened: false)
         } catch {
             throw LoadError(library: source, .libraryOpens, "it can't be copied: \(error)")
         }
@@ -49,15 +49,15 @@ package final class LibraryCopy {
     /// - Parameters:
     ///   - source: the path; contains a slash.
     ///   - file: the descriptor of the open file.
-    ///   - isToSettle: whether ``settle()`` will be called after the library was opened.
-    init(of source: String, _ file: CInt, isToSettle: Bool = true) throws(SystemCallError) {
+    ///   - willBeOpened: whether ``libraryDidOpen()`` will be called.
+    init(of source: String, _ file: CInt, willBeOpened: Bool = true) throws(SystemCallError) {
         let name = source.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(source[source.index(after: $0)...]) } ?? source
         let folder = Folder.parent(of: source) ?? "."
         guard let real = unsafe realpath(folder.isEmpty ? "/" : folder, nil) else { throw .last }
         defer { unsafe free(real) }
-        original = unsafe String(cString: real)
-        // Splits bytes, not Characters: a slash and a combining mark behind it are one Character.
-        let names = original.utf8.split(separator: UInt8(ascii: "/")).compactMap { String($0) }
+        originalFolder = unsafe String(cString: real)
+        // Splits bytes, because a slash and a following combining mark are one Character.
+        let names = originalFolder.utf8.split(separator: UInt8(ascii: "/")).compactMap { String($0) }
         let mirrored = names.suffix(Self.depth)
         var template = Array("\(Self.parent.withLock(\.self) ?? Self.temporaryFolder)/portolan-XXXXXX".utf8CString)
         // mkdtemp(3): no other user can access it.
@@ -65,20 +65,20 @@ package final class LibraryCopy {
         var folders = [String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)]
         var number: CInt = -1
         do throws(SystemCallError) {
-            var place = "/" + names.dropLast(mirrored.count).joined(separator: "/")
+            var sourceFolder = "/" + names.dropLast(mirrored.count).joined(separator: "/")
             for next in mirrored {
-                Self.link(place, in: folders[folders.count - 1], but: next)
-                place += place.hasSuffix("/") ? next : "/\(next)"
+                Self.link(sourceFolder, in: folders[folders.count - 1], except: next)
+                sourceFolder += sourceFolder.hasSuffix("/") ? next : "/\(next)"
                 let folder = "\(folders[folders.count - 1])/\(next)"
                 guard unsafe mkdir(folder, 0o700) == 0 else { throw .last }
                 folders.append(folder)
             }
-            // dlopen(3) gives a dollar a special meaning.
+            // A dollar has a special meaning for dlopen(3).
             let copy = name.contains("$") ? "plugin.so" : name
-            Self.link(place, in: folders[folders.count - 1], but: copy)
+            Self.link(sourceFolder, in: folders[folders.count - 1], except: copy)
             try Self.copy(file, to: "\(folders[folders.count - 1])/\(copy)")
             var path = "\(folders[folders.count - 1])/\(copy)"
-            if isToSettle {
+            if willBeOpened {
                 number = unsafe open(folders[folders.count - 1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)
                 guard number >= 0 else { throw .last }
                 path = "/proc/self/fd/\(number)/\(copy)"
@@ -92,32 +92,33 @@ package final class LibraryCopy {
         (self.folders, descriptor) = (folders, number)
     }
 
-    /// The library is open: makes the path lead to the library's own folder.
-    func settle() {
-        guard !isSettled, descriptor >= 0 else { return }
-        isSettled = true
-        let own = unsafe open(original, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        if own >= 0 {
-            dup2(own, descriptor)
+    /// Makes the path lead to the folder of the original, and deletes the private folders.
+    func libraryDidOpen() {
+        guard !isLibraryOpen, descriptor >= 0 else { return }
+        isLibraryOpen = true
+        let folder = unsafe open(originalFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if folder >= 0 {
+            dup2(folder, descriptor)
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-            close(own)
+            close(folder)
         }
         Self.remove(folders)
     }
 
     deinit {
-        // The linker keeps the path of an open library until the process ends, so the descriptor stays open, too.
-        guard !isSettled else { return }
+        // The linker keeps the path of an open library until the process ends, so the descriptor also stays open.
+        guard !isLibraryOpen else { return }
         if descriptor >= 0 { close(descriptor) }
         Self.remove(folders)
     }
 
     // MARK: Folders
 
-    /// Makes a link in `mirror` to each entry of `folder` except `own`. Ignores entries that cannot be read or linked.
-    private static func link(_ folder: String, in mirror: String, but own: String) {
+    /// Makes a link in `mirror` to each entry of `folder` except `exception`. Ignores entries that cannot be read or
+    /// linked.
+    private static func link(_ folder: String, in mirror: String, except exception: String) {
         var count = 0
-        for name in entries(of: folder) where name != own && count < largestCount {
+        for name in entries(of: folder) where name != exception && count < linkLimit {
             count += 1
             unsafe symlink("\(folder)/\(name)", "\(mirror)/\(name)")
         }
@@ -130,7 +131,7 @@ package final class LibraryCopy {
         }
     }
 
-    /// Includes hidden entries. Leaves out names that are not UTF-8.
+    /// Includes hidden entries, but not names that are not UTF-8.
     private static func entries(of folder: String) -> [String] {
         guard let stream = unsafe opendir(folder) else { return [] }
         defer { unsafe closedir(stream) }

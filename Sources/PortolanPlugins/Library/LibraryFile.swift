@@ -8,10 +8,10 @@ import PortolanCore
     import Musl
 #endif
 
-/// The current file at the path of a library. Checks the file before `dlopen(3)`, so that errors are readable and
-/// `dlopen(3)` cannot crash.
+/// The file at the path of a library. Checks the file before `dlopen(3)`, so that errors are readable and `dlopen(3)`
+/// cannot crash.
 struct LibraryFile: ~Copyable {
-    /// The path; contains a slash.
+    /// The path, which contains a slash.
     private let location: String
     /// The path in messages.
     private let path: String
@@ -57,10 +57,9 @@ struct LibraryFile: ~Copyable {
         }
     }
 
-    /// Checks that the file has not been replaced or written to since, so that the library opened by its name is this
-    /// file.
-    func checkIsStillThere() throws(LoadError) {
-        // `try?` because a missing file is not this one.
+    /// Checks that nobody has replaced or changed the file since `init`, so that `dlopen(3)` has opened this file.
+    func checkIsUnchanged() throws(LoadError) {
+        // `try?` because a missing file was also changed.
         guard (try? FileStatus(following: location))?.identity == identity else {
             throw LoadError(library: path, .libraryOpens, "it was changed while it was opened; try again")
         }
@@ -68,7 +67,7 @@ struct LibraryFile: ~Copyable {
 
     // MARK: Copies
 
-    /// `nil` if nothing can be written to the temporary folder.
+    /// `nil` if no copy can be made in the temporary folder.
     func copyIfPossible() -> LibraryCopy? {
         do throws(SystemCallError) { return try LibraryCopy(of: location, descriptor) } catch { return nil }
     }

@@ -4,17 +4,16 @@ import Synchronization
 
 /// The files that this process has opened as libraries, and the names under which it opened them.
 ///
-/// The dynamic linker never opens a file twice (`dlopen(3)`). If it knows the name, or the inode under any name, it
-/// returns the library that it has, whatever the file contains now. A file that has replaced another one is therefore
-/// opened under another spelling of the name. A file that was overwritten keeps its inode, so it can only be opened as
-/// a copy.
+/// `dlopen(3)` never opens a file twice. If it knows the name or the inode, it returns the library that is already
+/// open, even if the file has changed. Therefore, a file that has replaced another one is opened under another spelling
+/// of its name. A file that was overwritten has the same inode, so it can only be opened as a copy.
 final class LibraryNames: Sendable {
     static let shared = LibraryNames()
 
     enum Reservation: Equatable {
         /// Open the file under this name: the path, or another spelling of it.
         case name(String)
-        /// The file was changed since it was opened, but is the same file to the linker.
+        /// The file was overwritten after it was opened.
         case needsCopy
     }
 
@@ -29,7 +28,7 @@ final class LibraryNames: Sendable {
     private struct State {
         var names: Set<String> = []
         var files: [File: (name: String, identity: FileStatus.Identity)] = [:]
-        var spellings: UInt64 = 0
+        var spellingCount: UInt64 = 0
     }
 
     private let state = Mutex(State())
@@ -39,25 +38,24 @@ final class LibraryNames: Sendable {
     /// - Parameter path: contains a slash.
     func reserveName(for path: String, _ identity: FileStatus.Identity) -> Reservation {
         state.withLock { state in
-            if let known = state.files[File(identity)] { return known.identity == identity ? .name(known.name) : .needsCopy }
+            if let opened = state.files[File(identity)] { return opened.identity == identity ? .name(opened.name) : .needsCopy }
             var name = path
             while !state.names.insert(name).inserted {
-                state.spellings += 1
-                name = Self.spelling(state.spellings, of: path)
+                state.spellingCount += 1
+                name = Self.spelling(state.spellingCount, of: path)
             }
             state.files[File(identity)] = (name, identity)
             return .name(name)
         }
     }
 
-    /// Called if the file could not be opened, or if another one was opened. The file at that path may then be opened
-    /// under another name.
+    /// Called if the file could not be opened, or if another file was opened. The next attempt then uses another name.
     func forget(_ identity: FileStatus.Identity) {
         state.withLock { _ = $0.files.removeValue(forKey: File(identity)) }
     }
 
-    /// Another name of the same file in the same folder, so that the library finds the same files beside itself
-    /// (`$ORIGIN`). Each number has its own spelling: a one is `./` after the last slash, a zero another slash.
+    /// Returns another spelling of the path, with the same folder, so that the library finds the same files beside
+    /// itself (`$ORIGIN`). Encodes the bits of `number` after the last slash: `./` for 1, and `/` for 0.
     static func spelling(_ number: UInt64, of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
         let digits = (0..<UInt64.bitWidth - number.leadingZeroBitCount).map { number >> $0 & 1 == 1 ? "./" : "/" }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The tokens that the dynamic linker replaces in a library's path, including the path passed to `dlopen(3)`
-/// (`ld.so(8)`, "Dynamic string tokens").
+/// The tokens that the dynamic linker replaces in a path, such as `$ORIGIN` (`ld.so(8)`, "Dynamic string tokens").
 ///
-/// Such a path cannot be escaped. A path through `/proc/self/fd` would work. But debuggers would then show that path as
-/// the library's name, and `$ORIGIN` in its run path would refer to that folder.
+/// `dlopen(3)` has no escape for them, so a library with such a path is refused. A path in `/proc/self/fd` would work,
+/// but debuggers would show that path, and `$ORIGIN` in the run path would be that folder.
 package enum LinkerToken {
     private static let names = ["ORIGIN", "LIB", "PLATFORM"].map { Array($0.utf8) }
 
-    /// Returns why the library at `path` cannot be opened by that path, and how to fix it; `nil` if it can be opened.
+    /// Returns why the library at `path` cannot be opened, and how to fix it. `nil` if the path has no token.
     package static func objection(to path: String) -> String? {
         first(in: path).map { token in
             "its path has '\(token)' in it, which the dynamic linker replaces (ld.so(8)), so that another file would be opened; "
@@ -22,10 +21,10 @@ package enum LinkerToken {
         for index in bytes.indices where bytes[index] == UInt8(ascii: "$") {
             let rest = bytes[(index + 1)...]
             let isBraced = rest.first == UInt8(ascii: "{")
-            let inside = isBraced ? rest.dropFirst() : rest
-            for name in names where inside.starts(with: name) {
-                let next = inside.dropFirst(name.count).first
-                let isToken = isBraced ? next == UInt8(ascii: "}") : !(next.map(isOfIdentifier) ?? false)
+            let afterBrace = isBraced ? rest.dropFirst() : rest
+            for name in names where afterBrace.starts(with: name) {
+                let next = afterBrace.dropFirst(name.count).first
+                let isToken = isBraced ? next == UInt8(ascii: "}") : !(next.map(isIdentifierByte) ?? false)
                 if isToken {
                     return "$" + String(decoding: isBraced ? [UInt8(ascii: "{")] + name + [UInt8(ascii: "}")] : name, as: UTF8.self)
                 }
@@ -34,5 +33,5 @@ package enum LinkerToken {
         return nil
     }
 
-    private static func isOfIdentifier(_ byte: UInt8) -> Bool { Text.isAlphanumeric(byte) || byte == UInt8(ascii: "_") }
+    private static func isIdentifierByte(_ byte: UInt8) -> Bool { Text.isAlphanumeric(byte) || byte == UInt8(ascii: "_") }
 }

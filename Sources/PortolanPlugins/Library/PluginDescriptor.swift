@@ -3,7 +3,7 @@
 import CPortolan
 import PortolanCore
 
-/// A plugin's checked description.
+/// A checked `portolan_plugin`, with its functions.
 @safe
 struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
     let identifier: String
@@ -50,7 +50,7 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         let pointers = unsafe try UnsafeBufferPointer(start: plugin.handlers, counted: plugin.handler_count, "handlers")
         guard !pointers.isEmpty else { throw ContractViolation(.structsAreWhole, "it lists no handler") }
         var handlers: [HandlerDescriptor] = []
-        try unsafe pointers.each { pointer throws(ContractViolation) in
+        try unsafe pointers.forEachElement { pointer throws(ContractViolation) in
             handlers.append(try unsafe HandlerDescriptor(portolan_handler.read(pointer)))
         }
         self.handlers = handlers
@@ -65,7 +65,7 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         return text
     }
 
-    // MARK: Its functions
+    // MARK: Functions of the plugin
 
     /// Starts an instance. A plugin without an `init` function has no state.
     func start(_ host: UnsafeMutablePointer<portolan_host>) throws(LoadError) -> UnsafeMutableRawPointer? {
@@ -76,7 +76,8 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         case nil: return unsafe state
         case .success(let reason)?:
             throw LoadError(
-                .pluginRefused, message: Text.oneLine("the plugin \(identifier) refused to start: \(reason.message)"), cause: reason)
+                .pluginRefused, message: Text.oneLine("the plugin \(identifier) refused to start: \(reason.message)"),
+                underlyingError: reason)
         case .failure(let violation)?:
             throw LoadError(
                 .pluginRefused,

@@ -9,8 +9,8 @@ import PortolanCore
     import Musl
 #endif
 
-/// Receives the error that a function gives to its `portolan_refusal`. The last one counts. Errors from other threads
-/// are ignored.
+/// Receives the error that a plugin's function passes to `give` of its `portolan_refusal`. The last error counts.
+/// Errors from other threads are ignored.
 final class Refusal {
     typealias Reason = Result<LoadError, ContractViolation>
 
@@ -19,20 +19,20 @@ final class Refusal {
 
     /// Calls `body` with a `portolan_refusal`.
     ///
-    /// - Returns: the given error, or `nil`.
+    /// - Returns: the error. `nil` if `body` did not call `give`.
     static func collect(_ body: (UnsafeMutablePointer<portolan_refusal>) -> Void) -> Reason? {
         let refusal = Refusal()
         let table = unsafe CallbackTable(
             portolan_refusal(size: UInt32(MemoryLayout<portolan_refusal>.size), reserved: 0) { table, error in
-                unsafe CallbackTable.object(of: table, as: Refusal.self).takeUnretainedValue().take(error.orNil)
+                unsafe CallbackTable.object(of: table, as: Refusal.self).takeUnretainedValue().receive(error.orNil)
             })
-        table.serve(refusal)
+        table.setObject(refusal)
         unsafe body(table.pointer)
         table.deallocate()
         return withExtendedLifetime(refusal) { refusal.reason }
     }
 
-    private func take(_ error: UnsafePointer<portolan_error>?) {
+    private func receive(_ error: UnsafePointer<portolan_error>?) {
         guard pthread_equal(thread, pthread_self()) != 0 else { return }
         do throws(ContractViolation) {
             reason = .success(try unsafe LoadError(reading: error))

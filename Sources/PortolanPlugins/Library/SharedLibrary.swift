@@ -16,15 +16,15 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
     let path: String
     private let handle: UnsafeMutableRawPointer
 
-    /// Opens the library that is at `path` now, even if another one was opened by that path before. Searches no other
+    /// Opens the current library at `path`, even if another library was opened by that path before. Searches no other
     /// folders.
     ///
-    /// - Parameter copying: whether to open a copy, if one can be made; the file may then be overwritten.
+    /// - Parameter copying: whether to open a copy, if one can be made, so that the file can be overwritten later.
     /// - Throws: ``LoadError/Code/pluginNotLoadable`` with the problem of the file and how to fix it.
     init(at path: String, copying: Bool = false) throws(LoadError) {
         self.path = path
         if let objection = LinkerToken.objection(to: path) { throw LoadError(library: path, .libraryOpens, objection) }
-        // Without a slash, dlopen(3) would search the system's folders.
+        // Without a slash, dlopen(3) searches the system's folders.
         let location = path.contains("/") ? path : "./" + path
         let file = try LibraryFile(at: location, calling: path)
         if copying, let copy = file.copyIfPossible() {
@@ -38,7 +38,7 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
         case .name(let name):
             do throws(LoadError) {
                 unsafe handle = try Self.open(name, calling: path)
-                try file.checkIsStillThere()
+                try file.checkIsUnchanged()
             } catch {
                 LibraryNames.shared.forget(file.identity)
                 throw error
@@ -49,7 +49,7 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
     private static func open(_ copy: LibraryCopy, calling path: String) throws(LoadError) -> UnsafeMutableRawPointer {
         try LibraryFile(at: copy.path, calling: path).check()
         let handle = unsafe try open(copy.path, calling: path)
-        copy.settle()
+        copy.libraryDidOpen()
         return unsafe handle
     }
 

@@ -4,35 +4,34 @@ import CPortolan
 import PortolanCore
 import Synchronization
 
-/// The host side of a `portolan_nested`: a nested load that a plugin's load has opened.
+/// The host's object for a `portolan_nested`: a nested load that a plugin's load has opened.
 ///
-/// It lives until the parent load was destroyed. If a plugin uses it after `close`, the host therefore detects the
-/// violation; there is no dangling pointer.
+/// It lives until the parent load is destroyed, so that a use after `close` is a violation and not a dangling pointer.
 @safe
-final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is read only, and the rest is locked
+final class ActiveNestedLoad: @unchecked Sendable {  // … because `parent` does not change, and the state is locked
     private enum State {
-        case open(InnerLoad)
-        /// The parent load is over, or could not open a nested load.
-        case idle
-        /// The plugin closed it.
+        case open(BufferedNestedLoad)
+        /// The parent load has ended, or could not open a nested load.
+        case unavailable
+        /// The plugin has called `close`.
         case closed
     }
 
     private let state: Mutex<State>
-    private weak let load: HostedLoad?
+    private weak let parent: HostedLoad?
 
-    /// The result of `open` if no nested load may be opened. It reports that the parent load is over, and may be
-    /// closed.
-    static let none = ActiveNestedLoad(inner: nil, load: nil)
+    /// The result of `open` if no nested load can be opened. Reads return that the parent load has ended, and `close`
+    /// does nothing.
+    static let none = ActiveNestedLoad(load: nil, parent: nil)
 
-    private init(inner: InnerLoad?, load: HostedLoad?) {
-        state = Mutex(inner.map { .open($0) } ?? .idle)
-        self.load = load
+    private init(load: BufferedNestedLoad?, parent: HostedLoad?) {
+        state = Mutex(load.map { .open($0) } ?? .unavailable)
+        self.parent = parent
     }
 
-    private var inner: InnerLoad? {
+    private var openLoad: BufferedNestedLoad? {
         state.withLock { state in
-            if case .open(let inner) = state { inner } else { nil }
+            if case .open(let load) = state { load } else { nil }
         }
     }
 
@@ -42,18 +41,18 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
         }
     }
 
-    /// Ends the nested load; called by the host. Any thread.
-    func letGo() {
-        inner?.close()
+    /// Stops the nested load. Called by the host on any thread.
+    func stop() {
+        openLoad?.close()
     }
 
-    private convenience init(in load: HostedLoad) {
-        self.init(inner: InnerLoad(outer: load.client) { [weak load] in load?.wake() }, load: load)
+    private convenience init(in parent: HostedLoad) {
+        self.init(load: BufferedNestedLoad(parentClient: parent.client) { [weak parent] in parent?.wake() }, parent: parent)
     }
 
     var pointer: OpaquePointer { unsafe OpaquePointer(Unmanaged.passUnretained(self).toOpaque()) }
 
-    /// `nil` for NULL, which the header forbids.
+    /// `nil` for NULL, which the contract forbids.
     static func at(_ pointer: OpaquePointer) -> ActiveNestedLoad? {
         guard let address = unsafe UnsafeRawPointer(bitPattern: UInt(bitPattern: pointer)) else { return nil }
         return unsafe Unmanaged<ActiveNestedLoad>.fromOpaque(address).takeUnretainedValue()
@@ -63,102 +62,102 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
 
     static func open(in load: HostedLoad, _ change: UnsafePointer<portolan_change>?) -> ActiveNestedLoad {
         guard load.isInCall else {
-            load.strayCall()
+            load.rejectMisplacedCall()
             return none
         }
-        let read: portolan_change
+        let cChange: portolan_change
         let request: Request
-        let open = ActiveNestedLoad(in: load)
+        let nestedLoad = ActiveNestedLoad(in: load)
         do throws(ContractViolation) {
-            unsafe read = try portolan_change.read(change)
-            request = try unsafe load.request.applying(read)
+            unsafe cChange = try portolan_change.read(change)
+            request = try unsafe load.request.applying(cChange)
         } catch  where error.rule == .redirectParses {
-            // `response` reports the error of the URL.
-            load.open(open)
-            open.inner?.fail(LoadError(.badURL, message: Text.oneLine(error.detail)))
-            return open
+            // `response` reports that the URL is invalid.
+            load.add(nestedLoad)
+            nestedLoad.openLoad?.fail(LoadError(.badURL, message: Text.oneLine(error.detail)))
+            return nestedLoad
         } catch {
-            load.cut(by: error)
+            load.fail(with: error)
             return none
         }
-        if request.body != nil { load.upload.handOver() }
-        load.open(open)
-        open.inner?.start(request)
-        return open
+        if request.body != nil { load.upload.transferToNestedLoad() }
+        load.add(nestedLoad)
+        nestedLoad.openLoad?.start(request)
+        return nestedLoad
     }
 
-    func response(_ place: UnsafeMutablePointer<UnsafePointer<portolan_response>?>?) -> portolan_flow {
-        guard let place = unsafe placed(place) else { return PORTOLAN_STOPPED }
-        let answer = unsafe pull { unsafe $0.pullResponse() }
-        switch unsafe answer {
+    func response(_ result: UnsafeMutablePointer<UnsafePointer<portolan_response>?>?) -> portolan_flow {
+        guard let result = unsafe checkResultPointer(result) else { return PORTOLAN_STOPPED }
+        let pull = unsafe pull { unsafe $0.pullResponse() }
+        switch unsafe pull {
         case .value(let response)?:
-            unsafe place.pointee = unsafe response
+            unsafe result.pointee = unsafe response
             return PORTOLAN_CONTINUE
-        case .nothing?: return PORTOLAN_WAIT
+        case .pending?: return PORTOLAN_WAIT
         case .end?, .failed?, nil: return PORTOLAN_STOPPED
         }
     }
 
-    func next(_ place: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int64 {
-        guard let place = unsafe placed(place) else { return Int64(PORTOLAN_STOPPED.rawValue) }
-        let answer = unsafe pull { unsafe $0.pullBytes() }
-        switch unsafe answer {
+    func next(_ result: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int64 {
+        guard let result = unsafe checkResultPointer(result) else { return Int64(PORTOLAN_STOPPED.rawValue) }
+        let pull = unsafe pull { unsafe $0.pullBytes() }
+        switch unsafe pull {
         case .value(let bytes)?:
-            unsafe place.pointee = bytes.baseAddress
+            unsafe result.pointee = bytes.baseAddress
             return Int64(bytes.count)
         case .end?: return 0
-        case .nothing?: return Int64(PORTOLAN_WAIT.rawValue)
+        case .pending?: return Int64(PORTOLAN_WAIT.rawValue)
         case .failed?, nil: return Int64(PORTOLAN_STOPPED.rawValue)
         }
     }
 
     func error() -> UnsafePointer<portolan_error>? {
-        guard let load = callable(), let inner, !load.isOver else { return nil }
-        return unsafe inner.pullError()
+        guard let parent = parentIfCallable(), let openLoad, !parent.isOver else { return nil }
+        return unsafe openLoad.pullError()
     }
 
     func close() {
-        guard callable() != nil else { return }
-        let inner = self.inner
+        guard parentIfCallable() != nil else { return }
+        let openLoad = self.openLoad
         state.withLock { $0 = .closed }
-        inner?.close()
+        openLoad?.close()
     }
 
-    /// The output pointer, unless the plugin passed NULL, which is a violation.
-    private func placed<Value>(_ place: UnsafeMutablePointer<Value>?) -> UnsafeMutablePointer<Value>? {
-        if unsafe place == nil {
-            load?.cut(by: ContractViolation(.structsAreWhole, "NULL was given instead of a place for the result of a nested load"))
+    /// Fails the parent load if the plugin passed NULL instead of a pointer for the result.
+    private func checkResultPointer<Value>(_ result: UnsafeMutablePointer<Value>?) -> UnsafeMutablePointer<Value>? {
+        if unsafe result == nil {
+            parent?.fail(with: ContractViolation(.structsAreWhole, "NULL was passed instead of a pointer for the result of a nested load"))
         }
-        return unsafe place
+        return unsafe result
     }
 
-    /// The parent load, if this thread may use the nested load.
-    private func callable() -> HostedLoad? {
-        guard let load else { return nil }
-        guard load.isInCall else {
-            load.strayCall()
+    /// Returns the parent load if this thread can use the nested load. Otherwise reports the violation.
+    private func parentIfCallable() -> HostedLoad? {
+        guard let parent else { return nil }
+        guard parent.isInCall else {
+            parent.rejectMisplacedCall()
             return nil
         }
         guard !isClosed else {
-            load.cut(by: ContractViolation(.nestedIsOpen, "a nested load was used after it was closed"))
+            parent.fail(with: ContractViolation(.nestedIsOpen, "a nested load was used after it was closed"))
             return nil
         }
-        return load
+        return parent
     }
 
-    /// The state of the nested load. Waits if the parent load is blocking. `nil` if the parent load is over.
-    private func pull<Value>(_ poll: (InnerLoad) -> InnerLoad.Pull<Value>) -> InnerLoad.Pull<Value>? {
-        guard let load = callable(), let inner else { return nil }
-        let waited = load.calls.wait { () -> InnerLoad.Pull<Value>? in
-            let pull = poll(inner)
-            if case .nothing = pull { return nil }
+    /// Reads from the nested load. Waits if the parent load is blocking. `nil` if the parent load has ended.
+    private func pull<Value>(_ poll: (BufferedNestedLoad) -> BufferedNestedLoad.Pull<Value>) -> BufferedNestedLoad.Pull<Value>? {
+        guard let parent = parentIfCallable(), let openLoad else { return nil }
+        let result = parent.calls.wait { () -> BufferedNestedLoad.Pull<Value>? in
+            let pull = poll(openLoad)
+            if case .pending = pull { return nil }
             return pull
         }
-        switch waited {
-        case .value(let pull): return load.isOver ? nil : pull
-        case .later: return load.isOver ? nil : .nothing
+        switch result {
+        case .value(let pull): return parent.isOver ? nil : pull
+        case .later: return parent.isOver ? nil : .pending
         case .stopped:
-            _ = load.stopped()
+            _ = parent.stopped()
             return nil
         }
     }
@@ -169,7 +168,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
 struct NestedTable: Sendable {
     static let identifier = PORTOLAN_NESTED
 
-    /// Lives as long as the process, because plugins may retain it.
+    /// Lives as long as the process, because plugins can keep the pointer.
     nonisolated(unsafe) static let pointer: UnsafePointer<portolan_nested_table> = {  // … because it never changes
         let table = UnsafeMutablePointer<portolan_nested_table>.allocate(capacity: 1)
         unsafe table.initialize(
@@ -178,8 +177,8 @@ struct NestedTable: Sendable {
                 open: { client, change in
                     unsafe client.withLoad { unsafe ActiveNestedLoad.open(in: $0, change.orNil).pointer }
                 },
-                response: { nested, place in unsafe ActiveNestedLoad.at(nested)?.response(place.orNil) ?? PORTOLAN_STOPPED },
-                next: { nested, place in unsafe ActiveNestedLoad.at(nested)?.next(place.orNil) ?? Int64(PORTOLAN_STOPPED.rawValue) },
+                response: { nested, result in unsafe ActiveNestedLoad.at(nested)?.response(result.orNil) ?? PORTOLAN_STOPPED },
+                next: { nested, result in unsafe ActiveNestedLoad.at(nested)?.next(result.orNil) ?? Int64(PORTOLAN_STOPPED.rawValue) },
                 error: { nested in unsafe ActiveNestedLoad.at(nested)?.error() },
                 close: { nested in unsafe ActiveNestedLoad.at(nested)?.close() }))
         return unsafe UnsafePointer(table)

@@ -3,14 +3,14 @@
 import CPortolan
 import PortolanCore
 
-/// A blocking load: one function on a thread of the pool. Its client calls wait.
+/// The calls into a blocking load. `run` is called on a thread of the pool, and client calls wait.
 final class BlockingCalls: LoadCalls {
     private struct State {
-        var life = BlockingLoadState()
-        /// Whether the consumer requested more. Set once for each pause, possibly before this load has paused.
+        var load = BlockingLoadState()
+        /// Whether the reader is ready again. Set once for each pause, possibly before the load has paused.
         var isResumed = false
-        /// Incremented when a value that the load waits for may be available.
-        var signals = 0
+        /// How often the load was notified that a value for which it waits can be available.
+        var signalCount = 0
     }
 
     private let monitor = ConditionLock(State())
@@ -21,26 +21,26 @@ final class BlockingCalls: LoadCalls {
     }
 
     func start(_ load: HostedLoad) {
-        guard monitor.withLock({ $0.life.start() }) else { return }
+        guard monitor.withLock({ $0.load.start() }) else { return }
         do throws(LoadError) {
             try threads.run(isNested: load.isNested) { [self] in run(load) }
         } catch {
-            load.cut(with: error)
+            load.fail(with: error)
         }
     }
 
     var stallReason: String? {
-        guard monitor.withLock({ $0.life.phase == .queued }), threads.isExhausted else { return nil }
+        guard monitor.withLock({ $0.load.phase == .queued }), threads.isExhausted else { return nil }
         return "all \(threads.limit) threads for blocking loads of its plugin are in use by loads that have not ended; end some of them"
     }
 
     private func run(_ load: HostedLoad) {
-        guard monitor.withLock({ $0.life.enter() }) else { return }
+        guard monitor.withLock({ $0.load.beginRunning() }) else { return }
         unsafe load.inCall { unsafe load.table.run?($0) }
-        if monitor.withLock({ $0.life.leave() }) {
-            load.cut(by: ContractViolation(.oneEnd, "`run` returned without did_finish or did_fail"))
+        if monitor.withLock({ $0.load.runDidReturn() }) {
+            load.fail(with: ContractViolation(.oneEnd, "`run` returned without did_finish or did_fail"))
         }
-        monitor.wait { $0.life.destroy() ? () : nil }
+        monitor.wait { $0.load.destroy() ? () : nil }
         load.destroy()
     }
 
@@ -49,24 +49,24 @@ final class BlockingCalls: LoadCalls {
     }
 
     func stop(_ load: HostedLoad) {
-        let onLoadThread = load.isInCall
-        let action = monitor.withLockBroadcasting { $0.life.stop(onLoadThread: onLoadThread) }
-        load.closeNested()
+        let isOnLoadThread = load.isInCall
+        let action = monitor.withLockBroadcasting { $0.load.stop(onLoadThread: isOnLoadThread) }
+        load.stopNestedLoads()
         switch action {
         case .nothing: break
-        // The caller of `stop` waits neither for the plugin's `stop` nor until its threads have ended.
-        case .callStop: load.plugin.helpers.run(isNested: load.isNested) { [self] in callStop(load) }
-        case .destroy: load.plugin.helpers.run(isNested: load.isNested) { load.destroy() }
+        // On another thread, so that the caller does not wait for the plugin.
+        case .callStop: load.plugin.helperThreads.run(isNested: load.isNested) { [self] in callStop(load) }
+        case .destroy: load.plugin.helperThreads.run(isNested: load.isNested) { load.destroy() }
         }
     }
 
     private func callStop(_ load: HostedLoad) {
         unsafe load.call { unsafe load.table.stop?($0) }
-        monitor.withLockBroadcasting { $0.life.stopReturned() }
+        monitor.withLockBroadcasting { $0.load.stopDidReturn() }
     }
 
     func notify(_ load: HostedLoad) {
-        monitor.withLockBroadcasting { $0.signals &+= 1 }
+        monitor.withLockBroadcasting { $0.signalCount &+= 1 }
     }
 
     func answered(_ load: HostedLoad) {
@@ -76,39 +76,39 @@ final class BlockingCalls: LoadCalls {
     /// Does nothing: a blocking load cannot watch descriptors.
     func becameReady(_ load: HostedLoad) {}
 
-    func noteEnd() {
-        monitor.withLock { $0.life.noteEnd() }
+    func recordEnd() {
+        monitor.withLock { $0.load.recordEnd() }
     }
 
-    func clientReturned(_ load: HostedLoad) {
-        guard load.isOver, monitor.withLock({ $0.life.takeOwedStop() }) else { return }
-        load.plugin.helpers.run(isNested: load.isNested) { [self] in callStop(load) }
+    func clientCallDidReturn(_ load: HostedLoad) {
+        guard load.isOver, monitor.withLock({ $0.load.takePendingStop() }) else { return }
+        load.plugin.helperThreads.run(isNested: load.isNested) { [self] in callStop(load) }
     }
 
     func pause() -> portolan_flow {
-        monitor.withLock { $0.life.beginWait() }
+        monitor.withLock { $0.load.beginWait() }
         return monitor.wait { state in
-            guard state.life.isStopped || state.isResumed else { return nil }
-            state.life.endWait()
+            guard state.load.isStopped || state.isResumed else { return nil }
+            state.load.endWait()
             state.isResumed = false
-            return state.life.isStopped ? PORTOLAN_STOPPED : PORTOLAN_CONTINUE
+            return state.load.isStopped ? PORTOLAN_STOPPED : PORTOLAN_CONTINUE
         }
     }
 
-    /// Calls `poll` without a lock, because it may call other code. `signals` reveals events that arrive meanwhile.
-    func wait<Value>(until poll: () -> Value?) -> Waited<Value> {
-        monitor.withLock { $0.life.beginWait() }
+    /// Calls `poll` without the lock, because it calls other code. The signal count shows whether to poll again.
+    func wait<Value>(until poll: () -> Value?) -> WaitResult<Value> {
+        monitor.withLock { $0.load.beginWait() }
         while true {
-            let signals = monitor.withLock { $0.signals }
+            let oldSignalCount = monitor.withLock { $0.signalCount }
             let value = poll()
-            let waited = monitor.wait { state -> Waited<Value>? in
-                if state.life.isStopped { return .stopped }
+            let result = monitor.wait { state -> WaitResult<Value>? in
+                if state.load.isStopped { return .stopped }
                 if let value { return .value(value) }
-                return state.signals == signals ? nil : .later
+                return state.signalCount == oldSignalCount ? nil : .later
             }
-            if case .later = waited { continue }
-            monitor.withLock { $0.life.endWait() }
-            return waited
+            if case .later = result { continue }
+            monitor.withLock { $0.load.endWait() }
+            return result
         }
     }
 }

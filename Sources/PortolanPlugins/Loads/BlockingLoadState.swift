@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life cycle of a blocking load as its plugin sees it. Decides when `run`, `stop` and `destroy` may be called.
+/// The life cycle of a blocking load in its plugin. Decides when to call `run`, `stop` and `destroy`.
 ///
-///     made → queued → running → returned → destroyed
-///       └───────┴──────── stopped first ──────┘
+///     created → queued → running → returned → destroyed
+///          └────────┴──────── stopped first ──────┘
 ///
-/// `stop` is called at most once, only while `run` is running, and not if the load already knows that it is over.
+/// `stop` is called at most once, only while `run` is running, and not if the load already knows that it has ended.
 struct BlockingLoadState: Hashable {
     enum Phase: Hashable, CaseIterable {
-        case made
-        /// Waits for a thread.
+        case created
+        /// The load waits for a thread.
         case queued
         case running
         /// `run` has returned.
@@ -20,24 +20,24 @@ struct BlockingLoadState: Hashable {
 
     enum StopCall: Hashable, CaseIterable {
         case none
-        /// The load was stopped on its own thread, inside a client call. This thread cannot call `stop`, so another one
-        /// will.
-        case owed
+        /// The load was stopped inside one of its client calls. This thread cannot call `stop`, so another thread will.
+        case pending
         case running
         case returned
     }
 
-    private(set) var phase = Phase.made
+    private(set) var phase = Phase.created
     private(set) var stopCall = StopCall.none
-    /// Whether the load has reported its end, or a client call has returned that it is over.
+    /// Whether the load has reported its end, or a client call has returned PORTOLAN_STOPPED.
     private(set) var knowsEnd = false
     private(set) var isStopped = false
-    /// Whether the load waits in a client call. That call will return PORTOLAN_STOPPED as soon as the load is over.
+    /// Whether the load waits in a client call. If the load is stopped, that call returns
+    /// PORTOLAN_STOPPED.
     private(set) var isWaiting = false
 
     /// - Returns: whether the load needs a thread.
     mutating func start() -> Bool {
-        guard phase == .made else { return false }
+        guard phase == .created else { return false }
         phase = .queued
         return true
     }
@@ -45,7 +45,7 @@ struct BlockingLoadState: Hashable {
     /// Called when a thread is available.
     ///
     /// - Returns: whether to call `run`.
-    mutating func enter() -> Bool {
+    mutating func beginRunning() -> Bool {
         guard phase == .queued else { return false }
         phase = .running
         return true
@@ -54,14 +54,14 @@ struct BlockingLoadState: Hashable {
     enum StopAction: Hashable {
         case nothing
         case callStop
-        /// `run` was not called, and will not be.
+        /// Call only `destroy`, because `run` was never called.
         case destroy
     }
 
     mutating func stop(onLoadThread: Bool) -> StopAction {
         isStopped = true
         switch phase {
-        case .made, .queued:
+        case .created, .queued:
             phase = .destroyed
             return .destroy
         case .running:
@@ -70,17 +70,17 @@ struct BlockingLoadState: Hashable {
                 knowsEnd = true
                 return .nothing
             }
-            stopCall = onLoadThread ? .owed : .running
+            stopCall = onLoadThread ? .pending : .running
             return onLoadThread ? .nothing : .callStop
         case .returned, .destroyed:
             return .nothing
         }
     }
 
-    /// The load has reported its end, or is being notified of it.
-    mutating func noteEnd() {
+    /// Called when the load has reported its end, or a client call returns PORTOLAN_STOPPED.
+    mutating func recordEnd() {
         knowsEnd = true
-        if stopCall == .owed { stopCall = .none }
+        if stopCall == .pending { stopCall = .none }
     }
 
     mutating func beginWait() {
@@ -91,29 +91,29 @@ struct BlockingLoadState: Hashable {
         isWaiting = false
     }
 
-    /// Called when a client call without a result returns. The load does not learn from it that it is over.
+    /// Called when a client call without a result returns. Such a call does not tell the load that it was stopped.
     ///
     /// - Returns: whether another thread must call `stop`.
-    mutating func takeOwedStop() -> Bool {
-        guard stopCall == .owed else { return false }
+    mutating func takePendingStop() -> Bool {
+        guard stopCall == .pending else { return false }
         stopCall = .running
         return true
     }
 
-    mutating func stopReturned() {
+    mutating func stopDidReturn() {
         stopCall = .returned
     }
 
     /// Called when `run` has returned.
     ///
-    /// - Returns: whether the load has violated the contract by not reporting its end.
-    mutating func leave() -> Bool {
+    /// - Returns: whether the load has violated the contract, because it did not report its end.
+    mutating func runDidReturn() -> Bool {
         phase = .returned
-        if stopCall == .owed { stopCall = .none }
+        if stopCall == .pending { stopCall = .none }
         return !knowsEnd && !isStopped
     }
 
-    /// - Returns: whether to call `destroy` now; `false` until `stop` has returned.
+    /// - Returns: whether to call `destroy` now. `false` until `stop` has returned.
     mutating func destroy() -> Bool {
         guard phase == .returned, stopCall != .running else { return false }
         phase = .destroyed

@@ -3,55 +3,55 @@
 import PortolanCore
 import Synchronization
 
-/// The only challenge that a load may have open, and its answer. Any thread.
+/// The open challenge of a load, and its answer. A load can have one open challenge. Any thread.
 final class ChallengeSlot: Sendable {
     private enum State {
         case none
-        /// `isDeferred`: the plugin was notified that the answer comes later.
-        case asked(number: Int, isDeferred: Bool)
+        /// `isDeferred`: the plugin knows that the answer comes later.
+        case waiting(number: Int, isDeferred: Bool)
         case answered(ChallengeAnswer)
     }
 
     private struct Slot {
         var state = State.none
         var kind = ProtectionSpace.Kind.password(scheme: "")
-        /// Weak, so that a challenge that is released without an answer answers itself.
+        /// Weak, because a challenge that is released without an answer gives the default answer.
         weak var challenge: AuthenticationChallenge?
-        var count = 0
+        var challengeCount = 0
     }
 
     private let slot = Mutex(Slot())
 
     /// Opens a challenge.
     ///
-    /// - Returns: its number; `nil` if one is already open.
+    /// - Returns: the number of the challenge. `nil` if another challenge is open.
     func open(_ kind: ProtectionSpace.Kind) -> Int? {
         slot.withLock { slot in
             guard case .none = slot.state else { return nil }
-            slot.count += 1
+            slot.challengeCount += 1
             slot.kind = kind
-            slot.state = .asked(number: slot.count, isDeferred: false)
-            return slot.count
+            slot.state = .waiting(number: slot.challengeCount, isDeferred: false)
+            return slot.challengeCount
         }
     }
 
-    func note(_ challenge: AuthenticationChallenge) {
+    func setChallenge(_ challenge: AuthenticationChallenge) {
         slot.withLock { $0.challenge = challenge }
     }
 
-    /// Stores the answer to challenge `number`. Drops it if the challenge was withdrawn.
+    /// Stores the answer to challenge `number`. Drops it if the challenge was cancelled.
     ///
     /// - Returns: whether the plugin must be called with the answer.
-    func put(_ answer: ChallengeAnswer, to number: Int) -> Bool {
+    func store(_ answer: ChallengeAnswer, to number: Int) -> Bool {
         slot.withLock { slot in
-            guard case .asked(number, let isDeferred) = slot.state else { return false }
+            guard case .waiting(number, let isDeferred) = slot.state else { return false }
             slot.state = .answered(answer)
             return isDeferred
         }
     }
 
-    /// Removes and returns the answer; `nil` if there is none yet.
-    func take() -> (answer: ChallengeAnswer, kind: ProtectionSpace.Kind)? {
+    /// Removes and returns the answer. `nil` if it has not arrived.
+    func takeAnswer() -> (answer: ChallengeAnswer, kind: ProtectionSpace.Kind)? {
         slot.withLock { slot in
             guard case .answered(let answer) = slot.state else { return nil }
             slot.state = .none
@@ -59,28 +59,28 @@ final class ChallengeSlot: Sendable {
         }
     }
 
-    /// Called before the plugin is notified that the answer comes later.
+    /// Called before the plugin learns that the answer comes later.
     ///
-    /// - Returns: whether the answer has already arrived, so that the plugin must be called at once.
+    /// - Returns: whether the answer has already arrived, so that the plugin must be called immediately.
     func deferAnswer() -> Bool {
         slot.withLock { slot in
             switch slot.state {
             case .none: return false
             case .answered: return true
-            case .asked(let number, _):
-                slot.state = .asked(number: number, isDeferred: true)
+            case .waiting(let number, _):
+                slot.state = .waiting(number: number, isDeferred: true)
                 return false
             }
         }
     }
 
-    /// Withdraws the challenge.
+    /// Cancels the challenge.
     ///
     /// - Returns: the challenge, if it is not answered and still exists.
-    func withdraw() -> AuthenticationChallenge? {
+    func cancel() -> AuthenticationChallenge? {
         slot.withLock { slot in
             defer { slot.state = .none }
-            guard case .asked = slot.state else { return nil }
+            guard case .waiting = slot.state else { return nil }
             return slot.challenge
         }
     }

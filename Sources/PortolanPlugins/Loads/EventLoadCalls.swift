@@ -4,84 +4,83 @@ import CPortolan
 import PortolanCore
 import Synchronization
 
-/// An event-driven load. All calls into it are serial.
-final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `life` is touched only in a serial call
+/// The calls into an event-driven load. They are serial.
+final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `state` is used only in serial calls
     private let calls = SerialCalls()
-    private var life = EventLoadState()
+    private var state = EventLoadState()
     private let waitsForThread = Atomic(false)
-    /// The threads that this load waits for.
-    private let helpers: HelperThreads
+    private let helperThreads: HelperThreads
 
-    init(helpers: HelperThreads) { self.helpers = helpers }
+    init(helperThreads: HelperThreads) { self.helperThreads = helperThreads }
 
-    func start(_ load: HostedLoad) { leave(.start, load) }
-    func resume(_ load: HostedLoad) { leave(.resume, load) }
-    func stop(_ load: HostedLoad) { leave(.stop, load) }
-    func answered(_ load: HostedLoad) { leave(.answered, load) }
-    /// Several of these calls may become one `woken`. A call that arrives after `woken` has begun causes another one.
-    func notify(_ load: HostedLoad) { leave(.woken, load) }
+    func start(_ load: HostedLoad) { enqueue(.start, load) }
+    func resume(_ load: HostedLoad) { enqueue(.resume, load) }
+    func stop(_ load: HostedLoad) { enqueue(.stop, load) }
+    func answered(_ load: HostedLoad) { enqueue(.answered, load) }
+    /// Several notifications can cause one call of `woken`. A notification during `woken` causes another call.
+    func notify(_ load: HostedLoad) { enqueue(.woken, load) }
 
-    func becameReady(_ load: HostedLoad) { leave(.ready, load) }
+    func becameReady(_ load: HostedLoad) { enqueue(.ready, load) }
 
-    /// Never calls the plugin on the caller's thread, because the plugin's function may take some time.
-    private func leave(_ call: SerialCalls.Call, _ load: HostedLoad) {
+    /// Never calls the plugin on this thread, because the plugin's function can take some time.
+    private func enqueue(_ call: SerialCalls.Call, _ load: HostedLoad) {
         if calls.enqueue(call) { run(load) }
     }
 
-    /// The number of calls after which a load that always wakes itself yields its thread to waiting loads.
-    private static let turnsInARow = 32
+    /// The number of calls after which a load yields its thread to waiting loads, if it always wakes itself.
+    private static let callLimit = 32
 
     private func run(_ load: HostedLoad) {
         waitsForThread.store(true, ordering: .relaxed)
-        helpers.run(isNested: load.isNested) { [self] in
+        helperThreads.run(isNested: load.isNested) { [self] in
             waitsForThread.store(false, ordering: .relaxed)
-            if calls.run(atMost: Self.turnsInARow, { perform($0, load) }) { run(load) }
+            if calls.run(atMost: Self.callLimit, { perform($0, load) }) { run(load) }
         }
     }
 
     var stallReason: String? {
-        // A call that is being handed to a thread does not wait for one.
-        guard waitsForThread.load(ordering: .relaxed), helpers.isExhausted else { return nil }
+        // While a thread starts, the load does not wait for others.
+        guard waitsForThread.load(ordering: .relaxed), helperThreads.isExhausted else { return nil }
         return "all \(HelperThreads.limit) threads for calls into its plugin are in calls that have not returned"
     }
 
     private func perform(_ call: SerialCalls.Call, _ load: HostedLoad) {
-        switch life.begin(call) {
+        switch state.begin(call) {
         case .start: unsafe load.inCall { unsafe load.table.start?($0) }
         case .resume:
             unsafe load.inCall { unsafe load.table.resume?($0) }
-            // Reports what became ready during the pause, unless `resume` has handled it.
-            if life.phase == .started { tellReady(load) }
+            // Reports descriptors and timers that became ready during the pause, unless `resume` has read them.
+            if state.phase == .started { callIfReady(load) }
         case .woken:
-            // `woken` handles everything that may be ready.
-            _ = load.watches?.takeNews(isPaused: life.isPaused)
+            // `woken` also handles descriptors and timers that are ready.
+            _ = load.watches?.takeNewEvents(isPaused: state.isPaused)
             unsafe load.inCall { unsafe load.table.woken?($0) }
-        case .ready: tellReady(load)
-        case .answered: unsafe load.giveAnswer { unsafe load.table.answered?($0, $1) }
+        case .ready: callIfReady(load)
+        case .answered: unsafe load.deliverAnswer { unsafe load.table.answered?($0, $1) }
         case .stop: stopLoad(load)
         case .destroy: load.destroy()
         case nil: break
         }
-        if life.owesDestroy { _ = calls.enqueue(.destroy) }  // this thread will make the call
+        if state.mustDestroy { _ = calls.enqueue(.destroy) }  // `calls.run` makes this call
     }
 
-    private func tellReady(_ load: HostedLoad) {
-        guard load.watches?.takeNews(isPaused: life.isPaused) == true else { return }
+    private func callIfReady(_ load: HostedLoad) {
+        guard load.watches?.takeNewEvents(isPaused: state.isPaused) == true else { return }
         unsafe load.inCall { unsafe load.table.woken?($0) }
     }
 
     private func stopLoad(_ load: HostedLoad) {
-        load.closeNested()
+        load.stopNestedLoads()
         load.watches?.giveUp()
         load.stage.store(.stopping, ordering: .releasing)
         unsafe load.call { unsafe load.table.stop?($0) }
     }
 
-    func noteEnd() { life.noteEnd() }
-    func clientReturned(_ load: HostedLoad) {}
+    func recordEnd() { state.recordEnd() }
+    func clientCallDidReturn(_ load: HostedLoad) {}
     func pause() -> portolan_flow {
-        life.notePause()
+        state.recordPause()
         return PORTOLAN_PAUSE
     }
-    func wait<Value>(until poll: () -> Value?) -> Waited<Value> { poll().map { .value($0) } ?? .later }
+    func wait<Value>(until poll: () -> Value?) -> WaitResult<Value> { poll().map { .value($0) } ?? .later }
 }

@@ -2,16 +2,16 @@
 
 import PortolanCore
 
-/// The life cycle of an event-driven load as its plugin sees it. Decides which function each call invokes.
+/// The life cycle of an event-driven load in its plugin. Decides which function of the plugin to call.
 ///
-///     made → started → over → destroyed
-///       └── stopped first ─┘
+///     created → started → ended → destroyed
+///        └─── stopped first ─┘
 struct EventLoadState: Hashable {
     enum Phase: Hashable, CaseIterable {
-        case made
+        case created
         case started
-        /// The load has reported its end, was notified of it, or was stopped. Only `destroy` may follow.
-        case over
+        /// The load has reported its end, has learned of it, or was stopped. Only `destroy` follows.
+        case ended
         case destroyed
     }
 
@@ -19,7 +19,7 @@ struct EventLoadState: Hashable {
         case start, resume, woken, answered, ready, stop, destroy
     }
 
-    private(set) var phase = Phase.made
+    private(set) var phase = Phase.created
     /// Whether the load must deliver nothing until it is resumed.
     private(set) var isPaused = false
 
@@ -28,7 +28,7 @@ struct EventLoadState: Hashable {
     /// - Returns: the function to call, if any.
     mutating func begin(_ call: SerialCalls.Call) -> Call? {
         switch (call, phase) {
-        case (.start, .made):
+        case (.start, .created):
             phase = .started
             return .start
         case (.resume, .started):
@@ -37,30 +37,31 @@ struct EventLoadState: Hashable {
         case (.woken, .started): return .woken
         case (.answered, .started): return .answered
         case (.ready, .started): return .ready
-        case (.stop, .made):
-            phase = .over
+        case (.stop, .created):
+            phase = .ended
             return nil
         case (.stop, .started):
-            phase = .over
+            phase = .ended
             return .stop
-        case (.destroy, .over):
+        case (.destroy, .ended):
             phase = .destroyed
             return .destroy
         default: return nil
         }
     }
 
-    /// Called inside a call into the load, when the load is being paused.
-    mutating func notePause() {
+    /// Called during a call into the load, when the load pauses.
+    mutating func recordPause() {
         isPaused = true
     }
 
-    /// Called inside a call into the load, when the load has reported its end or is being notified of it.
-    mutating func noteEnd() {
-        if phase == .started { phase = .over }
+    /// Called during a call into the load, when the load has reported its end or a client call returns
+    /// PORTOLAN_STOPPED.
+    mutating func recordEnd() {
+        if phase == .started { phase = .ended }
     }
 
-    var owesDestroy: Bool { phase == .over }
+    var mustDestroy: Bool { phase == .ended }
 }
 
 extension SerialCalls.Call {

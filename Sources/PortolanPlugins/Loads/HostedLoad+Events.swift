@@ -6,71 +6,74 @@ import PortolanCore
 
 /// The client functions that report events.
 extension HostedLoad {
-    /// Hot path for body bytes: compares the thread, then calls the client.
+    /// Delivers body bytes. This is the hot path: it compares the thread, and then calls the client.
     func didLoad(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
-        guard isInCall else { return stray() }
-        guard let bytes = unsafe bytes, UInt(bitPattern: length) <= Self.largestRun else { return unsafe didLoadNothing(bytes, length) }
+        guard isInCall else { return stoppedByMisplacedCall() }
+        guard let bytes = unsafe bytes, UInt(bitPattern: length) <= Self.lengthLimit else {
+            return unsafe didLoadWithoutBytes(bytes, length)
+        }
         let flow = unsafe client.didLoad(UnsafeRawBufferPointer(start: bytes, count: length).bytes)
-        return flow == .keepGoing ? PORTOLAN_CONTINUE : goOn(flow)
+        return flow == .keepGoing ? PORTOLAN_CONTINUE : apply(flow)
     }
 
-    /// No process can have so much memory.
-    private static var largestRun: UInt { 1 << 46 }
+    /// More than the memory of any process.
+    private static var lengthLimit: UInt { 1 << 46 }
 
-    private func didLoadNothing(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
+    private func didLoadWithoutBytes(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
         guard length == 0 else {
             return violate(
                 ContractViolation(
                     .bytesAreReadable,
-                    "did_load was given \(UInt(bitPattern: length)) bytes at NULL, or an "
-                        + "impossible length"))
+                    "did_load was called with \(UInt(bitPattern: length)) bytes at "
+                        + "NULL, or with an impossible length"))
         }
-        return unsafe goOn(client.didLoad(UnsafeRawBufferPointer(start: nil, count: 0).bytes))
+        return unsafe apply(client.didLoad(UnsafeRawBufferPointer(start: nil, count: 0).bytes))
     }
 
     func didReceiveInterim(_ response: UnsafePointer<portolan_response>?) {
-        reporting { () throws(ContractViolation) in
+        reportEvent { () throws(ContractViolation) in
             client.didReceiveInterim(try unsafe Response(reading: response, for: request, isInterim: true))
         }
     }
 
     func didReceive(_ response: UnsafePointer<portolan_response>?) -> portolan_flow {
-        answering { () throws(ContractViolation) in
-            let read = unsafe try portolan_response.read(response)
-            let storage = try unsafe CacheStoragePolicy(read.storage)
-            return client.didReceive(try unsafe Response(read, for: request, isInterim: false), storage: storage)
+        deliverEvent { () throws(ContractViolation) in
+            let cResponse = unsafe try portolan_response.read(response)
+            let storage = try unsafe CacheStoragePolicy(cResponse.storage)
+            return client.didReceive(try unsafe Response(cResponse, for: request, isInterim: false), storage: storage)
         }
     }
 
     func didReceiveTrailers(_ fields: UnsafePointer<portolan_field>?, _ count: Int) {
-        reporting { () throws(ContractViolation) in
+        reportEvent { () throws(ContractViolation) in
             client.didReceiveTrailers(try unsafe HTTPFields(reading: fields, count: count))
         }
     }
 
     func wasRedirected(to change: UnsafePointer<portolan_change>?, _ response: UnsafePointer<portolan_response>?) -> portolan_flow {
-        answering { () throws(ContractViolation) in
-            let read = unsafe try portolan_change.read(change)
+        deliverEvent { () throws(ContractViolation) in
+            let cChange = unsafe try portolan_change.read(change)
             let head = try unsafe response == nil ? Response(url: request.url) : Response(reading: response, for: request, isInterim: false)
-            guard unsafe !read.url.isPresent else {
-                return client.wasRedirected(to: try unsafe request.applying(read), redirectResponse: head)
+            guard unsafe !cChange.url.isPresent else {
+                return client.wasRedirected(to: try unsafe request.applying(cChange), redirectResponse: head)
             }
             switch RedirectTarget(of: head) {
             case .url(let target):
-                return client.wasRedirected(to: try unsafe request.applying(read, movingTo: target), redirectResponse: head)
-            // If the response is delivered, the core rejects it as for any handler.
+                return client.wasRedirected(to: try unsafe request.applying(cChange, target: target), redirectResponse: head)
+            // The load then delivers the response, and the core rejects it, as for every handler.
             case .malformed, .ambiguous: return .keepGoing
             case .noRedirect, .unnamed:
                 throw ContractViolation(
-                    .redirectParses, "a redirect has no target; give an absolute URL, or a response with a Location")
+                    .redirectParses, "a redirect has no target; set an absolute URL, or pass a response with a Location")
             }
         }
     }
 
     func cachedResponseIsValid(_ newer: UnsafePointer<portolan_response>?) {
-        reporting { () throws(ContractViolation) in
+        reportEvent { () throws(ContractViolation) in
             guard let cached else {
-                throw ContractViolation(.confirmsOnlyWhatWasOffered, "a stored response was confirmed, but `make` was given none")
+                throw ContractViolation(
+                    .confirmsOnlyWhatWasOffered, "cached_response_is_valid was called, but `make` received no stored response")
             }
             let response = try unsafe newer == nil ? nil : Response(reading: newer, for: request, isInterim: false)
             client.cachedResponseIsValid(cached, newer: response)
@@ -78,66 +81,69 @@ extension HostedLoad {
     }
 
     func didFinish() {
-        guard isInCall else { return strayCall() }
-        endsItself()
+        guard isInCall else { return rejectMisplacedCall() }
+        recordEnd()
         client.didFinishLoading()
     }
 
     func didFail(_ error: UnsafePointer<portolan_error>?) {
-        guard isInCall else { return strayCall() }
+        guard isInCall else { return rejectMisplacedCall() }
         let failure: LoadError
         do throws(ContractViolation) {
             failure = try unsafe LoadError(reading: error)
         } catch {
             failure = LoadError(error, by: handler.identifier)
         }
-        endsItself()
+        recordEnd()
         client.didFail(with: failure)
     }
 
-    /// The load knows that it is over, so it must not be stopped any more.
-    private func endsItself() {
+    /// Records that the load has reported its end. It is then not stopped.
+    private func recordEnd() {
         wipeAnswer()
         watches?.giveUp()
-        calls.noteEnd()
-        noteOver()
+        calls.recordEnd()
+        setEnded()
     }
 
     func didReach(_ step: portolan_step) {
-        // Ignores steps of later versions, because a client of this version does not know them.
-        reporting { () throws(ContractViolation) in
+        // Ignores the steps of later versions of the contract.
+        reportEvent { () throws(ContractViolation) in
             if let step = LoadStep(rawValue: step.rawValue) { client.didReach(step) }
         }
     }
 }
 
-/// How each client function begins and returns.
+/// Common code at the start and the end of the client functions.
 extension HostedLoad {
-    func stray() -> portolan_flow {
-        strayCall()
+    /// Handles a client function that was called on a wrong thread or at a wrong time.
+    ///
+    /// - Returns: PORTOLAN_STOPPED.
+    func stoppedByMisplacedCall() -> portolan_flow {
+        rejectMisplacedCall()
         return PORTOLAN_STOPPED
     }
 
-    /// Ends the load for a violation in a function with a result.
+    /// Fails the load for a violation in a function that returns a flow decision.
     ///
-    /// - Returns: PORTOLAN_STOPPED, which notifies the load.
+    /// - Returns: PORTOLAN_STOPPED.
     func violate(_ violation: ContractViolation) -> portolan_flow {
-        cut(by: violation)
+        fail(with: violation)
         return stopped()
     }
 
-    /// Records that the load is notified of its end.
+    /// Records that the load learns of its end, because a client function returns PORTOLAN_STOPPED.
     ///
     /// - Returns: PORTOLAN_STOPPED.
     func stopped() -> portolan_flow {
         watches?.giveUp()
-        calls.noteEnd()
-        noteOver()
+        calls.recordEnd()
+        setEnded()
         return PORTOLAN_STOPPED
     }
 
-    /// Converts the client's flow decision. If it is a pause, a blocking load waits until it ends.
-    func goOn(_ flow: Flow) -> portolan_flow {
+    /// Converts the client's flow decision. For a pause, a blocking load waits until the reader is ready.
+    func apply(_ flow: Flow) -> portolan_flow {
         switch flow {
         case .keepGoing: return PORTOLAN_CONTINUE
         case .stopped: return stopped()
@@ -148,25 +154,25 @@ extension HostedLoad {
     }
 
     /// Reports an event that returns a flow decision.
-    func answering(_ deliver: () throws(ContractViolation) -> Flow) -> portolan_flow {
-        guard isInCall else { return stray() }
+    func deliverEvent(_ deliver: () throws(ContractViolation) -> Flow) -> portolan_flow {
+        guard isInCall else { return stoppedByMisplacedCall() }
         wipeAnswer()
         do throws(ContractViolation) {
-            return goOn(try deliver())
+            return apply(try deliver())
         } catch {
             return violate(error)
         }
     }
 
     /// Reports an event that returns nothing.
-    func reporting(_ deliver: () throws(ContractViolation) -> Void) {
-        guard isInCall else { return strayCall() }
+    func reportEvent(_ deliver: () throws(ContractViolation) -> Void) {
+        guard isInCall else { return rejectMisplacedCall() }
         wipeAnswer()
         do throws(ContractViolation) {
             try deliver()
         } catch {
-            cut(by: error)
+            fail(with: error)
         }
-        calls.clientReturned(self)
+        calls.clientCallDidReturn(self)
     }
 }

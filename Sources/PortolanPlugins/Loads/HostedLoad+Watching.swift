@@ -7,15 +7,15 @@ import PortolanCore
 extension HostedLoad {
     func watch(_ descriptor: Int32, for readiness: Int32) -> Int32 {
         guard let watches = openWatches() else { return PORTOLAN_STOPPED.rawValue }
-        let wanted = Readiness(rawValue: readiness)
-        guard !wanted.isEmpty, Readiness.all.isSuperset(of: wanted) else {
+        let requested = Readiness(rawValue: readiness)
+        guard !requested.isEmpty, Readiness.all.isSuperset(of: requested) else {
             return violate(
                 ContractViolation(
-                    .watchedIsPublished, "a descriptor was watched for \(readiness), which does not consist of published bits")
+                    .watchedIsPublished, "a descriptor was watched for \(readiness), which is not a combination of the published bits")
             )
             .rawValue
         }
-        return watches.watch(descriptor, for: wanted)
+        return watches.watch(descriptor, for: requested)
     }
 
     func takeReady(_ descriptor: Int32) -> Int32 {
@@ -42,15 +42,16 @@ extension HostedLoad {
         openWatches()?.takeFired(timer) == true ? 1 : 0
     }
 
-    /// `nil` if this load may not watch, or if it is over; the load is then notified of its end.
+    /// Returns the watches, and creates them at the first call. `nil` if the load cannot watch, because the call is a
+    /// violation or the load has ended.
     private func openWatches() -> DescriptorWatches? {
         guard isInCall else {
-            strayCall()
+            rejectMisplacedCall()
             return nil
         }
         guard !handler.traits.contains(.blocking) else {
-            cut(
-                by: ContractViolation(
+            fail(
+                with: ContractViolation(
                     .eventDrivenLoadsWatch, "a blocking load watched a descriptor or a timer; call poll(2) in the load instead"))
             return nil
         }
@@ -59,15 +60,15 @@ extension HostedLoad {
             return nil
         }
         if let watches { return watches }
-        let opened = DescriptorWatches(
+        let newWatches = DescriptorWatches(
             whenReady: { [weak self] in if let self { calls.becameReady(self) } },
             whenClosed: { [weak self] descriptor in
                 self?.report(
                     ContractViolation(
                         .watchedStaysOpen, "descriptor \(descriptor) was closed while it was watched; call `unwatch` before close(2)"))
             })
-        watches = opened
-        return opened
+        watches = newWatches
+        return newWatches
     }
 }
 
@@ -76,7 +77,7 @@ extension HostedLoad {
 struct WatchTable: Sendable {
     static let identifier = PORTOLAN_WATCH
 
-    /// Lives as long as the process, because plugins may retain it.
+    /// Lives as long as the process, because plugins can keep the pointer.
     nonisolated(unsafe) static let pointer: UnsafePointer<portolan_watch_table> = {  // … because it never changes
         let table = UnsafeMutablePointer<portolan_watch_table>.allocate(capacity: 1)
         unsafe table.initialize(

@@ -10,22 +10,21 @@ import Synchronization
     import Musl
 #endif
 
-/// One load of a plugin, from `make` until `destroy` has returned. The client functions find it through their
-/// `portolan_client`.
+/// One load of a plugin, from `make` until `destroy` has returned.
 ///
-/// A client function first checks that it runs on the thread that is in a call into the load (``isInCall``). Members
-/// marked *in call* are therefore not locked.
+/// The plugin calls its client functions through a `portolan_client`. Each function first checks that its thread is in
+/// a call into the load (``isInCall``). Members that only such functions use are therefore not locked.
 @safe
-final class HostedLoad: @unchecked Sendable {  // … because what is not atomic or locked is touched only in a call into the load
+final class HostedLoad: @unchecked Sendable {  // … because what is not atomic or locked is used only in a call into the load
     enum Stage: UInt8, AtomicRepresentable {
-        /// In `make`.
+        /// `make` is running.
         case making
         case made
-        /// Started; its functions may be called.
+        /// The load was started.
         case active
-        /// In the `stop` of an event-driven load.
+        /// `stop` of an event-driven load is running.
         case stopping
-        /// In `destroy`.
+        /// `destroy` is running.
         case destroying
         case destroyed
     }
@@ -36,27 +35,28 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     let cached: CachedResponse?
     let client: any ProtocolClient
     let calls: any LoadCalls
-    private let requestImage: CStorage<portolan_request>
-    /// A variable only because a constant of this type cannot be inspected.
-    private var cachedImage: CStorage<portolan_response>?
+    private let cRequest: CStorage<portolan_request>
+    /// A variable, because Swift cannot read the optional noncopyable value of a constant.
+    private var cCachedResponse: CStorage<portolan_response>?
     private let clientTable: CallbackTable<portolan_client>
     /// The result of `make`.
     private var pointer: UnsafeMutableRawPointer?
 
-    // On any thread.
+    // The following members are used on any thread.
     let stage = Atomic(Stage.making)
-    /// The thread that is in a call into the load and may call the client functions; 0 if there is none.
-    private let owner = Atomic<UInt>(0)
+    /// The thread that is in a call into the load, and can call the client functions. 0 if there is none.
+    private let callThread = Atomic<UInt>(0)
     private let isOverFlag = Atomic(false)
-    private let isCut = Atomic(false)
-    private let nested = Mutex<[ActiveNestedLoad]>([])
+    /// Whether the host has ended the load with an error.
+    private let hasFailed = Atomic(false)
+    private let nestedLoads = Mutex<[ActiveNestedLoad]>([])
     let challenge = ChallengeSlot()
 
-    // In call.
+    // The following members are used only in a call into the load.
     let upload: UploadReader
     let stored: StoredBody
     private var answer: CStorage<portolan_answer>?
-    /// The watches; `nil` until the load first watches something.
+    /// `nil` until the load watches a descriptor or sets a timer.
     var watches: DescriptorWatches?
 
     init(
@@ -69,12 +69,12 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         self.cached = cached
         self.client = client
         self.calls = calls
-        unsafe requestImage = unsafe CStorage(request)
-        unsafe cachedImage = unsafe cached.map { unsafe CStorage($0.response, storage: .allowed) }
+        unsafe cRequest = unsafe CStorage(request)
+        unsafe cCachedResponse = unsafe cached.map { unsafe CStorage($0.response, storage: .allowed) }
         clientTable = CallbackTable(portolan_client(ofHostedLoad: ()))
         upload = UploadReader(request.body)
         stored = StoredBody(cached?.body)
-        clientTable.serve(self)
+        clientTable.setObject(self)
     }
 
     deinit { clientTable.deallocate() }
@@ -88,18 +88,18 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     ///
     /// - Throws: the reason why the plugin refuses the load.
     func make() throws(LoadError) {
-        var made: UnsafeMutableRawPointer?
-        let cached = unsafe cachedImage?.pointer
+        var load: UnsafeMutableRawPointer?
+        let cached = unsafe cCachedResponse?.pointer
         let refusal = unsafe Refusal.collect {
-            unsafe made = handler.make(plugin.state, requestImage.pointer, cached, clientTable.pointer, $0)
+            unsafe load = handler.make(plugin.state, cRequest.pointer, cached, clientTable.pointer, $0)
         }
-        if let made = unsafe made {
-            unsafe pointer = made
-            plugin.loadBegan()
-            // The plugin now has the client's address, so this object is retained until `destroy` has returned.
+        if let load = unsafe load {
+            unsafe pointer = load
+            plugin.loadDidBegin()
+            // Balanced in `destroy`, because the plugin has the address of the client until then.
             unsafe _ = Unmanaged.passRetained(self)
             stage.store(.made, ordering: .sequentiallyConsistent)
-            stopIfCut()
+            stopIfFailed()
             return
         }
         switch refusal {
@@ -110,31 +110,31 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         }
     }
 
-    /// Calls `body` with the load. This thread may call the client meanwhile.
+    /// Calls `body` with the load. This thread can then call the client.
     func inCall(_ body: (UnsafeMutableRawPointer) -> Void) {
         stage.store(.active, ordering: .relaxed)
-        owner.store(Self.currentThread, ordering: .releasing)
+        callThread.store(Self.currentThread, ordering: .releasing)
         unsafe call(body)
         unsafe answer = nil
-        owner.store(0, ordering: .releasing)
+        callThread.store(0, ordering: .releasing)
     }
 
-    /// Calls `body` with the load, which may not call the client.
+    /// Calls `body` with the load, which must not call the client.
     func call(_ body: (UnsafeMutableRawPointer) -> Void) {
         if let pointer = unsafe pointer { unsafe body(pointer) }
     }
 
-    /// Calls `destroy`, and releases everything. Called once.
+    /// Calls `destroy`, and releases the resources of the load. Called once.
     func destroy() {
         stage.store(.destroying, ordering: .releasing)
         watches?.giveUp()
         unsafe call { unsafe table.destroy?($0) }
         stage.store(.destroyed, ordering: .releasing)
-        closeNested()
-        nested.withLock { $0 = [] }
+        stopNestedLoads()
+        nestedLoads.withLock { $0 = [] }
         upload.close()
         stored.close()
-        plugin.loadEnded()
+        plugin.loadDidEnd()
         unsafe Unmanaged.passUnretained(self).release()
     }
 
@@ -144,13 +144,13 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
 
     /// Whether this thread is in a call into the load.
     var isInCall: Bool {
-        @inline(__always) get { owner.load(ordering: .relaxed) == Self.currentThread }
+        @inline(__always) get { callThread.load(ordering: .relaxed) == Self.currentThread }
     }
 
-    /// Whether the load is over, so that its events are not delivered any more.
+    /// Whether the load has ended or was stopped. Its events are then not delivered.
     var isOver: Bool { isOverFlag.load(ordering: .acquiring) }
 
-    func noteOver() {
+    func setEnded() {
         isOverFlag.store(true, ordering: .releasing)
     }
 
@@ -158,72 +158,74 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         unsafe answer = nil
     }
 
-    func lend(_ answer: consuming CStorage<portolan_answer>) -> UnsafePointer<portolan_answer>? {
+    /// Keeps the answer until the next client call, and returns its address.
+    func retainAnswer(_ answer: consuming CStorage<portolan_answer>) -> UnsafePointer<portolan_answer>? {
         unsafe self.answer = unsafe consume answer
         return unsafe self.answer?.pointer
     }
 
     // MARK: Ending the load
 
-    /// Stops the load; called by the core. Any thread.
+    /// Stops the load. Called by the core on any thread.
     func stop() {
-        noteOver()
-        guard !isCut.load(ordering: .acquiring) else { return }  // the caller of `cut` stops it
+        setEnded()
+        guard !hasFailed.load(ordering: .acquiring) else { return }  // `fail` stops it
         calls.stop(self)
     }
 
-    /// Ends the load for a violation. Any thread.
-    func cut(by violation: ContractViolation) {
+    /// Fails the load for a violation. Any thread.
+    func fail(with violation: ContractViolation) {
         guard !isOver else { return report(violation) }
-        cut(with: LoadError(violation, by: handler.identifier))
+        fail(with: LoadError(violation, by: handler.identifier))
     }
 
-    /// Ends the load: the client receives `error`, then the plugin's `stop` is called. Any thread.
-    func cut(with error: LoadError) {
-        guard !isCut.exchange(true, ordering: .sequentiallyConsistent) else { return }
-        noteOver()
-        // From here on, no thread is in the load. Its later calls are rejected here, and are not a second violation.
-        owner.store(0, ordering: .releasing)
+    /// Fails the load: the client receives `error`, and then the host calls the plugin's `stop`. Any thread.
+    func fail(with error: LoadError) {
+        guard !hasFailed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        setEnded()
+        // No thread can call the client now. Later calls are rejected, and are not reported as a second violation.
+        callThread.store(0, ordering: .releasing)
         client.didFail(with: error)
-        stopIfCut()
+        stopIfFailed()
     }
 
-    /// A load that is cut in its own `make` cannot be stopped before it exists. `make` then stops it; the order of the
-    /// two atomics ensures that one side does.
-    private func stopIfCut() {
-        guard isCut.load(ordering: .sequentiallyConsistent), stage.load(ordering: .sequentiallyConsistent) != .making else { return }
+    /// Stops the load if it has failed. If it failed in `make`, it cannot be stopped before `make` returns. So both
+    /// `fail` and `make` call this, and the order of the two atomics ensures that one of them stops the load.
+    private func stopIfFailed() {
+        guard hasFailed.load(ordering: .sequentiallyConsistent), stage.load(ordering: .sequentiallyConsistent) != .making else { return }
         calls.stop(self)
     }
 
-    /// Logs a violation that cannot end the load, because the load is over.
+    /// Logs a violation of a load that has already ended.
     func report(_ violation: ContractViolation) {
         plugin.report(violation, by: handler.identifier)
     }
 
     /// Handles a client function that was called on a wrong thread or at a wrong time.
-    func strayCall() {
-        guard !isCut.load(ordering: .acquiring) else { return }
+    func rejectMisplacedCall() {
+        guard !hasFailed.load(ordering: .acquiring) else { return }
         switch stage.load(ordering: .acquiring) {
-        case .making: cut(by: ContractViolation(.noEventFromCanInit, "`make` called the client; call it after the start"))
-        case .made: cut(by: ContractViolation(.noEventBeforeStart, "the client was called before the load was started"))
+        case .making: fail(with: ContractViolation(.noEventFromCanInit, "`make` called the client; call it only after `start` or in `run`"))
+        case .made: fail(with: ContractViolation(.noEventBeforeStart, "the client was called before the load was started"))
         case .active:
-            cut(
-                by: ContractViolation(
-                    .ownThreadsOnlyWake, "a thread outside of a call into the load called its client; it may only call `wake`"))
-        case .stopping: report(ContractViolation(.stopIsKept, "`stop` called the client; a stopped load delivers nothing more"))
+            fail(
+                with: ContractViolation(
+                    .ownThreadsOnlyWake,
+                    "a thread that is not in a call into the load called the client; such a thread can only call `wake`"))
+        case .stopping: report(ContractViolation(.stopIsKept, "`stop` called the client; a stopped load must not deliver events"))
         case .destroying, .destroyed: report(ContractViolation(.noEventFromCanInit, "`destroy` called the client"))
         }
     }
 
     // MARK: Nested loads
 
-    func open(_ inner: ActiveNestedLoad) {
-        nested.withLock { $0.append(inner) }
-        if isOver { inner.letGo() }
+    func add(_ nestedLoad: ActiveNestedLoad) {
+        nestedLoads.withLock { $0.append(nestedLoad) }
+        if isOver { nestedLoad.stop() }
     }
 
-    /// Ends the nested loads, because the parent load is over. The plugin's pointers to them stay valid.
-    func closeNested() {
-        for open in nested.withLock({ $0 }) { open.letGo() }
+    /// Stops the nested loads, because this load has ended. The plugin's pointers to them stay valid.
+    func stopNestedLoads() {
+        for nestedLoad in nestedLoads.withLock({ $0 }) { nestedLoad.stop() }
     }
 }

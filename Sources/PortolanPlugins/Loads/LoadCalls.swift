@@ -2,42 +2,41 @@
 
 import CPortolan
 
-/// How the host calls into a load, and how the load's client functions wait: the only differences between the two
-/// styles.
+/// Calls into a load, and waits of its client functions. Blocking and event-driven loads differ only in this.
 protocol LoadCalls: AnyObject, Sendable {
-    // From the core, on any thread.
+    // Called by the core, on any thread.
     func start(_ load: HostedLoad)
     func resume(_ load: HostedLoad)
     func stop(_ load: HostedLoad)
 
-    // From elsewhere, on any thread.
-    /// Why a pending call into the plugin has not been made yet; `nil` if none is delayed.
+    // Called by other parts of the host, on any thread.
+    /// The reason why a call into the plugin is delayed. `nil` if no call is delayed.
     var stallReason: String? { get }
-    /// Something that the load waits for may be available.
+    /// A value for which the load waits can be available.
     func notify(_ load: HostedLoad)
-    /// A challenge was answered after its client function had returned.
+    /// The answer to a challenge has arrived after `did_receive_challenge` had returned.
     func answered(_ load: HostedLoad)
 
-    /// Something that the load watches is ready.
+    /// A descriptor or timer that the load watches is ready.
     func becameReady(_ load: HostedLoad)
 
-    // From a client function, on the thread that is in the load.
-    /// The load has reported its end, or is being notified of it.
-    func noteEnd()
+    // Called by a client function, on the thread that is in the load.
+    /// The load has reported its end, or the function returns PORTOLAN_STOPPED.
+    func recordEnd()
     /// A client function without a result returns.
-    func clientReturned(_ load: HostedLoad)
-    /// Waits for the consumer, or returns `PORTOLAN_PAUSE`.
+    func clientCallDidReturn(_ load: HostedLoad)
+    /// Waits until the reader is ready, or returns `PORTOLAN_PAUSE`.
     func pause() -> portolan_flow
-    /// Waits until `poll` returns a value, or returns at once.
-    func wait<Value>(until poll: () -> Value?) -> Waited<Value>
+    /// Waits until `poll` returns a value, or calls it once and returns.
+    func wait<Value>(until poll: () -> Value?) -> WaitResult<Value>
 }
 
 /// The result of a wait.
-enum Waited<Value> {
+enum WaitResult<Value> {
     case value(Value)
-    /// The load does not wait. It is called when polling again makes sense.
+    /// The load does not wait. The host calls it when it can poll again.
     case later
     case stopped
 }
 
-extension Waited: Equatable where Value: Equatable {}
+extension WaitResult: Equatable where Value: Equatable {}

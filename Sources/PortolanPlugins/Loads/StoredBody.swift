@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// The body of the stored response that was passed to `make`, readable from any offset. In call.
+/// The body of the stored response that `make` received. It can be read from any offset, in a call into the load.
 final class StoredBody {
     private let body: Body?
     private var reader: (any BodyReader)?
@@ -12,17 +12,18 @@ final class StoredBody {
         self.body = body
     }
 
-    /// Reads into `buffer` from `offset`. Waits for bytes that are not available yet; stores have their data close by.
+    /// Reads into `buffer` from `offset`. Waits for bytes that are not available, which takes little time for a stored
+    /// body.
     ///
-    /// - Returns: the number of bytes; 0 at or after the end.
+    /// - Returns: the number of bytes. 0 at or after the end.
     func read(from offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(LoadError) -> Int {
         guard let body, offset >= 0 else { return 0 }
         if offset < position { close() }
         let reader = try openReader(of: body)
         while position < offset {
             // Skips the bytes before the offset by reading them into the same buffer.
-            let room = min(Int(clamping: offset - position), buffer.count)
-            let count = try unsafe Self.read(reader, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
+            let skippedCount = min(Int(clamping: offset - position), buffer.count)
+            let count = try unsafe Self.read(reader, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<skippedCount]))
             guard count > 0 else { return 0 }
             position += Int64(count)
         }
@@ -47,8 +48,8 @@ final class StoredBody {
             switch read {
             case .bytes: return count
             case .end: return 0
-            case .failed(let error): throw LoadError(.ioFailed, message: "the stored response could not be read", cause: error)
-            case .wait: isReady.wait { $0.takeTrue() }
+            case .failed(let error): throw LoadError(.ioFailed, message: "the stored response could not be read", underlyingError: error)
+            case .wait: isReady.wait { $0.resetIfSet() }
             }
         }
     }
@@ -61,8 +62,8 @@ final class StoredBody {
 }
 
 extension Bool {
-    /// Resets the flag if it is set.
-    fileprivate mutating func takeTrue() -> Void? {
+    /// Resets the flag if it is set. Returns `nil` if it is not.
+    fileprivate mutating func resetIfSet() -> Void? {
         guard self else { return nil }
         self = false
         return ()

@@ -3,7 +3,7 @@
 import PortolanCore
 import Synchronization
 
-/// The upload body of one load for `read_body` and `rewind_body`. In call.
+/// The upload body of one load, for `read_body` and `rewind_body`. Used only in a call into the load.
 final class UploadReader {
     enum Read {
         case bytes(Int)
@@ -14,17 +14,17 @@ final class UploadReader {
     /// The state of a request for a new body.
     private enum Renewal {
         case none
-        case asked
-        case came(Body?)
+        case requested
+        case received(Body?)
     }
 
     private var body: Body?
     private var reader: (any BodyReader)?
-    private var taken: Int64 = 0
+    private var readLength: Int64 = 0
     /// The last total that the load reported as sent.
-    private(set) var sent: Int64 = 0
+    private(set) var sentLength: Int64 = 0
     /// Whether a nested load has taken over the body.
-    private var isHandedOver = false
+    private var isTransferred = false
     private let renewal = Mutex(Renewal.none)
 
     init(_ body: Body?) {
@@ -35,9 +35,9 @@ final class UploadReader {
 
     /// Reads the available bytes into `buffer`.
     ///
-    /// - Parameter whenReady: called after the result `nil`, when another read makes sense.
+    /// - Parameter whenReady: called after the result `nil`, when more bytes can be available.
     func read(into buffer: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void) -> Read? {
-        guard let body, !isHandedOver else { return .end }
+        guard let body, !isTransferred else { return .end }
         let reader: any BodyReader
         do throws(LoadError) {
             reader = try openReader(of: body)
@@ -52,8 +52,8 @@ final class UploadReader {
         case .failed(let error): return .failed(Self.failure(error))
         case .end: return checkEnd(of: body)
         case .bytes:
-            taken += Int64(count)
-            if let length = body.length, taken > length {
+            readLength += Int64(count)
+            if let length = body.length, readLength > length {
                 return .failed(LoadError(.bodyFailed, message: "the upload body is longer than its declared length of \(length) bytes"))
             }
             return .bytes(count)
@@ -68,85 +68,85 @@ final class UploadReader {
     }
 
     private func checkEnd(of body: Body) -> Read {
-        guard let length = body.length, taken < length else { return .end }
+        guard let length = body.length, readLength < length else { return .end }
         return .failed(
-            LoadError(.bodyFailed, message: "the upload body ended after \(taken) of its declared \(length) bytes"))
+            LoadError(.bodyFailed, message: "the upload body ended after \(readLength) of its declared \(length) bytes"))
     }
 
     private static func failure(_ cause: LoadError) -> LoadError {
-        LoadError(.bodyFailed, message: "the upload body could not be read", cause: cause)
+        LoadError(.bodyFailed, message: "the upload body could not be read", underlyingError: cause)
     }
 
     /// Records the total number of sent bytes.
     ///
     /// - Returns: the number of bytes sent since the last call.
     /// - Throws: ORDER-09.
-    func noteSent(_ total: Int64) throws(ContractViolation) -> Int64 {
-        guard total >= sent, total <= length ?? .max else {
+    func recordSent(_ total: Int64) throws(ContractViolation) -> Int64 {
+        guard total >= sentLength, total <= length ?? .max else {
             throw ContractViolation(
                 .sentTotalsRise,
-                "\(total) sent bytes were reported after \(sent); the length of the body is \(length.map(String.init) ?? "unknown")")
+                "\(total) sent bytes were reported after \(sentLength); the length of the body is \(length.map(String.init) ?? "unknown")")
         }
-        defer { sent = total }
-        return total - sent
+        defer { sentLength = total }
+        return total - sentLength
     }
 
     /// Rewinds the body to its start.
     ///
     /// - Parameters:
-    ///   - ask: requests a new body from the client. Called if this body cannot be read twice.
-    ///   - whenReady: called after the result `nil`, when another call makes sense.
-    /// - Returns: whether there is a body at its start.
+    ///   - requestBody: requests a new body from the client. Called if this body cannot be read twice.
+    ///   - whenReady: called after the result `nil`, when the new body has arrived.
+    /// - Returns: whether the body is at its start. `false` if it is not available again.
     func rewind(
-        asking ask: (@escaping @Sendable (Body?) -> Void) -> Void, whenReady: @escaping @Sendable () -> Void
+        requestBody: (@escaping @Sendable (Body?) -> Void) -> Void, whenReady: @escaping @Sendable () -> Void
     ) -> Bool? {
-        guard let body, !isHandedOver else { return false }
+        guard let body, !isTransferred else { return false }
         if body.isRewindable {
             restart(with: body)
             return true
         }
         if renewal.withLock({
             if case .none = $0 {
-                $0 = .asked
+                $0 = .requested
                 return true
             } else {
                 return false
             }
         }) {
-            // Captures the slot and not this object, which only the load's serial calls may use.
-            ask { [slot = RenewalSlot(self)] body in
-                slot.take(body)
+            // Captures the slot, because only calls into the load can use this object.
+            requestBody { [slot = RenewalSlot(self)] body in
+                slot.store(body)
                 whenReady()
             }
         }
-        let new: Body?? = renewal.withLock { renewal in
-            guard case .came(let body) = renewal else { return nil }
+        let newBody: Body?? = renewal.withLock { renewal in
+            guard case .received(let body) = renewal else { return nil }
             renewal = .none
             return .some(body)
         }
-        guard let new else { return nil }
-        guard let new else { return false }
-        restart(with: new)
+        guard let newBody else { return nil }
+        guard let newBody else { return false }
+        restart(with: newBody)
         return true
     }
 
-    private struct RenewalSlot: @unchecked Sendable {  // … because only the upload's mutex is touched
+    private struct RenewalSlot: @unchecked Sendable {  // … because it uses only the mutex of the upload
         private let upload: UploadReader
         init(_ upload: UploadReader) { self.upload = upload }
-        func take(_ body: Body?) { upload.renewal.withLock { $0 = .came(body) } }
+        func store(_ body: Body?) { upload.renewal.withLock { $0 = .received(body) } }
     }
 
     private func restart(with body: Body) {
         reader?.close()
         reader = nil
         self.body = body
-        taken = 0
-        sent = 0
+        readLength = 0
+        sentLength = 0
     }
 
-    /// Hands the body over to a nested load. This load then sees its end.
-    func handOver() {
-        isHandedOver = true
+    /// Closes the body, because a nested load reads it. Reads of this load then return the end.
+    func transferToNestedLoad() {
+        isTransferred = true
         close()
     }
 

@@ -3,7 +3,7 @@
 import PortolanBinding
 import PortolanJSON
 
-/// Parses the structure of a manifest's `binding`. `BindingProgram` checks its semantics.
+/// Parses a manifest's `binding`. `BindingProgram` checks the calls and values.
 extension BindingSource {
     static let names = ["library", "functions", "callbacks", "setup", "steps", "error", "stop"]
 
@@ -12,8 +12,8 @@ extension BindingSource {
         self.init()
         isSystemLibrary =
             try object.optional("library") { value throws(ManifestProblem) in
-                let place = try value.text("which is neither 'system' nor 'folder'") { $0 == "system" || $0 == "folder" }
-                return place == "system"
+                let location = try value.text("which is neither 'system' nor 'folder'") { $0 == "system" || $0 == "folder" }
+                return location == "system"
             } ?? false
         functions = try object.required("functions") { value throws(ManifestProblem) in
             try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in Named(name, try value.text()) }
@@ -104,14 +104,14 @@ extension GuardSource {
 }
 
 extension StepSource {
-    private static let ofAll = ["when", "error"]
-    private static let ofCalls = ["call", "with", "result", "check", "until", "deliver", "cleanup"]
+    private static let commonNames = ["when", "error"]
+    private static let callNames = ["call", "with", "result", "check", "until", "deliver", "cleanup"]
 
     fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
-        let all = try ManifestObject(value, names: Self.ofAll + Self.ofCalls + ["respond", "require"])
+        let all = try ManifestObject(value, names: Self.commonNames + Self.callNames + ["respond", "require"])
         let names: [String]
         if all["call"] != nil {
-            names = Self.ofCalls
+            names = Self.callNames
             self.init(.call(try CallSource(all)))
         } else if let response = try all.optional("respond", ResponseSource.init(reading:)) {
             names = ["respond"]
@@ -124,7 +124,7 @@ extension StepSource {
             guard all["deliver"] != nil else { throw ManifestProblem("does nothing; it needs one of call, respond, require and deliver") }
             self.init(.deliver(try all.required("deliver") { value throws(ManifestProblem) in try value.text() }))
         }
-        let object = try ManifestObject(value, names: Self.ofAll + names)
+        let object = try ManifestObject(value, names: Self.commonNames + names)
         when = try object.optional("when", GuardSource.init(reading:))
         error = try object.optional("error") { value throws(ManifestProblem) in try ErrorSource(value) }
         guard case .call = action else { return }

@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanJSON
 
-/// A plugin's promises for some URLs, which a conformance runner checks.
+/// URLs with the expected results of their loads, which `portolan check` compares.
 public struct ConformanceSection: Hashable, Sendable {
     public var loads: [ConformanceLoad]
 
@@ -19,9 +19,9 @@ public struct ConformanceSection: Hashable, Sendable {
 
 /// One URL and the expected result of its load.
 public struct ConformanceLoad: Hashable, Sendable {
-    /// A property of a URL, by which a check finds the URLs that it needs.
+    /// A property of a URL. Each check uses the URLs with the tags that it needs.
     public enum Tag: String, Hashable, Sendable, CaseIterable {
-        case small, large, empty, fails, redirects, challenges, uploads, nested, hangs
+        case small, large, empty, fails, redirects, challenges, cancelsChallenge, uploads, nested, hangs
     }
 
     public struct Credential: Hashable, Sendable {
@@ -40,7 +40,7 @@ public struct ConformanceLoad: Hashable, Sendable {
     public let error: String?
     /// The credential for a challenge.
     public let credential: Credential?
-    /// Requirements of the load, as in `server: argv that serves it on a free port`.
+    /// Requirements of the load, for example `server: argv that serves it on a free port`.
     public let needs: [String]
 }
 
@@ -113,7 +113,7 @@ extension URLRecord {
 }
 
 extension JSONValue {
-    /// 64 hexadecimal digits, in lower case.
+    /// Checks that the value is 64 hexadecimal digits, and returns them in lower case.
     func sha256() throws(ManifestProblem) -> String {
         try text("where 64 hexadecimal digits are needed") {
             $0.utf8.count == 64 && $0.utf8.allSatisfy(Text.isHexDigit)

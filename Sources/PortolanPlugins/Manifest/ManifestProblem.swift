@@ -3,13 +3,13 @@
 import PortolanCore
 import PortolanJSON
 
-/// A part of a manifest that violates the schema.
+/// A mistake in a manifest: where it is, what is wrong, and how to fix it.
 struct ManifestProblem: Error {
-    /// The location. It is built from the inside out, so that valid parts cost nothing.
+    /// The path of the value. Each enclosing check adds a step at its start, so that valid values cost nothing.
     private(set) var path = JSONPath()
-    /// What is wrong and how to fix it; one line.
+    /// What is wrong and how to fix it, on one line.
     let detail: String
-    /// The violated rule, if it is not the rule of the whole document.
+    /// The violated rule. `nil` for the rule of the whole document.
     let rule: ContractRule?
 
     init(_ detail: String, at path: JSONPath = JSONPath(), rule: ContractRule? = nil) {
@@ -27,7 +27,7 @@ struct ManifestProblem: Error {
 extension ManifestProblem {
     /// Parses a JSON5 document. Reports a problem with its line and column.
     static func parse<Value>(
-        _ bytes: [UInt8], path: String, _ rule: ContractRule?, leavingOut leftOut: String? = nil,
+        _ bytes: [UInt8], path: String, _ rule: ContractRule?, omitting omittedName: String? = nil,
         _ read: (JSONValue) throws(ManifestProblem) -> Value
     ) throws(PluginProblem) -> Value {
         guard bytes.count <= PluginManifest.sizeLimit else {
@@ -35,22 +35,22 @@ extension ManifestProblem {
         }
         let value: JSONValue
         do throws(JSONError) {
-            value = try JSONParser.parse(bytes, .json5, leavingOut: leftOut)
+            value = try JSONParser.parse(bytes, .json5, omitting: omittedName)
         } catch {
             throw PluginProblem(path, rule, error.problem.rawValue, at: JSONPosition(of: error.offset, in: bytes))
         }
         do throws(ManifestProblem) {
             return try read(value)
         } catch {
-            let place = error.path.nearestPosition(in: bytes)
+            let position = error.path.nearestPosition(in: bytes)
             let subject = error.path.steps.isEmpty || error.path.isName ? "" : "'\(error.path)' "
-            throw PluginProblem(path, error.rule ?? rule, "\(subject)\(error.detail)", at: place)
+            throw PluginProblem(path, error.rule ?? rule, "\(subject)\(error.detail)", at: position)
         }
     }
 }
 
 extension JSONPath {
-    /// The start of the value at this path. If the value is missing, the start of the nearest enclosing value.
+    /// Returns the start of the value at this path, or of the nearest enclosing value if that value is missing.
     func nearestPosition(in bytes: [UInt8]) -> JSONPosition? {
         var path = self
         while true {
@@ -74,17 +74,16 @@ func at<Value>(_ step: JSONPath.Step, _ body: () throws(ManifestProblem) -> Valu
 struct ManifestObject {
     let members: [JSONValue.Member]
 
-    /// - Parameter names: the allowed names; `nil` allows any.
+    /// - Parameter names: the allowed names. `nil` allows every name.
     init(_ value: JSONValue, names: [String]?) throws(ManifestProblem) {
         guard case .object(let members) = value else { throw ManifestProblem("is \(value.kind), where an object is needed") }
         self.members = members
         guard let names else { return }
         for member in members where !names.contains(where: { member.isNamed($0) }) {
             let shown = Text.oneLine(member.name, limit: 80)
-            let nearest = names.min { Self.distance($0, member.name) < Self.distance($1, member.name) }
             let hint =
-                nearest.map { Self.distance($0, member.name) <= 2 ? "did you mean '\($0)'?" : "known are \(names.joined(separator: ", "))" }
-                ?? ""
+                NameSuggestion.closest(to: member.name, among: names).map { "did you mean '\($0)'?" }
+                ?? (names.isEmpty ? "" : "known are \(names.joined(separator: ", "))")
             throw ManifestProblem("'\(shown)' is not a known name here; \(hint)", at: JSONPath()[member.name].name)
         }
     }
@@ -114,27 +113,11 @@ struct ManifestObject {
         guard let value = try optional(name, read) else { throw ManifestProblem("'\(name)' is missing") }
         return value
     }
-
-    /// The number of bytes to change, insert or delete to get from one name to the other (Levenshtein). Names over 40
-    /// bytes have the maximum distance to all others.
-    private static func distance(_ a: String, _ b: String) -> Int {
-        let (a, b) = (Array(a.utf8), Array(b.utf8))
-        guard max(a.count, b.count) <= 40 else { return .max }
-        var row = Array(0...b.count)
-        for (i, byte) in a.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for j in b.indices {
-                (diagonal, row[j + 1]) = (row[j + 1], min(diagonal + (byte == b[j] ? 0 : 1), row[j] + 1, row[j + 1] + 1))
-            }
-        }
-        return row[b.count]
-    }
 }
 
 /// Checks of values and their limits.
 extension JSONValue {
-    /// The kind of value, for messages.
+    /// The kind of the value, for messages.
     var kind: String {
         switch self {
         case .null: "null"
@@ -146,7 +129,7 @@ extension JSONValue {
         }
     }
 
-    /// A line of text for people: 1 to 1024 bytes without control characters.
+    /// Returns a line of text for people: 1 to 1024 bytes without control characters.
     func line() throws(ManifestProblem) -> String {
         let text = try text()
         guard !text.isEmpty, text.utf8.count <= 1024, !text.unicodeScalars.contains(where: Text.isBreaking) else {
@@ -160,10 +143,12 @@ extension JSONValue {
         return text
     }
 
-    /// A string that meets a condition.
-    func text(_ condition: String, where isRight: (String) -> Bool) throws(ManifestProblem) -> String {
+    /// Returns a string for which `isValid` is true.
+    ///
+    /// - Parameter problem: the end of the message for an invalid string.
+    func text(_ problem: String, where isValid: (String) -> Bool) throws(ManifestProblem) -> String {
         let text = try text()
-        guard isRight(text) else { throw ManifestProblem("is '\(Text.oneLine(text, limit: 120))', \(condition)") }
+        guard isValid(text) else { throw ManifestProblem("is '\(Text.oneLine(text, limit: 120))', \(problem)") }
         return text
     }
 
@@ -189,10 +174,10 @@ extension JSONValue {
         return number
     }
 
-    /// - Parameter words: the expected value, for messages.
+    /// - Parameter phrase: the expected value, for messages.
     func scalar(_ phrase: String) throws(ManifestProblem) -> PropertyValue {
         if let scalar = PropertyValue(self) { return scalar }
-        // `PropertyValue` rejects some numbers; `real()` then reports the reason.
+        // `PropertyValue` rejects some numbers. `real()` then reports the reason.
         if case .number = self { _ = try real() }
         throw ManifestProblem("is \(kind), where \(phrase) is needed")
     }

@@ -4,7 +4,7 @@ extension PluginManifest {
     /// The JSON Schema (draft 2020-12) of a manifest, for editors. `docs/plugin-manifest.schema.json` contains this
     /// text.
     ///
-    /// The schema allows a little more than ``init(parsing:path:)``, which also compares values with each other.
+    /// The schema allows a little more than ``init(parsing:path:)``, which also checks relations between values.
     package static let schema = #"""
         {
           "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -55,6 +55,12 @@ extension PluginManifest {
               "type": "string",
               "pattern": "^ *(>=|<=|>|<|=)[0-9A-Za-z.+-]+( +(>=|<=|>|<|=)[0-9A-Za-z.+-]+){0,7} *$"
             },
+            "permissions": {
+              "description": "What the plugin may do outside its own loads. cookies: its handlers with PORTOLAN_COOKIES send and store cookies.",
+              "type": "array",
+              "uniqueItems": true,
+              "items": { "enum": ["cookies"] }
+            },
             "settings": {
               "description": "Its settings, by name.",
               "type": "object",
@@ -74,7 +80,7 @@ extension PluginManifest {
             "binding": { "$ref": "#/$defs/binding" }
           },
           "dependentSchemas": {
-            "binding": { "properties": { "schemes": { "type": "array" } } }
+            "binding": { "properties": { "schemes": { "type": "array" }, "permissions": { "maxItems": 0 } } }
           },
           "$defs": {
             "line": { "type": "string", "minLength": 1, "maxLength": 1024, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$" },
@@ -247,8 +253,8 @@ extension PluginManifest {
                 "tags": {
                   "description": "What the URL is an example of.",
                   "type": "array",
-                  "maxItems": 9,
-                  "items": { "enum": ["small", "large", "empty", "fails", "redirects", "challenges", "uploads", "nested", "hangs"] }
+                  "maxItems": 10,
+                  "items": { "enum": ["small", "large", "empty", "fails", "redirects", "challenges", "cancelsChallenge", "uploads", "nested", "hangs"] }
                 },
                 "error": { "description": "The published name of the error code with which it fails, or domain:number.", "type": "string", "minLength": 1 },
                 "credential": {

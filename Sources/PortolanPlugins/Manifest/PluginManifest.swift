@@ -4,33 +4,36 @@ package import PortolanBinding
 public import PortolanCore
 import PortolanJSON
 
-/// The metadata of a plugin in `NAME.plugin.json`, which is available without opening the plugin's library.
+/// The metadata of a plugin in `NAME.plugin.json`. Reading it does not open the plugin's library.
 ///
 ///     let manifest = try PluginManifest(parsing: bytes, path: "Template.plugin.json")
 public struct PluginManifest: Hashable, Sendable {
-    /// In reverse DNS; same as in the library.
+    /// In reverse DNS. Same as in the library.
     public let identifier: String
-    /// For people.
+    /// Names for people.
     public let name, vendor: String
     public let version: SemanticVersion
     /// One line for people.
     public let summary: String?
-    /// The path of the library, relative to the manifest's folder; for a bound system library, its name.
+    /// The path of the library, relative to the manifest's folder. For a binding of a system library, the file name.
     public let library: String
-    /// The library's digest in lower-case hexadecimal, if the manifest pins it.
+    /// The library's SHA-256 digest in lower-case hexadecimal. `nil` if the manifest does not pin it.
     public let sha256: String?
     /// The schemes of all handlers.
     public let schemes: SchemeSet
-    /// The host versions that the plugin supports; `nil` for all.
+    /// The host versions that the plugin supports. `nil` for all.
     public let hostVersions: VersionRange?
+    /// The permissions that the plugin requests, and gets.
+    public let permissions: Set<PluginPermission>
     /// Sorted by name.
     public let settings: [PluginSetting]
-    /// `nil` also if a search found the manifest; see ``InstalledPlugin/readingConformance()``.
+    /// The expected results of loads. Also `nil` if a search found the manifest
+    /// (``InstalledPlugin/readingConformance()``).
     public let conformance: ConformanceSection?
-    /// The program that turns a library into a handler, although it is not a plugin; `nil` for plugins.
+    /// The program that calls a C library which is not a plugin. `nil` for plugins.
     package let binding: BindingProgram?
 
-    /// Whether the library is not a plugin, and the manifest binds it.
+    /// Whether the library is not a plugin, but a C library that the manifest binds.
     public var bindsLibrary: Bool { binding != nil }
     /// Whether the library is a system library, which is not in the manifest's folder.
     package var bindsSystemLibrary: Bool { binding?.source.isSystemLibrary == true }
@@ -43,8 +46,8 @@ public struct PluginManifest: Hashable, Sendable {
 
 extension PluginManifest {
     static let names = [
-        "$schema", "identifier", "name", "vendor", "version", "description", "library", "sha256", "schemes", "hostVersions", "settings",
-        "conformance", "binding",
+        "$schema", "identifier", "name", "vendor", "version", "description", "library", "sha256", "schemes", "hostVersions", "permissions",
+        "settings", "conformance", "binding",
     ]
 
     /// Parses a manifest in JSON5 and UTF-8.
@@ -62,7 +65,7 @@ extension PluginManifest {
     /// Same as ``init(parsing:path:)``, but checks only the JSON5 syntax of ``conformance``. Loads do not need that
     /// section, and it is the largest part of a manifest.
     init(withoutConformance bytes: [UInt8], path: String) throws(PluginProblem) {
-        self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid, leavingOut: "conformance") { value throws(ManifestProblem) in
+        self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid, omitting: "conformance") { value throws(ManifestProblem) in
             try Self(value, includingConformance: false)
         }
     }
@@ -84,11 +87,11 @@ extension PluginManifest {
         library = try object.required("library") { value throws(ManifestProblem) in
             if source?.isSystemLibrary == true {
                 return try value.text("which is not the file name of a system library, as in libz.so.1") {
-                    Self.isInnerPath($0) && !$0.utf8.contains(UInt8(ascii: "/")) && $0.utf8.count <= 255
+                    Self.isPathInsideFolder($0) && !$0.utf8.contains(UInt8(ascii: "/")) && $0.utf8.count <= 255
                 }
             }
             return try value.text("which is not a path inside the manifest's folder, without '..' or a leading '/' (MANIF-03)") {
-                Self.isInnerPath($0)
+                Self.isPathInsideFolder($0)
             }
         }
         sha256 = try object.optional("sha256") { value throws(ManifestProblem) in try value.sha256() }
@@ -99,12 +102,16 @@ extension PluginManifest {
             }
             return range
         }
+        permissions = try object.optional("permissions") { value throws(ManifestProblem) in try Self.permissions(value) } ?? []
         settings =
             try object.optional("settings") { value throws(ManifestProblem) in try Self.settings(value) } ?? []
-        let declared = settings
-        binding = try source.map { source throws(ManifestProblem) in try Self.check(source, declared) }
+        let declaredSettings = settings
+        binding = try source.map { source throws(ManifestProblem) in try Self.check(source, declaredSettings) }
         if binding != nil, case .any = schemes {
             throw ManifestProblem("is \"any\", but a binding needs the names of its schemes; write them", at: JSONPath()["schemes"])
+        }
+        if binding != nil, !permissions.isEmpty {
+            throw ManifestProblem("has no effect on a binding; remove it", at: JSONPath()["permissions"])
         }
         conformance =
             includingConformance
@@ -122,6 +129,18 @@ extension PluginManifest {
         }
     }
 
+    private static func permissions(_ value: JSONValue) throws(ManifestProblem) -> Set<PluginPermission> {
+        var permissions: Set<PluginPermission> = []
+        _ = try value.list(0...64) { value throws(ManifestProblem) in
+            guard let permission = PluginPermission(rawValue: try value.text()) else {
+                let names = PluginPermission.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+                throw ManifestProblem("is not a permission; the permissions of this host are: \(names)")
+            }
+            guard permissions.insert(permission).inserted else { throw ManifestProblem("is named twice") }
+        }
+        return permissions
+    }
+
     private static func settings(_ value: JSONValue) throws(ManifestProblem) -> [PluginSetting] {
         let object = try ManifestObject(value, names: nil)
         guard object.members.count <= 256 else {
@@ -132,7 +151,7 @@ extension PluginManifest {
     }
 
     /// Whether `text` is a relative path without `.`, `..` and empty components.
-    private static func isInnerPath(_ text: String) -> Bool {
+    private static func isPathInsideFolder(_ text: String) -> Bool {
         let components = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         return text.utf8.count <= 1024 && !text.unicodeScalars.contains(where: Text.isBreaking)
             && components.allSatisfy { !$0.isEmpty && Substring($0) != "." && Substring($0) != ".." }

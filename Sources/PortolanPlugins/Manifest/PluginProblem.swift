@@ -3,20 +3,20 @@
 public import PortolanCore
 import PortolanJSON
 
-/// Why a plugin cannot be used: the problem, its location, the violated rule, and how to fix it.
+/// The reason why a plugin cannot be used: the problem, where it is, the violated rule, and how to fix it.
 public struct PluginProblem: Error, Hashable, Sendable {
     /// The file or folder with the problem.
     public let path: String
-    /// The position in the file, if the problem is in a line; both from 1.
+    /// The position in the file, starting with 1. `nil` if the problem has no position.
     public let line, column: Int?
-    /// The violated rule; `nil` if there is none, as for a plugin that the user denied.
+    /// The violated rule. `nil` if there is none, for example for a plugin that the user denied.
     public let rule: ContractRule?
-    /// What is wrong and how to fix it; one line.
+    /// What is wrong and how to fix it, on one line.
     public let detail: String
 
-    init(_ path: String, _ rule: ContractRule?, _ detail: String, at place: JSONPosition? = nil) {
+    init(_ path: String, _ rule: ContractRule?, _ detail: String, at position: JSONPosition? = nil) {
         self.path = path
-        (line, column) = (place?.line, place?.column)
+        (line, column) = (position?.line, position?.column)
         self.rule = rule
         self.detail = Text.oneLine(detail)
     }
@@ -25,8 +25,8 @@ public struct PluginProblem: Error, Hashable, Sendable {
 extension PluginProblem: CustomStringConvertible {
     /// One line with the path, line and column in the format of compilers, the rule's ID, and the problem.
     public var description: String {
-        let place = line.map { ":\($0):\(column ?? 1)" } ?? ""
-        return Text.oneLine("\(path)\(place): \(rule.map { "\($0.id): " } ?? "")\(detail)")
+        let position = line.map { ":\($0):\(column ?? 1)" } ?? ""
+        return Text.oneLine("\(path)\(position): \(rule.map { "\($0.id): " } ?? "")\(detail)")
     }
 }
 
@@ -44,8 +44,8 @@ extension ContractRule {
     static let pinnedDigestAgrees = Self(id: "MANIF-04")
     static let hostIsInRange = Self(id: "MANIF-06")
     package static let bindingIsSound = Self(id: "MANIF-07")
-    /// Not in the first catalogue. Only the user and root can change the files.
+    /// Only the user and root can change the files.
     static let filesAreTrusted = Self(id: "MANIF-09")
-    /// Not in the first catalogue. An identifier belongs to one plugin.
+    /// An identifier belongs to one plugin.
     static let identifierIsUnique = Self(id: "MANIF-10")
 }

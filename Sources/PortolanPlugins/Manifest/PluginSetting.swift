@@ -11,16 +11,16 @@ public struct PluginSetting: Hashable, Sendable {
 
     public let name: String
     public let kind: Kind
-    /// The value if the user gives none. If this is `nil`, the plugin gets no value, or an error is thrown if the
-    /// setting is required.
+    /// The value if the user does not set one. Without a default, a required setting is an error, and another one has
+    /// no value.
     public private(set) var defaultValue: PropertyValue?
     public let isRequired: Bool
-    /// For people; one line.
+    /// One line for people.
     public let summary: String?
     /// The bounds of integers and numbers, both inclusive.
     public let minimum, maximum: Double?
 
-    /// A letter, then letters, digits, `-` and `_`; at most 64 bytes.
+    /// Whether the text is a letter, then letters, digits, `-` and `_`, and at most 64 bytes.
     static func isName(_ text: String) -> Bool {
         guard let first = text.utf8.first, text.utf8.count <= 64, Text.isAlphanumeric(first), !Text.isDigit(first) else { return false }
         return text.utf8.allSatisfy { Text.isAlphanumeric($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }

@@ -3,7 +3,7 @@
 /// A version according to Semantic Versioning 2.0.0, with its order.
 public struct SemanticVersion: Hashable, Sendable {
     public let major, minor, patch: UInt64
-    /// The identifiers after `-`; empty for a release.
+    /// The identifiers after `-`. Empty for a release.
     public let prerelease: [String]
     /// The text after `+`, which does not affect the order.
     public let build: String?
@@ -28,30 +28,31 @@ public struct SemanticVersion: Hashable, Sendable {
     }
 
     private static func split(
-        _ text: Substring.UTF8View, at mark: UInt8
+        _ text: Substring.UTF8View, at separator: UInt8
     ) -> (before: Substring.UTF8View, after: Substring.UTF8View?) {
-        guard let index = text.firstIndex(of: mark) else { return (text, nil) }
+        guard let index = text.firstIndex(of: separator) else { return (text, nil) }
         return (text[..<index], text[text.index(after: index)...])
     }
 
-    /// The identifiers between dots; `nil` if one is empty or has a character other than letters, digits and `-`.
+    /// Returns the identifiers between dots. `nil` if one is empty or has a character other than letters, digits and
+    /// `-`.
     private static func identifiers(_ text: Substring.UTF8View) -> [String]? {
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        let areWhole = parts.allSatisfy { part in
+        let areValid = parts.allSatisfy { part in
             !part.isEmpty && part.allSatisfy { Text.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }
         }
-        return areWhole ? parts.map { String(Substring($0)) } : nil
+        return areValid ? parts.map { String(Substring($0)) } : nil
     }
 
-    /// A number without a leading zero.
+    /// Parses a number without a leading zero.
     private static func number(_ digits: Substring.UTF8View) -> UInt64? {
         guard !digits.isEmpty, digits.first != UInt8(ascii: "0") || digits.dropFirst().isEmpty else { return nil }
         var number: UInt64 = 0
         for digit in digits {
             guard Text.isDigit(digit) else { return nil }
-            let (tens, isOver) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isPast) = tens.addingReportingOverflow(UInt64(digit - UInt8(ascii: "0")))
-            guard !isOver, !isPast else { return nil }
+            let (tens, multiplicationOverflows) = number.multipliedReportingOverflow(by: 10)
+            let (sum, additionOverflows) = tens.addingReportingOverflow(UInt64(digit - UInt8(ascii: "0")))
+            guard !multiplicationOverflows, !additionOverflows else { return nil }
             number = sum
         }
         return number

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The host versions that a plugin supports: comparisons that must all be true, as in `>=0.1.0 <1.0.0`.
+/// The host versions that a plugin supports: comparisons that must all be true, for example `>=0.1.0 <1.0.0`.
 public struct VersionRange: Hashable, Sendable {
     private enum Relation {
         case atLeast, atMost, above, below, exactly

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Buffers bytes from a nested load for its parent load. The nested load appends bytes while the parent load reads the
-/// last taken bytes.
+/// Buffers the bytes of a nested load for its parent load. The nested load appends bytes while the parent load uses the
+/// bytes that it took last.
 ///
-/// Two blocks are swapped, so bytes are copied only when they are appended. A block that is large enough is not
-/// reallocated.
+/// `take` swaps two blocks, so bytes are copied only when they are appended. Blocks are reused.
 @safe
 struct ByteQueue: ~Copyable {
-    private var filling = Block()
-    private var lent = Block()
+    private var appendBlock = Block()
+    private var takenBlock = Block()
 
-    var count: Int { filling.count }
+    var count: Int { appendBlock.count }
 
     mutating func append(_ bytes: borrowing RawSpan) {
-        filling.append(bytes)
+        appendBlock.append(bytes)
     }
 
-    /// Returns all waiting bytes. They stay valid until the next call of this function, or until the queue is
+    /// Returns all appended bytes. They are valid until the next call of this function, or until the queue is
     /// destroyed.
     mutating func take() -> UnsafeRawBufferPointer {
-        lent.count = 0
-        swap(&filling, &lent)
-        return unsafe lent.contents
+        takenBlock.count = 0
+        swap(&appendBlock, &takenBlock)
+        return unsafe takenBlock.contents
     }
 
     @safe
@@ -39,9 +38,9 @@ struct ByteQueue: ~Copyable {
             count += bytes.byteCount
         }
 
-        private mutating func reserve(_ needed: Int) {
-            guard unsafe needed > memory.count else { return }
-            let larger = unsafe UnsafeMutableRawBufferPointer.allocate(byteCount: max(needed, 2 * memory.count, 16 << 10), alignment: 16)
+        private mutating func reserve(_ size: Int) {
+            guard unsafe size > memory.count else { return }
+            let larger = unsafe UnsafeMutableRawBufferPointer.allocate(byteCount: max(size, 2 * memory.count, 16 << 10), alignment: 16)
             unsafe larger.copyMemory(from: contents)
             unsafe memory.deallocate()
             unsafe memory = larger

@@ -9,27 +9,31 @@ final class HostedHandler: ProtocolHandler {
     private let descriptor: HandlerDescriptor
     private let plugin: HostedInstance
     private let threads: LoadThreadPool
+    let traits: HandlerTraits
 
-    init(_ descriptor: HandlerDescriptor, of plugin: HostedInstance, threads: LoadThreadPool) {
+    init(
+        _ descriptor: HandlerDescriptor, of plugin: HostedInstance, threads: LoadThreadPool, permissions: Set<PluginPermission> = []
+    ) {
         self.descriptor = descriptor
         self.plugin = plugin
         self.threads = threads
+        let sendsCookies = descriptor.requestsCookies && permissions.contains(.cookies)
+        traits = sendsCookies ? descriptor.traits.union(.cookies) : descriptor.traits
     }
 
     var identifier: String { descriptor.identifier }
     var schemes: SchemeSet { descriptor.schemes }
-    var traits: HandlerTraits { descriptor.traits }
 
     func canInit(_ request: Request) -> Bool {
         guard let function = unsafe descriptor.functions.can_init else { return true }
-        let image = unsafe CStorage(request)
-        return unsafe function(plugin.state, image.pointer) != 0
+        let cRequest = unsafe CStorage(request)
+        return unsafe function(plugin.state, cRequest.pointer) != 0
     }
 
     func canonicalRequest(for request: Request) -> Request {
         guard let function = unsafe descriptor.functions.canonical_request else { return request }
-        let image = unsafe CStorage(request)
-        let form = unsafe CanonicalForm.collect(for: request) { unsafe function(plugin.state, image.pointer, $0) }
+        let cRequest = unsafe CStorage(request)
+        let form = unsafe CanonicalForm.collect(for: request) { unsafe function(plugin.state, cRequest.pointer, $0) }
         if let violation = form.violation { plugin.report(violation, by: identifier) }
         return form.request
     }
@@ -42,7 +46,8 @@ final class HostedHandler: ProtocolHandler {
     }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        let calls: any LoadCalls = traits.contains(.blocking) ? BlockingCalls(threads: threads) : EventLoadCalls(helpers: plugin.helpers)
+        let calls: any LoadCalls =
+            traits.contains(.blocking) ? BlockingCalls(threads: threads) : EventLoadCalls(helperThreads: plugin.helperThreads)
         let load = HostedLoad(
             request, cached: cachedResponse, client: client, handler: descriptor, plugin: plugin, calls: calls)
         do throws(LoadError) {
@@ -54,7 +59,7 @@ final class HostedHandler: ProtocolHandler {
     }
 }
 
-/// A plugin's load as a ``ProtocolLoad``. Stops the load when released.
+/// A plugin's load as a ``ProtocolLoad``. Stops the load when it is released.
 private final class PluginLoad: StallExplaining {
     private let load: HostedLoad
 

@@ -9,68 +9,83 @@ public import PortolanCore
 ///     let plugin = try Plugin(contentsOf: "/usr/lib/portolan/tide.so")
 ///     for handler in plugin.handlers { registry.register(handler) }
 ///
-/// The instance ends when the plugin, its handlers and all of their loads have been released. The library stays in
-/// memory.
+/// The instance ends when the plugin, its handlers and all their loads have been released. The library stays in memory.
 ///
-/// Plugins do not get a main queue. A Swift plugin may call into the main actor, and a C plugin may send jobs to
-/// libdispatch's main queue. The program must then run that queue (`dispatchMain()`, `RunLoop.main`, an asynchronous
-/// `main`), and must not block its main thread for such a load; otherwise that call never returns.
+/// If a plugin uses the main actor or libdispatch's main queue, the program must run that queue (`dispatchMain()`,
+/// `RunLoop.main`, an asynchronous `main`), and must not block its main thread. Otherwise the load does not end.
 public struct Plugin: Sendable {
     /// In reverse DNS.
     public let identifier: String
     public let name: String
     public let vendor: String
-    /// SemVer.
+    /// Semantic Versioning.
     public let version: String
-    /// In the order of their registration: the last one is asked first.
+    /// The handlers in the order of registration. The last one takes precedence.
     public let handlers: [any ProtocolHandler]
-    private let loads: any LoadsOfPlugin
+    private let loads: any LoadOwner
 
     /// Loads the library at `path`, checks it, and starts an instance.
     ///
     /// - Parameters:
     ///   - path: the library's path. Other folders are not searched. Relative paths start at the current folder.
     ///   - configuration: the plugin's configuration.
-    ///   - threads: the threads of its blocking loads; by default 64 threads for this plugin, so that its blocked loads
-    ///     do not affect other plugins.
+    ///   - permissions: the plugin's permissions. This initializer does not read a manifest.
+    ///   - threads: the threads for blocking loads. By default 64 threads for this plugin, so that its blocked loads do
+    ///     not affect other plugins.
     ///   - logger: the plugin's logger. The plugin's identifier is the metadata `plugin`.
     /// - Throws: `LoadError.Code.pluginNotLoadable` with the rule that the library violates, or
     ///   `LoadError.Code.pluginRefused` with the plugin's reason.
     public init(
         contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(),
+        permissions: Set<PluginPermission> = [],
         threads: LoadThreadPool = LoadThreadPool(limit: 64),
         logger: Logger = Logger(label: "portolan.plugins")
     ) throws(LoadError) {
-        try self.init(contentsOf: path, configuration: configuration, threads: threads, logger: logger) { _ in }
+        try self.init(contentsOf: path, configuration: configuration, permissions: permissions, threads: threads, logger: logger) { _ in }
     }
 
     /// - Parameters:
     ///   - copying: whether to open a copy of the library.
-    ///   - agree: checks the library's descriptor before other functions of the library are called.
+    ///   - checkDescriptor: checks the descriptor before the host calls other functions of the library.
     init(
-        contentsOf path: String, copying: Bool = false, configuration: PluginConfiguration,
+        contentsOf path: String, copying: Bool = false, configuration: PluginConfiguration, permissions: Set<PluginPermission>,
         threads: LoadThreadPool = LoadThreadPool(limit: 64),
-        logger: Logger, agree: (PluginDescriptor) throws(PluginProblem) -> Void
+        logger: Logger, checkDescriptor: (PluginDescriptor) throws(PluginProblem) -> Void
     ) throws(LoadError) {
         let descriptor = try PluginDescriptor(of: SharedLibrary(at: path, copying: copying))
-        do throws(PluginProblem) { try agree(descriptor) } catch { throw LoadError(error) }
+        do throws(PluginProblem) { try checkDescriptor(descriptor) } catch { throw LoadError(error) }
         let instance = unsafe try HostedInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
         loads = instance
         identifier = descriptor.identifier
         name = descriptor.name
         vendor = descriptor.vendor
         version = descriptor.version
-        handlers = descriptor.handlers.map { [instance] in HostedHandler($0, of: instance, threads: threads) }
+        handlers = descriptor.handlers.map { [instance] in
+            HostedHandler($0, of: instance, threads: threads, permissions: permissions)
+        }
+        if !permissions.contains(.cookies) { Self.warnAboutCookies(descriptor, logger) }
     }
 
-    /// Creates a plugin from a library that is not a plugin, and that a manifest binds.
+    /// Logs which handlers do not get the cookies that they request.
+    private static func warnAboutCookies(_ descriptor: PluginDescriptor, _ logger: Logger) {
+        for handler in descriptor.handlers where handler.requestsCookies {
+            logger.warning(
+                """
+                the handler \(handler.identifier) sets PORTOLAN_COOKIES, but the plugin does not have the permission 'cookies': \
+                its loads send and store no cookies; add "permissions": ["cookies"] to the plugin's manifest
+                """,
+                metadata: ["plugin": "\(descriptor.identifier)", "rule": "MANIF-08"])
+        }
+    }
+
+    /// Creates a plugin from a binding.
     init(_ manifest: PluginManifest, _ instance: BindingInstance, threads: LoadThreadPool = LoadThreadPool(limit: 64)) {
         loads = instance
         (identifier, name, vendor, version) = (manifest.identifier, manifest.name, manifest.vendor, manifest.version.description)
-        handlers = [BoundHandler(manifest.identifier, manifest.schemes, instance, threads: threads)]
+        handlers = [BindingHandler(manifest.identifier, manifest.schemes, instance, threads: threads)]
     }
 
-    /// Waits until all loads have been destroyed. For tests and an orderly shutdown; not for event loops.
+    /// Waits until all loads have been destroyed. For tests and an orderly shutdown, but not for event loops.
     package func waitUntilIdle() {
         loads.waitUntilIdle()
     }
@@ -86,9 +101,9 @@ public struct Plugin: Sendable {
 }
 
 /// An owner of a plugin's loads.
-private protocol LoadsOfPlugin: Sendable {
+private protocol LoadOwner: Sendable {
     func waitUntilIdle()
 }
 
-extension HostedInstance: LoadsOfPlugin {}
-extension BindingInstance: LoadsOfPlugin {}
+extension HostedInstance: LoadOwner {}
+extension BindingInstance: LoadOwner {}

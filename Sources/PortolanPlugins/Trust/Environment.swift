@@ -5,7 +5,7 @@ import CPortolanLinux
 /// The environment of the process, and the folder of its executable.
 enum Environment {
     /// The value of a variable, with invalid UTF-8 replaced. `nil` if the variable is not set or empty, and in a
-    /// set-uid program: `secure_getenv(3)`.
+    /// set-uid program (`secure_getenv(3)`).
     static subscript(name: String) -> String? {
         guard let value = unsafe secure_getenv(name) else { return nil }
         let text = unsafe String(cString: value)
@@ -18,15 +18,15 @@ enum Environment {
         return unsafe String(validatingCString: value) != nil
     }
 
-    /// A folder of the user according to the XDG Base Directory Specification. Ignores a relative path in the variable.
+    /// Returns a folder of the user (XDG Base Directory Specification). Ignores a relative path in the variable.
     static func userFolder(_ variable: String, orInHome folder: String) -> String? {
         if let path = self[variable], path.hasPrefix("/") { return path }
         return self["HOME"].flatMap { $0.hasPrefix("/") ? "\($0)/\(folder)" : nil }
     }
 
-    /// The folder of the running program: `proc(5)`.
+    /// The folder of the running program (`proc(5)`).
     static var executableFolder: String? {
-        // `try?` because without /proc this folder is not searched.
+        // `try?` because /proc can be missing. This folder is then not searched.
         let path = try? Folder.linkTarget(of: "/proc/self/exe")
         return path.flatMap(Folder.parent)
     }

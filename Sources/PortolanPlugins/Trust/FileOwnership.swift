@@ -8,21 +8,21 @@ import Synchronization
     import Musl
 #endif
 
-/// Decides which files are trusted: those of the user and root.
+/// Decides which files are trusted: those that only the user and root can change.
 struct FileOwnership: Sendable {
     let user: uid_t
-    /// Many systems give each user a private group and let it write. Files that only this group can change are trusted,
-    /// as long as it has no other member.
+    /// The user's primary group. Many systems give each user a private group with write permission. A file that this
+    /// group can change is trusted if the group has no other member.
     let primaryGroup: gid_t
-    private let company: GroupMembership
+    private let otherMembers: GroupMembership
 
-    /// - Parameter company: returns the other members of a group; called at most once for each group.
-    init(user: uid_t, primaryGroup: gid_t, company: @escaping @Sendable (gid_t) -> String?) {
+    /// - Parameter otherMember: describes another member of a group, or returns `nil`. Called once for each group.
+    init(user: uid_t, primaryGroup: gid_t, otherMember: @escaping @Sendable (gid_t) -> String?) {
         (self.user, self.primaryGroup) = (user, primaryGroup)
-        self.company = GroupMembership(company)
+        otherMembers = GroupMembership(otherMember)
     }
 
-    /// The user of this process. Each new value looks up the group members again.
+    /// The ownership for the user of this process. Each new value looks up the group members again.
     static var current: FileOwnership {
         FileOwnership(user: identity.user, primaryGroup: identity.group) { [user = identity.user] group in
             UserDatabase.otherMember(of: group, than: user)
@@ -34,15 +34,15 @@ struct FileOwnership: Sendable {
         return (user, UserDatabase.primaryGroup(of: user) ?? getegid())
     }()
 
-    /// Returns why another user can change this file or folder, and how to fix it; `nil` if nobody can.
+    /// Returns why another user can change this file or folder, and how to fix it. `nil` if no other user can.
     ///
-    /// - Parameter isAbove: whether it is a folder above the checked file. There, sticky folders are fine, because
-    ///   nobody can rename another user's files in them.
+    /// - Parameter isAbove: whether it is a folder above the checked file. Such a folder can be sticky, because nobody
+    ///   can rename another user's files there.
     func objection(to status: FileStatus, isAbove: Bool) -> String? {
         guard status.owner == 0 || status.owner == user else {
             return "it belongs to user \(status.owner), neither to root nor to you; change its owner (chown) or move the plugin"
         }
-        // The target of a link is checked separately; the link's own permissions have no effect: symlink(7).
+        // The permissions of a link have no effect (symlink(7)). Its target is checked separately.
         guard status.kind != .link, !(isAbove && status.isSticky) else { return nil }
         if status.permissions & S_IWOTH != 0 { return "it is writable by everybody; remove that permission (chmod o-w)" }
         guard status.permissions & S_IWGRP != 0 else { return nil }
@@ -52,25 +52,25 @@ struct FileOwnership: Sendable {
         guard status.group == primaryGroup else {
             return "it is writable by group \(status.group); remove that permission (chmod g-w)"
         }
-        return company.members(of: status.group).map { others in
-            "it is writable by group \(status.group), which is not yours alone: \(others); remove that permission (chmod g-w)"
+        return otherMembers.description(of: status.group).map { others in
+            "it is writable by group \(status.group), which has other members: \(others); remove that permission (chmod g-w)"
         }
     }
 }
 
-/// Caches the other members of groups, because the look-up may use the network.
+/// Caches the other members of groups, because the look-up can use the network.
 private final class GroupMembership: Sendable {
-    private let find: @Sendable (gid_t) -> String?
-    private let known = Mutex<[gid_t: String?]>([:])
+    private let findOtherMember: @Sendable (gid_t) -> String?
+    private let cache = Mutex<[gid_t: String?]>([:])
 
-    init(_ find: @escaping @Sendable (gid_t) -> String?) {
-        self.find = find
+    init(_ findOtherMember: @escaping @Sendable (gid_t) -> String?) {
+        self.findOtherMember = findOtherMember
     }
 
-    func members(of group: gid_t) -> String? {
-        if let known = known.withLock({ $0[group] }) { return known }
-        let answer = find(group)
-        known.withLock { $0[group] = .some(answer) }
-        return answer
+    func description(of group: gid_t) -> String? {
+        if let cached = cache.withLock({ $0[group] }) { return cached }
+        let otherMember = findOtherMember(group)
+        cache.withLock { $0[group] = .some(otherMember) }
+        return otherMember
     }
 }

@@ -8,26 +8,25 @@ import CPortolanLinux
     import Musl
 #endif
 
-/// The status of a file: `inode(7)`.
+/// The status of a file (`inode(7)`).
 struct FileStatus: Equatable {
     enum Kind {
         case regular, folder, link, other
     }
 
     let kind: Kind
-    /// As in "it is a FIFO".
-    let kindWords: String
+    /// The kind for messages, for example "a FIFO" in "it is a FIFO".
+    let kindDescription: String
     let owner: uid_t
     let group: gid_t
     let permissions: mode_t
-    /// Whether an access control list gives write permission beyond owner, group and others (`acl(5)`). The group
-    /// permission bits then hold the list's mask. The list is read only if the mask includes write permission, because
-    /// otherwise nobody on it can write. A folder's default list does not apply to the folder itself.
+    /// Whether an access control list can give write permission to others than owner and group (`acl(5)`). The list is
+    /// read only if its mask, which is in the group permission bits, includes write permission.
     let isWritableByAccessList: Bool
     let size: Int64
     let identity: Identity
 
-    /// Changes if another file takes the name, or if this file, its owner or its permissions change.
+    /// Differs if another file has the name, or if the file, its owner or its permissions have changed.
     struct Identity: Equatable {
         let device: UInt64
         let inode: UInt64
@@ -45,7 +44,7 @@ struct FileStatus: Equatable {
         case S_IFLNK: kind = .link
         default: kind = .other
         }
-        kindWords =
+        kindDescription =
             switch information.st_mode & S_IFMT {
             case S_IFREG: "a file"
             case S_IFDIR: "a folder"
@@ -57,28 +56,28 @@ struct FileStatus: Equatable {
             }
         (owner, group) = (information.st_uid, information.st_gid)
         permissions = information.st_mode & 0o7777
-        isWritableByAccessList = unsafe permissions & S_IWGRP != 0 && kind != .link && Self.isThere(accessList)
+        isWritableByAccessList = unsafe permissions & S_IWGRP != 0 && kind != .link && Self.isPresent(accessList)
         size = Int64(information.st_size)
         identity = Identity(
             device: UInt64(information.st_dev), inode: UInt64(information.st_ino), size: Int64(information.st_size),
             seconds: Int(information.st_ctim.tv_sec), nanoseconds: Int(information.st_ctim.tv_nsec))
     }
 
-    /// The status of the file at `path`; a symbolic link is not followed: `lstat(2)`.
+    /// Reads the status of the file at `path`. Does not follow a symbolic link (`lstat(2)`).
     init(at path: String) throws(SystemCallError) {
         var information = stat()
         guard unsafe lstat(path, &information) == 0 else { throw .last }
         unsafe self.init(information) { unsafe lgetxattr(path, $0, nil, 0) }
     }
 
-    /// The status of the file that the path leads to: `stat(2)`.
+    /// Reads the status of the file at `path`. Follows symbolic links (`stat(2)`).
     init(following path: String) throws(SystemCallError) {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else { throw .last }
         unsafe self.init(information) { unsafe getxattr(path, $0, nil, 0) }
     }
 
-    /// The status of an open file: `fstat(2)`.
+    /// Reads the status of an open file (`fstat(2)`).
     init(of descriptor: CInt) throws(SystemCallError) {
         var information = stat()
         guard unsafe fstat(descriptor, &information) == 0 else { throw .last }
@@ -87,24 +86,24 @@ struct FileStatus: Equatable {
 
     /// The kernel does not store a list that is equivalent to the permissions. A list that cannot be read counts as
     /// present.
-    private static func isThere(_ accessList: (UnsafePointer<CChar>) -> Int) -> Bool {
+    private static func isPresent(_ accessList: (UnsafePointer<CChar>) -> Int) -> Bool {
         errno = ENODATA
         guard unsafe accessList("system.posix_acl_access") < 0 else { return true }
         return errno != ENODATA && errno != EOPNOTSUPP
     }
 }
 
-/// `errno(3)`
+/// An error number of the system (`errno(3)`).
 struct SystemCallError: Error, Equatable, CustomStringConvertible {
     let number: CInt
-    /// The kind of a file that should have been a regular file: "a FIFO".
-    private(set) var kindWords: String?
+    /// The kind of a file that is not a regular file, for example "a FIFO".
+    private(set) var kindDescription: String?
 
     init(number: CInt) { self.number = number }
 
-    static func notRegular(_ kindWords: String) -> Self {
+    static func notRegular(_ kindDescription: String) -> Self {
         var error = Self(number: EINVAL)
-        error.kindWords = kindWords
+        error.kindDescription = kindDescription
         return error
     }
 
@@ -115,9 +114,9 @@ struct SystemCallError: Error, Equatable, CustomStringConvertible {
     /// Whether no file has that name.
     var isMissing: Bool { number == ENOENT || number == ENOTDIR }
 
-    /// The system's message. `strerror(3)` uses a buffer of the thread.
+    /// The system's message (`strerror(3)`).
     var description: String {
-        if let kindWords { return "it is \(kindWords)" }
+        if let kindDescription { return "it is \(kindDescription)" }
         return unsafe String(cString: strerror(number))
     }
 }

@@ -6,18 +6,19 @@
     import Musl
 #endif
 
-/// The calls on folders and small files that the search needs.
+/// Reads folders and small files.
 enum Folder {
     struct Entry {
         let name: String
-        /// Whether the entry is certainly neither a folder nor a link.
+        /// Whether the entry is known to be a regular file. Some file systems do not report this.
         let isFile: Bool
     }
 
-    /// A folder with more entries is not searched.
+    /// The maximum number of entries of a folder.
     static let entryLimit = 1 << 16
 
-    /// The entries of the folder in lexical order, without names that are not UTF-8 or start with a dot: `readdir(3)`.
+    /// Returns the entries of the folder in lexical order, without names that are not UTF-8 or start with a dot
+    /// (`readdir(3)`).
     ///
     /// - Throws: ``SystemCallError/tooLarge`` if there are more than `limit`, because their order depends on the file
     ///   system.
@@ -37,16 +38,18 @@ enum Folder {
         return entries.sorted { $0.name < $1.name }
     }
 
-    /// Reads a regular file of the size that it has when opened. Does not block: a FIFO is rejected.
+    /// Reads a regular file. Rejects a FIFO, which could block.
     ///
-    /// - Parameter limit: at most one byte more than this is read.
+    /// - Parameter limit: the maximum size. Of a larger file, one byte more than this is read.
     static func contents(of path: String, atMost limit: Int) throws(SystemCallError) -> [UInt8] {
         try file(at: path, atMost: limit, flags: 0).contents
     }
 
     /// Same as ``contents(of:atMost:)`` for a file that is not a symbolic link. Also returns the status of the file
     /// that was read.
-    static func ownFile(at path: String, atMost limit: Int) throws(SystemCallError) -> (status: FileStatus, contents: [UInt8]) {
+    static func fileWithoutFollowingLinks(at path: String, atMost limit: Int) throws(SystemCallError) -> (
+        status: FileStatus, contents: [UInt8]
+    ) {
         try file(at: path, atMost: limit, flags: O_NOFOLLOW)
     }
 
@@ -57,12 +60,12 @@ enum Folder {
         guard descriptor >= 0 else { throw errno == ENXIO ? .notRegular("a socket") : .last }
         defer { close(descriptor) }
         let status = try FileStatus(of: descriptor)
-        guard status.kind == .regular else { throw status.kind == .folder ? .init(number: EISDIR) : .notRegular(status.kindWords) }
-        let room = min(Int(clamping: status.size), limit + 1)
+        guard status.kind == .regular else { throw status.kind == .folder ? .init(number: EISDIR) : .notRegular(status.kindDescription) }
+        let size = min(Int(clamping: status.size), limit + 1)
         var failure: SystemCallError?
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-            while count < room {
-                let step = unsafe read(descriptor, buffer.baseAddress.map { unsafe $0 + count }, room - count)
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size {
+                let step = unsafe read(descriptor, buffer.baseAddress.map { unsafe $0 + count }, size - count)
                 if step < 0, errno == EINTR { continue }
                 if step < 0 { failure = .last }
                 guard step > 0 else { return }
@@ -73,19 +76,19 @@ enum Folder {
         return (status, bytes)
     }
 
-    /// The text before the last slash; `nil` if there is none. Compares bytes, because in a `String` a slash before a
-    /// combining mark is not a slash.
+    /// Returns the text before the last slash. `nil` if there is no slash. Compares bytes, because in a `String` a
+    /// slash before a combining mark is another character.
     static func parent(of path: String) -> String? {
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) }
     }
 
-    /// The target of a symbolic link: `readlink(2)`.
+    /// Returns the target of a symbolic link (`readlink(2)`).
     static func linkTarget(of path: String) throws(SystemCallError) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let room = buffer.count
+        let capacity = buffer.count
         let count = unsafe buffer.withUnsafeMutableBufferPointer { bytes in
             unsafe bytes.withMemoryRebound(to: CChar.self) { characters in
-                unsafe characters.baseAddress.map { unsafe readlink(path, $0, room) } ?? -1
+                unsafe characters.baseAddress.map { unsafe readlink(path, $0, capacity) } ?? -1
             }
         }
         guard count >= 0 else { throw .last }

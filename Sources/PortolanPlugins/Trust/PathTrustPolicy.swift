@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Resolves paths as the kernel does (`path_resolution(7)`), and rejects a path if others can change a folder, link or
-/// file on it.
+/// Resolves paths as the kernel does (`path_resolution(7)`), and rejects a path if other users can change a folder,
+/// link or file on it.
 struct PathTrustPolicy {
-    /// `nil` accepts everything.
+    /// Decides which files are trusted. `nil` accepts all files.
     private let owner: FileOwnership?
-    /// Checked folders that nobody else can replace, each with the objection to it as the last component of a path.
-    /// Keys are bytes, because the kernel compares names by bytes; as `String`, é in one code point equals é in two.
-    private var known: [[UInt8]: String?] = [:]
+    /// The checked folders on paths. The value is the objection if the folder is the last component of a path. Keys are
+    /// bytes, because the kernel compares bytes, but `String` compares é in one code point and é in two as equal.
+    private var checkedFolders: [[UInt8]: String?] = [:]
 
     init(owner: FileOwnership? = .current) {
         self.owner = owner
     }
 
     /// Reserves space for `count` more folders.
-    mutating func reserve(_ count: Int) { known.reserveCapacity(known.count + count) }
+    mutating func reserve(_ count: Int) { checkedFolders.reserveCapacity(checkedFolders.count + count) }
 
     /// Returns the path without symbolic links. Checks that only the user and root can change it.
     ///
-    /// - Parameter path: absolute.
-    /// - Throws: MANIF-09, with the folder or file that others can change.
+    /// - Parameter path: an absolute path.
+    /// - Throws: MANIF-09, with the folder or file that other users can change.
     mutating func resolve(_ path: String) throws(PluginProblem) -> String {
         var rest = Array(Self.components(of: path).reversed())
         var (current, links) = ("", 0)
         var objection = try checkRoot()
         while let component = rest.popLast() {
             if component == ".." {
-                guard current.isEmpty || known[Array(current.utf8)] != nil else {
+                guard current.isEmpty || checkedFolders[Array(current.utf8)] != nil else {
                     throw PluginProblem(current, nil, "it can't be examined: \(SystemCallError.notFolder)")
                 }
                 current = Folder.parent(of: current) ?? ""
-                objection = known[Array((current.isEmpty ? "/" : current).utf8)] ?? nil
+                objection = checkedFolders[Array((current.isEmpty ? "/" : current).utf8)] ?? nil
                 continue
             }
             let next = "\(current)/\(component)"
             let key = Array(next.utf8)
-            if let folder = known[key] {
+            if let folder = checkedFolders[key] {
                 (current, objection) = (next, folder)
                 continue
             }
@@ -44,7 +44,7 @@ struct PathTrustPolicy {
                 links += 1
                 guard links <= 40 else { throw PluginProblem(path, .filesAreTrusted, "its symbolic links form a loop; fix them") }
                 if let objection = owner?.objection(to: status, isAbove: true) { throw PluginProblem(next, .filesAreTrusted, objection) }
-                let target = try read(next)
+                let target = try linkTarget(of: next)
                 if target.utf8.first == UInt8(ascii: "/") {
                     current = ""
                     objection = try checkRoot()
@@ -62,7 +62,7 @@ struct PathTrustPolicy {
 
     /// Same as ``resolve(_:)`` for an entry of a resolved folder. Does not check the folder again.
     ///
-    /// - Parameter status: the status of the entry itself.
+    /// - Parameter status: the status of the entry, without following a link.
     mutating func resolve(_ name: String, in folder: String, _ status: FileStatus) throws(PluginProblem) -> String {
         let path = "\(folder == "/" ? "" : folder)/\(name)"
         guard status.kind != .link else { return try resolve(path) }
@@ -73,18 +73,18 @@ struct PathTrustPolicy {
     /// - Returns: the objection to this file or folder as the last component of a path.
     private mutating func check(_ path: String, _ key: [UInt8], _ status: FileStatus) throws(PluginProblem) -> String? {
         guard let owner else {
-            if status.kind == .folder { known[key] = .some(nil) }
+            if status.kind == .folder { checkedFolders[key] = .some(nil) }
             return nil
         }
         if let objection = owner.objection(to: status, isAbove: true) { throw PluginProblem(path, .filesAreTrusted, objection) }
-        let last = owner.objection(to: status, isAbove: false)
-        if status.kind == .folder { known[key] = .some(last) }
-        return last
+        let objection = owner.objection(to: status, isAbove: false)
+        if status.kind == .folder { checkedFolders[key] = .some(objection) }
+        return objection
     }
 
     private mutating func checkRoot() throws(PluginProblem) -> String? {
         let key = [UInt8(ascii: "/")]
-        if let known = known[key] { return known }
+        if let objection = checkedFolders[key] { return objection }
         return try check("/", key, try status(of: "/"))
     }
 
@@ -96,7 +96,7 @@ struct PathTrustPolicy {
         }
     }
 
-    private func read(_ link: String) throws(PluginProblem) -> String {
+    private func linkTarget(of link: String) throws(PluginProblem) -> String {
         do throws(SystemCallError) {
             return try Folder.linkTarget(of: link)
         } catch {

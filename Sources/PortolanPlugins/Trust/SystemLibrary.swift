@@ -6,8 +6,8 @@
     import Musl
 #endif
 
-/// The folders of the system's libraries. Environment variables do not affect them (`ld.so(8)`, Debian's multiarch
-/// folders).
+/// The folders of the system's libraries (`ld.so(8)`, Debian's multiarch folders). Environment variables do not change
+/// them.
 enum SystemLibrary {
     static let folders: [String] = {
         #if arch(x86_64)
@@ -26,7 +26,7 @@ enum SystemLibrary {
         ]
     }()
 
-    /// The path of the library with this name, or its expected path if there is none.
+    /// Returns the path of the library with this name, or a path in `/usr/lib` if it does not exist.
     static func path(of name: String) -> String {
         let paths = folders.map { "\($0)/\(name)" }
         return paths.first { unsafe access($0, F_OK) == 0 } ?? "/usr/lib/\(name)"

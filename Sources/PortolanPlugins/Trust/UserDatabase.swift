@@ -11,14 +11,14 @@ import PortolanCore
 private typealias UserRecord = passwd
 private typealias GroupRecord = group
 
-/// The system's users and groups: `passwd(5)`, `group(5)` and other sources in `nsswitch.conf(5)`.
+/// The system's users and groups (`passwd(5)`, `group(5)`, `nsswitch.conf(5)`).
 enum UserDatabase {
-    /// The maximum size of one entry's text. A group with some hundred thousand members may be this large.
+    /// The maximum size of one entry. Enough for a group with some hundred thousand members.
     private static let entryLimit = 16 << 20
     /// The maximum number of users to list.
     private static let userLimit = 1 << 20
 
-    /// `nil` if the user has no entry.
+    /// Returns the primary group of a user. `nil` if the user has no entry.
     static func primaryGroup(of user: uid_t) -> gid_t? {
         var record = unsafe UserRecord()
         return unsafe withEntryBuffer { start, count -> (CInt, gid_t?) in
@@ -28,17 +28,17 @@ enum UserDatabase {
         }.entry
     }
 
-    /// Returns which member other than `user` and root is in `group`, for a message; `nil` if there is none. Checks the
+    /// Describes a member of `group` other than `user` and root, for a message. `nil` if there is none. Checks the
     /// group's member list, and the users whose primary group it is.
     ///
     /// If a network directory does not list its users, those with this primary group are not found. If the system
-    /// cannot list the members, the message says so, because there may be others.
+    /// cannot list the members, the message says so.
     static func otherMember(of group: gid_t, than user: uid_t) -> String? {
         var record = unsafe UserRecord()
         let isTrusted = { (id: uid_t) in id == user || id == 0 }
-        let listed = members(of: group)
-        guard listed.isComplete else { return "its members can't be listed" }
-        for name in listed.names {
+        let members = members(of: group)
+        guard members.isComplete else { return "its members can't be listed" }
+        for name in members.names {
             let id = unsafe withEntryBuffer { start, count -> (CInt, uid_t?) in
                 var found: UnsafeMutablePointer<UserRecord>?
                 let status = unsafe getpwnam_r(name, &record, start, count, &found)
@@ -62,15 +62,15 @@ enum UserDatabase {
             }
             return (0, names)
         }
-        // A group without an entry has no members; some systems report this as an error (getgrgid(3)).
+        // A group without an entry has no members. Some systems report this as an error (getgrgid(3)).
         return (answer.entry ?? [], [0, ENOENT, ESRCH].contains(answer.status))
     }
 
-    /// The list of users is global to the process. Only one thread at a time may iterate over it.
-    private static let listing = ConditionLock(())
+    /// Locks the iteration over the users, whose position is global to the process.
+    private static let iterationLock = ConditionLock(())
 
     private static func userWithPrimaryGroup(_ group: gid_t, where isOther: (uid_t) -> Bool) -> String? {
-        listing.withLock { _ in
+        iterationLock.withLock { _ in
             setpwent()
             defer { endpwent() }
             for _ in 0..<userLimit {
@@ -110,7 +110,7 @@ enum UserDatabase {
         }
     #endif
 
-    /// Calls `body` again with a larger buffer while it returns ERANGE.
+    /// Calls `body` with a buffer, and again with a larger one while it returns ERANGE.
     private static func withEntryBuffer<Entry>(
         _ body: (_ start: UnsafeMutablePointer<CChar>, _ count: Int) -> (CInt, Entry?)
     ) -> (status: CInt, entry: Entry?) {

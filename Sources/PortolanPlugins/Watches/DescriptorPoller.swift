@@ -10,7 +10,7 @@ import Synchronization
     import Musl
 #endif
 
-/// The readiness of a descriptor: the contract's `portolan_readiness`.
+/// The readiness of a descriptor (`portolan_readiness` of the contract).
 package struct Readiness: OptionSet, Hashable, Sendable {
     package let rawValue: Int32
 
@@ -24,43 +24,43 @@ package struct Readiness: OptionSet, Hashable, Sendable {
 
 /// Receives the readiness of descriptors.
 package protocol ReadinessListener: AnyObject, Sendable {
-    /// The descriptor is ready, and no longer watched. Called on the poller's thread, which waits until this returns.
+    /// The descriptor is ready, and is not watched any more. Called on the poller's thread.
     ///
-    /// - Parameter arming: the arming that became ready; a newer one may exist.
+    /// - Parameter arming: the number that was passed to `arm`. A newer call of `arm` can exist.
     func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness)
-    /// The descriptor was closed while it was watched; another watch uses its number now. Any thread.
+    /// The descriptor was closed while it was watched, and another watch uses its number now. Any thread.
     func wasClosed(_ descriptor: CInt, _ arming: UInt64)
 }
 
-/// One thread that waits for the descriptors of all plugins' loads (`epoll(7)`, one event for each arming).
+/// One thread that waits for the descriptors of all plugins' loads (`epoll(7)`, EPOLLONESHOT).
 ///
-/// The system forgets a closed descriptor, and may reuse its number. Each watch therefore has its own mark, and events
-/// with another mark are ignored.
+/// The system can reuse the number of a closed descriptor. Each watch therefore has an identifier, and events with
+/// another identifier are ignored.
 package final class DescriptorPoller: Sendable {
     package static let shared = DescriptorPoller()
 
     private struct Watch {
         let listener: any ReadinessListener
         let arming: UInt64
-        let wanted: Readiness
-        let mark: UInt32
+        let requested: Readiness
+        let identifier: UInt32
         var isArmed = true
     }
 
     private struct State {
         var watches: [CInt: Watch] = [:]
-        var lastMark: UInt32 = 0
+        var lastIdentifier: UInt32 = 0
         /// The epoll(7) instance; `nil` until something is watched.
         var queue: CInt?
     }
 
     private let state = Mutex(State())
 
-    /// Arms a watch. `listener` is notified once.
+    /// Starts a watch. `listener` is notified once.
     ///
-    /// - Parameter arming: identifies this arming to the listener.
+    /// - Parameter arming: a number that is passed to the listener.
     /// - Returns: 0, or an error number of `errno(3)`.
-    func arm(_ descriptor: CInt, for wanted: Readiness, _ listener: any ReadinessListener, _ arming: UInt64) -> CInt {
+    func arm(_ descriptor: CInt, for requested: Readiness, _ listener: any ReadinessListener, _ arming: UInt64) -> CInt {
         var displaced: Watch?
         let number = state.withLock { state -> CInt in
             let queue: CInt
@@ -68,17 +68,17 @@ package final class DescriptorPoller: Sendable {
             case .success(let open): queue = open
             case .failure(let error): return error.number
             }
-            state.lastMark &+= 1
-            let watch = Watch(listener: listener, arming: arming, wanted: wanted, mark: state.lastMark)
+            state.lastIdentifier &+= 1
+            let watch = Watch(listener: listener, arming: arming, requested: requested, identifier: state.lastIdentifier)
             let old = state.watches[descriptor]
             let isOwn = old.map { $0.listener === listener } ?? false
             var number = Self.change(queue, isOwn ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, watch)
-            // The listener's own descriptor may have been closed and opened again. A registration without a watch may
-            // remain from a copy by dup(2).
+            // The listener can have closed the descriptor and opened it again. A registration without a watch can
+            // remain if the descriptor was copied by dup(2).
             if isOwn, number == ENOENT { number = Self.change(queue, EPOLL_CTL_ADD, descriptor, watch) }
             if old == nil, number == EEXIST { number = Self.change(queue, EPOLL_CTL_MOD, descriptor, watch) }
             if number == EEXIST { return EBUSY }
-            // If the other listener's descriptor were still open, epoll_ctl(2) would have returned EEXIST.
+            // The other listener's descriptor is closed, because otherwise epoll_ctl(2) would have returned EEXIST.
             if !isOwn { displaced = old }
             state.watches[descriptor] = number == 0 ? watch : nil
             return number
@@ -87,9 +87,9 @@ package final class DescriptorPoller: Sendable {
         return number
     }
 
-    /// Disarms a watch, unless another listener watches the descriptor now.
+    /// Ends a watch, unless another listener watches the descriptor now.
     ///
-    /// - Returns: whether it was still the armed descriptor.
+    /// - Returns: whether the descriptor is still open.
     func disarm(_ descriptor: CInt, _ listener: any ReadinessListener) -> Bool {
         state.withLock { state in
             guard let queue = state.queue, let watch = state.watches[descriptor], watch.listener === listener else { return false }
@@ -104,8 +104,8 @@ package final class DescriptorPoller: Sendable {
     }
 
     private static func change(_ queue: CInt, _ operation: CInt, _ descriptor: CInt, _ watch: Watch) -> CInt {
-        let mark = UInt64(watch.mark) << 32 | UInt64(UInt32(bitPattern: descriptor))
-        var event = unsafe epoll_event(events: watch.wanted.events, data: epoll_data_t(u64: mark))
+        let data = UInt64(watch.identifier) << 32 | UInt64(UInt32(bitPattern: descriptor))
+        var event = unsafe epoll_event(events: watch.requested.events, data: epoll_data_t(u64: data))
         return unsafe epoll_ctl(queue, operation, descriptor, &event) == 0 ? 0 : errno
     }
 
@@ -132,19 +132,19 @@ package final class DescriptorPoller: Sendable {
             // The only possible error is EINTR, because the queue is never closed.
             guard count > 0 else { continue }
             for index in 0..<Int(count) {
-                let (mark, happened) = unsafe (events[index].data.u64, events[index].events)
-                tell(CInt(truncatingIfNeeded: mark), UInt32(mark >> 32), happened)
+                let (data, eventBits) = unsafe (events[index].data.u64, events[index].events)
+                dispatch(eventBits, to: CInt(truncatingIfNeeded: data), identifier: UInt32(data >> 32))
             }
         }
     }
 
-    private func tell(_ descriptor: CInt, _ mark: UInt32, _ happened: UInt32) {
+    private func dispatch(_ eventBits: UInt32, to descriptor: CInt, identifier: UInt32) {
         let watch = state.withLock { state -> Watch? in
-            guard let watch = state.watches[descriptor], watch.mark == mark, watch.isArmed else { return nil }
+            guard let watch = state.watches[descriptor], watch.identifier == identifier, watch.isArmed else { return nil }
             state.watches[descriptor]?.isArmed = false
             return watch
         }
-        if let watch { watch.listener.becameReady(descriptor, watch.arming, for: Readiness(happened, wanted: watch.wanted)) }
+        if let watch { watch.listener.becameReady(descriptor, watch.arming, for: Readiness(eventBits, requested: watch.requested)) }
     }
 }
 
@@ -158,13 +158,13 @@ extension Readiness {
         return events
     }
 
-    /// After an error, or a hang-up on both sides, neither reads nor writes block. The wanted events are therefore
-    /// reported, and the next read or write returns the error.
-    fileprivate init(_ events: UInt32, wanted: Readiness) {
+    /// Converts events of epoll_wait(2). After an error or a hang-up, reads and writes do not block. Then all requested
+    /// events are reported, and the next read or write returns the error.
+    fileprivate init(_ events: UInt32, requested: Readiness) {
         self = []
         let isBroken = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
-        if events & EPOLLIN.rawValue != 0 || isBroken { formUnion(wanted.intersection(.readable)) }
-        if events & EPOLLOUT.rawValue != 0 || isBroken { formUnion(wanted.intersection(.writable)) }
+        if events & EPOLLIN.rawValue != 0 || isBroken { formUnion(requested.intersection(.readable)) }
+        if events & EPOLLOUT.rawValue != 0 || isBroken { formUnion(requested.intersection(.writable)) }
         if events & EPOLLRDHUP.rawValue != 0 || isBroken { insert(.hungUp) }
     }
 }

@@ -9,34 +9,35 @@ import Synchronization
     import Musl
 #endif
 
-/// The watches and timers of one load. Unless stated otherwise, call the functions only on the thread that is in a call
-/// into the load.
+/// The watches and timers of one load. Call the functions only in a call into the load, unless stated otherwise.
 package final class DescriptorWatches: ReadinessListener {
     static let limit = 64
     package static let timerLimit = 8
 
     private struct Watch {
-        let wanted: Readiness
-        /// Identifies the arming: a discarded watch may already be ready, and its event may arrive late.
+        let requested: Readiness
+        /// The number that was passed to the poller. The event of an earlier watch, with another number, can arrive
+        /// late.
         let arming: UInt64
-        var noted: Readiness = []
-        /// Whether `noted` contains something that the load was not called for.
-        var isNews = false
+        var ready: Readiness = []
+        /// Whether `ready` contains an event for which the load was not called.
+        var hasNews = false
     }
 
     private struct Timer {
-        let alarm: ScheduledTimer
-        /// Identifies the setting: a cancelled timer may already be firing.
-        let setting: UInt64
+        let scheduledTimer: ScheduledTimer
+        /// Identifies the timer. An earlier timer, with another number, can fire although it was cancelled.
+        let identifier: UInt64
         var hasFired = false
-        var isNews = false
+        /// Whether the load was not called after the timer fired.
+        var hasNews = false
     }
 
     private struct State {
         var watches: [CInt: Watch] = [:]
         var timers: [Int32: Timer] = [:]
-        var settings: UInt64 = 0
-        var armings: UInt64 = 0
+        var lastTimerIdentifier: UInt64 = 0
+        var lastArming: UInt64 = 0
         var isOver = false
     }
 
@@ -48,11 +49,11 @@ package final class DescriptorWatches: ReadinessListener {
     /// Called when a watched descriptor was closed. Any thread.
     private let whenClosed: @Sendable (CInt) -> Void
 
-    /// Starts the process-wide threads for watches and timers, so that they exist before the conformance runner counts
-    /// threads.
+    /// Starts the threads for watches and timers of this process, so that the conformance runner can count threads
+    /// later.
     package static func prepare() {
         DescriptorPoller.shared.prepare()
-        // A clock starts its thread with its first timer. This timer fires when nothing counts threads any more.
+        // The clock starts its thread with its first timer.
         SystemClock.shared.schedule(ScheduledTimer {}, at: MonotonicTime.now + .seconds(86_400))
     }
 
@@ -69,26 +70,26 @@ package final class DescriptorWatches: ReadinessListener {
     // MARK: Calls by the load
 
     /// - Returns: 0, or an error number of `errno(3)`.
-    package func watch(_ descriptor: CInt, for wanted: Readiness) -> CInt {
+    package func watch(_ descriptor: CInt, for requested: Readiness) -> CInt {
         let arming = state.withLock { state -> UInt64? in
             guard !state.isOver, state.watches[descriptor] != nil || state.watches.count < Self.limit else { return nil }
-            state.armings += 1
-            state.watches[descriptor] = Watch(wanted: wanted, arming: state.armings)
-            return state.armings
+            state.lastArming += 1
+            state.watches[descriptor] = Watch(requested: requested, arming: state.lastArming)
+            return state.lastArming
         }
         guard let arming else { return EMFILE }
-        // Outside the lock, because the event of a ready descriptor may arrive before this returns.
-        let number = poller.arm(descriptor, for: wanted, self, arming)
+        // Without the lock, because the event of a ready descriptor can arrive before `arm` returns.
+        let number = poller.arm(descriptor, for: requested, self, arming)
         if number != 0 { state.withLock { _ = $0.watches.removeValue(forKey: descriptor) } }
         return number
     }
 
     package func takeReady(_ descriptor: CInt) -> Readiness {
         state.withLock { state in
-            let noted = state.watches[descriptor]?.noted ?? []
-            state.watches[descriptor]?.noted = []
-            state.watches[descriptor]?.isNews = false
-            return noted
+            let ready = state.watches[descriptor]?.ready ?? []
+            state.watches[descriptor]?.ready = []
+            state.watches[descriptor]?.hasNews = false
+            return ready
         }
     }
 
@@ -97,20 +98,19 @@ package final class DescriptorWatches: ReadinessListener {
         if !poller.disarm(descriptor, self) { whenClosed(descriptor) }
     }
 
-    /// - Parameter delay: in milliseconds; a negative delay cancels the timer.
+    /// - Parameter delay: in milliseconds. A negative delay cancels the timer.
     package func setTimer(_ timer: Int32, _ delay: Int64) {
         let (old, new) = state.withLock { state -> (ScheduledTimer?, ScheduledTimer?) in
-            let old = state.timers.removeValue(forKey: timer)?.alarm
+            let old = state.timers.removeValue(forKey: timer)?.scheduledTimer
             guard delay >= 0, !state.isOver else { return (old, nil) }
-            state.settings += 1
-            let alarm = ScheduledTimer { [weak self, setting = state.settings] in self?.fire(timer, setting) }
-            state.timers[timer] = Timer(alarm: alarm, setting: state.settings)
-            return (old, alarm)
+            state.lastTimerIdentifier += 1
+            let new = ScheduledTimer { [weak self, identifier = state.lastTimerIdentifier] in self?.fire(timer, identifier) }
+            state.timers[timer] = Timer(scheduledTimer: new, identifier: state.lastTimerIdentifier)
+            return (old, new)
         }
         old?.cancel()
         guard let new else { return }
-        // Uses the precise time, because a deadline from the clock's coarse time would be up to some milliseconds
-        // early.
+        // The precise time, because a deadline from the coarse time can be some milliseconds too early.
         let now = Duration.nanoseconds(clock.preciseNanosecondsNow)
         clock.schedule(new, at: now + .milliseconds(min(delay, Self.longestDelay)))
     }
@@ -128,24 +128,24 @@ package final class DescriptorWatches: ReadinessListener {
 
     // MARK: Calls by the host
 
-    /// Returns whether the load must be called for new events. Each event is reported once.
+    /// Returns whether the load must be called for new events. Returns `true` once for each event.
     ///
-    /// - Parameter isPaused: whether the load is paused. Readable descriptors then wait, and stay new.
-    package func takeNews(isPaused: Bool) -> Bool {
+    /// - Parameter isPaused: whether the load is paused. Events of readable descriptors then wait.
+    package func takeNewEvents(isPaused: Bool) -> Bool {
         let (hasNews, rearmed) = state.withLock { state in
             var hasNews = false
             var rearmed: [(CInt, UInt64)] = []
-            for timer in state.timers.keys where state.timers[timer]?.isNews == true {
-                state.timers[timer]?.isNews = false
+            for timer in state.timers.keys where state.timers[timer]?.hasNews == true {
+                state.timers[timer]?.hasNews = false
                 hasNews = true
             }
-            for (descriptor, watch) in state.watches where watch.isNews {
-                if isPaused, !watch.noted.contains(.writable) {
-                    // The event for reading has disarmed writing, too, which a pause does not hold back.
-                    if watch.wanted.contains(.writable) { rearmed.append((descriptor, watch.arming)) }
+            for (descriptor, watch) in state.watches where watch.hasNews {
+                if isPaused, !watch.ready.contains(.writable) {
+                    // The event for reading has also ended the watch for writing, which must continue during a pause.
+                    if watch.requested.contains(.writable) { rearmed.append((descriptor, watch.arming)) }
                     continue
                 }
-                state.watches[descriptor]?.isNews = false
+                state.watches[descriptor]?.hasNews = false
                 hasNews = true
             }
             return (hasNews, rearmed)
@@ -154,33 +154,33 @@ package final class DescriptorWatches: ReadinessListener {
         return hasNews
     }
 
-    /// Ends all watches and timers, and accepts no new ones.
+    /// Ends all watches and timers. Later calls add no new ones.
     package func giveUp() {
-        let (descriptors, alarms) = state.withLock { state in
+        let (descriptors, timers) = state.withLock { state in
             defer { (state.watches, state.timers, state.isOver) = ([:], [:], true) }
-            return (Array(state.watches.keys), state.timers.values.map(\.alarm))
+            return (Array(state.watches.keys), state.timers.values.map(\.scheduledTimer))
         }
-        for alarm in alarms { alarm.cancel() }
+        for timer in timers { timer.cancel() }
         for descriptor in descriptors where !poller.disarm(descriptor, self) { whenClosed(descriptor) }
     }
 
     // MARK: Events, on other threads
 
     package func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness) {
-        let isNews = state.withLock { state in
+        let hasNews = state.withLock { state in
             guard let watch = state.watches[descriptor], watch.arming == arming else { return false }
-            let heard = readiness.intersection(watch.wanted.union(.hungUp))
-            guard !heard.isEmpty else { return false }
-            state.watches[descriptor]?.noted.formUnion(heard)
-            state.watches[descriptor]?.isNews = true
+            let newEvents = readiness.intersection(watch.requested.union(.hungUp))
+            guard !newEvents.isEmpty else { return false }
+            state.watches[descriptor]?.ready.formUnion(newEvents)
+            state.watches[descriptor]?.hasNews = true
             return true
         }
-        if isNews { whenReady() }
+        if hasNews { whenReady() }
     }
 
     package func wasClosed(_ descriptor: CInt, _ arming: UInt64) {
         let isWatched = state.withLock { state in
-            // `unwatch` or `giveUp` may have run first.
+            // `unwatch` or `giveUp` can have removed the watch.
             guard state.watches[descriptor]?.arming == arming else { return false }
             state.watches[descriptor] = nil
             return true
@@ -188,13 +188,13 @@ package final class DescriptorWatches: ReadinessListener {
         if isWatched { whenClosed(descriptor) }
     }
 
-    private func fire(_ timer: Int32, _ setting: UInt64) {
-        let isNews = state.withLock { state in
-            guard state.timers[timer]?.setting == setting else { return false }
+    private func fire(_ timer: Int32, _ identifier: UInt64) {
+        let hasNews = state.withLock { state in
+            guard state.timers[timer]?.identifier == identifier else { return false }
             state.timers[timer]?.hasFired = true
-            state.timers[timer]?.isNews = true
+            state.timers[timer]?.hasNews = true
             return true
         }
-        if isNews { whenReady() }
+        if hasNews { whenReady() }
     }
 }

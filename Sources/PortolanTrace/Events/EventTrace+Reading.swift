@@ -7,7 +7,7 @@ import PortolanJSON
 /// Ignores events that describe only the transport (steps, metrics, challenges, nested loads), and events that this
 /// release does not know.
 extension EventTrace {
-    static func exchanges(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
+    static func transactions(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
         var entries = ReadEntries()
         for load in try document.required("loads").elements() {
             entries.read { () throws(ErrorLocation.Problem) in
@@ -22,17 +22,17 @@ extension EventTrace {
     }
 }
 
-/// Builds the exchanges of one load from its events.
+/// Builds the transactions of one load from its events.
 private struct LoadReading {
     /// The start in seconds since 1970.
     let began: Double
-    private var exchanges: [Exchange] = []
-    private var current: Exchange?
-    /// The start of the current exchange, relative to the start of the load.
+    private var transactions: [Transaction] = []
+    private var current: Transaction?
+    /// The start of the current transaction, relative to the start of the load.
     private var start = Duration.zero
     private var hasResponse = false
     private var hasTrailers = false
-    /// The number of body bytes of the current exchange so far.
+    /// The number of body bytes that the current transaction has.
     private var byteCount = 0
     /// The request after a redirect, until another event shows that the loader made it.
     private var successor: (method: HTTPRequest.Method, url: URLRecord, bodyLength: Int64?, start: Duration)?
@@ -44,88 +44,88 @@ private struct LoadReading {
         let name = try event.required("event")
         switch try name.text() {
         case "started": try begin(event, at: time)
-        case "redirect": try noteRedirect(event, at: time)
-        case "interim": try noteInterim(event, at: time)
-        case "response": try noteResponse(event, at: time)
-        case "data": try noteData(event, at: time)
-        case "trailers": try noteTrailers(event, at: time)
+        case "redirect": try readRedirect(event, at: time)
+        case "interim": try readInterim(event, at: time)
+        case "response": try readResponse(event, at: time)
+        case "data": try readData(event, at: time)
+        case "trailers": try readTrailers(event, at: time)
         case "finished": try end(.finished, event, at: time)
         case "failed", "retry":
-            // A load that failed before its start, for example because of an invalid URL, is no exchange.
+            // A load that failed before its start, for example because of an invalid URL, is no transaction.
             if current != nil || successor != nil { try end(try failure(event), event, at: time) }
         default: break
         }
     }
 
     /// - Parameter lost: the number of events that are missing at the end.
-    mutating func end(losing lost: Int) throws(ErrorLocation.Problem) -> [Exchange] {
-        if lost > 0, let last = exchanges.indices.last, current == nil { current = exchanges.remove(at: last) }
-        if var exchange = current {
-            exchange.note(.brokenOff(lost > 0 ? "\(lost) events are missing in it" : "its end is missing"), at: exchange.end)
-            exchanges.append(exchange)
+    mutating func end(losing lost: Int) throws(ErrorLocation.Problem) -> [Transaction] {
+        if lost > 0, let last = transactions.indices.last, current == nil { current = transactions.remove(at: last) }
+        if var transaction = current {
+            transaction.append(.interrupted(lost > 0 ? "\(lost) events are missing in it" : "its end is missing"), at: transaction.end)
+            transactions.append(transaction)
         }
-        return exchanges
+        return transactions
     }
 
     private mutating func begin(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
-        if let unended = current { exchanges.append(unended) }
+        if let unended = current { transactions.append(unended) }
         let method = try event.required("method")
         guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is not a method") }
-        var exchange = Exchange(name, try event.required("url").url(), began: began + time / .seconds(1))
-        exchange.bodyLength = try event["bodyBytes"]?.count().map(Int64.init)
-        if let body = event["body"] { exchange.note(sent: .bytes(try body.base64())) }
-        if let digest = event["bodySHA256"] { exchange.note(sent: try digest.largeBody(of: event["bodyBytes"])) }
-        begin(exchange, at: time)
+        var transaction = Transaction(name, try event.required("url").url(), began: began + time / .seconds(1))
+        transaction.bodyLength = try event["bodyBytes"]?.count().map(Int64.init)
+        if let body = event["body"] { transaction.setBody(.bytes(try body.base64())) }
+        if let digest = event["bodySHA256"] { transaction.setBody(try digest.largeBody(of: event["bodyBytes"])) }
+        begin(transaction, at: time)
     }
 
-    private mutating func begin(_ exchange: Exchange, at time: Duration) {
-        (current, start, hasResponse, hasTrailers, byteCount, successor) = (exchange, time, false, false, 0, nil)
+    private mutating func begin(_ transaction: Transaction, at time: Duration) {
+        (current, start, hasResponse, hasTrailers, byteCount, successor) = (transaction, time, false, false, 0, nil)
     }
 
-    /// Opens the exchange that an event belongs to.
+    /// Opens the transaction that an event belongs to.
     private mutating func open(for event: ErrorLocation) throws(ErrorLocation.Problem) {
         if let (method, url, bodyLength, start) = successor {
-            var exchange = Exchange(method, url, began: began + start / .seconds(1))
-            exchange.bodyLength = bodyLength
-            begin(exchange, at: start)
+            var transaction = Transaction(method, url, began: began + start / .seconds(1))
+            transaction.bodyLength = bodyLength
+            begin(transaction, at: start)
         }
         guard current != nil else { throw event.problem("comes before a load begins, or after its end") }
     }
 
-    private mutating func note(_ happening: Exchange.Event, _ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
+    private mutating func append(_ happening: Transaction.Event, _ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
-        current?.note(happening, at: max(.zero, time - start))
+        current?.append(happening, at: max(.zero, time - start))
     }
 
-    private mutating func end(_ happening: Exchange.Event, _ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
+    private mutating func end(_ happening: Transaction.Event, _ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
         if case .finished = happening, !hasResponse { throw event.problem("ends a load that has no response") }
-        try note(happening, event, at: time)
-        if let ended = current.take() { exchanges.append(ended) }
+        try append(happening, event, at: time)
+        if let ended = current.take() { transactions.append(ended) }
     }
 
-    private mutating func noteRedirect(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
+    private mutating func readRedirect(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
-        guard var exchange = current, !hasResponse else { throw event.problem("comes after the response") }
+        guard var transaction = current, !hasResponse else { throw event.problem("comes after the response") }
         let target = try event.required("url").url()
         let response = try head(event)
-        exchange.note(.redirect(to: target, response), at: max(.zero, time - start))
-        exchanges.append(exchange)
-        let next = Request(url: exchange.url, method: exchange.method).redirected(to: target, status: response.status)
+        transaction.append(.redirect(to: target, response), at: max(.zero, time - start))
+        transactions.append(transaction)
+        let next = Request(url: transaction.url, method: transaction.method).redirected(to: target, status: response.status)
         // A redirect that changes the method to GET sends no body.
-        (current, successor) = (nil, (next.method, target, next.method == exchange.method ? exchange.bodyLength : 0, time))
+        (current, successor) = (nil, (next.method, target, next.method == transaction.method ? transaction.bodyLength : 0, time))
     }
 
-    private mutating func noteInterim(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
+    private mutating func readInterim(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
         guard !hasResponse else { throw event.problem("comes after the response") }
-        try note(.interim(try head(event)), event, at: time)
+        try append(.interim(try head(event)), event, at: time)
     }
 
-    private mutating func noteTrailers(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
+    private mutating func readTrailers(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try openBody(for: event)
         hasTrailers = true
-        try note(.trailers(try event.listedFields()), event, at: time)
+        try append(.trailers(try event.listedFields()), event, at: time)
     }
 
     /// Like ``open(for:)``, for events after a response.
@@ -135,7 +135,7 @@ private struct LoadReading {
         guard !hasTrailers else { throw event.problem("comes after the trailers") }
     }
 
-    private mutating func noteResponse(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
+    private mutating func readResponse(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
         guard !hasTrailers else { throw event.problem("comes after the trailers") }
         var response = try head(event)
@@ -149,10 +149,10 @@ private struct LoadReading {
             response.remainingContentCodings = names
         }
         hasResponse = true
-        try note(.response(response), event, at: time)
+        try append(.response(response), event, at: time)
     }
 
-    private mutating func noteData(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
+    private mutating func readData(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try openBody(for: event)
         let kept = try event["base64"]?.base64() ?? []
         let count = try event.required("bytes").count() ?? 0
@@ -160,13 +160,13 @@ private struct LoadReading {
         // Both numbers are below 9e15, so the sum does not overflow.
         byteCount += count
         guard byteCount < 9_000_000_000_000_000 else { throw event.problem("makes the body 9e15 bytes or more") }
-        try note(.data(kept, count: count), event, at: time)
+        try append(.data(kept, count: count), event, at: time)
     }
 
-    private func failure(_ event: ErrorLocation) throws(ErrorLocation.Problem) -> Exchange.Event {
+    private func failure(_ event: ErrorLocation) throws(ErrorLocation.Problem) -> Transaction.Event {
         let message = try event["message"]?.text() ?? "the load failed"
         // A failure without a code means that the caller ended the load.
-        guard let code = event["code"] else { return .brokenOff(message) }
+        guard let code = event["code"] else { return .interrupted(message) }
         guard let error = LoadError(named: try code.text(), message: message) else { throw code.problem("is not an error code") }
         return .failed(error)
     }
@@ -194,7 +194,7 @@ extension ErrorLocation {
             let pair = try field.elements()
             guard pair.count == 2, let name = pair.first, let value = pair.last else { throw field.problem("has to be a name and a value") }
             let (nameText, valueText) = (try name.text(), try value.text())
-            do throws(HTTPFields.Unfitness) {
+            do throws(HTTPFields.InvalidField) {
                 try fields.append(recorded: nameText, valueText)
             } catch {
                 throw field.problem(error.rawValue)

@@ -5,7 +5,7 @@ import HTTPTypes
 import PortolanCore
 package import PortolanJSON
 
-/// Writes exchanges as loads with the events of `get --json`, each with the time of day of its start:
+/// Writes transactions as loads with the events of `get --json`, each with the time of day of its start:
 ///
 ///     {"creator":{"name":"Portolan","version":"0.1.0"},"loads":[
 ///         {"began":"2026-01-31T12:00:00.000Z","events":[{"event":"started","time":0.000,"url":"data:,x", …}, …],
@@ -18,45 +18,46 @@ package enum EventTrace {
 
     /// - Parameters:
     ///   - began: the start in seconds since 1970.
-    ///   - events: lines of ``EventWords``.
+    ///   - events: lines of ``EventJSON``.
     ///   - lostEvents: the number of events that are missing at the end.
     package static func load(began: Double, events: [JSONValue], lostEvents: Int) -> JSONValue {
         ["began": .string(began.timestamp), "events": .array(events), "lostEvents": .integer(lostEvents)]
     }
 
-    static func load(_ exchange: Exchange) -> JSONValue {
-        var events = [EventWords.line("started", .zero, started(exchange))]
-        let isAnswered = exchange.moments.contains { if case .response = $0.event { true } else { false } }
-        for moment in exchange.moments {
+    static func load(_ transaction: Transaction) -> JSONValue {
+        var events = [EventJSON.line("started", .zero, started(transaction))]
+        let isAnswered = transaction.moments.contains { if case .response = $0.event { true } else { false } }
+        for moment in transaction.moments {
             // After a redirect that was not followed, the response has the same information.
             if case .redirect = moment.event, isAnswered { continue }
-            events.append(line(moment, of: exchange))
+            events.append(line(moment, of: transaction))
         }
-        return load(began: exchange.began, events: events, lostEvents: 0)
+        return load(began: transaction.began, events: events, lostEvents: 0)
     }
 
-    private static func started(_ exchange: Exchange) -> JSONValue {
+    private static func started(_ transaction: Transaction) -> JSONValue {
         var members: [JSONValue.Member] = [
-            .init(name: "url", value: .string(exchange.url.redacted)), .init(name: "method", value: .string(exchange.method.rawValue)),
+            .init(name: "url", value: .string(transaction.url.redacted)),
+            .init(name: "method", value: .string(transaction.method.rawValue)),
             .init(name: "handler", value: .null),
         ]
-        if let body = exchange.body { members.append(.init(name: "body", value: .string(Data(body).base64EncodedString()))) }
-        members.append(.init(name: "bodyBytes", value: .count(exchange.bodyLength)))
-        if let digest = exchange.bodyDigest { members.append(.init(name: "bodySHA256", value: .string(digest.text))) }
+        if let body = transaction.body { members.append(.init(name: "body", value: .string(Data(body).base64EncodedString()))) }
+        members.append(.init(name: "bodyBytes", value: .count(transaction.bodyLength)))
+        if let digest = transaction.bodyDigest { members.append(.init(name: "bodySHA256", value: .string(digest.text))) }
         return .object(members)
     }
 
-    private static func line(_ moment: Exchange.Moment, of exchange: Exchange) -> JSONValue {
-        func line(_ name: String, _ members: JSONValue) -> JSONValue { EventWords.line(name, moment.time, members) }
+    private static func line(_ moment: Transaction.Moment, of transaction: Transaction) -> JSONValue {
+        func line(_ name: String, _ members: JSONValue) -> JSONValue { EventJSON.line(name, moment.time, members) }
         return switch moment.event {
-        case .interim(let response): line("interim", EventWords.interim(response))
-        case .redirect(let url, let response): line("redirect", EventWords.redirect(to: url, response))
-        case .response(let response): line("response", EventWords.response(response))
-        case .data(let kept, let count): line("data", EventWords.data(kept, count: count))
+        case .interim(let response): line("interim", EventJSON.interim(response))
+        case .redirect(let url, let response): line("redirect", EventJSON.redirect(to: url, response))
+        case .response(let response): line("response", EventJSON.response(response))
+        case .data(let kept, let count): line("data", EventJSON.data(kept, count: count))
         case .trailers(let fields): line("trailers", ["headers": FieldList(fields).json])
-        case .finished: line("finished", EventWords.finished(bytes: Int64(exchange.payload.count), redirects: 0))
+        case .finished: line("finished", EventJSON.finished(bytes: Int64(transaction.receivedBody.count), redirects: 0))
         case .failed(let error): line("failed", ["code": .string(error.name), "message": .string(error.description)])
-        case .brokenOff(let reason): line("failed", ["code": .null, "message": .string(reason)])
+        case .interrupted(let reason): line("failed", ["code": .null, "message": .string(reason)])
         }
     }
 }

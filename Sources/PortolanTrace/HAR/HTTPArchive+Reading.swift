@@ -7,7 +7,7 @@ import PortolanJSON
 /// Accepts deviations of other programs. Chromium writes the cause of a failure as `_error` of the response, repeated
 /// fields as one field with line breaks, and HTTP/2 pseudo-header fields. Many files have no bodies.
 extension HTTPArchive {
-    static func exchanges(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
+    static func transactions(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
         let log = try document.required("log")
         // In other programs' archives, a comment need not be the reason of a failure, and the text need not be the
         // received bytes.
@@ -17,76 +17,76 @@ extension HTTPArchive {
             entries.read { () throws(ErrorLocation.Problem) in
                 // The caller never received this response.
                 if case .bool(true)? = entry["_repeated"]?.value { return [] }
-                return [try exchange(entry, isOwn: isOwn)]
+                return [try transaction(entry, isOwn: isOwn)]
             }
         }
         return entries
     }
 
-    private static func exchange(_ entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Exchange {
-        var exchange = try request(entry, isOwn: isOwn)
+    private static func transaction(_ entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Transaction {
+        var transaction = try request(entry, isOwn: isOwn)
         let answer = entry["response"]
         var (response, end) = (
-            try answer?.response(for: exchange.url, isOwn: isOwn) ?? Response(url: exchange.url), try end(of: entry, isOwn: isOwn)
+            try answer?.response(for: transaction.url, isOwn: isOwn) ?? Response(url: transaction.url), try end(of: entry, isOwn: isOwn)
         )
-        let body = try answer?.body(of: exchange.method, response, isOwn: isOwn) ?? ArchivedBody()
+        let body = try answer?.body(of: transaction.method, response, isOwn: isOwn) ?? ArchivedBody()
         let times = try times(of: entry)
-        if case .finished = end, let gap = body.gap { end = .brokenOff(gap) }
+        if case .finished = end, let incompleteness = body.incompleteness { end = .interrupted(incompleteness) }
         let isWhole = if case .finished = end { true } else { false }
-        // A failed exchange without a status and body bytes has no response.
+        // A failed transaction without a status and body bytes has no response.
         if response.status != nil || isWhole || body.count > 0 {
             if let declared = body.declared { response.declare(declared) }
-            response.settleLength(bodyCount: body.bytes.count, isWhole: isWhole, hasBody: exchange.method != .head)
-            if let target = try answer?.redirect(from: exchange.url, response, isOwn: isOwn) {
-                exchange.note(.redirect(to: target, response), at: times.response)
+            response.settleLength(bodyCount: body.bytes.count, isWhole: isWhole, hasBody: transaction.method != .head)
+            if let target = try answer?.redirect(from: transaction.url, response, isOwn: isOwn) {
+                transaction.append(.redirect(to: target, response), at: times.response)
             }
-            exchange.note(.response(response), at: times.response)
-            exchange.note(body.bytes, from: times.response, to: times.end, count: body.count)
+            transaction.append(.response(response), at: times.response)
+            transaction.appendBody(body.bytes, from: times.response, to: times.end, count: body.count)
         }
-        exchange.note(end, at: times.end)
-        return exchange
+        transaction.append(end, at: times.end)
+        return transaction
     }
 
-    private static func request(_ entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Exchange {
+    private static func request(_ entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Transaction {
         let request = try entry.required("request")
         let (name, text) = (try request.required("method"), try request.required("url"))
         guard let method = HTTPRequest.Method(try name.text()) else { throw name.problem("is not a method") }
         let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because replay does not use the time
-        var exchange = Exchange(method, try text.url(), began: began)
-        exchange.fields = try request.fields(isOwn: isOwn)
+        var transaction = Transaction(method, try text.url(), began: began)
+        transaction.fields = try request.fields(isOwn: isOwn)
         // `try?` because an invalid size only means that the body's length is unknown.
-        exchange.bodyLength = (try? request["bodySize"]?.count()).map(Int64.init)
-        if let digest = request["_bodySHA256"] { exchange.note(sent: try digest.largeBody(of: request["bodySize"])) }
-        guard let data = request["postData"] else { return exchange }
+        transaction.bodyLength = (try? request["bodySize"]?.count()).map(Int64.init)
+        if let digest = request["_bodySHA256"] { transaction.setBody(try digest.largeBody(of: request["bodySize"])) }
+        guard let data = request["postData"] else { return transaction }
         guard let sent = data["text"] else {
             // The request sent a body as parameters, which are not compared.
-            if exchange.bodyLength == 0 { exchange.bodyLength = nil }
-            return exchange
+            if transaction.bodyLength == 0 { transaction.bodyLength = nil }
+            return transaction
         }
         let bytes = try sent.bytes(encoding: data["_encoding"] ?? data["encoding"])
-        // A replacement character may stand for any bytes that are no text.
-        if !(try sent.text()).contains("\u{FFFD}") { exchange.body = bytes }
-        exchange.bodyLength = Int64(bytes.count)
-        return exchange
+        // A replacement character can stand for any bytes that are no text.
+        if !(try sent.text()).contains("\u{FFFD}") { transaction.body = bytes }
+        transaction.bodyLength = Int64(bytes.count)
+        return transaction
     }
 
     /// Returns how the load ended. In Portolan's own archives, a comment without a code is the reason why the recording
-    /// broke off. In other archives, a comment can be anything; it is used as the reason if the exchange has no
+    /// broke off. In other archives, a comment can be anything; it is used as the reason if the transaction has no
     /// response.
-    private static func end(of entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Exchange.Event {
+    private static func end(of entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Transaction.Event {
         let status = try entry["response"]?["status"]?.count() ?? 0
         let comment = try entry["comment"]?.text()
         if let name = try (entry["_error"] ?? entry["response"]?["_error"])?.text(), !name.isEmpty {
             let message = comment ?? name
             return .failed(LoadError(named: name, message: message) ?? LoadError(.init(chromium: name), message: message))
         }
-        if isOwn { return comment.map { .brokenOff($0) } ?? .finished }
+        if isOwn { return comment.map { .interrupted($0) } ?? .finished }
         let url = try entry["request"]?["url"]?.text() ?? ""
         guard status == 0, comment != nil || url.lowercased().hasPrefix("http") else { return .finished }
         return .failed(LoadError(.connectionLost, message: comment ?? "the recording has no response, and no reason why"))
     }
 
-    /// Returns the times of the response and of the end, relative to the start of the exchange.
+    /// Returns the times of the response and of the end, relative to the start of the transaction.
     private static func times(of entry: ErrorLocation) throws(ErrorLocation.Problem) -> (response: Duration, end: Duration) {
         let total = try entry["time"]?.milliseconds() ?? .zero
         guard let timings = entry["timings"] else { return (total, total) }

@@ -10,7 +10,7 @@ struct ArchivedBody {
     /// The number of received bytes.
     var count = 0
     /// The reason why the body is incomplete.
-    var gap: String?
+    var incompleteness: String?
     /// The type of the bytes, if it differs from the response's.
     var declared: MIMEType?
 }
@@ -40,12 +40,12 @@ extension ErrorLocation {
     /// Returns the target of a redirect. Returns `nil` if the response is no redirect or its target is invalid; the
     /// loader then handles the response.
     ///
-    /// - Parameter isOwn: whether `redirectURL` takes precedence, because the redacted Location field may lack a
+    /// - Parameter isOwn: whether `redirectURL` takes precedence, because the redacted Location field can lack a
     ///   password.
     func redirect(from url: URLRecord, _ response: Response, isOwn: Bool) throws(Problem) -> URLRecord? {
         let told = try self["redirectURL"]?.text() ?? ""
         if !isOwn || told.isEmpty, case .url(let target) = RedirectTarget(of: response) { return target }
-        // Without a status, the redirect comes from another protocol. With one, the URL may come from a Location field
+        // Without a status, the redirect comes from another protocol. With one, the URL can come from a Location field
         // of a response that is no redirect.
         guard !told.isEmpty, response.status == nil || [301, 302, 303, 307, 308].contains(response.status?.code) else { return nil }
         do throws(URLSyntaxError) {
@@ -62,10 +62,10 @@ extension ErrorLocation {
         guard let list = self["headers"] else { return fields }
         for field in try list.elements() {
             let (name, value) = (try field.required("name").text(), try field["value"]?.text() ?? "")
-            do throws(HTTPFields.Unfitness) {
+            do throws(HTTPFields.InvalidField) {
                 try fields.append(recorded: name, value)
             } catch {
-                if isOwn || error != .isNoField { throw field.problem(error.rawValue) }
+                if isOwn || error != .isInvalid { throw field.problem(error.rawValue) }
             }
         }
         return fields
@@ -92,7 +92,7 @@ extension ErrorLocation {
         guard let content, let text = content["text"] else {
             let size = size > 0 ? size : try announcedSize(of: response)
             guard size > 0 else { return ArchivedBody() }
-            return ArchivedBody(count: size, gap: "it has none of the \(size) bytes" + (comment.map { " ('\($0)')" } ?? ""))
+            return ArchivedBody(count: size, incompleteness: "it has none of the \(size) bytes" + (comment.map { " ('\($0)')" } ?? ""))
         }
         var body = ArchivedBody(bytes: try text.bytes(encoding: content["encoding"]))
         body.count = body.bytes.count
@@ -114,7 +114,7 @@ extension ErrorLocation {
                 body.count * 4 + 4 < size
             }
         if isShorter {
-            body.gap = "it has the first \(body.count) bytes of \(size)"
+            body.incompleteness = "it has the first \(body.count) bytes of \(size)"
             body.count = size
         }
         return body
@@ -174,16 +174,16 @@ extension Response {
     }
 }
 
-extension Exchange {
+extension Transaction {
     /// Adds the body in pieces, spread over its duration, so that a slow reader can pause between them.
-    mutating func note(_ bytes: [UInt8], from start: Duration, to end: Duration, count: Int) {
+    mutating func appendBody(_ bytes: [UInt8], from start: Duration, to end: Duration, count: Int) {
         let size = 64 << 10
         let pieces = max(1, (bytes.count + size - 1) / size)
         guard count > 0 else { return }
         for piece in 0..<pieces {
             let kept = Array(bytes[piece * size..<min(bytes.count, (piece + 1) * size)])
             let isLast = piece == pieces - 1
-            note(.data(kept, count: isLast ? count - piece * size : kept.count), at: start + (end - start) * (piece + 1) / pieces)
+            append(.data(kept, count: isLast ? count - piece * size : kept.count), at: start + (end - start) * (piece + 1) / pieces)
         }
     }
 }

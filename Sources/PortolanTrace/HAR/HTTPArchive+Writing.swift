@@ -5,7 +5,7 @@ import HTTPTypes
 import PortolanCore
 package import PortolanJSON
 
-/// Writes exchanges as HAR 1.2, with one entry for each, including redirected ones. The status is 0 for protocols
+/// Writes transactions as HAR 1.2, with one entry for each, including redirected ones. The status is 0 for protocols
 /// without one.
 ///
 /// The fields of a request are those from the caller. Interim responses, trailers, the pieces of a body and all
@@ -28,55 +28,55 @@ package enum HTTPArchive {
         ]
     }
 
-    package static func entry(_ exchange: Exchange) -> JSONValue {
-        let exchange = exchange.withOneResponse
-        let report = exchange.timings?.report
-        let timings = ArchivedTimings(exchange)
+    package static func entry(_ transaction: Transaction) -> JSONValue {
+        let transaction = transaction.withOneResponse
+        let report = transaction.timings?.transfer
+        let timings = ArchivedTimings(transaction)
         let version = report.map { $0.networkProtocol == "h2" ? "HTTP/2" : $0.networkProtocol.uppercased() } ?? ""
         var members: [JSONValue.Member] = [
-            .init(name: "startedDateTime", value: .string(exchange.began.timestamp)),
+            .init(name: "startedDateTime", value: .string(transaction.began.timestamp)),
             .init(name: "time", value: .milliseconds(timings.total)),
-            .init(name: "request", value: request(exchange, version)),
-            .init(name: "response", value: response(exchange, version)),
+            .init(name: "request", value: request(transaction, version)),
+            .init(name: "response", value: response(transaction, version)),
             .init(name: "cache", value: .object([])),
             .init(name: "timings", value: timings.json),
         ]
         if let address = report?.remoteAddress?.split(separator: ":").dropLast().joined(separator: ":") {
             members.append(.init(name: "serverIPAddress", value: .string(address.filter { $0 != "[" && $0 != "]" })))
         }
-        if exchange.wasRepeated { members.append(.init(name: "_repeated", value: .bool(true))) }
-        switch exchange.moments.last?.event {
+        if transaction.wasRepeated { members.append(.init(name: "_repeated", value: .bool(true))) }
+        switch transaction.moments.last?.event {
         case .failed(let error):
             members.append(.init(name: "_error", value: .string(error.name)))
             members.append(.init(name: "comment", value: .string(error.description)))
-        case .brokenOff(let reason):
+        case .interrupted(let reason):
             members.append(.init(name: "comment", value: .string(reason)))
         default: break
         }
         return .object(members)
     }
 
-    private static func request(_ exchange: Exchange, _ version: String) -> JSONValue {
-        let query = (exchange.url.query ?? "").split(separator: "&").map { pair -> JSONValue in
+    private static func request(_ transaction: Transaction, _ version: String) -> JSONValue {
+        let query = (transaction.url.query ?? "").split(separator: "&").map { pair -> JSONValue in
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(PercentEncoding.decode)
             return ["name": .string(parts.first ?? ""), "value": .string(parts.count > 1 ? parts[1] : "")]
         }
         var members: [JSONValue.Member] = [
-            .init(name: "method", value: .string(exchange.method.rawValue)),
-            .init(name: "url", value: .string(exchange.url.withoutFragment.redacted)),
+            .init(name: "method", value: .string(transaction.method.rawValue)),
+            .init(name: "url", value: .string(transaction.url.withoutFragment.redacted)),
             .init(name: "httpVersion", value: .string(version)),
             .init(name: "cookies", value: []),
-            .init(name: "headers", value: fields(FieldList(exchange.fields))),
+            .init(name: "headers", value: fields(FieldList(transaction.fields))),
             .init(name: "queryString", value: .array(query)),
             .init(name: "headersSize", value: .integer(-1)),
-            .init(name: "bodySize", value: .integer(exchange.bodyLength ?? -1)),
+            .init(name: "bodySize", value: .integer(transaction.bodyLength ?? -1)),
         ]
-        if let body = exchange.body {
-            var data = [JSONValue.Member(name: "mimeType", value: .string(exchange.fields[.contentType] ?? ""))]
+        if let body = transaction.body {
+            var data = [JSONValue.Member(name: "mimeType", value: .string(transaction.fields[.contentType] ?? ""))]
             data += text(body, marking: "_encoding")
             members.append(.init(name: "postData", value: .object(data)))
         }
-        if let digest = exchange.bodyDigest { members.append(.init(name: "_bodySHA256", value: .string(digest.text))) }
+        if let digest = transaction.bodyDigest { members.append(.init(name: "_bodySHA256", value: .string(digest.text))) }
         return .object(members)
     }
 
@@ -87,9 +87,9 @@ package enum HTTPArchive {
         return "\(type);charset=\(charset)"
     }
 
-    private static func response(_ exchange: Exchange, _ version: String) -> JSONValue {
-        let response = exchange.response
-        let (body, size) = exchange.payload
+    private static func response(_ transaction: Transaction, _ version: String) -> JSONValue {
+        let response = transaction.response
+        let (body, size) = transaction.receivedBody
         var content: [JSONValue.Member] = [
             .init(name: "size", value: .integer(size)),
             .init(name: "mimeType", value: .string(response.map(mimeType) ?? "")),
@@ -106,7 +106,7 @@ package enum HTTPArchive {
             .init(name: "cookies", value: []),
             .init(name: "headers", value: fields(response.map { FieldList(of: $0) } ?? FieldList([:]))),
             .init(name: "content", value: .object(content)),
-            .init(name: "redirectURL", value: .string(exchange.redirect?.redacted ?? "")),
+            .init(name: "redirectURL", value: .string(transaction.redirect?.redacted ?? "")),
             .init(name: "headersSize", value: .integer(-1)),
             .init(name: "bodySize", value: .integer(-1)),
         ]
@@ -127,33 +127,39 @@ package enum HTTPArchive {
     }
 }
 
-/// The phases of an exchange. Time outside all phases is added to the unfinished phase, otherwise to ``blocked``, so
+/// The phases of a transaction. Time outside all phases is added to the unfinished phase, otherwise to ``blocked``, so
 /// that the sum of the phases is ``total``.
 private struct ArchivedTimings {
     private var blocked, dns, connect, ssl: Duration?
     private var (send, wait, receive) = (Duration.zero, Duration.zero, Duration.zero)
 
-    init(_ exchange: Exchange) {
-        let end = exchange.end.wholeMicroseconds
-        guard let timings = exchange.timings else {
-            wait = end
-            return
+    init(_ transaction: Transaction) {
+        if let timings = transaction.timings {
+            blocked = timings.waiting?.wholeMicroseconds
+            dns = timings.domainLookup?.wholeMicroseconds
+            ssl = timings.tlsHandshake?.wholeMicroseconds
+            if timings.connecting != nil || ssl != nil {
+                connect = ((timings.connecting ?? .zero) + (timings.tlsHandshake ?? .zero)).wholeMicroseconds
+            }
+            send = (timings.sending ?? .zero).wholeMicroseconds
+            wait = (timings.awaitingResponse ?? .zero).wholeMicroseconds
+            receive = (timings.receiving ?? .zero).wholeMicroseconds
         }
-        blocked = timings.waiting?.wholeMicroseconds
-        dns = timings.nameLookUp?.wholeMicroseconds
-        ssl = timings.securing?.wholeMicroseconds
-        if timings.connecting != nil || ssl != nil {
-            connect = ((timings.connecting ?? .zero) + (timings.securing ?? .zero)).wholeMicroseconds
-        }
-        send = (timings.sending ?? .zero).wholeMicroseconds
-        wait = (timings.awaitingResponse ?? .zero).wholeMicroseconds
-        receive = (timings.receiving ?? .zero).wholeMicroseconds
-        let rest = end - total
-        guard rest > .zero else { return }
-        switch (timings.sending, timings.awaitingResponse, timings.receiving) {
-        case (.some, nil, _): wait += rest
-        case (.some, .some, nil): receive += rest
-        default: blocked = (blocked ?? .zero) + rest
+        let rest = transaction.end.wholeMicroseconds - total
+        if rest > .zero { add(rest, to: transaction.unfinishedPhase) }
+    }
+
+    private mutating func add(_ time: Duration, to phase: TransferPhase) {
+        switch phase {
+        case .queue: blocked = (blocked ?? .zero) + time
+        case .name: dns = (dns ?? .zero) + time
+        case .connect: connect = (connect ?? .zero) + time
+        case .tls:
+            ssl = (ssl ?? .zero) + time
+            connect = (connect ?? .zero) + time
+        case .send: send += time
+        case .wait: wait += time
+        case .body: receive += time
         }
     }
 
@@ -178,15 +184,16 @@ extension Duration {
     }
 }
 
-extension Exchange {
-    /// The exchange as far as an entry can represent it: of several responses, which are the parts of a multipart body,
-    /// only the first.
-    fileprivate var withOneResponse: Exchange {
+extension Transaction {
+    /// The transaction as far as an entry can represent it. Of several responses, which are the parts of a multipart
+    /// body, it has only the first.
+    fileprivate var withOneResponse: Transaction {
         let places = moments.indices.filter { if case .response = moments[$0].event { true } else { false } }
         guard places.count > 1 else { return self }
-        var exchange = self
-        exchange.moments.removeSubrange(places[1]...)
-        exchange.note(.brokenOff("it has \(places.count) responses, and an HTTP Archive can hold only one; record it as .json"), at: end)
-        return exchange
+        var transaction = self
+        transaction.moments.removeSubrange(places[1]...)
+        transaction.append(
+            .interrupted("it has \(places.count) responses, and an HTTP Archive can hold only one; record it as .json"), at: end)
+        return transaction
     }
 }

@@ -26,7 +26,7 @@ struct ErrorLocation {
 
     /// Rejects duplicate names, which should be unique (RFC 8259 §4), because for these names the meaning would be
     /// unclear.
-    func refuseDuplicates(of names: [String]) throws(Problem) {
+    func rejectDuplicates(of names: [String]) throws(Problem) {
         guard case .object(let members) = value else { return }
         for name in names where members.count(where: { $0.isNamed(name) }) > 1 {
             throw self[name]?.problem("occurs more than once in its object; keep one") ?? problem("has several '\(name)'; keep one")
@@ -39,7 +39,7 @@ struct ErrorLocation {
         return member
     }
 
-    /// Returns the elements. Each path is made only on access, because there may be very many.
+    /// Returns the elements. Each path is made only on access, because there can be very many.
     func elements() throws(Problem) -> some RandomAccessCollection<ErrorLocation> {
         guard case .array(let values) = value else { throw problem("has to be an array") }
         return values.indices.lazy.map { ErrorLocation(values[$0], path[$0]) }

@@ -80,9 +80,9 @@ extension HTTPField {
 
 extension HTTPFields {
     /// Why a recorded field is rejected, as words for a message.
-    enum Unfitness: String, Error {
-        case isNoField = "is not a valid HTTP field"
-        case isOneTooMany = "is one of more than 10000 fields"
+    enum InvalidField: String, Error {
+        case isInvalid = "is not a valid HTTP field"
+        case exceedsLimit = "is one of more than 10000 fields"
     }
 
     /// The most fields of one message in a recording; `HTTPFields` can hold 65,534.
@@ -91,17 +91,17 @@ extension HTTPFields {
     /// Adds a recorded field. Ignores a name that begins with a colon, because it is no field (RFC 9113 §8.3). A value
     /// with line breaks becomes several fields, because browsers write fields so that must not be joined with commas.
     /// White space around a value is removed (RFC 9110 §5.5).
-    mutating func append(recorded name: String, _ value: String) throws(Unfitness) {
+    mutating func append(recorded name: String, _ value: String) throws(InvalidField) {
         if name.hasPrefix(":") { return }
-        guard let name = HTTPField.Name(name) else { throw .isNoField }
+        guard let name = HTTPField.Name(name) else { throw .isInvalid }
         for line in value.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false) {
             let text = String(Substring(line).trimmingSpace)
             let utf8 = Array(text.utf8)
             guard
                 let field = HTTPField(name: name, latin1: text)
                     ?? (HTTPField.isValidValue(utf8) ? HTTPField(name: name, value: utf8) : nil)
-            else { throw .isNoField }
-            guard count < Self.largestCount else { throw .isOneTooMany }
+            else { throw .isInvalid }
+            guard count < Self.largestCount else { throw .exceedsLimit }
             append(field)
         }
     }

@@ -22,19 +22,19 @@ public struct Recording: Sendable {
     /// The size limit of files to read and write, in bytes.
     public static let largestFile = 64 << 20
 
-    /// The exchanges in the order of their recording.
-    package private(set) var exchanges: [Exchange]
+    /// The transactions in the order of their recording.
+    package private(set) var transactions: [Transaction]
     /// The document that the recording was read from, including everything that this type does not interpret.
     let source: JSONValue?
     /// The format of the file that the recording was read from; `nil` without a file.
     public let form: Form?
-    /// The number of ``exchanges`` that ``source`` contains.
+    /// The number of ``transactions`` that ``source`` contains.
     let sourceCount: Int
     /// The problems of entries that cannot be replayed, each with entry and line. These entries stay in the file.
     public let problems: [RecordingError]
 
     /// Makes an empty recording.
-    public init() { (exchanges, source, form, sourceCount, problems) = ([], nil, nil, 0, []) }
+    public init() { (transactions, source, form, sourceCount, problems) = ([], nil, nil, 0, []) }
 
     /// Reads a recording; detects its format from the contents.
     ///
@@ -56,36 +56,36 @@ public struct Recording: Sendable {
         }
         let document = ErrorLocation(source ?? .null)
         do throws(ErrorLocation.Problem) {
-            for object in [document, document["log"]].compactMap(\.self) { try object.refuseDuplicates(of: ["log", "entries", "loads"]) }
+            for object in [document, document["log"]].compactMap(\.self) { try object.rejectDuplicates(of: ["log", "entries", "loads"]) }
             let entries: ReadEntries
             switch (document["log"], document["loads"]) {
-            case (_?, _): (form, entries) = (.har, try HTTPArchive.exchanges(in: document))
-            case (nil, _?): (form, entries) = (.json, try EventTrace.exchanges(in: document))
+            case (_?, _): (form, entries) = (.har, try HTTPArchive.transactions(in: document))
+            case (nil, _?): (form, entries) = (.json, try EventTrace.transactions(in: document))
             case (nil, nil): throw document.problem("has neither the 'log' of an HTTP Archive nor the 'loads' of a trace")
             }
-            if entries.exchanges.isEmpty, let problem = entries.problems.first { throw problem }
-            exchanges = entries.exchanges
+            if entries.transactions.isEmpty, let problem = entries.problems.first { throw problem }
+            transactions = entries.transactions
             problems = entries.problems.map { $0.explained(in: bytes) }
         } catch {
             throw error.explained(in: bytes)
         }
-        sourceCount = exchanges.count
+        sourceCount = transactions.count
     }
 
     /// The number of requests that have a recorded response or failure; each redirect counts as a request.
-    public var count: Int { exchanges.count }
+    public var count: Int { transactions.count }
 
     /// Whether any request has a response.
-    package var hasResponses: Bool { exchanges.contains { $0.response != nil } }
+    package var hasResponses: Bool { transactions.contains { $0.response != nil } }
 
-    package mutating func add(_ exchange: Exchange) { exchanges.append(exchange) }
+    package mutating func add(_ transaction: Transaction) { transactions.append(transaction) }
 
-    /// Adds exchanges, except those that another process added in the meantime.
+    /// Adds transactions, except those that another process added in the meantime.
     ///
-    /// - Parameter known: the number of exchanges that existed when `new` were loaded.
-    package mutating func add(_ new: some Sequence<Exchange>, besidesFirst known: Int) {
-        let others = ReplayIndex(Array(exchanges.dropFirst(known)))
-        exchanges += new.filter { !others.hasResponse(like: $0) && !others.hasFailure(like: $0) }
+    /// - Parameter known: the number of transactions that existed when `new` were loaded.
+    package mutating func add(_ new: some Sequence<Transaction>, besidesFirst known: Int) {
+        let others = ReplayIndex(Array(transactions.dropFirst(known)))
+        transactions += new.filter { !others.hasResponse(like: $0) && !others.hasFailure(like: $0) }
     }
 
     /// Returns the contents of the file, with a line feed at the end.

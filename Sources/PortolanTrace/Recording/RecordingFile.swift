@@ -55,19 +55,19 @@ extension Recording {
         let isSame = form == self.form
         let redaction = Redaction(keepsSecrets: keepingSecrets)
         let source = isSame ? source : nil
-        let known = ReplayIndex(isSame ? Array(exchanges.prefix(sourceCount)) : [])
+        let known = ReplayIndex(isSame ? Array(transactions.prefix(sourceCount)) : [])
         return RecordingFile(
-            exchanges.dropFirst(isSame ? sourceCount : 0).lazy.map { $0.redacted(by: redaction) },
+            transactions.dropFirst(isSame ? sourceCount : 0).lazy.map { $0.redacted(by: redaction) },
             written: { form.entry($0) }, withoutBodies: { known.hasAny(like: $0) ? JSONValue?.none : form.entry($0.withoutBodies) },
             in: { form.document($0, in: source) }, limit: limit)
     }
 }
 
 extension Recording.Form {
-    fileprivate func entry(_ exchange: Exchange) -> JSONValue {
+    fileprivate func entry(_ transaction: Transaction) -> JSONValue {
         switch self {
-        case .har: HTTPArchive.entry(exchange)
-        case .json: EventTrace.load(exchange)
+        case .har: HTTPArchive.entry(transaction)
+        case .json: EventTrace.load(transaction)
         }
     }
 

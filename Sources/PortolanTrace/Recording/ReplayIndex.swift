@@ -17,14 +17,16 @@ struct ReplayIndex {
         init(_ method: HTTPRequest.Method, _ url: URLRecord) { (self.method, self.url) = (method, url.withoutFragment.redacted) }
     }
 
-    private let exchanges: [Exchange]
+    private let transactions: [Transaction]
     private var places: [Key: [Int]] = [:]
-    private var isGiven: [Bool]
+    private var isUsed: [Bool]
 
-    init(_ exchanges: [Exchange]) {
-        self.exchanges = exchanges
-        isGiven = Array(repeating: false, count: exchanges.count)
-        for (index, exchange) in exchanges.enumerated() { places[Key(exchange.method, exchange.url), default: []].append(index) }
+    init(_ transactions: [Transaction]) {
+        self.transactions = transactions
+        isUsed = Array(repeating: false, count: transactions.count)
+        for (index, transaction) in transactions.enumerated() {
+            places[Key(transaction.method, transaction.url), default: []].append(index)
+        }
     }
 
     /// Returns the indices of responses to a request, for its URL and for the URL in redacted form.
@@ -37,70 +39,70 @@ struct ReplayIndex {
     func comparesBody(of request: Request) -> Bool {
         let hasUnknownLength = request.body != nil && request.body?.length == nil
         return indices(request.method, request.url).contains { index in
-            let recorded = exchanges[index]
+            let recorded = transactions[index]
             return recorded.body != nil || recorded.bodyDigest != nil || (hasUnknownLength && recorded.bodyLength != nil)
         }
     }
 
     /// - Parameter wholeOnly: whether to ignore incomplete responses, and failures, which may not occur again.
-    mutating func take(_ request: Request, _ sent: SentBody, wholeOnly: Bool) -> Exchange? {
+    mutating func take(_ request: Request, _ sent: SentBody, wholeOnly: Bool) -> Transaction? {
         let same = same(request.method, request.url, request.fields, sent)
-        let whole = same.filter { exchanges[$0].gap == nil }
-        let answered = whole.filter { exchanges[$0].failure == nil }
+        let whole = same.filter { transactions[$0].incompleteness == nil }
+        let answered = whole.filter { transactions[$0].failure == nil }
         let candidates = wholeOnly || !answered.isEmpty ? answered : whole.isEmpty ? same : whole
-        guard let index = candidates.first(where: { !isGiven[$0] }) ?? candidates.last else { return nil }
-        isGiven[index] = true
-        return exchanges[index]
+        guard let index = candidates.first(where: { !isUsed[$0] }) ?? candidates.last else { return nil }
+        isUsed[index] = true
+        return transactions[index]
     }
 
     /// Whether the request is already recorded as failing.
-    func hasFailure(like exchange: Exchange) -> Bool {
-        exchange.failure != nil && same(as: exchange).contains { $0.failure != nil }
+    func hasFailure(like transaction: Transaction) -> Bool {
+        transaction.failure != nil && same(as: transaction).contains { $0.failure != nil }
     }
 
     /// Whether the request has a complete response.
-    func hasResponse(like exchange: Exchange) -> Bool {
-        same(as: exchange).contains { $0.gap == nil && $0.failure == nil }
+    func hasResponse(like transaction: Transaction) -> Bool {
+        same(as: transaction).contains { $0.incompleteness == nil && $0.failure == nil }
     }
 
     /// Whether anything is recorded for the request.
-    func hasAny(like exchange: Exchange) -> Bool { !same(as: exchange).isEmpty }
+    func hasAny(like transaction: Transaction) -> Bool { !same(as: transaction).isEmpty }
 
-    private func same(as exchange: Exchange) -> [Exchange] {
+    private func same(as transaction: Transaction) -> [Transaction] {
         let sent: SentBody =
-            if let bytes = exchange.body {
+            if let bytes = transaction.body {
                 .bytes(bytes)
-            } else if let digest = exchange.bodyDigest {
-                .large(length: exchange.bodyLength ?? 0, digest)
-            } else if exchange.bodyLength == 0 {
+            } else if let digest = transaction.bodyDigest {
+                .large(length: transaction.bodyLength ?? 0, digest)
+            } else if transaction.bodyLength == 0 {
                 .bytes([])
             } else {
-                .unread(length: exchange.bodyLength)
+                .unread(length: transaction.bodyLength)
             }
-        return same(exchange.method, exchange.url, exchange.fields, sent).map { exchanges[$0] }
+        return same(transaction.method, transaction.url, transaction.fields, sent).map { transactions[$0] }
     }
 
     /// Returns the indices in ascending order.
     private func same(_ method: HTTPRequest.Method, _ url: URLRecord, _ fields: HTTPFields, _ sent: SentBody) -> [Int] {
         let found = indices(method, url)
-        guard case .bytes(let bytes) = sent else { return found.filter { Self.isSame(exchanges[$0], sent) } }
-        let hasDigests = found.contains { exchanges[$0].body == nil && exchanges[$0].bodyDigest != nil }
+        guard case .bytes(let bytes) = sent else { return found.filter { Self.isSame(transactions[$0], sent) } }
+        let hasDigests = found.contains { transactions[$0].body == nil && transactions[$0].bodyDigest != nil }
         // The body as it is, and in redacted form.
         var forms = [bytes]
-        if hasDigests || found.contains(where: { exchanges[$0].body != nil }) {
+        if hasDigests || found.contains(where: { transactions[$0].body != nil }) {
             let redacted = Redaction().sentBody(bytes, of: fields)
             if redacted != bytes { forms.append(redacted) }
         }
         let digests = hasDigests ? forms.map(SHA256.digest(of:)) : []
         return found.filter { index in
-            let recorded = exchanges[index]
+            let recorded = transactions[index]
             if let body = recorded.body { return forms.contains(body) }
             if let digest = recorded.bodyDigest { return digests.contains(digest) }
             return Self.isSame(recorded, sent)
         }
     }
 
-    private static func isSame(_ recorded: Exchange, _ sent: SentBody) -> Bool {
+    private static func isSame(_ recorded: Transaction, _ sent: SentBody) -> Bool {
         switch sent {
         case .large(_, let digest) where recorded.bodyDigest != nil: recorded.bodyDigest == digest
         // If the bytes of either body are unknown, only the length is compared.
@@ -112,30 +114,32 @@ struct ReplayIndex {
     }
 
     /// Returns the error for a request without a recorded response. Its message names similar requests.
-    func absence(of request: Request) -> LoadError {
+    func notFoundError(of request: Request) -> LoadError {
         var message = "the recording has no response to \(request.method.rawValue) \(request.url.shortDescription)"
         if !indices(request.method, request.url).isEmpty {
             message += " with this body; it has the same request with another body"
         } else {
             var near: [(key: Key, common: Int)] = []
             for (key, indices) in places {
-                guard let first = indices.first, let common = Self.nearness(exchanges[first].url, request.url) else { continue }
+                guard let first = indices.first, let common = Self.commonPrefixLength(transactions[first].url, request.url) else {
+                    continue
+                }
                 near.append((key, common))
             }
             near.sort { ($1.common, $0.key.url, $0.key.method.rawValue) < ($0.common, $1.key.url, $1.key.method.rawValue) }
             let names = near.prefix(3).compactMap { key, _ in
-                places[key]?.first.map { "\(key.method.rawValue) \(exchanges[$0].url.shortDescription)" }
+                places[key]?.first.map { "\(key.method.rawValue) \(transactions[$0].url.shortDescription)" }
             }
             message +=
                 names.isEmpty
-                ? " or to a similar request (recorded exchanges: \(exchanges.count))" : "; it has \(names.joined(separator: ", "))"
+                ? " or to a similar request (recorded requests: \(transactions.count))" : "; it has \(names.joined(separator: ", "))"
         }
         return LoadError(.notFound, message: message)
     }
 
     /// Returns the length in bytes of the URLs' common prefix; `nil` if their hosts differ, or if they have no host and
     /// little in common.
-    private static func nearness(_ url: URLRecord, _ wanted: URLRecord) -> Int? {
+    private static func commonPrefixLength(_ url: URLRecord, _ wanted: URLRecord) -> Int? {
         let (url, wanted) = (url.withoutCredentials, wanted.withoutCredentials)
         guard url.beforePath == wanted.beforePath else { return nil }
         let common = zip(url.description.utf8, wanted.description.utf8).prefix { $0 == $1 }.count
@@ -143,7 +147,7 @@ struct ReplayIndex {
     }
 }
 
-extension Exchange {
+extension Transaction {
     /// Whether the body may have had this length. A redacted body may have had a different length.
     fileprivate func mayHaveLength(_ length: Int64) -> Bool {
         guard let bodyLength, bodyLength != length else { return true }

@@ -22,7 +22,7 @@ package struct Redaction: Sendable {
     package func url(_ url: URLRecord) -> URLRecord {
         if url.scheme == "data" { return url }
         let text = Array(url.redacted.utf8)
-        // For another URL in the path, which may be percent-encoded.
+        // For another URL in the path, which can be percent-encoded.
         let passwords = SecretRanges.userInformation(in: text)
         let redacted = replaced(text, keepsSecrets ? passwords : passwords + SecretRanges.parameters(in: text, .url))
         if redacted == url.description { return url }
@@ -30,7 +30,7 @@ package struct Redaction: Sendable {
         return (try? URLRecord(parsing: redacted)) ?? url.withoutCredentials
     }
 
-    /// Redacts a message that may contain URLs.
+    /// Redacts a message that can contain URLs.
     package func text(_ text: String) -> String {
         replaced(Array(text.utf8), ranges(inText: Array(text.utf8), includingReferences: false))
     }
@@ -65,7 +65,7 @@ package struct Redaction: Sendable {
     /// Redacts a reason phrase like a field value, because the server chose it.
     private func reasonPhrase(_ phrase: String) -> String { replaced(Array(phrase.utf8), ranges(inField: Array(phrase.utf8))) }
 
-    /// A file name may be the part of a URL behind its last slash, and then start with the user information.
+    /// A file name can be the part of a URL behind its last slash, and then start with the user information.
     private func filename(_ name: String, saidBy field: String?) -> String {
         let name = text(name)
         guard let sign = name.utf8.lastIndex(of: UInt8(ascii: "@")) else { return name }
@@ -179,24 +179,24 @@ package struct Redaction: Sendable {
     }
 }
 
-extension Exchange {
-    package func redacted(by redaction: Redaction) -> Exchange {
-        var exchange = self
-        exchange.url = redaction.url(url)
-        exchange.fields = redaction.fields(fields)
-        exchange.body = body.map { redaction.sentBody($0, of: fields) }
+extension Transaction {
+    package func redacted(by redaction: Redaction) -> Transaction {
+        var transaction = self
+        transaction.url = redaction.url(url)
+        transaction.fields = redaction.fields(fields)
+        transaction.body = body.map { redaction.sentBody($0, of: fields) }
         redaction.maskBodies(
-            in: &exchange.moments, head: { if case .response(let response) = $0.event { response } else { nil } },
+            in: &transaction.moments, head: { if case .response(let response) = $0.event { response } else { nil } },
             bytes: { if case .data(let bytes, _) = $0.event { bytes } else { nil } },
             replace: { moment, bytes in
                 if case .data(_, let count) = moment.event { moment = Moment(.data(bytes, count: count), at: moment.time) }
             })
-        exchange.moments = exchange.moments.map { Moment($0.event.redacted(by: redaction), at: $0.time) }
-        return exchange
+        transaction.moments = transaction.moments.map { Moment($0.event.redacted(by: redaction), at: $0.time) }
+        return transaction
     }
 }
 
-extension Exchange.Event {
+extension Transaction.Event {
     fileprivate func redacted(by redaction: Redaction) -> Self {
         switch self {
         case .interim(let response): .interim(redaction.response(response))
@@ -204,7 +204,7 @@ extension Exchange.Event {
         case .response(let response): .response(redaction.response(response))
         case .trailers(let fields): .trailers(redaction.fields(fields))
         case .failed(let error): .failed(redaction.error(error))
-        case .brokenOff(let reason): .brokenOff(redaction.text(reason))
+        case .interrupted(let reason): .interrupted(redaction.text(reason))
         case .data, .finished: self
         }
     }

@@ -3,12 +3,12 @@
 /// Recognises names of secrets among the names of fields, query parameters, form members and JSON members.
 ///
 /// A name is split into words at case changes and at characters that are no letters. A word for a secret makes the name
-/// a secret's; in a word without separators it may occur anywhere, as in `csrfmiddlewaretoken`. Adjacent words may show
+/// a secret's; in a word without separators it can occur anywhere, as in `csrfmiddlewaretoken`. Adjacent words can show
 /// that the value is no secret: `token_endpoint`.
 enum SecretName {
     enum Kind {
         case none, secret
-        /// A plural, whose value may only say whether there are any: `cookies=on`.
+        /// A plural, whose value can only say whether there are any: `cookies=on`.
         case plural
     }
 
@@ -17,7 +17,7 @@ enum SecretName {
         "token", "secret", "password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "privatekey", "authkey", "authorization",
         "credential", "cookie", "session", "sessid", "signature", "csrf", "xsrf",
     ]
-    /// Words for secrets that may be written as two words.
+    /// Words for secrets that can be written as two words.
     private static let pairs = [
         ("api", "key"), ("access", "key"), ("private", "key"), ("auth", "key"), ("pass", "word"), ("pass", "wd"), ("pass", "phrase"),
         ("pass", "code"), ("sess", "id"), ("x", "auth"), ("x", "authentication"),

@@ -15,7 +15,7 @@ extension SecretRanges {
         }
         var ranges: [SecretRange] = []
         // Much JSON is sent with the type of a form, which is curl's default for `-d`. But a body that starts like JSON
-        // may be a form.
+        // can be a form.
         if essence.hasSuffix("json") || isShapedLikeJSON(bytes) {
             let scan = json(bytes)
             if scan.isJSON { return scan.ranges }

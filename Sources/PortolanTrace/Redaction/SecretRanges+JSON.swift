@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The result of a search in text that may be JSON.
+/// The result of a search in text that can be JSON.
 struct JSONScan {
     var ranges: [SecretRange] = []
     /// Whether the text contains nothing that is not allowed in JSON.
@@ -10,11 +10,11 @@ struct JSONScan {
 }
 
 extension SecretRanges {
-    /// Finds the values of members with names of secrets, including everything nested in them. The text may be
+    /// Finds the values of members with names of secrets, including everything nested in them. The text can be
     /// truncated, or contain several values.
     ///
     /// - Parameters:
-    ///   - start: the start of an object or array, which alone is searched; `nil` for the whole text.
+    ///   - start: the start of an object or array. Only this value is searched. `nil` for the whole text.
     ///   - depth: the number of JSON strings around the text.
     static func json(_ bytes: [UInt8], from start: Int? = nil, depth: Int = 0) -> JSONScan {
         var scan = JSONScan(end: bytes.count)
@@ -27,7 +27,7 @@ extension SecretRanges {
             switch bytes[index] {
             case UInt8(ascii: "\""):
                 let string = JSONStringScan(bytes, from: index + 1)
-                let next = firstInk(in: bytes, from: string.end + 1)
+                let next = firstNonSpace(in: bytes, from: string.end + 1)
                 if next < bytes.count, bytes[next] == UInt8(ascii: ":") {
                     name = names.kind(of: bytes[index + 1..<string.end]) { string.isEscaped ? CodedText(Array($0), .json).decoded : nil }
                     index = next
@@ -71,13 +71,13 @@ extension SecretRanges {
 
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// Whether the bytes are an object or an array, or the beginning of one; a byte order mark may precede.
+    /// Whether the bytes are an object or an array, or the beginning of one; a byte order mark can precede.
     static func isShapedLikeJSON(_ bytes: some Collection<UInt8>) -> Bool {
         let first = bytes.dropFirst(bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0).first { $0 > 0x20 }
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 
-    private static func firstInk(in bytes: [UInt8], from start: Int) -> Int {
+    private static func firstNonSpace(in bytes: [UInt8], from start: Int) -> Int {
         var index = start
         while index < bytes.count, bytes[index] <= 0x20 { index += 1 }
         return index
@@ -102,7 +102,7 @@ extension SecretRanges {
     }
 }
 
-/// Finds the end of a JSON string, and whether it may contain a secret.
+/// Finds the end of a JSON string, and whether it can contain a secret.
 private struct JSONStringScan {
     /// The position of the closing quote, or the end of the text.
     let end: Int

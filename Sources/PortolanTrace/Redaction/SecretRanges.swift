@@ -8,7 +8,7 @@ struct SecretRange: Equatable {
 
     let bytes: Range<Int>
     let kind: Kind
-    /// The number of bytes at the end that are the `@` of user information, which may be encoded; 0 for other kinds.
+    /// The number of bytes at the end that are the `@` of user information, which can be encoded; 0 for other kinds.
     var sign = 0
 
     func moved(by offset: Int) -> Self {
@@ -16,7 +16,7 @@ struct SecretRange: Equatable {
     }
 }
 
-/// Finds secrets in URLs, forms and texts. Ranges may be nested.
+/// Finds secrets in URLs, forms and texts. Ranges can be nested.
 enum SecretRanges {
     enum Context {
         /// Names and values start behind the first `?`, `;` or `#`.
@@ -81,7 +81,7 @@ enum SecretRanges {
                     jsonEnd = scan.end
                 }
             case _ where surroundings == .text && isWordEnd(byte):
-                // A space may follow the semicolon, as in `; name=value`.
+                // A space can follow the semicolon, as in `; name=value`.
                 if name == index, byte == UInt8(ascii: " ") { name = index + 1 } else { (name, isQuery) = (nil, false) }
             default: break
             }
@@ -133,7 +133,7 @@ enum SecretRanges {
 
     /// Whether a text contains an encoded URL or encoded JSON with a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
     private static func hidesSecret(_ bytes: [UInt8], from start: Int, _ surroundings: Context) -> Bool {
-        // The search ends where the next name may start, so that no byte is searched twice.
+        // The search ends where the next name can start, so that no byte is searched twice.
         var (end, isEncoded) = (start, false)
         scan: while end < bytes.count {
             switch bytes[end] {

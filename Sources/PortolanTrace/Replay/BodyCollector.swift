@@ -28,7 +28,7 @@ package final class BodyCollector: Sendable {
     ///
     /// - Parameters:
     ///   - body: the body; `nil` counts as empty.
-    ///   - answer: receives the bytes, or their digest if there are more than ``Exchange/largestBody``.
+    ///   - answer: receives the bytes, or their digest if there are more than ``Transaction/maximumBodySize``.
     package static func collect(_ body: Body?, then answer: @escaping @Sendable (SentBody) -> Void) {
         guard let body else { return answer(.bytes([])) }
         guard body.isRewindable else { return answer(.unread(length: body.length)) }
@@ -70,7 +70,7 @@ extension BodyCollector.State {
         count += Int64(piece.count)
         if hasher == nil {
             bytes += piece
-            guard bytes.count > Exchange.largestBody else { return }
+            guard bytes.count > Transaction.maximumBodySize else { return }
             hasher = SHA256()
             hasher?.update(bytes)
             bytes = []

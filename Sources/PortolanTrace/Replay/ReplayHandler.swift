@@ -38,7 +38,7 @@ public final class ReplayHandler: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet
     public let mode: Mode
-    /// The traits of HTTP, because an HTTP handler may be the next handler.
+    /// The traits of HTTP, because an HTTP handler can be the next handler.
     public var traits: HandlerTraits { [.multipart, .stopsInTurn] }
     private let speed: Double?
     private let clock: any LoadClock
@@ -48,7 +48,7 @@ public final class ReplayHandler: ProtocolHandler {
         /// The recording as it was at the start.
         let recording: Recording
         var index: ReplayIndex
-        var records: [ExchangeRecord] = []
+        var records: [TransactionRecord] = []
     }
 
     /// - Parameters:
@@ -66,7 +66,7 @@ public final class ReplayHandler: ProtocolHandler {
         // These limits keep times in the range of `Duration`, because recorded times are not longer than some days.
         self.speed = speed.flatMap { $0 > 0 ? min(max($0, 0.001), 1_000_000) : nil }
         let recording = mode == .record ? Recording() : recording
-        state = Mutex(State(recording: recording, index: ReplayIndex(recording.exchanges)))
+        state = Mutex(State(recording: recording, index: ReplayIndex(recording.transactions)))
     }
 
     /// The current recording: the initial one, followed by each load that has ended by itself since, in the order of
@@ -74,7 +74,7 @@ public final class ReplayHandler: ProtocolHandler {
     public var recording: Recording {
         let (recording, index, records) = state.withLock { ($0.recording, $0.index, $0.records) }
         return records.reduce(into: recording) { recording, record in
-            if let exchange = record.exchange, !index.hasFailure(like: exchange) { recording.add(exchange) }
+            if let transaction = record.transaction, !index.hasFailure(like: transaction) { recording.add(transaction) }
         }
     }
 
@@ -92,18 +92,18 @@ public final class ReplayHandler: ProtocolHandler {
         let found = state.withLock { $0.index.take(request, sent, wholeOnly: mode == .fill) }
         if let found { return .played(play(found, for: request, client)) }
         guard mode != .strict else {
-            return .played(FailedLoad(state.withLock { $0.index.absence(of: request) }, client: client))
+            return .played(FailedLoad(state.withLock { $0.index.notFoundError(of: request) }, client: client))
         }
-        var exchange = Exchange(request, began: Self.secondsSince1970)
-        if request.body != nil { exchange.note(sent: sent) }
-        let record = ExchangeRecord(exchange, clock: clock)
+        var transaction = Transaction(request, began: Self.secondsSince1970)
+        if request.body != nil { transaction.setBody(sent) }
+        let record = TransactionRecord(transaction, clock: clock)
         state.withLock { $0.records.append(record) }
-        return .recorded(client.makeLoadByNextHandler(for: request, client: ExchangeRecorder(record, next: client)), record)
+        return .recorded(client.makeLoadByNextHandler(for: request, client: TransactionRecorder(record, next: client)), record)
     }
 
     /// Removes the record of a stopped load, unless the load had ended by itself.
-    func drop(_ record: ExchangeRecord) {
-        guard record.exchange == nil else { return }
+    func drop(_ record: TransactionRecord) {
+        guard record.transaction == nil else { return }
         state.withLock { state in
             // Searches from the end, because most stopped loads started recently.
             if let index = state.records.lastIndex(where: { $0 === record }) { state.records.remove(at: index) }
@@ -113,8 +113,8 @@ public final class ReplayHandler: ProtocolHandler {
     /// The number of recorded loads, including running ones.
     var recordCount: Int { state.withLock { $0.records.count } }
 
-    private func play(_ exchange: Exchange, for request: Request, _ client: any ProtocolClient) -> any ProtocolLoad {
-        let script = exchange.script(for: request)
+    private func play(_ transaction: Transaction, for request: Request, _ client: any ProtocolClient) -> any ProtocolLoad {
+        let script = transaction.script(for: request)
         guard let speed else { return ScriptedLoad(script.map(\.event), client: client) }
         return ScriptedLoad(script.map { ($0.event, $0.time / speed) }, by: clock, client: client)
     }

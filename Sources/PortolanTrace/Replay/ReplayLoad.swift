@@ -7,14 +7,14 @@ import Synchronization
 enum ReplayedLoad {
     case played(any ProtocolLoad)
     /// The next handler serves the request, and its events are recorded.
-    case recorded(any ProtocolLoad, ExchangeRecord)
+    case recorded(any ProtocolLoad, TransactionRecord)
 }
 
 /// A load of a ``ReplayHandler``. It selects the response when it starts, as soon as the request's body is known.
 final class ReplayLoad: ProtocolLoad {
     private struct State {
         var load: (any ProtocolLoad)?
-        var record: ExchangeRecord?
+        var record: TransactionRecord?
         var isStopped = false
     }
 
@@ -47,7 +47,7 @@ final class ReplayLoad: ProtocolLoad {
     private func start(sending sent: SentBody) {
         guard !state.withLock({ $0.isStopped }) else { return }
         let load: any ProtocolLoad
-        var record: ExchangeRecord?
+        var record: TransactionRecord?
         switch handler.load(for: request, sending: sent, client: client) {
         case .played(let played): load = played
         case .recorded(let next, let written): (load, record) = (next, written)
@@ -59,7 +59,7 @@ final class ReplayLoad: ProtocolLoad {
         if starts { load.startLoading() } else if let record { drop(record) }
     }
 
-    private func drop(_ record: ExchangeRecord) {
+    private func drop(_ record: TransactionRecord) {
         record.stop()
         handler.drop(record)
     }

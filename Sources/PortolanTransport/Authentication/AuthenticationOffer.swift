@@ -4,7 +4,7 @@ package import HTTPTypes
 package import PortolanCore
 import PortolanHTTPSyntax
 
-/// An authentication scheme that a peer offers and that is known here. Each scheme is one case.
+/// A supported authentication scheme that a peer offers.
 package enum AuthenticationOffer: Hashable, Sendable {
     /// RFC 7617
     case basic(realm: String?)
@@ -13,7 +13,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
     /// User name and password of SOCKS5 (RFC 1929).
     case socks
 
-    /// `nil` for a challenge that can't be answered here.
+    /// `nil` for a scheme that is not supported.
     init?(_ challenge: HTTPChallenge) {
         switch challenge.scheme {
         case "basic": self = .basic(realm: challenge["realm"])
@@ -23,7 +23,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
         }
     }
 
-    /// The offers in the fields of a response, the strongest first, and only the strongest for each scheme and realm.
+    /// The offers in the fields of a response, the strongest first. For each scheme and realm, only the strongest.
     ///
     /// RFC 7616 §3.7
     package static func all(in name: HTTPField.Name, of fields: HTTPFields) -> [AuthenticationOffer] {
@@ -32,6 +32,13 @@ package enum AuthenticationOffer: Hashable, Sendable {
         let sorted = offers.enumerated().sorted { ($1.element.strength, $0.offset) < ($0.element.strength, $1.offset) }.map(\.element)
         var spaces: Set<Space> = []
         return sorted.filter { spaces.insert($0.space).inserted }
+    }
+
+    /// The schemes that a response offers, in lower case, if none of them can be answered here.
+    package static func unsupportedSchemes(in name: HTTPField.Name, of fields: HTTPFields) -> [String] {
+        let challenges = HTTPChallenge.parse(name, of: fields)
+        guard challenges.allSatisfy({ AuthenticationOffer($0) == nil }) else { return [] }
+        return HTTPChallenge.schemes(name, of: fields)
     }
 
     package var realm: String? {
@@ -51,7 +58,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
         }
     }
 
-    /// How well the scheme protects the password, compared with others.
+    /// A higher number means that the scheme protects the password better.
     package var strength: Int {
         switch self {
         case .basic, .socks: 0
@@ -59,7 +66,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
         }
     }
 
-    /// Where a credential is valid at the peer.
+    /// The scheme and realm at the peer in which a credential is valid.
     package struct Space: Hashable, Sendable {
         private let scheme: String
         private let realm: String?
@@ -69,13 +76,13 @@ package enum AuthenticationOffer: Hashable, Sendable {
 
     package var space: Space { Space(self) }
 
-    /// Whether the peer refused only the age of the nonce that it was sent.
+    /// Whether the peer refused the request only because its nonce is too old.
     package var isStale: Bool { if case .digest(let challenge) = self { challenge.isStale } else { false } }
 
     /// Throws if the credential can't be sent with this scheme.
     package func check(_ credential: PasswordCredential) throws(LoadError) {
         switch self {
-        case .basic: _ = try credential.basicValue()
+        case .basic: try credential.checkForBasic()
         case .digest: break
         case .socks: _ = try credential.socksMessage()
         }

@@ -3,7 +3,7 @@
 package import PortolanCore
 package import PortolanHTTPSyntax
 
-/// A credential, and the challenge that it answers: what makes the `Authorization` or `Proxy-Authorization` field of
+/// A credential, and the offer of the peer that it answers. Makes the `Authorization` or `Proxy-Authorization` field of
 /// each request.
 package struct Authorization: Hashable, Sendable {
     package let credential: PasswordCredential
@@ -13,7 +13,7 @@ package struct Authorization: Hashable, Sendable {
         (self.credential, self.offer) = (credential, offer)
     }
 
-    /// What a response to a request with this authorization has to prove (RFC 7616 §3.5).
+    /// Checks that a response comes from a server that knows the password (RFC 7616 §3.5).
     package final class Proof: Sendable {
         fileprivate let key: String
         fileprivate let challenge: DigestChallenge
@@ -25,21 +25,21 @@ package struct Authorization: Hashable, Sendable {
         }
     }
 
-    /// What a request needs from its body for Digest with `qop=auth-int`.
+    /// Returns the bytes of the request's body, for Digest with `qop=auth-int`.
     package typealias Contents = () throws(LoadError) -> [UInt8]
 
     /// The value of the field for one request. Each call counts as a use of the nonce.
     ///
     /// - Parameters:
-    ///   - target: as the request line has it.
-    ///   - clientNonce: a random text that is used once.
+    ///   - target: the target in the request line.
+    ///   - clientNonce: a random text for one use.
     ///   - contents: returns the bytes of the body.
     /// - Throws: ``LoadError/Code/authenticationRequired`` if the scheme can't carry the credential.
     package func value(
         method: String, target: String, clientNonce: String = Self.randomNonce(), contents: Contents
-    ) throws(LoadError) -> (value: String, proof: Proof?) {
+    ) throws(LoadError) -> (octets: [UInt8], proof: Proof?) {
         switch offer {
-        case .basic, .socks: return (try credential.basicValue(), nil)
+        case .basic, .socks: return (Array(try credential.basicValue().utf8), nil)
         case .digest(let challenge):
             return try digest(challenge, method: method, target: target, clientNonce: clientNonce, contents: contents)
         }
@@ -52,39 +52,49 @@ package struct Authorization: Hashable, Sendable {
     /// RFC 7616 §3.4
     private func digest(
         _ challenge: DigestChallenge, method: String, target: String, clientNonce: String, contents: Contents
-    ) throws(LoadError) -> (value: String, proof: Proof?) {
+    ) throws(LoadError) -> (octets: [UInt8], proof: Proof?) {
         let algorithm = challenge.algorithm
-        var key = try algorithm.hash("\(credential.user):\(challenge.realm):\(credential.password)")
-        if algorithm.isSession { key = try algorithm.hash("\(key):\(challenge.nonce):\(clientNonce)") }
+        let user = Array(credential.user.utf8)
+        var key = try algorithm.hash([user, challenge.realmOctets, Array(credential.password.utf8)])
+        if algorithm.isSession { key = try algorithm.hash([Array(key.utf8), challenge.nonce, Array(clientNonce.utf8)]) }
         var request = "\(method):\(target)"
         if challenge.protection == .integrity { request += ":" + (try algorithm.hash(try contents())) }
         let count = challenge.protection == .none ? "" : challenge.nextUse()
         let proof = Proof(key: key, challenge: challenge, count: count, clientNonce: clientNonce, target: target)
         let response = try proof.response(to: request)
 
-        var parameters: [String] = []
+        var value = Array("Digest ".utf8)
+        func append(_ name: String, _ octets: some Sequence<UInt8>) {
+            if value.last != UInt8(ascii: " ") { value += Array(", ".utf8) }
+            value += Array("\(name)=".utf8) + octets
+        }
         if challenge.hashesUser {
-            parameters.append("username=\"\(try algorithm.hash("\(credential.user):\(challenge.realm)"))\"")
-        } else if credential.user.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) {
-            parameters.append("username=\(Self.quoted(credential.user))")
+            append("username", Self.quoted(Array(try algorithm.hash([user, challenge.realmOctets]).utf8)))
+        } else if user.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) {
+            append("username", Self.quoted(user))
         } else {
-            parameters.append("username*=UTF-8''\(Self.extended(credential.user))")
+            append("username*", "UTF-8''\(Self.extended(credential.user))".utf8)
         }
-        parameters += ["realm=\(Self.quoted(challenge.realm))", "nonce=\(Self.quoted(challenge.nonce))", "uri=\(Self.quoted(target))"]
-        if let name = algorithm.name { parameters.append("algorithm=\(name)") }
+        append("realm", Self.quoted(challenge.realmOctets))
+        append("nonce", Self.quoted(challenge.nonce))
+        append("uri", Self.quoted(Array(target.utf8)))
+        if let name = algorithm.name { append("algorithm", name.utf8) }
         if challenge.protection != .none {
-            parameters += ["qop=\(challenge.protection.rawValue)", "nc=\(count)"]
+            append("qop", challenge.protection.rawValue.utf8)
+            append("nc", count.utf8)
         }
-        // A session's key depends on the client nonce, also without qop.
-        if challenge.protection != .none || algorithm.isSession { parameters.append("cnonce=\(Self.quoted(clientNonce))") }
-        parameters.append("response=\"\(response)\"")
-        if let opaque = challenge.opaque { parameters.append("opaque=\(Self.quoted(opaque))") }
-        if challenge.hashesUser { parameters.append("userhash=true") }
-        return ("Digest " + parameters.joined(separator: ", "), proof)
+        // The key of a session algorithm depends on the client nonce, also without qop.
+        if challenge.protection != .none || algorithm.isSession { append("cnonce", Self.quoted(Array(clientNonce.utf8))) }
+        append("response", Self.quoted(Array(response.utf8)))
+        if let opaque = challenge.opaque { append("opaque", Self.quoted(opaque)) }
+        if challenge.hashesUser { append("userhash", "true".utf8) }
+        return (value, proof)
     }
 
-    private static func quoted(_ text: String) -> String {
-        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    private static func quoted(_ octets: [UInt8]) -> [UInt8] {
+        let quote = UInt8(ascii: "\"")
+        let backslash = UInt8(ascii: "\\")
+        return [quote] + octets.flatMap { $0 == quote || $0 == backslash ? [backslash, $0] : [$0] } + [quote]
     }
 
     /// RFC 8187 §3.2.1
@@ -104,19 +114,27 @@ package struct Authorization: Hashable, Sendable {
 }
 
 extension Authorization.Proof {
-    /// - Parameter request: method and target, or what replaces them.
+    /// - Parameter request: the method and the target of a request, or only the target for a response.
     fileprivate func response(to request: String) throws(LoadError) -> String {
         let algorithm = challenge.algorithm
-        let hash = try algorithm.hash(request)
-        guard challenge.protection != .none else { return try algorithm.hash("\(key):\(challenge.nonce):\(hash)") }
-        return try algorithm.hash("\(key):\(challenge.nonce):\(count):\(clientNonce):\(challenge.protection.rawValue):\(hash)")
+        let hash = try algorithm.hash(Array(request.utf8))
+        let uses = challenge.protection == .none ? [] : [count, clientNonce, challenge.protection.rawValue]
+        return try algorithm.hash([Array(key.utf8), challenge.nonce] + (uses + [hash]).map { Array($0.utf8) })
     }
 
-    /// Checks the `Authentication-Info` field of a response, if it has a proof that the server knows the password.
+    /// Returns the challenge that the next request answers, if `Authentication-Info` announces another nonce for it.
     ///
-    /// With `auth-int` the proof depends on the response's body, and is not checked.
+    /// RFC 7616 §3.5
+    package func nextChallenge(_ info: HTTPChallenge) -> DigestChallenge? {
+        guard let nonce = info.octets(of: "nextnonce"), !nonce.isEmpty, nonce != challenge.nonce else { return nil }
+        return challenge.with(nonce: nonce)
+    }
+
+    /// Checks the value of an `Authentication-Info` field, if it contains `rspauth`.
     ///
-    /// - Throws: ``LoadError/Code/badResponse`` if it is wrong.
+    /// With `auth-int` the value depends on the response's body. Then it is not checked.
+    ///
+    /// - Throws: ``LoadError/Code/badResponse`` if the value is wrong.
     package func check(_ info: HTTPChallenge, host: String) throws(LoadError) {
         guard let proof = info["rspauth"], challenge.protection != .integrity, info["qop"]?.lowercased() != "auth-int" else { return }
         let isOwn =

@@ -3,7 +3,7 @@
 import CPortolanOpenSSL
 import PortolanCore
 
-/// The hash function of Digest authentication, and whether the session's key depends on the first nonces.
+/// An algorithm of Digest authentication: a hash function, and whether it is a session algorithm (`-sess`).
 ///
 /// RFC 7616 §3.3, §6.1
 package struct DigestAlgorithm: Hashable, Sendable {
@@ -25,7 +25,7 @@ package struct DigestAlgorithm: Hashable, Sendable {
 
     let function: Function
     let isSession: Bool
-    /// As the peer wrote it; `nil` if it wrote none, which means MD5.
+    /// The name as the peer wrote it; `nil` if the challenge has none, which means MD5.
     let name: String?
 
     /// - Parameter name: from a challenge, in any case.
@@ -42,7 +42,7 @@ package struct DigestAlgorithm: Hashable, Sendable {
         }
     }
 
-    /// The hash in hexadecimal digits, in lower case.
+    /// Returns the hash in hexadecimal digits, in lower case.
     ///
     /// - Throws: ``LoadError/Code/notOffered`` if OpenSSL does not offer the function, as MD5 in FIPS mode.
     func hash(_ bytes: [UInt8]) throws(LoadError) -> String {
@@ -57,5 +57,6 @@ package struct DigestAlgorithm: Hashable, Sendable {
         return String(decoding: digest.prefix(count).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    func hash(_ text: String) throws(LoadError) -> String { try hash(Array(text.utf8)) }
+    /// The hash of the parts with colons between them.
+    func hash(_ parts: [[UInt8]]) throws(LoadError) -> String { try hash(Array(parts.joined(separator: [UInt8(ascii: ":")]))) }
 }

@@ -15,8 +15,15 @@ package struct PasswordCredential: Hashable, Sendable {
 
     /// `nil` if the credential is not a user name and a password.
     package init?(_ credential: Credential) {
-        guard case .password(let user, let password) = credential else { return nil }
+        guard case .password(let user, let password, _) = credential else { return nil }
         self.init(user: user, password: password)
+    }
+
+    package var credential: Credential { .password(user: user, password: password) }
+
+    /// Whether the user is the one of a URL, if that names one.
+    package func isOfUser(in url: URLRecord) -> Bool {
+        !url.hasCredentials || (PercentEncoding.decode(url.username) == user && PercentEncoding.decode(url.password) == password)
     }
 
     /// The credential in the value of a field, if it is one of Basic.
@@ -36,6 +43,12 @@ package struct PasswordCredential: Hashable, Sendable {
     ///
     /// RFC 7617 §2
     package func basicValue() throws(LoadError) -> String {
+        try checkForBasic()
+        return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+    }
+
+    /// Throws if Basic can't carry the credential, as ``basicValue()`` does.
+    func checkForBasic() throws(LoadError) {
         guard !user.utf8.contains(UInt8(ascii: ":")) else {
             throw LoadError(
                 .authenticationRequired, message: "\(self) can't be used: a user name with a colon can't be sent by Basic; use another one")
@@ -45,7 +58,6 @@ package struct PasswordCredential: Hashable, Sendable {
                 .authenticationRequired,
                 message: "\(self) can't be used: Basic allows no control characters in user name and password; remove them")
         }
-        return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
     }
 
     /// The message of SOCKS5 with user name and password. An empty password is also sent, as curl does, although the

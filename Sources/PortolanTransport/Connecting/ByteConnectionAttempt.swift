@@ -2,9 +2,9 @@
 
 import PortolanCore
 
-/// Opens one byte connection: resolves the host, connects, negotiates with the proxy, and starts TLS. Runs on its event
-/// loop only.
-package final class ByteConnectionAttempt: @unchecked Sendable {  // … because it is touched on its event loop only
+/// Opens one byte connection: resolves the host, connects, negotiates with the proxy, and starts TLS. Use it on its
+/// event loop only.
+package final class ByteConnectionAttempt: @unchecked Sendable {  // … because only code on its event loop uses it
     private let endpoint: Endpoint
     private let connector: ByteConnector
     /// Answers the challenges of a handshake.
@@ -13,24 +13,23 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     private var completion: ((Result<OpenConnection, LoadError>) -> Void)?
     private var query: DNSResolver.Query?
     private var race: ConnectionRace?
-    /// The open transport. It is closed if the attempt fails.
+    /// The open connection. It is closed if the attempt fails.
     private var transport: SocketConnection?
     private var remoteAddress: SocketAddress?
     private var handshake: TLSHandshake?
-    /// The tunnel through the proxy, once the attempt has requested it.
+    /// The tunnel through the proxy. `nil` before the attempt has requested it.
     private var tunnel: ProxyTunnel?
-    /// The security of TLS to the proxy, if the proxy's URL requires TLS.
+    /// The TLS properties of the connection to the proxy, if the proxy's URL requires TLS.
     private var proxySecurity: ConnectionSecurity?
-    /// Whether the answer of the challenge handler made the attempt fail. Such a failure says nothing about other
-    /// attempts.
-    package private(set) var failsOwnerOnly = false
+    /// Whether the attempt failed because of the challenge handler's answer. An attempt for another load can succeed.
+    package private(set) var isRefusedByOwner = false
 
-    private var deadline: ScheduledTimer?
-    private var end: UInt64 = 0
-    /// The remaining part of the time limit while a challenge waits for its answer.
-    private var timeLeft: Duration?
-    /// The current step of the attempt, for the message of a time-out.
-    private var step = ""
+    private var deadlineTimer: ScheduledTimer?
+    private var deadline: UInt64 = 0
+    /// The remaining part of the time limit, while the attempt waits for the answer to a challenge.
+    private var remainingTime: Duration?
+    /// What the attempt is waiting for, for the message of a time-out.
+    private var currentStep = ""
 
     init(
         _ endpoint: Endpoint, connector: ByteConnector, challengeHandler: (any ChallengeHandler)?, didReach: @escaping (LoadStep) -> Void,
@@ -48,7 +47,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
 
     package func start() {
         startDeadline(configuration.connectTimeout)
-        openFirst()
+        resolveFirstHost()
     }
 
     /// Completes with ``LoadError/Code/cancelled``, and closes everything that was opened.
@@ -61,78 +60,79 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     private func finish(_ result: Result<OpenConnection, LoadError>) {
         guard let completion else { return }
         self.completion = nil
-        if let query { _ = connector.names.withdraw(query) }
+        if let query { _ = connector.resolver.cancel(query) }
         race?.cancel()
         tunnel?.cancel()
-        deadline?.cancel()
+        deadlineTimer?.cancel()
         handshake?.cancel()
         if case .failure = result { transport?.close() }
-        (query, race, tunnel, deadline, handshake, transport) = (nil, nil, nil, nil, nil, nil)
+        (query, race, tunnel, deadlineTimer, handshake, transport) = (nil, nil, nil, nil, nil, nil)
         completion(result)
     }
 
     // MARK: Time
 
     private func startDeadline(_ time: Duration) {
-        end = loop.now &+ time.wholeNanoseconds
-        deadline = loop.schedule(after: time) { [weak self] in
+        deadline = loop.now &+ time.wholeNanoseconds
+        deadlineTimer = loop.schedule(after: time) { [weak self] in
             guard let self else { return }
             let limit = configuration.connectTimeout
             fail(
                 LoadError(
-                    .timedOut, message: "no connection to \(endpoint) within \(limit): \(step) did not answer", remedy: .raiseConnectTimeout
+                    .timedOut, message: "no connection to \(endpoint) within \(limit): \(currentStep) did not answer",
+                    remedy: .raiseConnectTimeout
                 ))
         }
     }
 
-    /// The time that the answer to a challenge takes does not count against the limit.
-    private func pauseDeadline(_ isAsking: Bool) {
-        if isAsking, let deadline {
-            timeLeft = .nanoseconds(Int64(clamping: end > loop.now ? end - loop.now : 0))
-            deadline.cancel()
-            self.deadline = nil
-        } else if !isAsking, completion != nil, let timeLeft {
-            startDeadline(timeLeft)
+    /// The time limit pauses while the attempt waits for the answer to a challenge.
+    private func setDeadlinePaused(_ isPaused: Bool) {
+        if isPaused, let deadlineTimer {
+            remainingTime = .nanoseconds(Int64(clamping: deadline > loop.now ? deadline - loop.now : 0))
+            deadlineTimer.cancel()
+            self.deadlineTimer = nil
+        } else if !isPaused, completion != nil, let remainingTime {
+            startDeadline(remainingTime)
         }
     }
 
     // MARK: The socket
 
-    private func openFirst() {
-        open(host: endpoint.proxy?.host ?? endpoint.peer.host, port: endpoint.proxy?.port ?? endpoint.peer.port)
+    private func resolveFirstHost() {
+        resolve(host: endpoint.proxy?.host ?? endpoint.peer.host, port: endpoint.proxy?.port ?? endpoint.peer.port)
     }
 
-    private func open(host: String, port: Int) {
+    private func resolve(host: String, port: Int) {
         if let address = IPAddress(host) {
-            step = "\(host) port \(port)"
+            currentStep = "\(host) port \(port)"
             return connect(to: [SocketAddress(address, port: port)], host, port)
         }
-        step = "the name service"
-        query = connector.names.find(host) { [self] answer in
-            loop.execute { [self] in didFind(answer, host, port) }
+        currentStep = "the name service"
+        query = connector.resolver.resolve(host) { [self] result in
+            loop.execute { [self] in didResolve(result, host, port) }
         }
     }
 
-    private func didFind(_ answer: DNSResolver.Answer, _ host: String, _ port: Int) {
+    private func didResolve(_ result: DNSResolver.LookUpResult, _ host: String, _ port: Int) {
         guard completion != nil else { return }
         query = nil
-        switch answer {
+        switch result {
         case .success(let addresses):
-            guard !addresses.isEmpty else { return fail(.notFound(host, nil).of(endpoint.proxy)) }
-            step = "\(host) port \(port)"
-            didReach(.nameFound)
+            guard !addresses.isEmpty else { return fail(.hostNotFound(host, nil).attributed(to: endpoint.proxy)) }
+            currentStep = "\(host) port \(port)"
+            didReach(.domainResolved)
             connect(to: addresses.map { SocketAddress($0.ip, port: port, zone: $0.zone) }, host, port)
-        case .failure(let error): fail(.notFound(host, error).of(endpoint.proxy))
+        case .failure(let error): fail(.hostNotFound(host, error).attributed(to: endpoint.proxy))
         }
     }
 
     private func connect(to addresses: [SocketAddress], _ host: String, _ port: Int) {
-        // The client may have stopped the load when it received the step.
+        // The client can have stopped the load when it received the step.
         guard completion != nil else { return }
         let race = ConnectionRace(to: addresses, on: loop) { [self] result in
             switch result {
             case .success(let (socket, address)): didConnect(socket, address)
-            case .failure(let error): fail(.connecting(to: host, port: port, error).of(endpoint.proxy))
+            case .failure(let error): fail(.cannotConnect(to: host, port: port, error).attributed(to: endpoint.proxy))
             }
         }
         self.race = race
@@ -152,7 +152,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     }
 
     fileprivate func transportDidEnd(_ error: SocketError?) {
-        fail(.cutOff(endpoint.peer, error, saidBy: endpoint.securedPeer))
+        fail(.connectionLost(endpoint.peer, error, reportedBy: endpoint.securedPeer))
     }
 
     // MARK: The proxy
@@ -160,33 +160,33 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     /// Starts TLS to the proxy itself, if the proxy's URL requires it.
     private func secureProxy(_ transport: SocketConnection) {
         guard let proxy = endpoint.proxy, proxy.isSecure else { return openTunnel(through: transport) }
-        step = "the TLS handshake with the proxy \(proxy)"
-        secure(transport, proxy.peer, offering: ["http/1.1"], for: nil) { [self] outcome in
+        currentStep = "the TLS handshake with the proxy \(proxy)"
+        startTLS(transport, proxy.peer, offering: ["http/1.1"], for: nil) { [self] outcome in
             switch outcome {
             case .secured(let security):
                 proxySecurity = security
                 openTunnel(through: transport)
             // The first error already names the proxy.
             case .failed(let error): fail(error)
-            case .refused(let error): fail(error.of(proxy))
+            case .refused(let error): fail(error.attributed(to: proxy))
             }
         }
     }
 
-    /// Requests a route to the origin from the proxy, if there is one.
+    /// Requests a tunnel to the origin from the proxy, if there is one.
     private func openTunnel(through transport: SocketConnection) {
         guard let proxy = endpoint.proxy, endpoint.usesTunnel || proxy.kind != .http else { return secureOrigin(transport) }
-        step = "the proxy \(proxy)"
-        let tunnel = tunnel ?? ProxyTunnel(endpoint, through: proxy, configuration: configuration, names: connector.names, on: loop)
+        currentStep = "the proxy \(proxy)"
+        let tunnel = tunnel ?? ProxyTunnel(endpoint, through: proxy, configuration: configuration, resolver: connector.resolver, on: loop)
         self.tunnel = tunnel
         tunnel.open(over: transport) { [self] outcome in
             guard completion != nil else { return }
             switch outcome {
             case .established: secureOrigin(transport)
-            case .again:
-                transport.hand(to: ConnectingReceiver(nil))
+            case .retry:
+                transport.setReceiver(ConnectingReceiver(nil))
                 transport.close()
-                open(host: proxy.host, port: proxy.port)
+                resolve(host: proxy.host, port: proxy.port)
             case .failed(let error): fail(error)
             }
         }
@@ -195,29 +195,29 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     // MARK: TLS
 
     private func secureOrigin(_ transport: SocketConnection) {
-        guard let protocols = endpoint.applicationProtocols else { return hand(over: transport, nil) }
-        step = "the TLS handshake"
-        secure(transport, endpoint.peer, offering: protocols, for: challengeHandler) { [self] outcome in
+        guard let protocols = endpoint.applicationProtocols else { return complete(with: transport, nil) }
+        currentStep = "the TLS handshake"
+        startTLS(transport, endpoint.peer, offering: protocols, for: challengeHandler) { [self] outcome in
             switch outcome {
             case .secured(let security):
-                didReach(.secured)
-                hand(over: transport, security)
+                didReach(.tlsEstablished)
+                complete(with: transport, security)
             case .failed(let error): fail(error)
             case .refused(let error):
-                failsOwnerOnly = true
+                isRefusedByOwner = true
                 fail(error)
             }
         }
     }
 
-    private func secure(
+    private func startTLS(
         _ transport: SocketConnection, _ peer: TLSPeer, offering protocols: [String], for owner: (any ChallengeHandler)?,
         _ completion: @escaping (TLSHandshake.Outcome) -> Void
     ) {
         let handshake = TLSHandshake(
             peer, contexts: connector.contexts, offering: protocols, for: owner, showsIdentity: !peer.isProxy, on: loop
         ) { [weak self] in
-            self?.pauseDeadline($0)
+            self?.setDeadlinePaused($0)
         } completion: { [weak self] outcome in
             guard let self, self.completion != nil else { return }
             self.handshake = nil
@@ -229,14 +229,14 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
 
     // MARK: The end
 
-    /// Passes the transport to the owner. The attempt no longer uses it.
-    private func hand(over transport: SocketConnection, _ security: ConnectionSecurity?) {
+    /// Completes with the open connection. The attempt no longer uses it.
+    private func complete(with transport: SocketConnection, _ security: ConnectionSecurity?) {
         let address = remoteAddress.map { "\($0)" }
         finish(.success(OpenConnection(transport: transport, remoteAddress: address, proxySecurity: proxySecurity, security: security)))
     }
 }
 
-/// Receives the events of a transport before a connection owns it. During that time only handshakes read.
+/// Receives the events of a connection while it is being opened. During that time only handshakes read.
 private final class ConnectingReceiver: ByteConnectionReceiver {
     private weak var attempt: ByteConnectionAttempt?
     let isIdle = false

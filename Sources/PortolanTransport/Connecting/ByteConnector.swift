@@ -5,13 +5,13 @@ package import PortolanHTTPSyntax
 
 /// Settings for opening byte connections.
 package struct TransportConfiguration: Sendable {
-    /// The time limit for resolving the name, connecting, negotiating with the proxy and securing the connection.
-    /// Waiting for the answer to a challenge does not count.
+    /// The time limit for opening a connection: DNS, connect, proxy negotiation and TLS handshake. Waiting for the
+    /// answer to a challenge does not count.
     package var connectTimeout = Duration.seconds(30)
     package var tls = TLSSettings()
     /// The maximum number of bytes for one read from a socket.
     package var readSize = 512 << 10
-    /// The user agent in CONNECT; `nil` means none.
+    /// The `User-Agent` of CONNECT requests; `nil` sends none.
     package var userAgent: String?
     /// Limits for a proxy's response to CONNECT.
     package var limits = HTTPLimits()
@@ -24,29 +24,30 @@ package struct TransportConfiguration: Sendable {
 package final class ByteConnector: Sendable {
     let configuration: TransportConfiguration
     let contexts: TLSContextCache
-    let names: DNSResolver
+    let resolver: DNSResolver
     package let loop: SocketEventLoop
 
-    /// - Parameter contexts: TLS contexts, which connectors on other loops may share.
-    package init(_ configuration: TransportConfiguration, contexts: TLSContextCache, names: DNSResolver = .shared, on loop: SocketEventLoop)
-    {
+    /// - Parameter contexts: TLS contexts. Connectors on other event loops can share them.
+    package init(
+        _ configuration: TransportConfiguration, contexts: TLSContextCache, resolver: DNSResolver = .shared, on loop: SocketEventLoop
+    ) {
         self.configuration = configuration
         self.contexts = contexts
-        self.names = names
+        self.resolver = resolver
         self.loop = loop
     }
 
-    /// A connection to `endpoint`. It is opened when the attempt is started.
+    /// Makes an attempt to open a connection to `endpoint`. Start it with ``ByteConnectionAttempt/start()``.
     ///
     /// - Parameters:
     ///   - challengeHandler: answers the challenges of the TLS handshake with the server. Without one, the
     ///     configuration's defaults apply.
-    ///   - didReach: reports each step when it is done.
-    ///   - completion: called once, on the event loop, after the attempt was started. It may fail with
+    ///   - didReach: receives each step when it is done.
+    ///   - completion: called once, on the event loop, after the attempt was started. The errors are
     ///     ``LoadError/Code/nameNotFound``, ``LoadError/Code/proxyNotFound``, ``LoadError/Code/cannotConnect``,
     ///     ``LoadError/Code/tunnelFailed``, ``LoadError/Code/socksFailed``, ``LoadError/Code/secureConnectionFailed``,
-    ///     ``LoadError/Code/timedOut``, ``LoadError/Code/cancelled``, and with the errors of certificates and of
-    ///     challenge answers.
+    ///     ``LoadError/Code/timedOut``, ``LoadError/Code/cancelled``, and the errors of certificates and of challenge
+    ///     answers.
     package func attempt(
         to endpoint: Endpoint, for challengeHandler: (any ChallengeHandler)?, didReach: @escaping (LoadStep) -> Void = { _ in },
         completion: @escaping (Result<OpenConnection, LoadError>) -> Void
@@ -56,16 +57,16 @@ package final class ByteConnector: Sendable {
 
     /// Starts TLS on an open connection, for protocols that agree on TLS in clear text (STARTTLS).
     ///
-    /// Bytes that were written before are sent in clear text first. Nothing is read in between. Call this when the
-    /// server has agreed and has sent nothing after that, because an attacker could have sent such bytes. There is no
-    /// time limit.
+    /// All bytes that were written before are sent in clear text first. Call this when the server has agreed and has
+    /// sent nothing after its agreement. Otherwise close the connection, because an attacker can have added those
+    /// bytes. There is no time limit.
     ///
     /// - Parameters:
     ///   - peer: the server that the certificate must name.
-    ///   - protocols: the protocols to offer by ALPN (RFC 7301), the best first; empty for no offer.
+    ///   - protocols: the protocols to offer by ALPN (RFC 7301), the preferred one first; empty for no offer.
     ///   - challengeHandler: answers the challenges. Without one, the configuration's defaults apply.
     ///   - completion: called once, on the event loop, unless the handshake is cancelled. Then call
-    ///     ``SocketConnection/hand(to:)``, or close the connection if the handshake failed.
+    ///     ``SocketConnection/setReceiver(_:)``, or close the connection if the handshake failed.
     /// - Returns: the handshake, for cancelling it.
     package func startTLS(
         on transport: SocketConnection, with peer: TLSPeer, offering protocols: [String] = [],
@@ -74,7 +75,8 @@ package final class ByteConnector: Sendable {
     ) -> TLSHandshake {
         transport.pause()
         let handshake = TLSHandshake(
-            peer, contexts: contexts, offering: protocols, for: challengeHandler, on: loop, isAsking: { _ in }, completion: completion)
+            peer, contexts: contexts, offering: protocols, for: challengeHandler, on: loop, didChangeChallenge: { _ in },
+            completion: completion)
         handshake.start(on: transport)
         return handshake
     }

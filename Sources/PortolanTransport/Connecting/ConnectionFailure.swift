@@ -3,22 +3,22 @@
 package import PortolanCore
 
 extension LoadError {
-    /// The name service returned no address.
-    static func notFound(_ host: String, _ error: (any Error)?) -> LoadError {
-        if let own = error as? LoadError { return own }
+    /// The error if the resolver returned no address.
+    static func hostNotFound(_ host: String, _ error: (any Error)?) -> LoadError {
+        if let error = error as? LoadError { return error }
         let reason = error.map { ": \($0)" } ?? ""
         return LoadError(.nameNotFound, message: "host '\(host)' was not found\(reason); check its spelling and the name service")
     }
 
-    /// The reason why no connection to `host` could be made.
-    static func connecting(to host: String, port: Int, _ error: SocketError) -> LoadError {
+    /// The error if no connection to `host` could be made.
+    static func cannotConnect(to host: String, port: Int, _ error: SocketError) -> LoadError {
         LoadError(
             .cannotConnect,
             message: "no connection to \(host) port \(port)\(error.reason.map { ": \($0)" } ?? ""); check that a server listens there")
     }
 
-    /// The same error, attributed to the proxy if there is one.
-    func of(_ proxy: Proxy?) -> LoadError {
+    /// The same error, with the proxy in its message if there is one.
+    func attributed(to proxy: Proxy?) -> LoadError {
         guard let proxy else { return self }
         var error = self
         error.message = "the proxy \(proxy): \(message)"
@@ -26,11 +26,11 @@ extension LoadError {
         return error
     }
 
-    /// The connection ended before the response did.
+    /// The error if the connection ended before the response did.
     ///
-    /// - Parameter speaker: the peer of the TLS session, which may have sent an alert.
-    package static func cutOff(_ peer: TLSPeer, _ cause: SocketError?, saidBy speaker: TLSPeer) -> LoadError {
-        if let error = alert(from: speaker, cause) { return error }
+    /// - Parameter speaker: the peer of the TLS session, which can have sent an alert.
+    package static func connectionLost(_ peer: TLSPeer, _ cause: SocketError?, reportedBy speaker: TLSPeer) -> LoadError {
+        if let error = tlsError(from: speaker, cause) { return error }
         let reason = cause?.reason.map { ": \($0)" } ?? ""
         return LoadError(.connectionLost, message: "the connection to \(peer) ended before the response did\(reason); try again")
     }

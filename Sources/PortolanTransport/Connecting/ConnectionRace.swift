@@ -8,35 +8,35 @@ import PortolanCore
     import Musl
 #endif
 
-/// Connects to the first of several addresses that responds (Happy Eyeballs). Runs on its event loop only.
+/// Connects to the first of several addresses that responds (Happy Eyeballs). Use it on its event loop only.
 ///
-/// The address families alternate. The family of the first address in the system's order (RFC 6724) is the first. The
-/// next address is tried when one has failed, or has not responded within ``delay``.
+/// IPv6 and IPv4 addresses alternate. The system's order (RFC 6724) decides which family is first. The race tries the
+/// next address when an address has failed, or has not responded within ``delay``.
 ///
 /// RFC 8305 §4, §5
-final class ConnectionRace: @unchecked Sendable {  // … because it is touched on its event loop only
+final class ConnectionRace: @unchecked Sendable {  // … because only code on its event loop uses it
     /// RFC 8305 §5: the recommended Connection Attempt Delay.
     static let delay = Duration.milliseconds(250)
     /// The maximum number of addresses to try for one host.
-    static let mostAddresses = 64
+    static let maximumAddressCount = 64
 
     private let loop: SocketEventLoop
-    private var rest: ArraySlice<SocketAddress>
-    private var runners: [Runner] = []
+    private var remainingAddresses: ArraySlice<SocketAddress>
+    private var connectingSockets: [ConnectingSocket] = []
     private var timer: ScheduledTimer?
     private var completion: ((Result<(Socket, SocketAddress), SocketError>) -> Void)?
     private var lastError = SocketError.system(EHOSTUNREACH)
 
     /// - Parameters:
-    ///   - addresses: at least one.
-    ///   - completion: called once, unless the race is cancelled. It may be called from within ``start()``.
+    ///   - addresses: at least one address.
+    ///   - completion: called once, unless the race is cancelled. It can be called inside ``start()``.
     init(
         to addresses: [SocketAddress], on loop: SocketEventLoop,
         completion: @escaping (Result<(Socket, SocketAddress), SocketError>) -> Void
     ) {
         self.loop = loop
         self.completion = completion
-        rest = Self.interleaved(addresses).prefix(Self.mostAddresses)
+        remainingAddresses = Self.interleaved(addresses).prefix(Self.maximumAddressCount)
     }
 
     func start() { tryNext() }
@@ -59,7 +59,7 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
     private func tryNext() {
         timer?.cancel()
         timer = nil
-        while completion != nil, let address = rest.popFirst() {
+        while completion != nil, let address = remainingAddresses.popFirst() {
             guard let socket = Socket.make(address.family) else {
                 lastError = .system(errno)
                 continue
@@ -67,32 +67,32 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
             switch socket.connect(to: address) {
             case 0: return finish(socket, address)
             case EINPROGRESS:
-                let runner = Runner(socket, address, in: self, on: loop)
-                guard runner.start() else {
+                let connecting = ConnectingSocket(socket, address, in: self, on: loop)
+                guard connecting.start() else {
                     lastError = .system(errno)
                     continue
                 }
-                runners.append(runner)
+                connectingSockets.append(connecting)
                 return waitForNext()
             case let error: lastError = .system(error)
             }
         }
-        if runners.isEmpty, let completion {
+        if connectingSockets.isEmpty, let completion {
             self.completion = nil
             completion(.failure(lastError))
         }
     }
 
     private func waitForNext() {
-        guard !rest.isEmpty else { return }
+        guard !remainingAddresses.isEmpty else { return }
         timer = loop.schedule(after: Self.delay) { [weak self] in self?.tryNext() }
     }
 
-    fileprivate func didConnect(_ runner: Runner, _ error: CInt) {
-        guard let index = runners.firstIndex(where: { $0 === runner }) else { return }
-        runners.remove(at: index)
-        runner.stop()
-        guard error != 0 else { return finish(runner.socket, runner.address) }
+    fileprivate func didConnect(_ connecting: ConnectingSocket, _ error: CInt) {
+        guard let index = connectingSockets.firstIndex(where: { $0 === connecting }) else { return }
+        connectingSockets.remove(at: index)
+        connecting.stop()
+        guard error != 0 else { return finish(connecting.socket, connecting.address) }
         lastError = .system(error)
         tryNext()
     }
@@ -107,20 +107,20 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
     private func stop() {
         timer?.cancel()
         timer = nil
-        for runner in runners {
-            runner.stop()
-            runner.socket.close()
+        for connecting in connectingSockets {
+            connecting.stop()
+            connecting.socket.close()
         }
-        runners = []
+        connectingSockets = []
     }
 
-    /// One socket that is connecting.
-    fileprivate final class Runner: PolledSocket {
+    /// A socket that is connecting.
+    fileprivate final class ConnectingSocket: PolledSocket {
         let socket: Socket
         let address: SocketAddress
         private weak var race: ConnectionRace?
         private let loop: SocketEventLoop
-        private(set) var mark: UInt64 = 0
+        private(set) var pollID: UInt64 = 0
 
         init(_ socket: Socket, _ address: SocketAddress, in race: ConnectionRace, on loop: SocketEventLoop) {
             self.socket = socket
@@ -131,8 +131,8 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
 
         /// - Returns: whether the poller watches the socket.
         func start() -> Bool {
-            mark = loop.add(self)
-            guard loop.poller.watch(socket.descriptor, for: .write, mark: mark) else {
+            pollID = loop.add(self)
+            guard loop.poller.watch(socket.descriptor, for: .write, pollID: pollID) else {
                 loop.remove(self)
                 return false
             }
@@ -140,10 +140,10 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
         }
 
         func stop() {
-            loop.poller.forget(socket.descriptor)
+            loop.poller.stopWatching(socket.descriptor)
             loop.remove(self)
         }
 
-        func handle(_ happened: SocketPoller.Interest) { race?.didConnect(self, socket.connectError) }
+        func handle(_ events: SocketPoller.Interest) { race?.didConnect(self, socket.connectError) }
     }
 }

@@ -9,26 +9,26 @@ import Synchronization
     import Musl
 #endif
 
-/// Resolves host names with a function that may block, on its own threads. Threads are started on demand, up to a
-/// limit, and end when they are idle. A name server that does not respond therefore delays the loads that need it. It
-/// delays other loads only if as many look-ups hang as the limit allows. Any thread.
+/// Resolves host names on separate threads, because the system's function blocks. Threads are started on demand, up to
+/// a limit, and end when they are idle. If a name server does not respond, only loads that need it are delayed, as long
+/// as fewer look-ups than the limit wait for it. Any thread.
 ///
-/// Callers that request the same host share the running look-up. A pending look-up without callers is skipped. A
-/// look-up that has begun can't be stopped, and occupies its thread until it ends. If it has no callers any more, the
-/// next caller does not share it, and begins another look-up.
+/// Callers that resolve the same host at the same time share one look-up. If all callers cancel, a pending look-up is
+/// skipped. A running look-up can't be stopped, and uses its thread until it ends. The next caller does not share it,
+/// but starts another look-up.
 package final class DNSResolver: Sendable {
-    /// Returns addresses without a port, the best first.
+    /// Returns addresses with port 0, the best first.
     typealias LookUp = @Sendable (_ name: String) throws -> [SocketAddress]
-    typealias Answer = Result<[SocketAddress], any Error>
-    typealias Completion = @Sendable (Answer) -> Void
+    typealias LookUpResult = Result<[SocketAddress], any Error>
+    typealias Completion = @Sendable (LookUpResult) -> Void
 
     struct Query: Sendable {
         fileprivate let name: String
         fileprivate let number: UInt64
     }
 
-    /// A pending or running look-up, and its callers.
-    private struct Search {
+    /// A pending or running look-up, and the completions of its callers.
+    private struct SharedLookUp {
         /// The query that created the look-up.
         let first: UInt64
         var hasBegun = false
@@ -36,43 +36,45 @@ package final class DNSResolver: Sendable {
     }
 
     private struct State {
-        var searches: [String: Search] = [:]
+        var lookUps: [String: SharedLookUp] = [:]
         var queryCount: UInt64 = 0
 
         mutating func add(_ completion: @escaping Completion, for name: String) -> (query: Query, isFirst: Bool) {
             queryCount += 1
-            let isFirst = searches[name] == nil
-            searches[name, default: Search(first: queryCount, completions: [:])].completions[queryCount] = completion
+            let isFirst = lookUps[name] == nil
+            lookUps[name, default: SharedLookUp(first: queryCount, completions: [:])].completions[queryCount] = completion
             return (Query(name: name, number: queryCount), isFirst)
         }
 
-        /// Whether a caller still waits. If none does, the next caller creates a new look-up.
+        /// Marks the look-up as running.
+        ///
+        /// - Returns: whether a caller still waits.
         mutating func begin(_ query: Query) -> Bool {
-            guard searches[query.name]?.first == query.number else { return false }
-            searches[query.name]?.hasBegun = true
-            leaveOut(query.name)
-            return searches[query.name] != nil
+            guard lookUps[query.name]?.first == query.number else { return false }
+            lookUps[query.name]?.hasBegun = true
+            removeIfAbandoned(query.name)
+            return lookUps[query.name] != nil
         }
 
         mutating func remove(_ query: Query) -> Bool {
-            guard searches[query.name]?.completions.removeValue(forKey: query.number) != nil else { return false }
-            leaveOut(query.name)
+            guard lookUps[query.name]?.completions.removeValue(forKey: query.number) != nil else { return false }
+            removeIfAbandoned(query.name)
             return true
         }
 
-        /// Later callers do not share a running look-up that all its callers have withdrawn from.
-        private mutating func leaveOut(_ name: String) {
-            if let search = searches[name], search.hasBegun, search.completions.isEmpty { searches[name] = nil }
+        /// Removes a running look-up if all its callers have cancelled, so that later callers do not share it.
+        private mutating func removeIfAbandoned(_ name: String) {
+            if let shared = lookUps[name], shared.hasBegun, shared.completions.isEmpty { lookUps[name] = nil }
         }
 
-        /// Takes the callers of the look-up that a query created.
-        mutating func takeCompletions(of first: Query) -> [Completion] {
-            guard searches[first.name]?.first == first.number else { return [] }
-            return searches.removeValue(forKey: first.name).map { Array($0.completions.values) } ?? []
+        /// Removes the look-up that a query created, and returns its completions.
+        mutating func removeCompletions(of first: Query) -> [Completion] {
+            guard lookUps[first.name]?.first == first.number else { return [] }
+            return lookUps.removeValue(forKey: first.name).map { Array($0.completions.values) } ?? []
         }
     }
 
-    /// The system's resolver, which all handlers share.
+    /// The resolver of the system. All handlers share it.
     static let shared = DNSResolver(lookUp: DNSResolver.systemAddresses)
 
     private let threads: LoadThreadPool
@@ -81,45 +83,45 @@ package final class DNSResolver: Sendable {
 
     /// - Parameters:
     ///   - limit: the maximum number of simultaneous look-ups.
-    ///   - lookUp: returns addresses without a port, or throws. Called on a thread that may block.
+    ///   - lookUp: returns addresses with port 0, or throws. It is called on a thread of this resolver, and can block.
     init(limit: Int = 64, lookUp: @escaping LookUp) {
         threads = LoadThreadPool(limit: limit)
         self.lookUp = lookUp
     }
 
-    /// - Parameter completion: called once, on any thread, unless the query is withdrawn.
-    func find(_ host: String, _ completion: @escaping Completion) -> Query {
+    /// - Parameter completion: called once, on any thread, unless the query is cancelled.
+    func resolve(_ host: String, _ completion: @escaping Completion) -> Query {
         let name = Self.name(of: host)
         let (query, isFirst) = state.withLock { $0.add(completion, for: name) }
         if isFirst {
             do throws(LoadError) {
                 try threads.run { [self] in
-                    if state.withLock({ $0.begin(query) }) { answer(query, Result { try lookUp(name) }) }
+                    if state.withLock({ $0.begin(query) }) { complete(query, with: Result { try lookUp(name) }) }
                 }
             } catch {
-                answer(query, .failure(error))
+                complete(query, with: .failure(error))
             }
         }
         return query
     }
 
     /// - Returns: whether the completion was removed before it was called.
-    func withdraw(_ query: Query) -> Bool {
+    func cancel(_ query: Query) -> Bool {
         state.withLock { $0.remove(query) }
     }
 
-    private func answer(_ first: Query, _ answer: Answer) {
-        for completion in state.withLock({ $0.takeCompletions(of: first) }) { completion(answer) }
+    private func complete(_ first: Query, with result: LookUpResult) {
+        for completion in state.withLock({ $0.removeCompletions(of: first) }) { completion(result) }
     }
 
-    /// `localhost.` and names below `localhost` are looked up as `localhost`. No name server is queried for it
-    /// (RFC 6761 §6.3). The system knows the families of its addresses.
+    /// `localhost.` and names below `localhost` are resolved as `localhost`, without a name server (RFC 6761 §6.3). The
+    /// system decides whether its address is IPv4 or IPv6.
     static func name(of host: String) -> String {
         let name = (host.last == "." ? host.dropLast() : host[...]).lowercased()
         return name == "localhost" || name.hasSuffix(".localhost") ? "localhost" : host
     }
 
-    /// Queries the system's resolver: getaddrinfo(3).
+    /// Calls getaddrinfo(3).
     private static func systemAddresses(of name: String) throws -> [SocketAddress] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
@@ -130,7 +132,9 @@ package final class DNSResolver: Sendable {
         var addresses: [SocketAddress] = []
         var entry = unsafe list
         while let info = unsafe entry {
-            if let own = unsafe info.pointee.ai_addr, let address = unsafe SocketAddress(own, port: 0) { addresses.append(address) }
+            if let systemAddress = unsafe info.pointee.ai_addr, let address = unsafe SocketAddress(systemAddress, port: 0) {
+                addresses.append(address)
+            }
             unsafe entry = info.pointee.ai_next
         }
         return addresses

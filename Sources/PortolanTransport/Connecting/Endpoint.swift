@@ -5,10 +5,10 @@ package struct Endpoint: Hashable, Sendable {
     /// The server. With TLS, its certificate must carry this name.
     package let peer: TLSPeer
     package var proxy: Proxy?
-    /// Whether an HTTP proxy is asked for a tunnel. Without a tunnel, the proxy itself reads the bytes. SOCKS proxies
-    /// always make a tunnel.
+    /// Whether the client requests a tunnel from an HTTP proxy. Without a tunnel, the proxy itself reads the bytes.
+    /// SOCKS proxies always make a tunnel.
     package var usesTunnel: Bool
-    /// The protocols to offer by ALPN (RFC 7301), the best first, for TLS from the start; `nil` means no TLS.
+    /// The protocols to offer by ALPN (RFC 7301), the preferred one first; `nil` for a connection without TLS.
     package var applicationProtocols: [String]?
 
     package init(_ peer: TLSPeer, through proxy: Proxy? = nil, usesTunnel: Bool = true, applicationProtocols: [String]? = nil) {
@@ -18,7 +18,7 @@ package struct Endpoint: Hashable, Sendable {
         self.applicationProtocols = applicationProtocols
     }
 
-    /// The peer of the TLS session. It is the proxy, if only the proxy uses TLS.
+    /// The peer of the TLS session: the server, or the proxy if only the proxy uses TLS.
     var securedPeer: TLSPeer { applicationProtocols != nil ? peer : proxy?.peer ?? peer }
 
     /// Host and port, with brackets around an IPv6 address (RFC 9110 §9.3.6).

@@ -2,41 +2,41 @@
 
 import PortolanCore
 
-/// Opens a route through a proxy to one origin. If the name has several addresses and the proxy can't reach the first
-/// one, it uses further connections to the proxy, one after the other. Runs on one event loop.
-final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on its event loop only
+/// Opens a tunnel through a proxy to one origin. If the origin has several addresses and the proxy can't reach the
+/// first one, the tunnel needs another connection to the proxy for each further address. Use it on its event loop only.
+final class ProxyTunnel: @unchecked Sendable {  // … because only code on its event loop uses it
     enum Outcome {
-        /// Bytes that are written to the transport reach the origin.
+        /// The tunnel is open: bytes that the client writes reach the origin.
         case established
-        /// Another try, on a new connection to the proxy, may succeed.
-        case again
+        /// Another attempt, on a new connection to the proxy, can succeed.
+        case retry
         case failed(LoadError)
     }
 
     /// The maximum number of addresses to try for one name.
-    private static let mostAddresses = 8
+    private static let maximumAddressCount = 8
 
     private let endpoint: Endpoint
     private let proxy: Proxy
     private let configuration: TransportConfiguration
-    private let names: DNSResolver
+    private let resolver: DNSResolver
     private let loop: any EventLoop
     private var query: DNSResolver.Query?
     private var handshake: TunnelHandshake?
-    /// The addresses that remain to be tried, once a name has been looked up.
-    private var addresses: ArraySlice<IPAddress>?
+    /// The addresses to try next; `nil` before the name was resolved.
+    private var remainingAddresses: ArraySlice<IPAddress>?
 
-    init(_ endpoint: Endpoint, through proxy: Proxy, configuration: TransportConfiguration, names: DNSResolver, on loop: any EventLoop) {
+    init(_ endpoint: Endpoint, through proxy: Proxy, configuration: TransportConfiguration, resolver: DNSResolver, on loop: any EventLoop) {
         self.endpoint = endpoint
         self.proxy = proxy
         self.configuration = configuration
-        self.names = names
+        self.resolver = resolver
         self.loop = loop
     }
 
-    /// Stops waiting for the address of the origin.
+    /// Stops resolving the address of the origin.
     func cancel() {
-        if let query { _ = names.withdraw(query) }
+        if let query { _ = resolver.cancel(query) }
         query = nil
     }
 
@@ -77,8 +77,8 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     }
 
     private func outcome(of error: LoadError) -> Outcome {
-        guard let reply = error.cause as? SOCKS5Reply else { return .failed(error) }
-        if reply.isOfAddress, addresses?.isEmpty == false { return .again }
+        guard let reply = error.underlyingError as? SOCKS5Reply else { return .failed(error) }
+        if reply.dependsOnAddress, remainingAddresses?.isEmpty == false { return .retry }
         // The message already describes the reply.
         return .failed(error.withoutCause)
     }
@@ -94,22 +94,22 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     }
 
     private func connectToNextAddress(over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void) {
-        if let next = addresses?.popFirst() { return connect(to: .address(next), over: transport, completion) }
+        if let next = remainingAddresses?.popFirst() { return connect(to: .address(next), over: transport, completion) }
         let (boundTransport, boundCompletion) = (LoopBound(transport), LoopBound(completion))
-        query = names.find(endpoint.peer.host) { [self] answer in
-            loop.execute { [self] in didFind(answer, over: boundTransport.value, boundCompletion.value) }
+        query = resolver.resolve(endpoint.peer.host) { [self] result in
+            loop.execute { [self] in didResolve(result, over: boundTransport.value, boundCompletion.value) }
         }
     }
 
-    private func didFind(
-        _ answer: DNSResolver.Answer, over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void
+    private func didResolve(
+        _ result: DNSResolver.LookUpResult, over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void
     ) {
         guard query != nil else { return }
         query = nil
-        switch answer {
+        switch result {
         case .success(let found):
-            addresses = found.map(\.ip).prefix(Self.mostAddresses)
-            guard let first = addresses?.popFirst() else { return completion(.failed(notFound("it has no address"))) }
+            remainingAddresses = found.map(\.ip).prefix(Self.maximumAddressCount)
+            guard let first = remainingAddresses?.popFirst() else { return completion(.failed(notFound("it has no address"))) }
             connect(to: .address(first), over: transport, completion)
         case .failure(let error): completion(.failed(notFound((error as? LoadError)?.message ?? "\(error)")))
         }
@@ -127,7 +127,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
 extension LoadError {
     fileprivate var withoutCause: LoadError {
         var error = self
-        error.cause = nil
+        error.underlyingError = nil
         return error
     }
 }

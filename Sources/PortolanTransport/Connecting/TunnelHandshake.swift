@@ -2,7 +2,7 @@
 
 package import PortolanCore
 
-/// Requests a route to an origin from a proxy, over an open connection. Runs on its event loop only.
+/// Requests a tunnel to an origin from a proxy, over an open connection. Use it on its event loop only.
 final class TunnelHandshake: ByteConnectionReceiver {
     private var negotiation: any TunnelNegotiation
     private let proxy: Proxy
@@ -22,7 +22,7 @@ final class TunnelHandshake: ByteConnectionReceiver {
     }
 
     func start() {
-        transport.hand(to: self)
+        transport.setReceiver(self)
         transport.write(negotiation.greeting)
     }
 
@@ -35,9 +35,9 @@ final class TunnelHandshake: ByteConnectionReceiver {
                 case .needsMore: return
                 case .send(let bytes): transport.write(bytes)
                 case .established:
-                    // Over HTTP and over TLS the client speaks first. Early bytes must not be taken for a response
+                    // With HTTP and with TLS the client sends first. Early bytes must not be read as a response
                     // (RFC 9112 §9.2).
-                    guard offset == bytes.byteCount else { throw spokeFirst }
+                    guard offset == bytes.byteCount else { throw earlyBytesError }
                     transport.pause()
                     return finish(.success(()))
                 }
@@ -50,10 +50,10 @@ final class TunnelHandshake: ByteConnectionReceiver {
     func transportIsWritable() {}
 
     func transportDidEnd(_ failure: SocketError?) {
-        finish(.failure(.negotiating(with: proxy, failure, negotiation.errorAtEnd)))
+        finish(.failure(.negotiationFailed(with: proxy, failure, errorAtEnd: negotiation.errorAtEnd)))
     }
 
-    private var spokeFirst: LoadError {
+    private var earlyBytesError: LoadError {
         LoadError(proxy.failureCode, message: "the proxy \(proxy) sent bytes after its response, before the client sent any")
     }
 
@@ -65,21 +65,21 @@ final class TunnelHandshake: ByteConnectionReceiver {
 }
 
 extension LoadError {
-    /// The error if a connected proxy could not be asked, or did not respond.
+    /// The error if the connection to the proxy ended before the proxy opened a tunnel.
     ///
-    /// - Parameter end: the meaning of the end of the connection.
-    fileprivate static func negotiating(with proxy: Proxy, _ cause: SocketError?, _ end: LoadError) -> LoadError {
-        alert(from: proxy.peer, cause) ?? cause?.reason.map(end.noting) ?? end
+    /// - Parameter end: the error if no other reason is known.
+    fileprivate static func negotiationFailed(with proxy: Proxy, _ cause: SocketError?, errorAtEnd end: LoadError) -> LoadError {
+        tlsError(from: proxy.peer, cause) ?? cause?.reason.map(end.addingNote) ?? end
     }
 
-    /// A proxy that was addressed in clear text responded with TLS.
+    /// The error if the client connected to the proxy without TLS, and the proxy responded with TLS.
     package static func respondsWithTLS(_ proxy: Proxy) -> LoadError {
         LoadError(.tunnelFailed, message: "the proxy \(proxy) responds with TLS; write https:// as its scheme")
     }
 }
 
 extension Proxy {
-    /// The code of errors between the client and this proxy, after the connection was made.
+    /// The code of errors in the negotiation with this proxy.
     var failureCode: LoadError.Code {
         switch kind {
         case .http: .tunnelFailed

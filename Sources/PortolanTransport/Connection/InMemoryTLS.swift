@@ -2,15 +2,15 @@
 
 public import PortolanCore
 
-/// The client's side of a TLS connection in memory, for fuzzers, which have no sockets. The owner is the other end. Use
-/// it in one thread.
+/// The client's side of a TLS connection in memory, for fuzzers, which have no sockets. The owner sends and receives
+/// the server's bytes. Use it in one thread.
 @_spi(Fuzzing) public final class InMemoryTLS {
-    /// The state that handshakes share, including the tickets of earlier handshakes.
+    /// The state that several connections share, including the tickets of earlier handshakes.
     public struct Context: Sendable {
         fileprivate let contexts: TLSContextCache
         fileprivate let shared: TLSContext
 
-        /// - Parameter settings: the trust roots must be given one by one.
+        /// - Parameter settings: the trust roots must be listed; the system's roots are not used.
         public init(_ settings: TLSSettings, offering protocols: [String]) throws(LoadError) {
             contexts = TLSContextCache(settings)
             var roots = TLSContext.Roots()
@@ -21,7 +21,7 @@ public import PortolanCore
             shared = try TLSContext(settings, roots: roots, protocols: protocols, identity: identity)
         }
 
-        /// Forgets the tickets of a server.
+        /// Removes the tickets of a server.
         public func removeTickets(host: String) { shared.tickets.removeAll(for: Self.peer(host)) }
 
         fileprivate static func peer(_ host: String) -> TLSPeer { TLSPeer(host: host, port: 443, description: "https://\(host)") }
@@ -31,13 +31,13 @@ public import PortolanCore
     public enum Outcome {
         /// - Parameters:
         ///   - chain: the server's certificates, from this handshake or from the one that was resumed; DER, leaf first.
-        ///   - verdict: the reason why default handling would not trust the chain.
+        ///   - verdict: the reason why default handling does not trust the chain.
         case secured(applicationProtocol: String?, version: String?, isResumed: Bool, chain: [[UInt8]], verdict: LoadError?)
         case failed(LoadError)
         case refused(LoadError)
     }
 
-    /// The end of the server's bytes.
+    /// How the server's bytes ended.
     public enum End: Equatable {
         /// The server sent close_notify.
         case closed
@@ -55,8 +55,8 @@ public import PortolanCore
     public private(set) var plaintext: [UInt8] = []
     public private(set) var end: End?
 
-    /// - Parameter ask: receives the challenges of the handshake. Without it, default handling answers. After an answer
-    ///   that comes later, call ``proceed()``.
+    /// - Parameter ask: receives the challenges of the handshake. Without it, default handling answers. After a late
+    ///   answer, call ``proceed()``.
     public init(_ context: Context, host: String, ask: ((AuthenticationChallenge) -> Void)?) throws(LoadError) {
         challengeHandler = ask.map(ChallengeResponder.init)
         handshake = TLSHandshake(
@@ -69,11 +69,11 @@ public import PortolanCore
         proceed()
     }
 
-    /// One outcome, after the end of the handshake.
+    /// Has one element after the end of the handshake.
     public var outcomes: [Outcome] { ending.outcomes }
     private var isSecured: Bool { if case .secured? = outcomes.last { true } else { false } }
 
-    /// Takes the bytes that the client has sent since the last call.
+    /// Returns the bytes that the client has sent since the last call.
     public func takeOutput() -> [UInt8] {
         defer { recordTransport.output.removeAll() }
         return recordTransport.output
@@ -120,7 +120,7 @@ public import PortolanCore
         }
     }
 
-    /// Returns whether any part still exists after its owner has released it.
+    /// Returns whether any object of the connection still exists after its owner has released it.
     public var remains: () -> Bool {
         { [weak recordTransport, weak session, weak handshake] in recordTransport != nil || session != nil || handshake != nil }
     }
@@ -130,12 +130,12 @@ public import PortolanCore
     }
 
     private final class ChallengeResponder: ChallengeHandler {
-        private let take: (AuthenticationChallenge) -> Void
+        private let receiveChallenge: (AuthenticationChallenge) -> Void
 
-        init(_ take: @escaping (AuthenticationChallenge) -> Void) { self.take = take }
+        init(_ receiveChallenge: @escaping (AuthenticationChallenge) -> Void) { self.receiveChallenge = receiveChallenge }
 
-        func ask(_ challenge: AuthenticationChallenge) { take(challenge) }
-        func withdraw(_ challenge: AuthenticationChallenge) {}
+        func handleChallenge(_ challenge: AuthenticationChallenge) { receiveChallenge(challenge) }
+        func cancelChallenge(_ challenge: AuthenticationChallenge) {}
     }
 }
 
@@ -143,10 +143,10 @@ extension InMemoryTLS.Outcome {
     fileprivate init(_ outcome: TLSHandshake.Outcome) {
         switch outcome {
         case .secured(let security):
-            let evidence = security.trust.evidence
+            let evaluation = security.trust.evaluation
             self = .secured(
                 applicationProtocol: security.applicationProtocol, version: security.version, isResumed: security.isResumed,
-                chain: evidence.chain, verdict: evidence.verdict)
+                chain: evaluation.chain, verdict: evaluation.error)
         case .failed(let error): self = .failed(error)
         case .refused(let error): self = .refused(error)
         }
@@ -164,7 +164,7 @@ extension SocketError {
     }
 }
 
-/// A carrier in memory, which accepts all bytes.
+/// A transport in memory. It accepts all bytes.
 private final class InMemoryRecordTransport: TLSRecordTransport {
     var input = ByteBuffer()
     var output: [UInt8] = []

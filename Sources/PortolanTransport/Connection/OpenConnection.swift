@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An open connection and its properties. Its user calls ``SocketConnection/hand(to:)`` first.
+/// An open connection and its properties. Call ``SocketConnection/setReceiver(_:)`` before you use it.
 package struct OpenConnection {
     package let transport: SocketConnection
-    /// The address of the other end: the proxy if there is one, otherwise the server.
+    /// The address of the proxy if there is one, otherwise of the server.
     package let remoteAddress: String?
-    /// The security of TLS to an `https:` proxy.
+    /// The TLS properties of the connection to an `https:` proxy.
     package let proxySecurity: ConnectionSecurity?
-    /// `nil` if the connection is not secure.
+    /// The TLS properties of the connection to the server. `nil` without TLS.
     package var security: ConnectionSecurity?
 }
 
-/// The properties that a TLS handshake has negotiated.
+/// The result of a TLS handshake.
 package struct ConnectionSecurity {
     /// The protocol that ALPN chose (RFC 7301).
     package let applicationProtocol: String?

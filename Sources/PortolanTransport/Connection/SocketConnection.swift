@@ -14,52 +14,52 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private let socket: Socket
     private let readSize: Int
     private var receiver: (any ByteConnectionReceiver)?
-    private(set) var mark: UInt64 = 0
+    /// Identifies the socket for the poller.
+    private(set) var pollID: UInt64 = 0
 
-    /// TLS sessions. The socket carries the first one, and each session carries the next.
+    /// The TLS sessions. The first one, with the proxy or the server, sends its records over the socket. The second
+    /// one, with the server, sends its records over the first.
     private var sessions: [TLSSession] = []
-    /// The handshake that is under way.
+    /// The current handshake.
     private var handshake: (any TLSHandshakeDriver)?
-    /// The session of a handshake that begins after all earlier bytes were sent.
+    /// The session of a handshake that starts after all unsent bytes were sent.
     private var nextSession: TLSSession?
-    /// Bytes that were written and not accepted yet.
-    private var outgoing = ByteBuffer()
-    /// Whether the socket accepted fewer bytes than there were.
+    /// Bytes that were written, but that the socket has not accepted.
+    private var unsentBytes = ByteBuffer()
+    /// Whether the socket can't accept more bytes now.
     private var isFull = false
-    /// Whether TLS may have read bytes from the socket that it has not returned yet. The poller does not report those
-    /// bytes.
-    private var hasUnread = false
-    /// The watcher of the socket.
-    private var watch = Watch.none
-    /// The thread that reads and writes the socket, and whether it knows that there are bytes to write.
-    private var waiting: (waiter: LoadWaiter, isWriting: Bool)?
+    /// Whether OpenSSL can have buffered bytes that were not delivered. The poller does not report those bytes.
+    private var hasUnreadBytes = false
+    /// Who waits for events of the socket.
+    private var watcher = Watcher.none
+    /// The thread that waits for events of the socket, and whether it also waits until the socket is writable.
+    private var waitingThread: (waiter: LoadWaiter, isWriting: Bool)?
     private var isPaused = false
     private var isClosed = false
-    private var writing = Writing.open
-    /// The reason why nothing can be written any more. Bytes that the peer has sent are still read.
+    private var writeState = WriteState.open
+    /// The reason why no more bytes can be written. Bytes from the peer are still read.
     private var failure: SocketError?
 
-    private enum Writing {
+    private enum WriteState {
         case open
-        /// Ends after all written bytes were sent.
+        /// Sends the unsent bytes, and then ends.
         case ending
         case ended
     }
 
-    private enum Watch: Equatable {
+    private enum Watcher: Equatable {
         case none
         case poller(SocketPoller.Interest)
-        /// A thread that waits for its load will watch the socket.
+        /// A thread will call ``drive(for:while:)``, and will wait for events then.
         case promised
-        /// The thread waits in poll(2) or runs on the event loop. Or it has left poll(2) and reports that on the event
-        /// loop soon.
+        /// A thread inside ``drive(for:while:)``. It waits in poll(2), or runs on the event loop.
         case thread
     }
 
-    /// The maximum size of one read with TLS. With this size, decrypted bytes are still in the processor's cache when
-    /// they are delivered.
+    /// The maximum size of one read with TLS. It is small, so that decrypted bytes are still in the processor's cache
+    /// when they are delivered.
     private static let secureReadSize = 128 << 10
-    /// Small pieces that more bytes follow are combined into one TLS record, up to its size.
+    /// The maximum size of a TLS record. Small writes with `hasMore` are combined up to this size.
     private static let recordSize = 16 << 10
 
     /// - Parameters:
@@ -71,37 +71,37 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         sockets = loop
     }
 
-    /// From now on `receiver` receives all events. It is retained until the end.
+    /// Starts the connection. `receiver` receives all events, and is retained until the last one.
     func start(for receiver: any ByteConnectionReceiver) {
         self.receiver = receiver
-        mark = sockets.add(self)
+        pollID = sockets.add(self)
     }
 
-    /// From now on `receiver` receives all events, in place of the previous receiver.
-    package func hand(to receiver: any ByteConnectionReceiver) {
+    /// Replaces the receiver, and reads from the socket again.
+    package func setReceiver(_ receiver: any ByteConnectionReceiver) {
         self.receiver = receiver
         handshake = nil
         isPaused = false
-        if !sessions.isEmpty { readAgainSoon() }
-        attend()
+        if !sessions.isEmpty { scheduleRead() }
+        updatePollInterest()
     }
 
     package var loop: any EventLoop { sockets }
 
     // MARK: Reading
 
-    package var isWatched: Bool { if case .poller = watch { !isClosed } else { false } }
+    package var isWatched: Bool { if case .poller = watcher { !isClosed } else { false } }
 
     package var isAlive: Bool {
         guard !isClosed else { return false }
-        switch socket.sight {
+        switch socket.peek() {
         case .nothing: return true
         case .end, .failure: return false
         case .bytes:
-            // With TLS the bytes may be a ticket, which says nothing about the next response.
-            guard !sessions.isEmpty, !hasUnread else { return false }
+            // With TLS the bytes can be a session ticket. Then the connection is still usable.
+            guard !sessions.isEmpty, !hasUnreadBytes else { return false }
             read(atMost: Self.recordSize)
-            return !isClosed && socket.sight == .nothing
+            return !isClosed && socket.peek() == .nothing
         }
     }
 
@@ -109,28 +109,28 @@ package final class SocketConnection: ByteConnection, PolledSocket {
 
     package func resume() {
         isPaused = false
-        leaveToPoller()
-        if hasUnread { readAgainSoon() }
-        attend()
+        returnToPoller()
+        if hasUnreadBytes { scheduleRead() }
+        updatePollInterest()
     }
 
-    /// Handles events from the poller, or from the thread that waits.
-    func handle(_ happened: SocketPoller.Interest) {
-        // The poller may have seen this event before the socket was removed from it. The promised thread will see the
-        // event again.
-        guard !isClosed, watch != .promised else { return }
-        if handshake != nil { return handleHandshake(happened) }
-        if happened.contains(.write) {
+    /// Handles events of the socket. The poller reports them, or the thread that waits for the socket.
+    func handle(_ events: SocketPoller.Interest) {
+        // The poller can report an event that happened before the socket was removed from the poller. The promised
+        // thread will see the event again.
+        guard !isClosed, watcher != .promised else { return }
+        if handshake != nil { return handleHandshake(events) }
+        if events.contains(.write) {
             if isFull {
-                sendKept()
+                flush()
                 if isWritable { receiver?.transportIsWritable() }
             }
-            // Always writable: remove the interest to avoid spinning.
-            attend()
+            // A socket with nothing to send is always writable. Remove the interest to avoid a busy loop.
+            updatePollInterest()
         }
-        guard !isClosed, !happened.isDisjoint(with: [.read, .hangUp, .error]) else { return }
-        // The poller reports an end again and again.
-        if isPaused { return attend() }
+        guard !isClosed, !events.isDisjoint(with: [.read, .hangUp, .error]) else { return }
+        // The poller reports an end until the interest is removed.
+        if isPaused { return updatePollInterest() }
         read(atMost: .max)
     }
 
@@ -144,8 +144,8 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     }
 
     private func readSecure(_ session: TLSSession, atMost size: Int) {
-        var last = TLSSession.Reading.wantsRead
-        hasUnread = false
+        var last = TLSSession.ReadResult.wantsRead
+        hasUnreadBytes = false
         session.beginIteration()
         _ = unsafe sockets.receive(atMost: size) { buffer in
             var count = 0
@@ -153,12 +153,12 @@ package final class SocketConnection: ByteConnection, PolledSocket {
                 last = unsafe session.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
                 guard case .bytes(let read) = last else { break }
                 count += read
-                // Another system call would only confirm that the carrier is empty.
+                // Another system call would only confirm that the socket is empty.
                 if session.isDrained { break }
             }
             switch last {
-            case .bytes: hasUnread = !session.isDrained
-            case .paused: hasUnread = true
+            case .bytes: hasUnreadBytes = !session.isDrained
+            case .paused: hasUnreadBytes = true
             case .wantsRead, .wantsWrite, .end, .failed: break
             }
             return count > 0 ? .moved(count) : .wouldBlock
@@ -167,26 +167,27 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         }
         guard !isClosed else { return }
         switch last {
-        case .bytes, .paused: if hasUnread, !isPaused { readAgainSoon() }
+        case .bytes, .paused: if hasUnreadBytes, !isPaused { scheduleRead() }
         case .wantsRead: break
         case .wantsWrite:
             isFull = true
-            attend()
+            updatePollInterest()
         case .end: end(failure)
         case .failed(let error): end(error.isAlert ? error : failure ?? error)
         }
     }
 
-    /// TLS may have more bytes than the poller knows of. Other work on the event loop runs first.
-    private func readAgainSoon() {
-        hasUnread = true
-        guard watch != .thread else { return }
+    /// Schedules another read after other work on the event loop, because OpenSSL can have more bytes. The poller does
+    /// not report them.
+    private func scheduleRead() {
+        hasUnreadBytes = true
+        guard watcher != .thread else { return }
         let bound = LoopBound(self)
-        sockets.execute { bound.value.readUnread() }
+        sockets.execute { bound.value.readUnreadBytes() }
     }
 
-    private func readUnread() {
-        guard hasUnread, !isClosed, !isPaused, handshake == nil, watch != .thread, watch != .promised else { return }
+    private func readUnreadBytes() {
+        guard hasUnreadBytes, !isClosed, !isPaused, handshake == nil, watcher != .thread, watcher != .promised else { return }
         read(atMost: .max)
     }
 
@@ -197,49 +198,49 @@ package final class SocketConnection: ByteConnection, PolledSocket {
 
     // MARK: Writing
 
-    package var isWritable: Bool { !isFull && failure == nil && !isClosed && writing == .open }
+    package var isWritable: Bool { !isFull && failure == nil && !isClosed && writeState == .open }
 
     package func write(_ bytes: borrowing RawSpan, hasMore: Bool) {
-        guard failure == nil, !isClosed, writing == .open else { return }
-        if sessions.isEmpty || outgoing.isEmpty && !hasMore {
-            let count = outgoing.isEmpty ? put(bytes, hasMore: hasMore) : 0
-            if failure == nil, count < bytes.byteCount { outgoing.append(bytes.extracting(count...)) }
-            if count == 0, !isFull { sendKept(hasMore: hasMore) }
+        guard failure == nil, !isClosed, writeState == .open else { return }
+        if sessions.isEmpty || unsentBytes.isEmpty && !hasMore {
+            let count = unsentBytes.isEmpty ? writeDirectly(bytes, hasMore: hasMore) : 0
+            if failure == nil, count < bytes.byteCount { unsentBytes.append(bytes.extracting(count...)) }
+            if count == 0, !isFull { flush(hasMore: hasMore) }
         } else {
-            outgoing.append(bytes)
-            if !isFull, !hasMore || outgoing.count >= Self.recordSize { sendKept() }
+            unsentBytes.append(bytes)
+            if !isFull, !hasMore || unsentBytes.count >= Self.recordSize { flush() }
         }
-        attend()
+        updatePollInterest()
     }
 
     package func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer {
         guard sessions.isEmpty else { return .unable }
-        guard !isClosed, failure == nil, writing == .open else { return .full }
-        sendKept(hasMore: true)
-        defer { attend() }
-        guard outgoing.isEmpty, !isFull, failure == nil else { return .full }
-        let taken = socket.send(file: file, from: offset, atMost: count)
-        if taken > 0 { return .took(taken) }
-        // Any other error shows when the file is read and its bytes are sent. The end of the file does, too.
-        guard taken == -Int(EAGAIN) else { return .unable }
+        guard !isClosed, failure == nil, writeState == .open else { return .full }
+        flush(hasMore: true)
+        defer { updatePollInterest() }
+        guard unsentBytes.isEmpty, !isFull, failure == nil else { return .full }
+        let sentCount = socket.send(file: file, from: offset, atMost: count)
+        if sentCount > 0 { return .took(sentCount) }
+        // The caller then reads the file and writes its bytes, which reports any other error, and the end of the file.
+        guard sentCount == -Int(EAGAIN) else { return .unable }
         isFull = true
         return .full
     }
 
-    private func sendKept(hasMore: Bool = false) {
+    private func flush(hasMore: Bool = false) {
         isFull = false
-        if !outgoing.isEmpty {
-            let count = outgoing.withBytes { put($0, hasMore: hasMore) }
-            if failure == nil { outgoing.removeFirst(count) } else { outgoing.removeAll() }
+        if !unsentBytes.isEmpty {
+            let count = unsentBytes.withBytes { writeDirectly($0, hasMore: hasMore) }
+            if failure == nil { unsentBytes.removeFirst(count) } else { unsentBytes.removeAll() }
         }
-        if writing == .ending, outgoing.isEmpty { endWriting() }
+        if writeState == .ending, unsentBytes.isEmpty { endWriting() }
     }
 
     package func finishWriting() {
-        guard writing == .open, !isClosed else { return }
-        writing = .ending
-        if !isFull, handshake == nil { sendKept() }
-        attend()
+        guard writeState == .open, !isClosed else { return }
+        writeState = .ending
+        if !isFull, handshake == nil { flush() }
+        updatePollInterest()
     }
 
     private func endWriting() {
@@ -249,58 +250,60 @@ package final class SocketConnection: ByteConnection, PolledSocket {
             return
         }
         socket.shutDownWriting()
-        writing = .ended
+        writeState = .ended
     }
 
-    /// - Returns: the number of accepted bytes. If some are left, the socket is full, or nothing can be written any
-    ///   more.
-    private func put(_ bytes: borrowing RawSpan, hasMore: Bool) -> Int {
+    /// Writes bytes to the socket, or to the TLS session, without buffering them.
+    ///
+    /// - Returns: the number of accepted bytes. If it is smaller than the number of bytes, the socket is full, or the
+    ///   connection has failed.
+    private func writeDirectly(_ bytes: borrowing RawSpan, hasMore: Bool) -> Int {
         unsafe bytes.withUnsafeBytes { bytes in
-            var taken = 0
-            while taken < bytes.count {
-                let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[taken...])
+            var sentCount = 0
+            while sentCount < bytes.count {
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[sentCount...])
                 switch sessions.last.map({ unsafe $0.write(rest) }) ?? (unsafe socket.send(rest, hasMore: hasMore)) {
-                case .moved(let count): taken += count
+                case .moved(let count): sentCount += count
                 case .wouldBlock, .end:
                     isFull = true
-                    return taken
+                    return sentCount
                 case .failed(let error):
                     failure = error
-                    return taken
+                    return sentCount
                 }
             }
-            return taken
+            return sentCount
         }
     }
 
     // MARK: Interest
 
-    /// Makes the poller watch for the events that are needed now, unless a thread watches the socket itself.
-    private func attend() {
-        if watch == .thread, isFull, waiting?.isWriting == false { waiting?.waiter.wake() }
-        guard !isClosed, watch != .promised, watch != .thread, handshake == nil else { return }
-        var wanted: SocketPoller.Interest = isPaused ? [] : .read
-        if isFull { wanted.insert(.write) }
-        watch(for: wanted)
+    /// Sets the events that the poller watches for, unless a thread waits for the socket.
+    private func updatePollInterest() {
+        if watcher == .thread, isFull, waitingThread?.isWriting == false { waitingThread?.waiter.wake() }
+        guard !isClosed, watcher != .promised, watcher != .thread, handshake == nil else { return }
+        var interest: SocketPoller.Interest = isPaused ? [] : .read
+        if isFull { interest.insert(.write) }
+        watch(for: interest)
     }
 
-    private func watch(for wanted: SocketPoller.Interest) {
-        switch watch {
-        case .poller(wanted): return
-        case .none where wanted.isEmpty: return
-        case .poller where wanted.isEmpty:
-            // An empty interest is not enough: epoll(7) reports a hang-up even then.
-            sockets.poller.forget(socket.descriptor)
-            watch = .none
+    private func watch(for interest: SocketPoller.Interest) {
+        switch watcher {
+        case .poller(interest): return
+        case .none where interest.isEmpty: return
+        case .poller where interest.isEmpty:
+            // An empty interest is not enough, because epoll(7) always reports a hang-up.
+            sockets.poller.stopWatching(socket.descriptor)
+            watcher = .none
             return
         case .poller:
-            if sockets.poller.watchAgain(socket.descriptor, for: wanted, mark: mark) { watch = .poller(wanted) }
+            if sockets.poller.changeInterest(socket.descriptor, for: interest, pollID: pollID) { watcher = .poller(interest) }
             return
         case .none, .promised, .thread:
-            guard sockets.poller.watch(socket.descriptor, for: wanted, mark: mark) else {
+            guard sockets.poller.watch(socket.descriptor, for: interest, pollID: pollID) else {
                 return end(.system(errno))
             }
-            watch = .poller(wanted)
+            watcher = .poller(interest)
         }
     }
 
@@ -309,15 +312,15 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     package func close() {
         guard !isClosed else { return }
         isClosed = true
-        outgoing.removeAll()
+        unsentBytes.removeAll()
         if failure == nil { for session in sessions.reversed() { session.shutDown() } }
         sockets.remove(self)
-        switch watch {
-        case .poller: sockets.poller.forget(socket.descriptor)
+        switch watcher {
+        case .poller: sockets.poller.stopWatching(socket.descriptor)
         case .none, .promised, .thread: break
         }
-        if watch == .thread {
-            // The thread may wait for this descriptor. Another file must not get its number meanwhile.
+        if watcher == .thread {
+            // The thread can be waiting for this descriptor. Until then, no other file must get the same number.
             socket.shutDown()
         } else {
             socket.close()
@@ -334,13 +337,13 @@ package final class SocketConnection: ByteConnection, PolledSocket {
 // MARK: TLS
 
 extension SocketConnection {
-    /// The carrier of a further TLS session.
+    /// The transport for the records of another TLS session.
     var recordTransport: any TLSRecordTransport { sessions.last ?? socket }
 
-    /// Whether TLS is on.
-    var isSecure: Bool { !sessions.isEmpty }
+    /// Whether a TLS handshake has started or completed.
+    var usesTLS: Bool { !sessions.isEmpty }
 
-    /// Begins a handshake after all earlier bytes were sent. ``hand(to:)`` follows it.
+    /// Starts a handshake after all unsent bytes were sent. Call ``setReceiver(_:)`` after the handshake.
     func start(_ session: TLSSession, for handshake: any TLSHandshakeDriver) {
         guard !isClosed else { return handshake.connectionClosed() }
         nextSession = session
@@ -348,12 +351,12 @@ extension SocketConnection {
         continueHandshake()
     }
 
-    /// Continues the handshake when an answer has come, or when the socket is ready.
+    /// Continues the handshake after the answer to a challenge, or when the socket is ready.
     func continueHandshake() {
         guard let handshake, !isClosed else { return }
         if let session = nextSession {
-            sendKept()
-            guard outgoing.isEmpty else { return watch(for: .write) }
+            flush()
+            guard unsentBytes.isEmpty else { return watch(for: .write) }
             sessions.append(session)
             nextSession = nil
         }
@@ -362,14 +365,14 @@ extension SocketConnection {
         switch wait {
         case .reading: watch(for: .read)
         case .writing: watch(for: .write)
-        // Without .read, because bytes from the server are not needed yet. The end of the connection is.
+        // Only the end of the connection matters now. Bytes from the server stay in the socket.
         case .nothing: watch(for: .readHangUp)
         }
     }
 
-    private func handleHandshake(_ happened: SocketPoller.Interest) {
-        guard case .poller(.readHangUp) = watch else { return continueHandshake() }
-        // The poller would report the end again and again.
+    private func handleHandshake(_ events: SocketPoller.Interest) {
+        guard case .poller(.readHangUp) = watcher else { return continueHandshake() }
+        // The poller reports the end until the interest is removed.
         watch(for: [])
         handshake?.peerClosed()
     }
@@ -378,81 +381,80 @@ extension SocketConnection {
 // MARK: A thread that waits
 
 extension SocketConnection {
-    /// Announces that the thread on the event loop will call ``drive(for:while:)``, so the poller need not watch the
-    /// socket.
+    /// Announces that the current thread will call ``drive(for:while:)``, so the poller need not watch the socket.
     ///
-    /// Has no effect while another thread still waits for the socket, although its own load has left the socket. That
-    /// thread watches the socket, and then the poller does.
+    /// Has no effect while another thread still waits for the socket, after its load has ended. When that thread stops
+    /// waiting, the poller watches the socket.
     package func promiseDriver() {
-        guard watch != .thread, !isClosed else { return }
-        if case .poller = watch { sockets.poller.forget(socket.descriptor) }
-        watch = .promised
+        guard watcher != .thread, !isClosed else { return }
+        if case .poller = watcher { sockets.poller.stopWatching(socket.descriptor) }
+        watcher = .promised
     }
 
-    /// Lets the poller watch the socket again, because the promised thread does not.
-    private func leaveToPoller() {
-        guard watch == .promised else { return }
-        watch = .none
-        if hasUnread { readAgainSoon() }
-        attend()
+    /// Lets the poller watch the socket again, because the promised thread does not call ``drive(for:while:)``.
+    private func returnToPoller() {
+        guard watcher == .promised else { return }
+        watcher = .none
+        if hasUnreadBytes { scheduleRead() }
+        updatePollInterest()
     }
 
-    /// Does the work of the socket's event loop in this thread, and sleeps in between. Call it on the event loop. The
-    /// thread leaves the loop while it sleeps.
+    /// Waits for the socket's events in the calling thread, and handles them. Call it on the event loop. The thread
+    /// leaves the loop while it waits.
     ///
-    /// - Parameter isNeeded: called on the event loop. Returns whether the waiter's load still waits for this socket.
-    /// - Returns: `false` if nothing can be done here.
+    /// - Parameter isNeeded: called on the event loop. Returns whether the waiter's load still uses this socket.
+    /// - Returns: `false` if the thread can't wait for the socket, for example during a TLS handshake.
     package func drive(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool {
-        guard !isClosed, !isPaused, watch != .thread, handshake == nil else {
-            leaveToPoller()
+        guard !isClosed, !isPaused, watcher != .thread, handshake == nil else {
+            returnToPoller()
             return false
         }
         promiseDriver()
-        watch = .thread
+        watcher = .thread
         var canWait = true
         while !isClosed, !isPaused, !waiter.isOver, isNeeded() {
-            if hasUnread {
+            if hasUnreadBytes {
                 read(atMost: .max)
-                guard hasUnread else { continue }
-                // Other work runs on the event loop between two reads, as it does while the thread waits.
+                guard hasUnreadBytes else { continue }
+                // Let other work run on the event loop between two reads.
                 sockets.leave()
                 sched_yield()
-                sockets.enterInTime()
+                sockets.enterWhenFree()
                 continue
             }
             let isWriting = isFull
-            waiting = (waiter, isWriting)
+            waitingThread = (waiter, isWriting)
             sockets.leave()
-            let happened = try? waiter.wait(for: socket.descriptor, isWriting: isWriting)  // `try?` because the poller goes on
-            sockets.enterInTime()
-            guard let happened else {
+            let events = try? waiter.wait(for: socket.descriptor, isWriting: isWriting)  // `try?` because the poller takes over
+            sockets.enterWhenFree()
+            guard let events else {
                 canWait = false
                 break
             }
-            handle(SocketPoller.Interest(happened))
+            handle(SocketPoller.Interest(events))
         }
         endDriving()
         return canWait
     }
 
-    /// Ends the work of a thread that has left the socket.
+    /// Ends ``drive(for:while:)``.
     private func endDriving() {
-        // If a handshake began meanwhile, the poller watches the socket.
-        if watch == .thread { watch = .none }
-        waiting = nil
+        // If a handshake has started in the meantime, the poller already watches the socket.
+        if watcher == .thread { watcher = .none }
+        waitingThread = nil
         if isClosed {
             socket.close()
         } else if receiver?.isIdle != true {
-            // Nothing watches an idle connection. It is checked before it is used again.
-            if hasUnread { readAgainSoon() }
-            attend()
+            // Otherwise the connection is idle. The pool checks it before it is used again, so nothing watches it.
+            if hasUnreadBytes { scheduleRead() }
+            updatePollInterest()
         }
     }
 }
 
 extension SocketPoller.Interest {
-    fileprivate init(_ happened: (canRead: Bool, canWrite: Bool)) {
-        self = happened.canRead ? .read : []
-        if happened.canWrite { insert(.write) }
+    fileprivate init(_ events: (canRead: Bool, canWrite: Bool)) {
+        self = events.canRead ? .read : []
+        if events.canWrite { insert(.write) }
     }
 }

@@ -3,19 +3,17 @@
 import FoundationEssentials
 package import PortolanCore
 
-/// Starts TLS on an open connection, and issues the challenges of the handshake: the server's trust and the client's
-/// certificate.
+/// Performs the TLS handshake on an open connection, and sends its challenges: server trust and client certificate.
 ///
-/// Challenges come before any important data is sent. The client's certificate is sent only to a trusted server. The
-/// first byte of a request is sent after all answers. Meanwhile, bytes from the server stay in the socket.
+/// The client's certificate is sent only to a trusted server. Requests are sent only after all answers. While a
+/// challenge waits for its answer, bytes from the server stay in the socket.
 ///
-/// Runs on the socket's event loop only.
-package final class TLSHandshake: @unchecked Sendable {  // … because it is touched on its event loop only
+/// Use it on the socket's event loop only.
+package final class TLSHandshake: @unchecked Sendable {  // … because only code on its event loop uses it
     package enum Outcome {
         case secured(ConnectionSecurity)
         case failed(LoadError)
-        /// The challenge handler's answer, or the lack of one, made the handshake fail. Another handler may decide
-        /// otherwise.
+        /// The handshake failed because of the challenge handler's answer. With another handler it can succeed.
         case refused(LoadError)
     }
 
@@ -23,7 +21,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
         /// Waits for the TLS context.
         case preparing
         case handshaking
-        case asking
+        case awaitingAnswer
         /// The handshake is done and all challenges are answered, or it has failed.
         case over
     }
@@ -34,31 +32,33 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
     private var context: TLSContext?
     /// Answers the challenges.
     private weak var owner: (any ChallengeHandler)?
-    /// Whether the configured client certificate may be shown to this server.
+    /// Whether this server can receive the configured client certificate. Proxies can't.
     private let showsIdentity: Bool
     private let loop: any EventLoop
-    /// Called with `true` as a challenge begins, and with `false` as it ends.
-    private let isAsking: (Bool) -> Void
+    /// Called with `true` when a challenge is sent, and with `false` when it is answered.
+    private let didChangeChallenge: (Bool) -> Void
     private var completion: ((Outcome) -> Void)?
 
     private var step = Step.preparing
-    private weak var asked: AuthenticationChallenge?
+    private weak var openChallenge: AuthenticationChallenge?
     private weak var transport: SocketConnection?
     private var session: TLSSession?
-    /// The ticket of an earlier session to resume.
+    /// The ticket of the earlier session that the handshake resumes.
     private var ticket: TLSTicket?
-    private var evidence: ServerTrustEvaluation?
+    private var evaluation: ServerTrustEvaluation?
     private var identity: ClientIdentityChoice?
-    private var gaveCertificate = false
+    /// Whether the client certificate came from a load's answer.
+    private var usesLoadCertificate = false
 
     /// - Parameters:
-    ///   - protocols: the protocols to offer by ALPN, the best first.
-    ///   - isAsking: called with `true` as a challenge begins, and with `false` as it ends.
+    ///   - protocols: the protocols to offer by ALPN, the preferred one first.
+    ///   - didChangeChallenge: called with `true` when a challenge is sent, and with `false` when it is answered.
     ///   - completion: called once, on the event loop, unless the handshake is cancelled. Then call
-    ///     ``SocketConnection/hand(to:)``, or close the connection if the handshake failed.
+    ///     ``SocketConnection/setReceiver(_:)``, or close the connection if the handshake failed.
     init(
         _ peer: TLSPeer, contexts: TLSContextCache, offering protocols: [String], for owner: (any ChallengeHandler)?,
-        showsIdentity: Bool = true, on loop: any EventLoop, isAsking: @escaping (Bool) -> Void, completion: @escaping (Outcome) -> Void
+        showsIdentity: Bool = true, on loop: any EventLoop, didChangeChallenge: @escaping (Bool) -> Void,
+        completion: @escaping (Outcome) -> Void
     ) {
         self.peer = peer
         self.contexts = contexts
@@ -66,13 +66,13 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
         self.owner = owner
         self.showsIdentity = showsIdentity
         self.loop = loop
-        self.isAsking = isAsking
+        self.didChangeChallenge = didChangeChallenge
         self.completion = completion
     }
 
     private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
-    /// Starts the handshake after all earlier bytes were sent.
+    /// Starts the handshake after all written bytes were sent.
     func start(on transport: SocketConnection) {
         self.transport = transport
         contexts.context(offering: protocols) { [self] result in
@@ -102,13 +102,13 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
         return session
     }
 
-    /// Reports nothing from now on. The caller closes the connection.
+    /// Stops the handshake without a completion. The caller closes the connection.
     package func cancel() { finish(nil) }
 
     private func finish(_ outcome: Outcome?) {
         guard let completion else { return }
         self.completion = nil
-        if let asked, case .asking = step { owner?.withdraw(asked) }
+        if let openChallenge, case .awaitingAnswer = step { owner?.cancelChallenge(openChallenge) }
         step = .over
         if let outcome { completion(outcome) }
     }
@@ -125,17 +125,17 @@ extension TLSHandshake: TLSHandshakeDriver {
             return .nothing
         case .wantsRead: return .reading
         case .wantsWrite: return .writing
-        case .waits: return .nothing
+        case .awaitsDelegate: return .nothing
         case .failed(let error):
-            // The next handshake must not fail again because of a ticket that the server rejects.
+            // If the server rejected the ticket, the next handshake must not use it again.
             context?.tickets.removeAll(for: peer)
-            finish(.failed(.securing(peer, error)))
+            finish(.failed(.handshakeFailed(with: peer, error)))
             return .nothing
         }
     }
 
     func peerClosed() {
-        let moment = if case .asking = step { "while a challenge waited for a decision" } else { "in the TLS handshake" }
+        let moment = if case .awaitingAnswer = step { "while a challenge waited for a decision" } else { "in the TLS handshake" }
         finish(.failed(LoadError(.secureConnectionFailed, message: "\(peer) closed the connection \(moment); try again")))
     }
 
@@ -144,76 +144,76 @@ extension TLSHandshake: TLSHandshakeDriver {
     }
 
     private func didComplete(_ session: TLSSession) {
-        guard evidence == nil else { return complete(session) }
-        // A resumed session shows no certificates.
+        guard evaluation == nil else { return complete(session) }
+        // In a resumed session the server shows no certificates.
         guard let ticket, session.isResumed else {
             return finish(.failed(LoadError(.secureConnectionFailed, message: "\(peer) sent no certificate")))
         }
-        askTrust(ticket.evidence) { [self] in complete(session) }
+        evaluateTrust(ticket.evaluation) { [self] in complete(session) }
     }
 
     private func complete(_ session: TLSSession) {
-        guard let evidence else { return }
-        if gaveCertificate { session.dropTickets() } else { session.keepTickets(for: peer, evidence) }
+        guard let evaluation else { return }
+        if usesLoadCertificate { session.dropTickets() } else { session.storeTickets(for: peer, evaluation) }
         finish(
             .secured(
                 ConnectionSecurity(
                     applicationProtocol: session.negotiatedProtocol, version: session.version, isResumed: session.isResumed,
-                    trust: ServerTrust(evidence, judge: owner, isPersonal: gaveCertificate))))
+                    trust: ServerTrust(evaluation, evaluatingLoad: owner, usesClientCertificate: usesLoadCertificate))))
     }
 }
 
 // MARK: From the session
 
 extension TLSHandshake: TLSSessionDelegate {
-    func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainFinding?) -> Bool? {
+    func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ chainError: ChainError?) -> Bool? {
         guard completion != nil else { return false }
-        let evidence = ServerTrustEvaluation(chain: chain, verdict: verdict(on: chain, finding), time: Self.now)
-        var isInside = true
+        let evaluation = ServerTrustEvaluation(chain: chain, error: trustError(chain, chainError), time: Self.now)
+        var isInCallback = true
         var decision: Bool?
-        askTrust(evidence) { [self] in
+        evaluateTrust(evaluation) { [self] in
             decision = true
             session.decideTrust(true)
-            if !isInside { transport?.continueHandshake() }
+            if !isInCallback { transport?.continueHandshake() }
         }
-        isInside = false
-        // A refusal may have come during the call.
+        isInCallback = false
+        // The challenge handler can have refused during the call.
         return completion == nil ? false : decision
     }
 
-    private func verdict(on chain: [[UInt8]], _ finding: ChainFinding?) -> LoadError? {
+    private func trustError(_ chain: [[UInt8]], _ chainError: ChainError?) -> LoadError? {
         if contexts.settings.verification == .none { return nil }
-        let problems = CertificateProblem.find(in: chain, for: peer.name, finding, now: Self.now)
+        let problems = CertificateProblem.find(in: chain, for: peer.name, chainError, now: Self.now)
         return CertificateProblem.error(problems, of: peer, chain: chain)
     }
 
     /// Calls `proceed` if the server is trusted.
-    private func askTrust(_ evidence: ServerTrustEvaluation, then proceed: @escaping () -> Void) {
-        ask { answer in
-            ServerTrust.challenge(peer, evidence, answer: answer)
+    private func evaluateTrust(_ evaluation: ServerTrustEvaluation, then proceed: @escaping () -> Void) {
+        sendChallenge { answer in
+            ServerTrust.challenge(peer, evaluation, answer: answer)
         } then: { [self] answer in
-            if let refusal = ServerTrust.refusal(answer, verdict: evidence.verdict, peer: peer) { return finish(.refused(refusal)) }
-            self.evidence = evidence
+            if let refusal = ServerTrust.refusal(answer, error: evaluation.error, peer: peer) { return finish(.refused(refusal)) }
+            self.evaluation = evaluation
             proceed()
         }
     }
 
     func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice? {
         guard showsIdentity else { return ClientIdentityChoice.none }
-        if let own = context?.identity { return .show(own) }
+        if let configured = context?.identity { return .show(configured) }
         guard completion != nil else { return ClientIdentityChoice.none }
         if let identity { return identity }
-        var isInside = true
+        var isInCallback = true
         chooseIdentity(issuers) { [self] choice in
             identity = choice
-            if !isInside { transport?.continueHandshake() }
+            if !isInCallback { transport?.continueHandshake() }
         }
-        isInside = false
+        isInCallback = false
         return identity ?? (completion == nil ? ClientIdentityChoice.none : nil)
     }
 
     private func chooseIdentity(_ issuers: [[UInt8]], then proceed: @escaping (ClientIdentityChoice) -> Void) {
-        ask { answer in
+        sendChallenge { answer in
             let space = ProtectionSpace(
                 kind: .clientCertificate(acceptedIssuers: issuers), protocolName: peer.protocolName, host: peer.host, port: peer.port)
             return AuthenticationChallenge(protectionSpace: space, reply: answer)
@@ -222,12 +222,12 @@ extension TLSHandshake: TLSSessionDelegate {
             case .use(.certificate(let chain, let privateKey)):
                 do throws(LoadError) {
                     let identity = try LoadedIdentity(ClientIdentity(chain: chain, privateKey: privateKey))
-                    gaveCertificate = true
+                    usesLoadCertificate = true
                     proceed(.show(identity))
                 } catch {
                     finish(.refused(error))
                 }
-            case .use, .performDefault, .continueWithout: proceed(.none)
+            case .use, .performDefault, .continueWithoutCredential: proceed(.none)
             case .rejectProtectionSpace:
                 finish(
                     .refused(
@@ -249,26 +249,26 @@ extension TLSHandshake: TLSSessionDelegate {
 // MARK: Challenges
 
 extension TLSHandshake {
-    private func ask(
+    private func sendChallenge(
         _ make: (@escaping @Sendable (ChallengeAnswer) -> Void) -> AuthenticationChallenge,
         then proceed: @escaping (ChallengeAnswer) -> Void
     ) {
         guard completion != nil else { return }
         let reply = LoopBound(proceed)
         let challenge = make { [self] answer in
-            if loop.isOnLoop { take(answer, reply.value) } else { loop.execute { self.take(answer, reply.value) } }
+            if loop.isOnLoop { handle(answer, reply.value) } else { loop.execute { self.handle(answer, reply.value) } }
         }
-        asked = challenge
-        step = .asking
-        isAsking(true)
-        if let owner { owner.ask(challenge) } else { challenge.answer(.performDefault) }
+        openChallenge = challenge
+        step = .awaitingAnswer
+        didChangeChallenge(true)
+        if let owner { owner.handleChallenge(challenge) } else { challenge.answer(.performDefault) }
     }
 
-    private func take(_ answer: ChallengeAnswer, _ proceed: (ChallengeAnswer) -> Void) {
-        guard case .asking = step else { return }
+    private func handle(_ answer: ChallengeAnswer, _ proceed: (ChallengeAnswer) -> Void) {
+        guard case .awaitingAnswer = step else { return }
         step = .handshaking
-        asked = nil
-        isAsking(false)
+        openChallenge = nil
+        didChangeChallenge(false)
         proceed(answer)
     }
 }

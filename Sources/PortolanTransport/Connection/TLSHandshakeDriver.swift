@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The event that a handshake waits for.
+/// The socket event that a handshake waits for.
 enum HandshakeWait {
     case reading, writing
-    /// The handshake is over, or it waits for an answer. After the answer, ``SocketConnection/continueHandshake()`` is
-    /// called.
+    /// The handshake has ended, or it waits for the answer to a challenge. After the answer, it calls
+    /// ``SocketConnection/continueHandshake()``.
     case nothing
 }
 
-/// Continues a handshake whenever its socket is ready. Runs on its event loop only.
+/// Continues a handshake when its socket is ready. Called on its event loop only.
 protocol TLSHandshakeDriver: AnyObject {
     func proceed() -> HandshakeWait
+    /// The peer closed the connection while the handshake waited for an answer.
     func peerClosed()
     /// The connection was closed on this side.
     func connectionClosed()

@@ -2,10 +2,10 @@
 
 import PortolanCore
 
-/// A queue of bytes. Bytes are appended at the end and removed from the start.
+/// A queue of bytes.
 package struct ByteBuffer {
     private var bytes: [UInt8] = []
-    /// The number of removed bytes.
+    /// The number of removed bytes that are still in `bytes`.
     private var start = 0
 
     package init() {}
@@ -30,7 +30,7 @@ package struct ByteBuffer {
         if start == bytes.count { removeAll() }
     }
 
-    /// Removes all bytes. Releases memory of more than 64 KiB.
+    /// Removes all bytes. Frees the memory if it is larger than 64 KiB.
     package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: bytes.capacity <= 64 << 10)
         start = 0

@@ -2,16 +2,16 @@
 
 package import PortolanCore
 
-/// An event loop whose owner runs its work and advances its time, in one thread. For tests and fuzzers without sockets.
-package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … because one thread touches it
+/// An event loop for tests and fuzzers without sockets. The owner runs its work and advances its time, in one thread.
+package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … because only one thread uses it
     private var work: [@Sendable () -> Void] = []
-    private var alarms = TimerQueue()
+    private var timers = TimerQueue()
     private var time = Duration.seconds(1)
 
     package init() {}
 
     package let isOnLoop = true
-    package func enter() -> Bool { false }
+    package func tryEnter() -> Bool { false }
     package func leave() {}
     package func execute(_ body: @escaping @Sendable () -> Void) { work.append(body) }
     package func atEndOfIteration(_ body: @escaping () -> Void) {
@@ -22,12 +22,12 @@ package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … 
     package var now: UInt64 { UInt64(time / .nanoseconds(1)) }
 
     package func schedule(after time: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
-        let alarm = ScheduledTimer(body)
-        alarms.insert(alarm, at: self.time + time)
-        return alarm
+        let timer = ScheduledTimer(body)
+        timers.insert(timer, at: self.time + time)
+        return timer
     }
 
-    /// Runs the work that waits, and the work that it adds.
+    /// Runs all work, including work that is added during the call.
     package func run() {
         while !work.isEmpty {
             let bodies = work
@@ -36,12 +36,12 @@ package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … 
         }
     }
 
-    /// Advances time. Each timer fires at its own time.
+    /// Advances the time, and fires the timers in their order.
     package func advanceTime(by step: Duration) {
         let end = time + step
-        while let next = alarms.nextDeadline, next <= end {
+        while let next = timers.nextDeadline, next <= end {
             time = max(time, next)
-            for alarm in alarms.removeDue(at: time) { alarm.fire() }
+            for timer in timers.removeDue(at: time) { timer.fire() }
             run()
         }
         time = end

@@ -2,23 +2,23 @@
 
 import PortolanCore
 
-/// The reasons why a connection can't be made or used any more.
+/// The reason why a connection failed.
 package enum SocketError: Error, Equatable {
-    /// The system's error: an errno.
+    /// An errno of the system.
     case system(CInt)
-    /// The peer closed the connection without ending TLS first (RFC 8446 §6.1).
+    /// The peer closed the connection without close_notify (RFC 8446 §6.1).
     case closedWithoutNotice
     case tls(TLSError)
-    /// The peer sent more TLS messages without data than a correct peer has reason to.
+    /// The peer sent too many TLS messages without data.
     case flooded
 
-    /// The reason, for a message.
+    /// The system's text for the error, for a message.
     var reason: String? {
         if case .system(let number) = self { LoadError.text(of: number) } else { nil }
     }
 
-    /// Whether the peer sent the reason for ending the connection. That says more than a reset, which may come first if
-    /// bytes were written.
+    /// Whether the peer sent a TLS alert. An alert describes the reason better than a connection reset, which can be
+    /// reported first.
     var isAlert: Bool { if case .tls(let error) = self { error.isAlert } else { false } }
 
     package var isSystem: Bool { if case .system = self { true } else { false } }

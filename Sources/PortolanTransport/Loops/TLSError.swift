@@ -7,20 +7,20 @@ import PortolanCore
 package struct TLSError: Error, Hashable {
     private let library: CInt
     private let reason: CInt
-    /// OpenSSL's words.
+    /// OpenSSL's text for the reason.
     private let text: String
-    /// Whether the peer had requested the client's certificate and received none.
+    /// Whether the peer has requested a client certificate, and the client has sent none.
     var lacksClientCertificate = false
 
-    /// Takes the errors of the calling thread. The last one says most.
+    /// Empties the error queue of the calling thread, and returns the most useful error.
     ///
-    /// - Returns: `nil` if there are none.
-    static func take() -> TLSError? {
+    /// - Returns: `nil` if the queue is empty.
+    static func takeFromQueue() -> TLSError? {
         var last: UInt = 0
         while true {
             let next = ERR_get_error()
             guard next != 0 else { break }
-            // A failed handshake adds an entry that it failed, after the reason.
+            // After the reason, a failed handshake adds an entry of another library, which only says that it failed.
             if last == 0 || portolan_ERR_library(next) == ERR_LIB_SSL { last = next }
         }
         return last == 0 ? nil : TLSError(last)
@@ -32,7 +32,7 @@ package struct TLSError: Error, Hashable {
         text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 
-    /// Whether the connection ended within TLS.
+    /// Whether the connection ended without close_notify.
     var isUnexpectedEnd: Bool { library == ERR_LIB_SSL && reason == SSL_R_UNEXPECTED_EOF_WHILE_READING }
 
     /// The alert with which the peer ended the connection (RFC 8446 §6).
@@ -41,8 +41,8 @@ package struct TLSError: Error, Hashable {
     var isAlert: Bool { alert != nil }
 
     /// - Parameters:
-    ///   - start: the operation that failed.
-    ///   - isOfProxy: whether the peer is a proxy. A proxy has its own scheme, and receives no client certificate.
+    ///   - start: the beginning of the message: the operation that failed.
+    ///   - isOfProxy: whether the peer is a proxy. Proxies have another advice.
     func error(_ start: String, isOfProxy: Bool) -> LoadError {
         let message = "\(start): \(phrase)"
         if isPlaintext {
@@ -57,26 +57,26 @@ package struct TLSError: Error, Hashable {
         return LoadError(.secureConnectionFailed, message: message, remedy: remedy)
     }
 
-    /// The error in words, without a remedy.
+    /// The error as a part of a message, without a remedy.
     var phrase: String {
         if let alert {
             if let (name, phrase) = certificateAlert { return "\(phrase) (alert \(name))" }
             return Self.phrase(ofAlert: alert) ?? "it sent the TLS alert \(alert) (\(DisplayText.line(text)))"
         }
-        guard library == ERR_LIB_SSL else { return libraryWords }
+        guard library == ERR_LIB_SSL else { return libraryPhrase }
         if isPlaintext { return "its response is not TLS" }
         return switch reason {
-        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE: Self.versionWords
+        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE: Self.versionPhrase
         case SSL_R_NO_CIPHERS_AVAILABLE, SSL_R_UNKNOWN_CIPHER_RETURNED, SSL_R_WRONG_CIPHER_RETURNED, SSL_R_DH_KEY_TOO_SMALL,
             SSL_R_WRONG_SIGNATURE_TYPE, SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
             "it found no version, cipher and certificate that both sides support (\(DisplayText.line(text)))"
         case SSL_R_CERTIFICATE_VERIFY_FAILED: "its certificate was not accepted"
         case SSL_R_NO_RENEGOTIATION: "it asked for renegotiation, which is disabled"
-        default: libraryWords
+        default: libraryPhrase
         }
     }
 
-    var libraryWords: String { "OpenSSL says '\(DisplayText.line(text))'" }
+    var libraryPhrase: String { "OpenSSL says '\(DisplayText.line(text))'" }
 
     private var isPlaintext: Bool {
         guard library == ERR_LIB_SSL else { return false }
@@ -94,18 +94,18 @@ package struct TLSError: Error, Hashable {
             return lacksClientCertificate || alert == SSL_AD_CERTIFICATE_REQUIRED || alert == SSL_AD_NO_CERTIFICATE
                 ? .giveClientCertificate : .changeClientCertificate
         }
-        return phrase == Self.versionWords ? .allowTLSVersions : nil
+        return phrase == Self.versionPhrase ? .allowTLSVersions : nil
     }
 
-    private static let versionWords = "it supports none of the allowed TLS versions"
+    private static let versionPhrase = "it supports none of the allowed TLS versions"
 
-    /// An alert about the client's certificate. If the client has sent none, a server with TLS up to 1.2 sends
-    /// handshake_failure (RFC 5246 §7.4.6), and some servers report a bad certificate.
+    /// The name and the meaning of an alert about the client's certificate; `nil` for other alerts. If the client has
+    /// sent no certificate, servers with TLS 1.2 send handshake_failure (RFC 5246 §7.4.6) or bad_certificate.
     private var certificateAlert: (name: String, phrase: String)? {
         let (name, phrase): (String, String)
         switch alert {
-        case SSL_AD_CERTIFICATE_REQUIRED: (name, phrase) = ("certificate_required", Self.missingWords)
-        case SSL_AD_NO_CERTIFICATE: (name, phrase) = ("no_certificate", Self.missingWords)
+        case SSL_AD_CERTIFICATE_REQUIRED: (name, phrase) = ("certificate_required", Self.missingCertificatePhrase)
+        case SSL_AD_NO_CERTIFICATE: (name, phrase) = ("no_certificate", Self.missingCertificatePhrase)
         case SSL_AD_BAD_CERTIFICATE: (name, phrase) = ("bad_certificate", "it refused the client certificate")
         case SSL_AD_UNSUPPORTED_CERTIFICATE: (name, phrase) = ("unsupported_certificate", "it refused the type of the client certificate")
         case SSL_AD_CERTIFICATE_REVOKED: (name, phrase) = ("certificate_revoked", "the client certificate is revoked")
@@ -113,18 +113,18 @@ package struct TLSError: Error, Hashable {
         case SSL_AD_CERTIFICATE_UNKNOWN: (name, phrase) = ("certificate_unknown", "it refused the client certificate")
         case SSL_AD_UNKNOWN_CA: (name, phrase) = ("unknown_ca", "it does not know the issuer of the client certificate")
         case SSL_AD_ACCESS_DENIED: (name, phrase) = ("access_denied", "it refused the client certificate")
-        case SSL_AD_HANDSHAKE_FAILURE where lacksClientCertificate: (name, phrase) = ("handshake_failure", Self.missingWords)
+        case SSL_AD_HANDSHAKE_FAILURE where lacksClientCertificate: (name, phrase) = ("handshake_failure", Self.missingCertificatePhrase)
         default: return nil
         }
-        return (name, lacksClientCertificate ? Self.missingWords : phrase)
+        return (name, lacksClientCertificate ? Self.missingCertificatePhrase : phrase)
     }
 
-    private static let missingWords = "it wants a client certificate, and got none"
+    private static let missingCertificatePhrase = "it wants a client certificate, and got none"
 
     /// RFC 8446 §6.2
     private static func phrase(ofAlert alert: CInt) -> String? {
         switch alert {
-        case SSL_AD_PROTOCOL_VERSION: versionWords
+        case SSL_AD_PROTOCOL_VERSION: versionPhrase
         case SSL_AD_HANDSHAKE_FAILURE: "it found no version, cipher and certificate that both sides support (alert handshake_failure)"
         case SSL_AD_INSUFFICIENT_SECURITY: "it found no cipher that is strong enough for it (alert insufficient_security)"
         case SSL_AD_UNRECOGNIZED_NAME: "it serves no host of that name (alert unrecognized_name); check the address"

@@ -2,21 +2,21 @@
 
 import PortolanCore
 
-/// The carrier of a TLS session's records: a socket, or another session. Use it on its event loop only.
+/// Sends and receives the records of a TLS session: a socket, or another TLS session. Use it on its event loop only.
 protocol TLSRecordTransport: AnyObject {
-    /// Reads available bytes into `target`, as many as fit.
+    /// Reads the available bytes into `target`, up to its size.
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult
-    /// Whether nothing more can be available after a ``receive(_:)`` that returned fewer bytes than requested.
+    /// Whether the transport has no more bytes if ``receive(_:)`` returned fewer bytes than requested.
     var isDrained: Bool { get }
-    /// Sends as many bytes as the carrier accepts now.
+    /// Sends as many bytes as the transport accepts now.
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult
 }
 
 enum TransferResult {
-    /// The number of bytes, at least one.
+    /// The number of transferred bytes, at least 1.
     case moved(Int)
     case wouldBlock
-    /// The peer sends no more.
+    /// The peer has closed its sending direction.
     case end
     case failed(SocketError)
 }

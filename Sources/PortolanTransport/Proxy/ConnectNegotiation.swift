@@ -16,15 +16,14 @@ struct ConnectNegotiation: TunnelNegotiation {
     private var interimCount = 0
 
     /// - Parameters:
-    ///   - target: host and port of the origin, always with the port.
+    ///   - target: host and port of the origin. The port is always present.
     ///   - userAgent: sent only if it is valid as the value of a field.
     init(to target: String, through proxy: Proxy, userAgent: String?, limits: HTTPLimits) throws(LoadError) {
         var fields: HTTPFields = [RequestFields.hostName: target]
         if let userAgent, userAgent.utf8.allSatisfy(\.isFieldOctet) { fields[.userAgent] = userAgent }
         if let authorization = proxy.authorization {
-            fields[.proxyAuthorization] = try authorization.value(
-                method: "CONNECT", target: target, contents: { () throws(LoadError) in [] }
-            ).value
+            let value = try authorization.value(method: "CONNECT", target: target, contents: { () throws(LoadError) in [] }).octets
+            fields.append(HTTPField(name: .proxyAuthorization, value: value))
         }
         greeting = try RequestHeadWriter(method: .connect, target: .authority(target), fields: fields).bytes()
         self.proxy = proxy
@@ -39,7 +38,9 @@ struct ConnectNegotiation: TunnelNegotiation {
             case 200..<300: return .established
             case 100..<200 where head.isInterim:
                 interimCount += 1
-                guard interimCount <= limits.interimResponses else { throw failure(ResponseSyntaxError(.tooManyInterimResponses)) }
+                guard interimCount <= limits.maximumInterimResponsesPerResponse else {
+                    throw failure(ResponseSyntaxError(.tooManyInterimResponses))
+                }
             default: throw refusal(head)
             }
         }
@@ -64,10 +65,10 @@ struct ConnectNegotiation: TunnelNegotiation {
         let offers = AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields)
         let cause = ProxyChallenge(offers: offers)
         guard let credential = proxy.credential else {
-            return LoadError(.tunnelFailed, message: start, remedy: .giveProxyPassword, cause: cause)
+            return LoadError(.tunnelFailed, message: start, remedy: .giveProxyPassword, underlyingError: cause)
         }
         return LoadError(
-            .tunnelFailed, message: "\(start); it did not accept \(credential): check name and password", cause: cause)
+            .tunnelFailed, message: "\(start); it did not accept \(credential): check name and password", underlyingError: cause)
     }
 
     private func failure(_ error: ResponseSyntaxError) -> LoadError {

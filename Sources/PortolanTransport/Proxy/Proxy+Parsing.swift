@@ -4,14 +4,14 @@ import PortolanCore
 import PortolanHTTPSyntax
 
 extension Proxy {
-    /// The default ports of curl. The first one is for all kinds but `https`.
+    /// The default ports of curl. `defaultPort` is for all schemes except `https`.
     private static let (defaultPort, defaultSecurePort) = (1080, 443)
 
     /// Parses `[scheme://][user[:password]@]host[:port]`. Ignores the part after a slash, as curl does.
     ///
-    /// The rules for URLs alone are not enough, because they drop the port 80 of `http:` as the default.
+    /// The URL parser is not enough, because it removes port 80 from `http:` URLs.
     ///
-    /// - Parameter source: the origin of the text, for messages: the name of a variable.
+    /// - Parameter source: where the text comes from, for messages: for example the name of a variable.
     /// - Throws: ``LoadError/Code/proxyNotFound``, ``LoadError/Code/badURL`` for a credential that can't be sent, or
     ///   ``LoadError/Code/notOffered``. The message does not show user and password.
     init(parsing text: String, from source: String) throws(LoadError) {
@@ -75,7 +75,7 @@ extension Proxy {
         return (text[..<colon], Int(digits))
     }
 
-    /// Checks here, instead of in each load, that the credential can be sent.
+    /// Checks that the credential can be sent, so that loads need not check it.
     private func checkCredential(_ source: String) throws(LoadError) {
         guard let credential else { return }
         do throws(LoadError) {
@@ -88,7 +88,7 @@ extension Proxy {
         }
     }
 
-    /// The text without the credential, which ends at the last `@` of the whole text.
+    /// The text without the credential. The credential ends at the last `@`.
     private static func withoutCredential(_ text: String) -> String {
         guard let at = text.lastIndex(of: "@") else { return text }
         let start = schemeEnd(of: text).map { text.index($0, offsetBy: 3) } ?? text.startIndex

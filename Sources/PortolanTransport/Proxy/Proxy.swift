@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A proxy to connect to, and the client's credential for it. Connections that differ in any of these values are not
-/// shared.
+/// A proxy, and the client's credential for it. Requests share a connection only if all these values are equal.
 package struct Proxy: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
-        /// The proxy receives unchanged requests, in absolute form. For `https:` it makes a tunnel (RFC 9110 §9.3.6).
+        /// For `http:` URLs, the proxy receives the requests in absolute form. For `https:` URLs, it makes a tunnel
+        /// (RFC 9110 §9.3.6).
         case http
         /// RFC 1928
         case socks5(NameLookUp)
     }
 
-    /// The side that resolves the address of an origin.
+    /// Who resolves the host of the origin.
     package enum NameLookUp: Hashable, Sendable { case local, byProxy }
 
     package let kind: Kind

@@ -4,10 +4,9 @@ import PortolanHTTPSyntax
 
 /// The hosts that are loaded without a proxy, as in `no_proxy`.
 ///
-/// Follows curl 7.88, which was run for each row of the tests, with two differences. First, curl ignores some entries
-/// that can mean only one thing, and this type does not: `*` between blanks, a block of no bits (`0.0.0.0/0`, every
-/// address of its family), blocks of IPv6, and an IPv6 address in brackets or not in its shortest form. Second, curl
-/// takes `10.0.0.0/8x` for a block, which is no entry here.
+/// Compatible with curl 7.88 (the tests list its results), with two differences. First, curl ignores some entries that
+/// this type accepts: `*` between blanks, `0.0.0.0/0`, blocks of IPv6 addresses, and IPv6 addresses in brackets or in a
+/// long form. Second, curl reads `10.0.0.0/8x` as a block. Here it matches nothing.
 struct ProxyExceptions: Sendable {
     private enum Entry {
         case address(IPAddress, bits: Int)

@@ -2,19 +2,19 @@
 
 package import PortolanCore
 
-/// A policy that was read once. Selects the proxy for a URL.
+/// Selects the proxy for a request. Made from a ``ProxyPolicy``, whose environment variables are read once.
 package struct ProxySelection: Sendable {
     private enum Choice {
         case direct
         case proxy(Proxy)
-        /// The fault in the proxy. The loads that would use the proxy fail with it.
-        case bad(LoadError)
+        /// The text of the proxy is malformed. Loads that need the proxy fail with this error.
+        case invalid(LoadError)
 
         init(_ text: String, from source: String) {
             do throws(LoadError) {
                 self = .proxy(try Proxy(parsing: text, from: source))
             } catch {
-                self = .bad(error)
+                self = .invalid(error)
             }
         }
 
@@ -22,7 +22,7 @@ package struct ProxySelection: Sendable {
             switch self {
             case .direct: return nil
             case .proxy(let proxy): return proxy
-            case .bad(let error): throw error
+            case .invalid(let error): throw error
             }
         }
     }
@@ -34,7 +34,7 @@ package struct ProxySelection: Sendable {
 
     /// - Parameter variable: reads the environment; returns `nil` for a variable that is not set. Called only if the
     ///   policy uses the environment.
-    package init(_ policy: ProxyPolicy, environment variable: (String) -> String? = { Variables[$0] }) {
+    package init(_ policy: ProxyPolicy, environment variable: (String) -> String? = { EnvironmentVariables[$0] }) {
         credential = policy.credential
         switch policy.source {
         case .none:
@@ -62,10 +62,10 @@ package struct ProxySelection: Sendable {
         return nil
     }
 
-    /// - Throws: the fault in the proxy that the request would use.
+    /// - Throws: the error if the proxy for this request is malformed.
     package func proxy(for request: Request) throws(LoadError) -> Proxy? {
-        if !request.properties.isEmpty, let own = request[RequestProxy.self] {
-            return own == "direct" ? nil : try Proxy(parsing: own, from: "the request's proxy")
+        if !request.properties.isEmpty, let text = request.proxy {
+            return text == "direct" ? nil : try Proxy(parsing: text, from: "the request's proxy")
         }
         let choice = request.url.scheme == "https" ? secure : plain
         if case .direct = choice { return nil }

@@ -3,11 +3,11 @@
 import PortolanCore
 import PortolanHTTPSyntax
 
-/// Asks a SOCKS5 server to connect to an origin.
+/// Requests a connection to an origin from a SOCKS5 proxy.
 ///
 /// RFC 1928, RFC 1929
 struct SOCKS5Negotiation: TunnelNegotiation {
-    /// The destination: a name that the server looks up, or an address.
+    /// The destination: an address, or a name that the proxy resolves.
     enum Destination: Equatable, Sendable {
         case name(String)
         case address(IPAddress)
@@ -67,20 +67,20 @@ struct SOCKS5Negotiation: TunnelNegotiation {
         while offset < input.byteCount {
             pending.append(input.octet(at: offset))
             offset += 1
-            if let step = try take() { return step }
+            if let step = try processPending() { return step }
         }
         return .needsMore
     }
 
-    /// Checks the message that was received so far.
+    /// Processes the pending message if it is complete.
     ///
-    /// - Returns: the next step if the message is complete, otherwise `nil`.
-    private mutating func take() throws(LoadError) -> TunnelStep? {
+    /// - Returns: the next step; `nil` if the message is incomplete.
+    private mutating func processPending() throws(LoadError) -> TunnelStep? {
         switch state {
         case .greeted:
             guard pending[0] == Self.version else { throw malformed("the version is \(pending[0]), not 5") }
             guard pending.count == 2 else { return nil }
-            return try methodChosen(pending[1])
+            return try didChooseMethod(pending[1])
         case .loggingIn:
             guard pending[0] == 1 else { throw malformed("the version of the log-in is \(pending[0]), not 1") }
             guard pending.count == 2 else { return nil }
@@ -96,7 +96,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
         }
     }
 
-    private mutating func methodChosen(_ method: UInt8) throws(LoadError) -> TunnelStep {
+    private mutating func didChooseMethod(_ method: UInt8) throws(LoadError) -> TunnelStep {
         switch method {
         case Self.noLogin: return sendRequest()
         case Self.login:
@@ -131,7 +131,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
                 .socksFailed,
                 message:
                     "the proxy \(proxy) made no connection to \(target): \(reply.phrase); check that address, or load without the proxy",
-                cause: reply)
+                underlyingError: reply)
         }
         guard pending.count >= 5 else {
             if pending.count == 4, ![1, 3, 4].contains(pending[3]) { throw malformed("its address has the type \(pending[3])") }
@@ -155,13 +155,14 @@ struct SOCKS5Negotiation: TunnelNegotiation {
     private func challenge(_ what: String, isRefusal: Bool = false) -> LoadError {
         let (start, cause) = ("the proxy \(proxy) \(what)", ProxyChallenge(offers: [.socks]))
         return isRefusal
-            ? LoadError(.socksFailed, message: "\(start); check name and password", cause: cause)
-            : LoadError(.socksFailed, message: start, remedy: .giveProxyPassword, cause: cause)
+            ? LoadError(.socksFailed, message: "\(start); check name and password", underlyingError: cause)
+            : LoadError(.socksFailed, message: start, remedy: .giveProxyPassword, underlyingError: cause)
     }
 
     var errorAtEnd: LoadError {
         switch state {
-        // RFC 1929 §2 requires the server to close the connection after a failure. Some servers send nothing before.
+        // RFC 1929 §2 requires the server to close the connection after a failed log-in. Some servers close it without
+        // a reply.
         case .loggingIn: challenge("closed the connection at the log-in", isRefusal: true)
         case .greeted, .requested, .established:
             LoadError(
@@ -172,7 +173,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// For messages: IPv6 without the compression of zeros.
+    /// For messages. IPv6 is written without the compression of zeros.
     var description: String {
         guard bytes.count == 16 else { return bytes.map(String.init).joined(separator: ".") }
         let pieces = stride(from: 0, to: 16, by: 2).map { String(UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]), radix: 16) }

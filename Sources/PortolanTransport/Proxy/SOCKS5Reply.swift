@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The reply of a SOCKS5 server to a request, other than 0 (succeeded).
+/// A reply of a SOCKS5 proxy that reports a failure.
 ///
 /// RFC 1928 §6
 struct SOCKS5Reply: Error, Equatable {
@@ -20,8 +20,8 @@ struct SOCKS5Reply: Error, Equatable {
         }
     }
 
-    /// Whether another address of the same host may succeed.
-    var isOfAddress: Bool {
+    /// Whether the request can succeed with another address of the same host.
+    var dependsOnAddress: Bool {
         switch code {
         case 1, 3...6, 8: true
         default: false

@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// The bytes of an address: 4 or 16, in network order.
+/// An IP address as 4 or 16 bytes, in network order.
 struct IPAddress: Hashable, Sendable {
     let bytes: [UInt8]
 
@@ -14,7 +14,7 @@ struct IPAddress: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Parses four decimal numbers, or IPv6 with its colons: inet_pton(3).
+    /// Parses an IPv4 or IPv6 address: inet_pton(3).
     init?(_ text: some StringProtocol) {
         let text = String(text)
         let isIPv6 = text.utf8.contains(UInt8(ascii: ":"))
@@ -32,7 +32,7 @@ struct IPAddress: Hashable, Sendable {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Whether the first bits equal those of the other address, and both are of the same family.
+    /// Whether both addresses have the same family and the same first bits.
     func hasPrefix(_ other: IPAddress, bits: Int) -> Bool {
         guard bytes.count == other.bytes.count, bits <= bytes.count * 8 else { return false }
         let whole = bits / 8

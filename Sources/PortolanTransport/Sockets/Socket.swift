@@ -8,11 +8,10 @@ import PortolanCore
     import Musl
 #endif
 
-/// A stream socket, with the system calls of a connection. No call waits or raises SIGPIPE. Use it on its event loop
-/// only.
+/// A non-blocking stream socket. No call waits or raises SIGPIPE. Use it on its event loop only.
 ///
-/// A closed socket reports its end and accepts nothing. Its number may belong to another file by then, and TLS may
-/// still have an alert to send.
+/// A closed socket makes no system calls, because its number can belong to another file. TLS can still try to send an
+/// alert then.
 final class Socket: TLSRecordTransport {
     let descriptor: CInt
     private(set) var isClosed = false
@@ -22,12 +21,12 @@ final class Socket: TLSRecordTransport {
 
     deinit { close() }
 
-    /// - Returns: `nil` if the system has none; errno has the reason.
+    /// - Returns: `nil` if the system can't make a socket; errno has the reason.
     static func make(_ family: CInt) -> Socket? {
         let descriptor = socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         var on: CInt = 1
-        // Requests are sent at once. Small writes that belong together use MSG_MORE.
+        // Requests are sent immediately. Small writes that belong together use MSG_MORE.
         unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
         return Socket(descriptor)
     }
@@ -41,10 +40,10 @@ final class Socket: TLSRecordTransport {
     /// Ends the connection in both directions. The number of the descriptor stays in use.
     func shutDown() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_RDWR)) } }
 
-    /// Sends no more. Bytes from the peer are still received.
+    /// Closes the sending direction. Bytes from the peer are still received.
     func shutDownWriting() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_WR)) } }
 
-    /// Begins to connect: connect(2).
+    /// Starts to connect: connect(2).
     ///
     /// - Returns: 0, `EINPROGRESS`, or the errno of the failure.
     func connect(to address: SocketAddress) -> CInt {
@@ -61,10 +60,11 @@ final class Socket: TLSRecordTransport {
         return unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno
     }
 
-    /// The next input, without taking it.
-    enum Sight { case nothing, bytes, end, failure }
+    /// The next input of a socket.
+    enum NextInput { case nothing, bytes, end, failure }
 
-    var sight: Sight {
+    /// Looks at the next input without reading it.
+    func peek() -> NextInput {
         guard !isClosed else { return .end }
         var byte: UInt8 = 0
         let count = unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT))
@@ -84,7 +84,7 @@ final class Socket: TLSRecordTransport {
         }
     }
 
-    /// recv(2) returns all available bytes, as many as fit.
+    /// recv(2) returns all available bytes, up to the size of the buffer.
     var isDrained: Bool { true }
 
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult { unsafe send(bytes, hasMore: false) }
@@ -107,16 +107,16 @@ final class Socket: TLSRecordTransport {
         guard !isClosed else { return -Int(EPIPE) }
         return withoutWriteSignals {
             while true {
-                var place = off_t(offset)
-                let taken = unsafe sendfile(descriptor, file, &place, count)
-                if taken >= 0 { return taken }
+                var position = off_t(offset)
+                let sentCount = unsafe sendfile(descriptor, file, &position, count)
+                if sentCount >= 0 { return sentCount }
                 if errno != EINTR { return -Int(errno) }
             }
         }
     }
 }
 
-// Outside the class, because inside it these names are the class's methods.
+// Outside of the class, because there the names mean the class's methods.
 
 private func systemClose(_ descriptor: CInt) -> CInt { close(descriptor) }
 

@@ -6,15 +6,15 @@
     import Musl
 #endif
 
-/// The destination of a socket: an IP address and a port, as in the system's `sockaddr_in` and `sockaddr_in6`.
+/// An IP address and a port, as in `sockaddr_in` and `sockaddr_in6`.
 ///
-/// An IPv6 address may have a zone (RFC 4007 §11), such as the 2 of `fe80::1%eth0`.
+/// An IPv6 address can have a zone (RFC 4007 §11), such as `eth0` in `fe80::1%eth0`.
 struct SocketAddress: Hashable, Sendable {
     private enum Family: Hashable { case ipv4, ipv6 }
 
     let ip: IPAddress
     let port: Int
-    /// The number of an IPv6 address's interface; 0 means none.
+    /// The index of the network interface of an IPv6 address; 0 if the address has no zone.
     let zone: UInt32
 
     init(_ ip: IPAddress, port: Int, zone: UInt32 = 0) {
@@ -44,7 +44,7 @@ struct SocketAddress: Hashable, Sendable {
     /// For socket(2).
     var family: CInt { isIPv6 ? AF_INET6 : AF_INET }
 
-    /// Passes the address to `body`, in the form that connect(2) takes. `body` borrows it.
+    /// Calls `body` with the address in the form that connect(2) takes. `body` borrows it.
     func withSystemAddress<Value>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Value) -> Value {
         let port = in_port_t(truncatingIfNeeded: port).bigEndian
         if isIPv6 {

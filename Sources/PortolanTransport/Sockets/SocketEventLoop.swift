@@ -9,42 +9,42 @@ import Synchronization
     import Musl
 #endif
 
-/// An event loop of plain sockets. Any thread may run on it while no other thread does.
+/// An event loop for sockets. Any thread can enter it, but only one at a time.
 ///
-/// A caller's own thread writes its request, so no other thread has to wake up for it. The loop's thread reads the
-/// input. It sleeps in `epoll_wait(2)` without occupying the loop. A thread that waits for its load may read instead
-/// (``SocketConnection/drive(for:while:)``). Only these two threads wait for the loop. Other work that finds the loop
-/// occupied is left to the loop's thread.
+/// The caller of a load enters the loop and writes the request itself, so no other thread has to wake up. The loop's
+/// own thread reads the responses. It is outside of the loop while it sleeps in `epoll_wait(2)`. A thread that waits
+/// for its load can read the response instead (``SocketConnection/drive(for:while:)``). Only these two threads wait
+/// until the loop is free. All other callers pass their work to the loop's thread if the loop is in use.
 @safe
-package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … because its mutable state is touched on the event loop only
+package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … because only code on the event loop uses its mutable state
     private struct Occupancy {
         var isTaken = false
-        /// Threads that sleep until the loop is free.
+        /// The number of threads that wait until the loop is free.
         var waitingCount = 0
         var work: [@Sendable () -> Void] = []
-        /// Whether the loop's thread sleeps, or is about to, and no thread has woken it.
+        /// Whether the loop's thread sleeps, or is about to sleep, and no thread has woken it.
         var isAsleep = false
     }
 
     private let occupancy = ConditionLock(Occupancy())
-    /// The thread that runs on the loop; 0 means none.
-    private let holder = Atomic<UInt>(0)
+    /// The thread that runs on the loop; 0 if the loop is free.
+    private let currentThread = Atomic<UInt>(0)
     let poller: SocketPoller
 
-    // Touched on the event loop only.
-    private var alarms = TimerQueue()
-    /// The time until which the loop's thread sleeps if nothing happens, in nanoseconds.
+    // Used on the event loop only.
+    private var timers = TimerQueue()
+    /// When the loop's thread wakes up if nothing happens before, in nanoseconds.
     private var wakeTime: Int64?
-    private var hasEarlierAlarm = false
-    private var endings: [() -> Void] = []
+    private var hasEarlierTimer = false
+    private var iterationEndActions: [() -> Void] = []
     private var sockets: [(any PolledSocket)?] = []
     private var freeSlots: [Int] = []
     private var generation: UInt64 = 0
-    /// The bytes of the last read, until the next read. The buffer is large, and all sockets share it.
-    private var received = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    /// The buffer for reads. It is large, so all sockets share it.
+    private var receiveBuffer = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var isReceiving = false
 
-    /// One loop for each processor, for the lifetime of the process. They are made when the first load needs them.
+    /// One loop for each processor. They are made when the first load needs them, and live as long as the process.
     package static let shared: Result<[SocketEventLoop], LoadError> = {
         do throws(LoadError) {
             var loops: [SocketEventLoop] = []
@@ -55,7 +55,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         }
     }()
 
-    /// The loop's thread runs for the lifetime of the process.
+    /// Starts the loop's thread, which runs as long as the process.
     ///
     /// - Throws: ``LoadError/Code/noResources``
     init() throws(LoadError) {
@@ -66,23 +66,23 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
 
     // MARK: Entering and leaving
 
-    package var isOnLoop: Bool { holder.load(ordering: .relaxed) == Self.thread }
+    package var isOnLoop: Bool { currentThread.load(ordering: .relaxed) == Self.thread }
 
     private static var thread: UInt { UInt(pthread_self()) }
 
-    package func enter() -> Bool {
-        let isMine = occupancy.withLock { occupancy in
-            // Work that was left before comes first.
+    package func tryEnter() -> Bool {
+        let hasEntered = occupancy.withLock { occupancy in
+            // Earlier work comes first.
             guard !occupancy.isTaken, occupancy.work.isEmpty, occupancy.waitingCount == 0 else { return false }
             occupancy.isTaken = true
             return true
         }
-        if isMine { holder.store(Self.thread, ordering: .relaxed) }
-        return isMine
+        if hasEntered { currentThread.store(Self.thread, ordering: .relaxed) }
+        return hasEntered
     }
 
-    /// Like ``enter()``, but waits until the loop is free.
-    package func enterInTime() {
+    /// As ``tryEnter()``, but waits until the loop is free.
+    package func enterWhenFree() {
         var isCounted = false
         occupancy.wait { occupancy -> Void? in
             if occupancy.isTaken != isCounted { occupancy.waitingCount += isCounted ? -1 : 1 }
@@ -91,21 +91,21 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
             occupancy.isTaken = true
             return ()
         }
-        holder.store(Self.thread, ordering: .relaxed)
+        currentThread.store(Self.thread, ordering: .relaxed)
     }
 
     package func leave() {
         endIteration()
-        let isEarlier = hasEarlierAlarm
-        hasEarlierAlarm = false
-        holder.store(0, ordering: .relaxed)
-        let (isAwaited, wakes) = occupancy.withLock { occupancy in
+        let needsEarlierWake = hasEarlierTimer
+        hasEarlierTimer = false
+        currentThread.store(0, ordering: .relaxed)
+        let (hasWaiters, wakes) = occupancy.withLock { occupancy in
             occupancy.isTaken = false
-            let wakes = occupancy.isAsleep && (isEarlier || !occupancy.work.isEmpty)
+            let wakes = occupancy.isAsleep && (needsEarlierWake || !occupancy.work.isEmpty)
             if wakes { occupancy.isAsleep = false }
             return (occupancy.waitingCount > 0, wakes)
         }
-        if isAwaited { occupancy.withLockBroadcasting { _ in } }
+        if hasWaiters { occupancy.withLockBroadcasting { _ in } }
         if wakes { poller.wake() }
     }
 
@@ -119,12 +119,12 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         if wakes { poller.wake() }
     }
 
-    package func atEndOfIteration(_ body: @escaping () -> Void) { endings.append(body) }
+    package func atEndOfIteration(_ body: @escaping () -> Void) { iterationEndActions.append(body) }
 
     private func endIteration() {
-        while !endings.isEmpty {
-            let now = endings
-            endings = []
+        while !iterationEndActions.isEmpty {
+            let now = iterationEndActions
+            iterationEndActions = []
             for body in now { body() }
         }
     }
@@ -134,27 +134,27 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
     package var now: UInt64 { UInt64(MonotonicTime.coarseNanoseconds) }
 
     package func schedule(after time: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
-        let alarm = ScheduledTimer(body)
+        let timer = ScheduledTimer(body)
         let deadline = MonotonicTime.now + min(time, .seconds(1 << 32))
-        alarms.insert(alarm, at: deadline)
+        timers.insert(timer, at: deadline)
         if wakeTime.map({ deadline.nanoseconds < $0 }) ?? true {
             wakeTime = deadline.nanoseconds
-            hasEarlierAlarm = true
+            hasEarlierTimer = true
         }
-        return alarm
+        return timer
     }
 
-    // MARK: Its thread
+    // MARK: The loop's thread
 
     private func run() {
-        enterInTime()
+        enterWhenFree()
         while true {
             let count = sleep()
             for index in 0..<count {
-                if let event = poller.event(index) { socket(event.mark)?.handle(event.happened) }
+                if let event = poller.event(index) { socket(event.pollID)?.handle(event.events) }
             }
-            if let wakeTime, MonotonicTime.coarseNanoseconds >= wakeTime { fireAlarms() }
-            for body in takeWork() { body() }
+            if let wakeTime, MonotonicTime.coarseNanoseconds >= wakeTime { fireTimers() }
+            for body in removeWork() { body() }
             endIteration()
         }
     }
@@ -162,25 +162,25 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
     /// Leaves the loop, sleeps until something happens, and enters the loop again.
     private func sleep() -> Int {
         let limit = wakeTime.map { CInt(clamping: max(0, ($0 - MonotonicTime.coarseNanoseconds) / 1_000_000 + 1)) }
-        hasEarlierAlarm = false
-        holder.store(0, ordering: .relaxed)
-        let (isAwaited, hasWork) = occupancy.withLock { occupancy in
+        hasEarlierTimer = false
+        currentThread.store(0, ordering: .relaxed)
+        let (hasWaiters, hasWork) = occupancy.withLock { occupancy in
             occupancy.isTaken = false
             occupancy.isAsleep = occupancy.work.isEmpty
             return (occupancy.waitingCount > 0, !occupancy.work.isEmpty)
         }
-        if isAwaited { occupancy.withLockBroadcasting { _ in } }
+        if hasWaiters { occupancy.withLockBroadcasting { _ in } }
         let count = poller.wait(atMost: hasWork ? 0 : limit)
-        enterInTime()
+        enterWhenFree()
         return count
     }
 
-    private func fireAlarms() {
-        for alarm in alarms.removeDue(at: MonotonicTime.now) { alarm.fire() }
-        wakeTime = alarms.nextDeadline?.nanoseconds
+    private func fireTimers() {
+        for timer in timers.removeDue(at: MonotonicTime.now) { timer.fire() }
+        wakeTime = timers.nextDeadline?.nanoseconds
     }
 
-    private func takeWork() -> [@Sendable () -> Void] {
+    private func removeWork() -> [@Sendable () -> Void] {
         occupancy.withLock { occupancy in
             occupancy.isAsleep = false
             guard !occupancy.work.isEmpty else { return [] }
@@ -193,7 +193,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
 // MARK: Sockets, on the event loop
 
 extension SocketEventLoop {
-    /// - Returns: the mark that identifies the socket for the poller.
+    /// - Returns: the number that identifies the socket for the poller.
     func add(_ socket: any PolledSocket) -> UInt64 {
         generation &+= 1
         let slot = freeSlots.popLast() ?? sockets.count
@@ -202,24 +202,23 @@ extension SocketEventLoop {
     }
 
     func remove(_ socket: any PolledSocket) {
-        let slot = Int(socket.mark & 0xFFFF_FFFF)
+        let slot = Int(socket.pollID & 0xFFFF_FFFF)
         guard slot < sockets.count, sockets[slot] === socket else { return }
         sockets[slot] = nil
         freeSlots.append(slot)
     }
 
-    /// An event may be older than a change of its socket that other work on the loop has made meanwhile.
-    private func socket(_ mark: UInt64) -> (any PolledSocket)? {
-        let slot = Int(mark & 0xFFFF_FFFF)
-        guard slot < sockets.count, let socket = sockets[slot], socket.mark == mark else { return nil }
+    /// Finds the socket of an event. `nil` if the socket was removed after the event.
+    private func socket(_ pollID: UInt64) -> (any PolledSocket)? {
+        let slot = Int(pollID & 0xFFFF_FFFF)
+        guard slot < sockets.count, let socket = sockets[slot], socket.pollID == pollID else { return nil }
         return socket
     }
 
-    /// Makes `read` fill the loop's buffer with at most `size` bytes, and passes these bytes to `body`, which borrows
-    /// them.
+    /// Calls `read` with a buffer of `size` bytes, and then `body` with the bytes that were read. `body` borrows them.
     ///
-    /// A call from inside `body` gets another buffer, so that the borrowed bytes do not change. This happens when an
-    /// idle TLS connection is read before it is used again.
+    /// A nested call from `body` uses another buffer, so that the borrowed bytes do not change. This happens when an
+    /// idle TLS connection is checked before it is used again.
     ///
     /// - Returns: the result of `read`.
     func receive(
@@ -230,11 +229,11 @@ extension SocketEventLoop {
         if isNested {
             unsafe buffer = .allocate(byteCount: size, alignment: 16)
         } else {
-            if unsafe received.count < size {
-                unsafe received.deallocate()
-                unsafe received = .allocate(byteCount: size, alignment: 16)
+            if unsafe receiveBuffer.count < size {
+                unsafe receiveBuffer.deallocate()
+                unsafe receiveBuffer = .allocate(byteCount: size, alignment: 16)
             }
-            unsafe buffer = UnsafeMutableRawBufferPointer(rebasing: received[..<size])
+            unsafe buffer = UnsafeMutableRawBufferPointer(rebasing: receiveBuffer[..<size])
         }
         isReceiving = true
         defer {

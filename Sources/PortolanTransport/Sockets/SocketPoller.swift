@@ -9,73 +9,73 @@ import PortolanCore
     import Musl
 #endif
 
-/// Waits for many sockets at once (`epoll(7)`, level-triggered), and for a wake-up from another thread (`eventfd(2)`).
+/// Waits for events of many sockets (`epoll(7)`, level-triggered), and for a wake-up by another thread (`eventfd(2)`).
 @safe
-final class SocketPoller: @unchecked Sendable {  // … because any thread may use the descriptors, and only the one that waits uses `events`
+final class SocketPoller: @unchecked Sendable {  // … because any thread can use the descriptors, and one thread uses `events`
     struct Interest: OptionSet {
         let rawValue: UInt32
 
         static let read = Self(rawValue: EPOLLIN.rawValue)
         static let write = Self(rawValue: EPOLLOUT.rawValue)
-        /// Always reported.
+        /// The poller always reports this.
         static let hangUp = Self(rawValue: EPOLLHUP.rawValue)
         static let error = Self(rawValue: EPOLLERR.rawValue)
-        /// The peer sends no more.
+        /// The peer has closed its sending direction.
         static let readHangUp = Self(rawValue: EPOLLRDHUP.rawValue)
     }
 
     private let descriptor: CInt
-    private let bell: CInt
-    private static let bellMark = UInt64.max
+    private let wakeDescriptor: CInt
+    private static let wakeID = UInt64.max
     private let events: UnsafeMutableBufferPointer<epoll_event>
 
     /// - Throws: ``LoadError/Code/noResources``
     init() throws(LoadError) {
-        let bell = eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
+        let wakeDescriptor = eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
         let descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
-        (self.bell, self.descriptor) = (bell, descriptor)
+        (self.wakeDescriptor, self.descriptor) = (wakeDescriptor, descriptor)
         unsafe events = .allocate(capacity: 256)
         unsafe events.initialize(repeating: epoll_event())
-        guard bell >= 0, descriptor >= 0, change(EPOLL_CTL_ADD, bell, .read, Self.bellMark) else {
+        guard wakeDescriptor >= 0, descriptor >= 0, control(EPOLL_CTL_ADD, wakeDescriptor, .read, Self.wakeID) else {
             throw LoadError(.noResources, message: "can't wait for sockets: \(LoadError.text(of: errno)); close some files")
         }
     }
 
     deinit {
-        if bell >= 0 { close(bell) }
+        if wakeDescriptor >= 0 { close(wakeDescriptor) }
         if descriptor >= 0 { close(descriptor) }
         unsafe events.deallocate()
     }
 
-    /// - Parameter mark: identifies the socket in ``event(_:)``. No two sockets have the same.
-    /// - Returns: whether the system accepted it.
-    func watch(_ socket: CInt, for interest: Interest, mark: UInt64) -> Bool { change(EPOLL_CTL_ADD, socket, interest, mark) }
-    func watchAgain(_ socket: CInt, for interest: Interest, mark: UInt64) -> Bool { change(EPOLL_CTL_MOD, socket, interest, mark) }
-    func forget(_ socket: CInt) { _ = change(EPOLL_CTL_DEL, socket, [], 0) }
+    /// - Parameter pollID: identifies the socket in ``event(_:)``. Each socket has another one.
+    /// - Returns: `false` if the system returns an error; errno has the reason.
+    func watch(_ socket: CInt, for interest: Interest, pollID: UInt64) -> Bool { control(EPOLL_CTL_ADD, socket, interest, pollID) }
+    func changeInterest(_ socket: CInt, for interest: Interest, pollID: UInt64) -> Bool { control(EPOLL_CTL_MOD, socket, interest, pollID) }
+    func stopWatching(_ socket: CInt) { _ = control(EPOLL_CTL_DEL, socket, [], 0) }
 
-    private func change(_ operation: CInt, _ socket: CInt, _ interest: Interest, _ mark: UInt64) -> Bool {
-        var event = unsafe epoll_event(events: interest.rawValue, data: epoll_data_t(u64: mark))
+    private func control(_ operation: CInt, _ socket: CInt, _ interest: Interest, _ pollID: UInt64) -> Bool {
+        var event = unsafe epoll_event(events: interest.rawValue, data: epoll_data_t(u64: pollID))
         return unsafe epoll_ctl(descriptor, operation, socket, &event) == 0
     }
 
-    /// Ends the wait of another thread, or its next one.
+    /// Ends the current or the next ``wait(atMost:)`` of the loop's thread.
     func wake() {
-        // It fails only if the counter is full. Then the wake-up is already pending.
-        _ = eventfd_write(bell, 1)
+        // This fails only if the counter is at its maximum. Then a wake-up is already pending.
+        _ = eventfd_write(wakeDescriptor, 1)
     }
 
     /// - Parameter limit: in milliseconds; `nil` means no limit.
-    /// - Returns: the number of events, for ``event(_:)``.
+    /// - Returns: the number of events. ``event(_:)`` returns each of them.
     func wait(atMost limit: CInt?) -> Int {
         Int(max(0, unsafe epoll_wait(descriptor, events.baseAddress, CInt(events.count), limit ?? -1)))
     }
 
     /// - Returns: the event; `nil` for a wake-up.
-    func event(_ index: Int) -> (mark: UInt64, happened: Interest)? {
+    func event(_ index: Int) -> (pollID: UInt64, events: Interest)? {
         let event = unsafe events[index]
-        guard unsafe event.data.u64 != Self.bellMark else {
+        guard unsafe event.data.u64 != Self.wakeID else {
             var count: eventfd_t = 0
-            unsafe eventfd_read(bell, &count)
+            unsafe eventfd_read(wakeDescriptor, &count)
             return nil
         }
         return unsafe (event.data.u64, Interest(rawValue: event.events))

@@ -2,7 +2,7 @@
 
 import CPortolanOpenSSL
 
-/// An X.509 certificate of OpenSSL. Any thread, because it never changes.
+/// An X.509 certificate of OpenSSL. Any thread.
 @safe
 final class Certificate: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nothing changes it
     let x509: OpaquePointer
@@ -16,7 +16,7 @@ final class Certificate: @unchecked Sendable {  // … because OpenSSL counts it
         unsafe self.x509 = x509
     }
 
-    /// - Returns: `nil` if the bytes are not one certificate in DER: `d2i_X509(3)`.
+    /// - Returns: `nil` if the bytes are not exactly one certificate in DER: `d2i_X509(3)`.
     convenience init?(der: [UInt8]) {
         let certificate = unsafe der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
             var position = bytes.baseAddress
@@ -37,7 +37,7 @@ final class Certificate: @unchecked Sendable {  // … because OpenSSL counts it
     var der: [UInt8] { unsafe DER.bytes { unsafe i2d_X509(x509, &$0) } }
 }
 
-/// A private key. Any thread, because it never changes.
+/// A private key. Any thread.
 @safe
 final class PrivateKey: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nothing changes it
     let key: OpaquePointer

@@ -4,12 +4,12 @@ import CPortolanOpenSSL
 import FoundationEssentials
 import PortolanCore
 
-/// Reads certificates and keys from files. Waits for the disk.
+/// Reads certificates and keys from files. The calls block.
 enum CertificateFiles {
-    /// The purpose of certificates.
+    /// What a certificate is used for.
     enum Purpose {
         case trustRoot, clientCertificate
-        /// Like ``trustRoot``, for a path from the environment.
+        /// As ``trustRoot``, but the path comes from the environment.
         case trustRootOfEnvironment
 
         /// The beginning of a message.
@@ -21,7 +21,7 @@ enum CertificateFiles {
             }
         }
 
-        /// The formats that a file of such certificates may have.
+        /// The possible formats of a file with such certificates.
         fileprivate var formats: String {
             switch self {
             case .trustRoot, .trustRootOfEnvironment: "PEM or DER"
@@ -37,7 +37,7 @@ enum CertificateFiles {
         }
     }
 
-    /// The maximum size of a file. It is several times as large as all authorities of a system.
+    /// The maximum size of a file in bytes. A file with all authorities of a system is several times smaller.
     private static let limit = 16 << 20
 
     static func certificates(from source: CertificateSource, for purpose: Purpose) throws(LoadError) -> [Certificate] {
@@ -95,8 +95,8 @@ enum CertificateFiles {
                 .clientCertificateUnusable, message: "\(name) is encrypted, and the passphrase does not open it", remedy: .checkPassphrase)
     }
 
-    /// The certificates and the key of a PKCS #12 file (RFC 7292), the key's own certificate first; `nil` if the file
-    /// has another format.
+    /// Reads the certificates and the key of a PKCS #12 file (RFC 7292). The certificate of the key is the first.
+    /// Returns `nil` if the file has another format.
     static func bundle(in path: String, passphrase: String?) throws(LoadError) -> (chain: [Certificate], key: PrivateKey)? {
         let bytes = try contents(path, Purpose.clientCertificate.phrase, .clientCertificateUnusable)
         guard !isPEM(bytes), let bundle = KeyBundle(bytes) else { return nil }
@@ -136,8 +136,7 @@ enum CertificateFiles {
         return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder
     }
 
-    /// All certificates in a folder. Other files, and links without a target, may also be in the folder and are
-    /// skipped.
+    /// Reads all certificates in a folder. Skips other files, and links without a target.
     private static func folder(_ path: String, for purpose: Purpose) throws(LoadError) -> [Certificate] {
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
@@ -167,7 +166,7 @@ enum CertificateFiles {
     private static func isPEM(_ bytes: [UInt8]) -> Bool { String(decoding: bytes, as: UTF8.self).contains("-----BEGIN ") }
 
     static func unusable(_ code: LoadError.Code, _ message: String, _ cause: (any Error)? = nil) -> LoadError {
-        LoadError(code, message: message, cause: cause)
+        LoadError(code, message: message, underlyingError: cause)
     }
 }
 

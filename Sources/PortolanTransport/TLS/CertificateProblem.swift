@@ -3,7 +3,7 @@
 import CPortolanOpenSSL
 import PortolanCore
 
-/// The reasons why a server's chain is not trusted, as far as the chain shows them.
+/// A reason why a server's certificate chain is not trusted.
 enum CertificateProblem: Hashable {
     case unreadable
     case expired(ServerCertificate)
@@ -11,24 +11,24 @@ enum CertificateProblem: Hashable {
     case wrongName(ServerCertificate)
     case notForServers
     case selfSigned
-    /// The last certificate of the chain. No trusted authority vouches for it.
+    /// No trusted authority has issued the last certificate of the chain.
     case unknownAuthority(ServerCertificate)
-    /// The key, or the hash function of the signature, can be broken.
+    /// The key, or the hash function of the signature, is not secure.
     case weak(ServerCertificate, isKey: Bool)
-    /// OpenSSL's words.
+    /// OpenSSL's text for another error.
     case other(String)
 
     /// Finds the problems of the chain.
     ///
     /// - Parameters:
     ///   - chain: DER, leaf first.
-    ///   - finding: the reason why the chain leads to no trusted authority; `nil` if it does. Then only the name can be
-    ///     wrong.
+    ///   - chainError: OpenSSL's error for the chain; `nil` if the chain leads to a trusted authority. Then only the
+    ///     name can be wrong.
     ///   - now: in seconds since 1970.
-    static func find(in chain: [[UInt8]], for name: ServerName, _ finding: ChainFinding?, now: Int64) -> [Self] {
+    static func find(in chain: [[UInt8]], for name: ServerName, _ chainError: ChainError?, now: Int64) -> [Self] {
         guard let first = chain.first, let leaf = ServerCertificate(der: first) else { return [.unreadable] }
         let naming: [Self] = name.isNamed(by: leaf) ? [] : [.wrongName(leaf)]
-        guard let finding else { return naming }
+        guard let chainError else { return naming }
         let path = Self.path(from: leaf, in: chain.dropFirst().compactMap(ServerCertificate.init(der:)))
         let dates = path.compactMap { certificate -> Self? in
             if certificate.notAfter.seconds < now { return .expired(certificate) }
@@ -36,19 +36,19 @@ enum CertificateProblem: Hashable {
         }
         if !dates.isEmpty { return dates + naming }
         if !leaf.isForServers { return [.notForServers] + naming }
-        let culprit = finding.depth < path.count ? path[finding.depth] : leaf
-        switch finding.code {
-        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL: return [.weak(culprit, isKey: true)] + naming
-        case X509_V_ERR_CA_MD_TOO_WEAK: return [.weak(culprit, isKey: false)] + naming
+        let faultyCertificate = chainError.depth < path.count ? path[chainError.depth] : leaf
+        switch chainError.code {
+        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL: return [.weak(faultyCertificate, isKey: true)] + naming
+        case X509_V_ERR_CA_MD_TOO_WEAK: return [.weak(faultyCertificate, isKey: false)] + naming
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_UNTRUSTED:
             guard let last = path.last, path.count > 1 || !leaf.isSelfIssued else { return [.selfSigned] + naming }
             return [.unknownAuthority(last)] + naming
-        default: return [.other(finding.phrase)] + naming
+        default: return [.other(chainError.phrase)] + naming
         }
     }
 
-    /// The leaf, its issuer, the issuer's issuer and so on, as far as the certificates lead.
+    /// The leaf, its issuer, the issuer's issuer and so on, until a certificate is missing or self-issued.
     private static func path(from leaf: ServerCertificate, in others: [ServerCertificate]) -> [ServerCertificate] {
         var (path, rest) = ([leaf], others)
         while let last = path.last, !last.isSelfIssued, let index = rest.firstIndex(where: { $0.rawSubject == last.rawIssuer }) {
@@ -61,9 +61,9 @@ enum CertificateProblem: Hashable {
     private func text(leaf: ServerCertificate?) -> String {
         switch self {
         case .unreadable: "it can't be read"
-        case .expired(let certificate): "\(whose(certificate, leaf)) expired on \(certificate.notAfter.day)"
-        case .notYetValid(let certificate): "\(whose(certificate, leaf)) is not valid before \(certificate.notBefore.day)"
-        case .wrongName(let certificate): "it is for \(Self.list(certificate))"
+        case .expired(let certificate): "\(subjectPhrase(certificate, leaf)) expired on \(certificate.notAfter.day)"
+        case .notYetValid(let certificate): "\(subjectPhrase(certificate, leaf)) is not valid before \(certificate.notBefore.day)"
+        case .wrongName(let certificate): "it is for \(Self.hostList(of: certificate))"
         case .notForServers: "it is not meant for servers"
         case .selfSigned: "it is self-signed"
         case .unknownAuthority(let certificate):
@@ -76,15 +76,15 @@ enum CertificateProblem: Hashable {
         }
     }
 
-    private func whose(_ certificate: ServerCertificate, _ leaf: ServerCertificate?) -> String {
+    private func subjectPhrase(_ certificate: ServerCertificate, _ leaf: ServerCertificate?) -> String {
         certificate == leaf ? "it" : "the certificate of '\(certificate.subject)' in its chain"
     }
 
-    private static func list(_ certificate: ServerCertificate) -> String {
-        let most = 4
+    private static func hostList(of certificate: ServerCertificate) -> String {
+        let limit = 4
         guard !certificate.names.isEmpty else { return "no host (its subject, '\(certificate.subject)', does not count)" }
-        let shown = certificate.names.prefix(most).map { "'\($0)'" }.joined(separator: ", ")
-        return certificate.names.count > most ? "\(shown) and \(certificate.names.count - most) more" : shown
+        let shown = certificate.names.prefix(limit).map { "'\($0)'" }.joined(separator: ", ")
+        return certificate.names.count > limit ? "\(shown) and \(certificate.names.count - limit) more" : shown
     }
 
     /// `nil` if no setting of the caller helps.

@@ -8,13 +8,13 @@ import CPortolanOpenSSL
     import Musl
 #endif
 
-/// A time as in certificates: in UTC, to the second.
+/// A time in a certificate: in UTC, to the second.
 ///
 /// RFC 5280 §4.1.2.5
 struct CertificateTime: Hashable, Sendable, Comparable {
     /// Seconds since 1970.
     let seconds: Int64
-    /// The day, as `2026-01-31`.
+    /// The date, such as `2026-01-31`.
     let day: String
 
     /// - Returns: `nil` for an invalid time: `ASN1_TIME_to_tm(3)`.

@@ -4,8 +4,8 @@ package import PortolanCore
 
 /// Answers the challenges that come up while a connection is opened. Called on the connection's event loop.
 package protocol ChallengeHandler: AnyObject {
-    /// A challenge that must be answered before the connection can be opened. One at a time.
-    func ask(_ challenge: AuthenticationChallenge)
-    /// The answer is no longer needed.
-    func withdraw(_ challenge: AuthenticationChallenge)
+    /// The connection waits for the answer to this challenge. There is only one open challenge at a time.
+    func handleChallenge(_ challenge: AuthenticationChallenge)
+    /// The connection no longer needs the answer.
+    func cancelChallenge(_ challenge: AuthenticationChallenge)
 }

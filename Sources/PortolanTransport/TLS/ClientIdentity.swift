@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A certificate chain and its key, to show to servers that request one.
+/// A client certificate with its chain and its key, for servers that request one.
 ///
-/// Its descriptions show neither key nor passphrase.
+/// The descriptions contain neither the key nor the passphrase.
 public struct ClientIdentity: Hashable, Sendable {
     enum Source: Hashable, Sendable {
         case files(certificates: String, key: String, passphrase: String?)
@@ -11,11 +11,11 @@ public struct ClientIdentity: Hashable, Sendable {
 
     let source: Source
 
-    /// Reads the chain, leaf first, and the key from files when they are first needed. The files are in PEM, or in DER
-    /// with one certificate or one key, or both are in one PKCS #12 file (RFC 7292).
+    /// A chain and a key in files, which are read when they are first needed. A file is in PEM, or in DER with one
+    /// certificate or one key. Or one PKCS #12 file (RFC 7292) contains both.
     ///
     /// - Parameters:
-    ///   - certificatePath: the path of the chain.
+    ///   - certificatePath: the path of the chain, leaf first.
     ///   - keyPath: the path of the key; `nil` if the key is in the certificate's file.
     ///   - passphrase: for an encrypted key or PKCS #12 file.
     public init(certificatePath: String, keyPath: String? = nil, passphrase: String? = nil) {

@@ -2,11 +2,11 @@
 
 import CPortolanOpenSSL
 
-/// The names of subjects and issuers, as one line for a person.
+/// Names of subjects and issuers, as one line of text.
 ///
 /// RFC 5280 §4.1.2.4
 enum DistinguishedName {
-    /// Common name, organisation, organisational unit: the best-known kind first.
+    /// The parts of a name that are shown, the preferred one first.
     private static let preferred = [NID_commonName, NID_organizationName, NID_organizationalUnitName]
 
     static func line(_ name: OpaquePointer) -> String {
@@ -32,11 +32,11 @@ enum DistinguishedName {
     }
 }
 
-/// Makes the text of a certificate fit for a message.
+/// Makes text from outside safe for a message.
 enum DisplayText {
     private static let limit = 64
 
-    /// Makes the text short and puts it on one line. Replaces characters that change how a line reads.
+    /// Shortens the text, and replaces control characters, line breaks and other invisible characters.
     static func line(_ text: String) -> String {
         var line = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

@@ -3,9 +3,9 @@
 import CPortolanOpenSSL
 import PortolanCore
 
-/// Reads keys and certificates from memory with OpenSSL. Never requests a passphrase at a terminal.
+/// Reads keys and certificates from memory with OpenSSL. Never reads a passphrase from a terminal.
 enum KeyReader {
-    /// All certificates of a PEM text, up to the first that can't be read: `PEM_read_bio_X509(3)`.
+    /// Reads all certificates of a PEM text, up to the first malformed one: `PEM_read_bio_X509(3)`.
     static func certificates(pem: [UInt8]) -> [Certificate] {
         unsafe withMemory(pem) { memory in
             var certificates: [Certificate] = []
@@ -70,8 +70,7 @@ enum KeyReader {
     }
 }
 
-/// `pem_password_cb(3)`. ``KeyReader`` passes an optional string. Without a string, or if the string is too long,
-/// reading fails.
+/// A `pem_password_cb(3)`. The user data is an optional string. If there is none, or if it is too long, reading fails.
 private let givePassphrase: @convention(c) (UnsafeMutablePointer<CChar>?, CInt, CInt, UnsafeMutableRawPointer?) -> CInt = {
     buffer, size, _, context in
     guard let passphrase = unsafe context?.assumingMemoryBound(to: String?.self).pointee, let buffer = unsafe buffer else { return -1 }
@@ -101,14 +100,14 @@ struct KeyBundle: ~Copyable {
 
     deinit { unsafe PKCS12_free(bundle) }
 
-    /// The reasons why the file gives no certificate and key.
+    /// Why the certificate and the key can't be read from the file.
     enum Fault: Error {
         case passphrase
-        /// An encryption that OpenSSL 3 has in its legacy provider only: OSSL_PROVIDER-legacy(7).
+        /// The encryption is only in the legacy provider of OpenSSL 3: OSSL_PROVIDER-legacy(7).
         case oldEncryption
         /// The certificate or the key is missing.
         case incomplete
-        /// OpenSSL's words.
+        /// OpenSSL's text for another error.
         case unreadable(String)
     }
 
@@ -118,19 +117,19 @@ struct KeyBundle: ~Copyable {
         var (key, certificate, others): (OpaquePointer?, OpaquePointer?, OpaquePointer?) = (nil, nil, nil)
         guard unsafe PKCS12_parse(bundle, passphrase ?? "", &key, &certificate, &others) == 1 else { throw Self.takeFault() }
         defer { if let others = unsafe others { unsafe portolan_X509_free_all(others) } }
-        let ownKey = unsafe key.map { unsafe PrivateKey(owning: $0) }
-        let own = unsafe certificate.map { unsafe Certificate(owning: $0) }
-        guard let ownKey, let own else { throw .incomplete }
-        var chain = [own]
+        let privateKey = unsafe key.map { unsafe PrivateKey(owning: $0) }
+        let leaf = unsafe certificate.map { unsafe Certificate(owning: $0) }
+        guard let privateKey, let leaf else { throw .incomplete }
+        var chain = [leaf]
         if let others = unsafe others {
             for index in 0..<(unsafe portolan_X509_count(others)) {
                 if let next = unsafe portolan_X509_at(others, index) { chain.append(unsafe Certificate(sharing: next)) }
             }
         }
-        return (chain, ownKey)
+        return (chain, privateKey)
     }
 
-    /// Takes the fault from the errors of the calling thread.
+    /// Finds the fault in OpenSSL's error queue, and empties the queue.
     private static func takeFault() -> Fault {
         var phrase = "no reason given"
         while case let code = ERR_get_error(), code != 0 {

@@ -2,12 +2,12 @@
 
 import PortolanCore
 
-/// A client's certificates and key, read and ready for a handshake. The client's own certificate is the first.
+/// A client's certificate chain and key in memory. The client's own certificate is the first.
 struct LoadedIdentity: Sendable {
     let chain: [Certificate]
     let key: PrivateKey
 
-    /// Waits for the disk if the identity is in files.
+    /// Blocks if the identity is in files.
     init(_ identity: ClientIdentity) throws(LoadError) {
         switch identity.source {
         case .files(let path, let keyPath, let passphrase):
@@ -21,12 +21,12 @@ struct LoadedIdentity: Sendable {
             chain = try ders.map { one throws(LoadError) in try CertificateFiles.certificate(one, for: .clientCertificate) }
             key = try CertificateFiles.privateKey(bytes, "the client certificate's private key")
         }
-        guard let own = chain.first else {
+        guard let leaf = chain.first else {
             throw CertificateFiles.unusable(
                 .clientCertificateUnusable, "the client identity has no certificate in its chain; put the client's certificate first")
         }
-        // In a handshake, only the failure would show the mismatch.
-        guard key.belongs(to: own) else {
+        // A handshake would fail without naming this reason.
+        guard key.belongs(to: leaf) else {
             throw LoadError(
                 .clientCertificateUnusable, message: "certificate and key do not belong together: \(identity)", remedy: .nameKeyFile)
         }

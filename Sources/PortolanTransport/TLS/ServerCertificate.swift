@@ -2,20 +2,21 @@
 
 import CPortolanOpenSSL
 
-/// The statements of an X.509 certificate about itself. Reading them proves nothing; verification does.
+/// The contents of an X.509 certificate. They are claims until the certificate is verified.
 ///
 /// RFC 5280 §4.1
 public struct ServerCertificate: Hashable, Sendable {
-    /// The certificate itself.
+    /// The whole certificate.
     public let der: [UInt8]
     /// The subject's public key (`SubjectPublicKeyInfo`, DER). It stays the same if a certificate is renewed for the
     /// same key.
     public let publicKey: [UInt8]
-    /// The subject, as one short line: the common name, or another part if there is none.
+    /// The subject, as one short line: the common name, or another part if it has no common name.
     public let subject: String
     /// The issuer, as one short line.
     public let issuer: String
-    /// The hosts of the certificate: DNS names as it contains them (`*.example.com`), and addresses.
+    /// The hosts that the certificate is valid for: DNS names, also with a wildcard (`*.example.com`), and IP
+    /// addresses.
     public let names: [String]
 
     let notBefore: CertificateTime
@@ -24,9 +25,9 @@ public struct ServerCertificate: Hashable, Sendable {
     let isSelfIssued: Bool
     /// DNS names, without the addresses.
     let dnsNames: [String]
-    /// Each 4 or 16 bytes.
+    /// IP addresses, each with 4 or 16 bytes.
     let addresses: [[UInt8]]
-    /// Whether a server may show the certificate (RFC 5280 §4.2.1.12).
+    /// Whether the certificate is valid for a server (RFC 5280 §4.2.1.12).
     let isForServers: Bool
     let rawSubject: [UInt8]
     let rawIssuer: [UInt8]
@@ -39,8 +40,8 @@ public struct ServerCertificate: Hashable, Sendable {
 
     private init?(_ certificate: Certificate, der: [UInt8]) {
         let x509 = unsafe certificate.x509
-        // OpenSSL marks a certificate with a repeated extension (X509_get_extension_flags(3)). Two extensions could say
-        // different things to different readers.
+        // OpenSSL sets EXFLAG_INVALID if an extension occurs twice (X509_get_extension_flags(3)). Different programs
+        // could read different ones.
         let flags = unsafe X509_get_extension_flags(x509)
         guard let subject = unsafe X509_get_subject_name(x509), let issuer = unsafe X509_get_issuer_name(x509),
             let notBefore = unsafe CertificateTime(X509_get0_notBefore(x509)),

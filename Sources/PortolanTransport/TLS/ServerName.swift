@@ -6,8 +6,8 @@
     import Musl
 #endif
 
-/// The name that the server must have: the host of the URL. It is never the host of a proxy on the way, or the address
-/// that a name resolved to.
+/// The name that the server's certificate must contain: the host of the URL. It is never the host of a proxy, or the
+/// address that a name resolves to.
 ///
 /// RFC 9110 §4.3.4, RFC 9525 §6
 enum ServerName: Hashable, Sendable {
@@ -26,8 +26,7 @@ enum ServerName: Hashable, Sendable {
         }
     }
 
-    /// The name for the handshake (RFC 6066 §3). Addresses, the trailing dot of the root and names that are too long
-    /// are not sent.
+    /// The name for Server Name Indication (RFC 6066 §3). `nil` for addresses, and for names that are too long.
     var indication: String? {
         guard case .dns(let name) = self, (1...253).contains(name.utf8.count) else { return nil }
         return name
@@ -41,8 +40,8 @@ enum ServerName: Hashable, Sendable {
         }
     }
 
-    /// A star stands for the whole leftmost label, with at least two labels after it. `*.com` would match the hosts of
-    /// all owners (RFC 9525 §6.3).
+    /// A wildcard matches exactly the first label. At least two labels must follow it, because `*.com` would match the
+    /// hosts of all owners (RFC 9525 §6.3).
     private static func matches(_ name: String, pattern: String) -> Bool {
         guard pattern.hasPrefix("*.") else { return !name.isEmpty && name == pattern }
         let rest = pattern.dropFirst(2)

@@ -2,49 +2,51 @@
 
 package import PortolanCore
 
-/// The evidence about the server of a secure connection, and the load that evaluated it. On the connection's event
-/// loop.
+/// The evaluation of the server of a secure connection, and the load that decided on it. Use it on the connection's
+/// event loop.
 ///
-/// A load sends bytes over a connection only if it was asked about its server. The load that opens the connection is
-/// asked during the handshake. Every other load is asked when it receives the connection. If one load accepts the
-/// server against the verdict, no other load is bound by that.
+/// Each load decides for itself whether it trusts the server. The load that opens the connection receives the challenge
+/// during the handshake. Every other load receives it before it uses the connection. If one load accepts a server that
+/// is not trusted by default, this does not affect other loads.
 package final class ServerTrust {
-    /// The evidence from this handshake, or from the handshake of the session that was resumed.
-    package let evidence: ServerTrustEvaluation
-    /// The load that was asked while the connection was opened.
-    private weak var judge: AnyObject?
-    /// Whether that load supplied its own client certificate. Then no other load may use the connection.
-    package let isPersonal: Bool
+    /// From this handshake, or from the handshake of the session that was resumed.
+    package let evaluation: ServerTrustEvaluation
+    /// The load that received the challenge during the handshake.
+    private weak var evaluatingLoad: AnyObject?
+    /// Whether that load supplied a client certificate. Then no other load can use the connection.
+    package let usesClientCertificate: Bool
 
-    init(_ evidence: ServerTrustEvaluation, judge: AnyObject?, isPersonal: Bool) {
-        self.evidence = evidence
-        self.judge = judge
-        self.isPersonal = isPersonal
+    init(_ evaluation: ServerTrustEvaluation, evaluatingLoad: AnyObject?, usesClientCertificate: Bool) {
+        self.evaluation = evaluation
+        self.evaluatingLoad = evaluatingLoad
+        self.usesClientCertificate = usesClientCertificate
     }
 
-    package func wasEvaluated(by load: AnyObject) -> Bool { judge === load }
+    package func wasEvaluated(by load: AnyObject) -> Bool { evaluatingLoad === load }
 
-    /// The meaning of an answer: `nil` if the server is trusted, otherwise the error that ends the load.
-    package static func refusal(_ answer: ChallengeAnswer, verdict: LoadError?, peer: TLSPeer) -> LoadError? {
+    /// The error with which the load fails after this answer; `nil` if the answer trusts the server.
+    ///
+    /// - Parameter error: the error of default handling; `nil` if it trusts the server.
+    package static func refusal(_ answer: ChallengeAnswer, error: LoadError?, peer: TLSPeer) -> LoadError? {
         switch answer {
         case .use(.serverTrust): nil
-        case .use, .performDefault, .continueWithout: verdict
+        case .use, .performDefault, .continueWithoutCredential: error
         case .rejectProtectionSpace:
             LoadError(
                 .secureConnectionFailed,
-                message: "this program's own check rejected the certificate of \(peer.quotedHost)", cause: verdict)
+                message: "this program's own check rejected the certificate of \(peer.quotedHost)", underlyingError: error)
         case .cancel:
             LoadError(
                 .authenticationCancelled,
-                message: "the challenge for trust in \(peer.quotedHost) was cancelled", cause: verdict)
+                message: "the challenge for trust in \(peer.quotedHost) was cancelled", underlyingError: error)
         }
     }
 
     package static func challenge(
-        _ peer: TLSPeer, _ evidence: ServerTrustEvaluation, answer: @escaping @Sendable (ChallengeAnswer) -> Void
+        _ peer: TLSPeer, _ evaluation: ServerTrustEvaluation, answer: @escaping @Sendable (ChallengeAnswer) -> Void
     ) -> AuthenticationChallenge {
         let space = ProtectionSpace(
-            kind: .serverTrust(chain: evidence.chain), protocolName: peer.protocolName, host: peer.host, port: peer.port)
-        return AuthenticationChallenge(protectionSpace: space, previousError: evidence.verdict, reply: answer)
+            kind: .serverTrust(chain: evaluation.chain), protocolName: peer.protocolName, host: peer.host, port: peer.port)
+        return AuthenticationChallenge(protectionSpace: space, previousError: evaluation.error, reply: answer)
     }
 }

@@ -13,12 +13,12 @@ import Synchronization
 
 /// The shared state of all TLS sessions with the same settings: OpenSSL's `SSL_CTX`. Any thread.
 ///
-/// Making a context reads the trusted roots, which takes much longer than a handshake. It is therefore made once and
-/// shared.
+/// Making a context reads the trusted roots, which takes much longer than a handshake. So all connections of a handler
+/// share it.
 @safe
 final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the state that sessions share, and nothing changes it after init
     let context: OpaquePointer
-    /// Shown to servers that request a certificate.
+    /// The client's certificate, for servers that request one.
     let identity: LoadedIdentity?
     let tickets = TLSTicketCache()
 
@@ -29,16 +29,16 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
         var includesSystem = false
     }
 
-    /// - Parameter protocols: the protocols to offer by ALPN (RFC 7301), the best first.
+    /// - Parameter protocols: the protocols to offer by ALPN (RFC 7301), the preferred one first.
     /// - Throws: ``LoadError/Code/trustRootsUnusable``, ``LoadError/Code/noResources``
     init(_ settings: TLSSettings, roots: Roots, protocols: [String], identity: LoadedIdentity?) throws(LoadError) {
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
-            throw LoadError(.noResources, message: "OpenSSL can't make a context: \(TLSError.take()?.phrase ?? "no reason given")")
+            throw LoadError(.noResources, message: "OpenSSL can't make a context: \(TLSError.takeFromQueue()?.phrase ?? "no reason given")")
         }
         unsafe self.context = context
         self.identity = identity
-        // RFC 8996 deprecates TLS 1.0 and 1.1. Their hash functions are below level 2, which requires 112 bits of
-        // security, as RSA with 2048 bits has.
+        // Level 2 requires 112 bits of security, for example RSA with 2048 bits. TLS 1.0 and 1.1 (deprecated by RFC
+        // 8996) need level 0, because of their hash functions.
         unsafe SSL_CTX_set_security_level(context, settings.minimumVersion < .tls12 ? 0 : 2)
         unsafe portolan_SSL_CTX_set_min_proto_version(context, settings.minimumVersion.number)
         unsafe portolan_SSL_CTX_set_max_proto_version(context, settings.maximumVersion.number)
@@ -48,7 +48,7 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
             context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS))
         unsafe portolan_SSL_CTX_set_read_ahead(context, 1)
         unsafe SSL_CTX_set_default_read_buffer_len(context, 64 << 10)
-        // A server's chain has a few certificates. OpenSSL refuses a message with more bytes than this.
+        // The maximum size of a server's certificate chain.
         unsafe portolan_SSL_CTX_set_max_cert_list(context, 256 << 10)
         unsafe TLSSession.setCallbacks(of: context)
         unsafe portolan_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
@@ -65,7 +65,7 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
             throw LoadError(.noResources, message: "OpenSSL has no store for certificates")
         }
         for certificate in roots.certificates { unsafe X509_STORE_add_cert(store, certificate.x509) }
-        // A root that was named is trusted, even if another authority has issued it.
+        // A listed root is trusted even if it is not self-signed.
         if !roots.certificates.isEmpty { unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
         defer { ERR_clear_error() }
         guard roots.includesSystem, !trustSystem() else { return }
@@ -75,8 +75,8 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
 
     /// - Returns: whether the system has roots.
     private func trustSystem() -> Bool {
-        // From a folder with hashes, OpenSSL reads a certificate when it is needed. It reads a whole file at once,
-        // which takes tens of milliseconds.
+        // From a folder with hashes, OpenSSL reads a certificate only when it is needed. Reading a file with all roots
+        // takes tens of milliseconds.
         let folders = [unsafe String(cString: X509_get_default_cert_dir()), "/etc/ssl/certs"]
         for folder in folders where Self.hasHashes(folder) && (unsafe SSL_CTX_load_verify_dir(context, folder)) == 1 { return true }
         let files = [
@@ -86,8 +86,8 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
         return files.contains { unsafe SSL_CTX_load_verify_file(context, $0) == 1 }
     }
 
-    /// Whether the folder has names that c_rehash(1) or `openssl rehash` has made from hashes: eight hexadecimal
-    /// digits, `.` and a number.
+    /// Whether c_rehash(1) or `openssl rehash` has made links in the folder. Their names have eight hexadecimal digits,
+    /// `.` and a number.
     private static func hasHashes(_ folder: String) -> Bool {
         guard let stream = unsafe opendir(folder) else { return false }
         defer { unsafe closedir(stream) }
@@ -116,7 +116,7 @@ extension TLSSettings.Version {
 /// Writes the secrets of sessions to the file that `SSLKEYLOGFILE` names (RFC 9850), for programs that decrypt recorded
 /// traffic. Any thread.
 ///
-/// Disabled in a program that runs with more rights than its user has.
+/// Disabled in a set-uid program.
 private final class KeyLog: Sendable {
     static let shared = KeyLog()
 
@@ -125,7 +125,7 @@ private final class KeyLog: Sendable {
     private let hasFailed = Mutex(false)
 
     private init?() {
-        guard let path = Variables["SSLKEYLOGFILE"] else { return nil }
+        guard let path = EnvironmentVariables["SSLKEYLOGFILE"] else { return nil }
         self.path = path
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
@@ -134,7 +134,7 @@ private final class KeyLog: Sendable {
         }
     }
 
-    /// Called once. `shared` is made only once, and after the first lost line no other one is reported.
+    /// Called at most once: after the first failure, no other one is reported.
     private func warn(_ number: CInt) {
         Logger(label: "org.portolan.http").warning(
             "SSLKEYLOGFILE: '\(DisplayText.line(path))' can't be written: \(LoadError.text(of: number))")

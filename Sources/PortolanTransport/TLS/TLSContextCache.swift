@@ -6,38 +6,38 @@ import Synchronization
 /// The TLS contexts of one handler, one for each list of protocols to offer (ALPN). Any thread.
 ///
 /// Making a context reads files, and takes longer than a handshake. It is therefore made once, when the first
-/// connection needs it, on a thread that may block.
+/// connection needs it, on a thread that is allowed to block.
 package final class TLSContextCache: Sendable {
     typealias Completion = @Sendable (Result<TLSContext, LoadError>) -> Void
 
     private enum Entry {
         case making([Completion])
-        case made(TLSContext)
+        case ready(TLSContext)
     }
 
     let settings: TLSSettings
     private let environment: @Sendable (String) -> String?
     private let entries = Mutex<[[String]: Entry]>([:])
-    /// Threads for making contexts, because that reads files, and trust stores take time.
+    /// Threads for making contexts, because reading the files blocks.
     private static let threads = LoadThreadPool(limit: 4)
 
     package init(
-        _ settings: TLSSettings, environment: @escaping @Sendable (String) -> String? = { Variables[$0] }
+        _ settings: TLSSettings, environment: @escaping @Sendable (String) -> String? = { EnvironmentVariables[$0] }
     ) {
         self.settings = settings
         self.environment = environment
     }
 
-    /// Gets the context for the protocols, and makes it if necessary. After a failure the next call tries again.
+    /// Calls `completion` with the context for the protocols. Makes the context if necessary, also after a failure.
     ///
     /// - Parameters:
-    ///   - protocols: the names to offer by ALPN, the best first (RFC 7301); empty for no offer.
+    ///   - protocols: the protocols to offer by ALPN (RFC 7301), the preferred one first; empty for no offer.
     ///   - completion: called once, on any thread, before this returns or later.
     func context(offering protocols: [String], _ completion: @escaping Completion) {
-        enum Next { case give(TLSContext), make, wait }
+        enum Next { case complete(TLSContext), make, wait }
         let next = entries.withLock { entries -> Next in
             switch entries[protocols] {
-            case .made(let context)?: return .give(context)
+            case .ready(let context)?: return .complete(context)
             case .making(let others)?:
                 entries[protocols] = .making(others + [completion])
                 return .wait
@@ -48,7 +48,7 @@ package final class TLSContextCache: Sendable {
         }
         switch next {
         case .wait: return
-        case .give(let context): return completion(.success(context))
+        case .complete(let context): return completion(.success(context))
         case .make: break
         }
         do throws(LoadError) {
@@ -65,7 +65,7 @@ package final class TLSContextCache: Sendable {
     private func finish(_ protocols: [String], _ result: Result<TLSContext, LoadError>) {
         let waiting = entries.withLock { entries -> [Completion] in
             guard case .making(let waiting)? = entries[protocols] else { return [] }
-            if case .success(let context) = result { entries[protocols] = .made(context) } else { entries[protocols] = nil }
+            if case .success(let context) = result { entries[protocols] = .ready(context) } else { entries[protocols] = nil }
             return waiting
         }
         for completion in waiting { completion(result) }
@@ -85,7 +85,7 @@ package final class TLSContextCache: Sendable {
             roots.certificates += try CertificateFiles.certificates(from: source, for: .trustRoot)
         }
         guard settings.trustRoots.includesSystem else { return roots }
-        // As OpenSSL and curl read them.
+        // OpenSSL and curl read the same variables.
         let named =
             (value(of: "SSL_CERT_FILE").map { [$0] } ?? []) + (value(of: "SSL_CERT_DIR")?.split(separator: ":").map(String.init) ?? [])
         roots.includesSystem = named.isEmpty

@@ -3,8 +3,8 @@
 import PortolanCore
 
 extension LoadError {
-    /// The reason why the connection could not be made secure, as reported by OpenSSL, the server or the system.
-    static func securing(_ peer: TLSPeer, _ error: SocketError) -> LoadError {
+    /// The error if the TLS handshake failed.
+    static func handshakeFailed(with peer: TLSPeer, _ error: SocketError) -> LoadError {
         switch error {
         case .system(let number):
             LoadError(
@@ -19,16 +19,16 @@ extension LoadError {
         }
     }
 
-    /// The reason why a secure connection has ended: the peer's alert, or an error in its records; `nil` for other
-    /// reasons.
+    /// The error if a secure connection ended because of an alert of the peer, or because of an error in its records;
+    /// `nil` for other reasons.
     ///
-    /// In TLS 1.3 a server checks the client's certificate only when the client considers the handshake complete
-    /// (RFC 8446 §4.4.2.4).
-    static func alert(from peer: TLSPeer, _ error: SocketError?) -> LoadError? {
+    /// In TLS 1.3 a server can reject the client's certificate after the client has completed the handshake (RFC 8446
+    /// §4.4.2.4).
+    static func tlsError(from peer: TLSPeer, _ error: SocketError?) -> LoadError? {
         if case .flooded? = error { return flooded(by: peer) }
         guard case .tls(let error)? = error else { return nil }
         guard error.isAlert else {
-            return LoadError(.secureConnectionFailed, message: "the secure connection to \(peer) broke: \(error.libraryWords); try again")
+            return LoadError(.secureConnectionFailed, message: "the secure connection to \(peer) broke: \(error.libraryPhrase); try again")
         }
         return error.error("\(peer) ended the secure connection", isOfProxy: peer.isProxy)
     }

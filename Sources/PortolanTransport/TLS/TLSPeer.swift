@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The intended server of a secure connection.
+/// The server, or the proxy, at the other end of a TLS connection.
 package struct TLSPeer: Hashable, Sendable, CustomStringConvertible {
     /// The host of the URL, without brackets.
     let host: String
     let port: Int
     /// The name of the peer in a message.
     package let description: String
-    /// The protocol in a protection space: the URL's scheme.
+    /// The URL's scheme, for protection spaces.
     package let protocolName: String
     /// Whether the peer is a proxy. A proxy receives no client certificate.
     let isProxy: Bool

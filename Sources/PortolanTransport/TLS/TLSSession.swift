@@ -7,12 +7,12 @@ import PortolanCore
 protocol TLSSessionDelegate: AnyObject {
     /// The server showed its certificates.
     ///
-    /// - Parameter finding: the reason why OpenSSL does not verify the chain; `nil` if it does.
-    /// - Returns: whether to go on; `nil` to decide later. Then call ``TLSSession/handshake()``.
-    func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainFinding?) -> Bool?
+    /// - Parameter chainError: the reason why OpenSSL does not verify the chain; `nil` if it does.
+    /// - Returns: whether to continue; `nil` to decide later. Then call ``TLSSession/handshake()``.
+    func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ chainError: ChainError?) -> Bool?
     /// The server requests the client's certificate.
     ///
-    /// - Parameter issuers: the names (DER) that the server trusts; empty for any.
+    /// - Parameter issuers: the issuers that the server accepts, as names in DER; empty if it accepts any.
     /// - Returns: the choice; `nil` to decide later. Then call ``TLSSession/handshake()``.
     func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice?
 }
@@ -23,7 +23,7 @@ enum ClientIdentityChoice {
 }
 
 /// The reason why a chain was not verified: `X509_verify_cert(3)`.
-struct ChainFinding: Hashable, Sendable {
+struct ChainError: Hashable, Sendable {
     let code: CInt
     /// The depth of the certificate at fault; 0 is the leaf.
     let depth: Int
@@ -31,26 +31,26 @@ struct ChainFinding: Hashable, Sendable {
     var phrase: String { unsafe X509_verify_cert_error_string(Int(code)).map { unsafe String(cString: $0) } ?? "error \(code)" }
 }
 
-/// The client's end of one TLS connection. It reads and writes records through its carrier when it is called, and never
-/// waits. Runs on its event loop only.
+/// The client's side of one TLS connection. It reads and writes records through its transport, and never waits. Use it
+/// on its event loop only.
 ///
-/// OpenSSL calls back from within ``handshake()``, ``read(into:)`` and ``write(_:)`` with an unretained pointer to the
-/// session. The session lives as long as its `SSL`.
+/// OpenSSL calls back inside ``handshake()``, ``read(into:)`` and ``write(_:)``, with an unretained pointer to this
+/// object. This object owns the `SSL`, and lives longer.
 @safe
 final class TLSSession {
-    enum Progress {
+    enum HandshakeProgress {
         case done
         case wantsRead, wantsWrite
         /// The delegate decides later.
-        case waits
+        case awaitsDelegate
         case failed(SocketError)
     }
 
-    enum Reading {
+    enum ReadResult {
         case bytes(Int)
         case wantsRead, wantsWrite
-        /// The limit for reading from the carrier is reached, and there may be more bytes. Read again later on the
-        /// event loop.
+        /// The session has read ``iterationLimit`` bytes from the transport, and there can be more. Read again later on
+        /// the event loop.
         case paused
         /// The peer has ended TLS (close_notify).
         case end
@@ -61,31 +61,31 @@ final class TLSSession {
     private let context: TLSContext
     private let recordTransport: any TLSRecordTransport
     private weak var delegate: (any TLSSessionDelegate)?
-    /// The reason why the carrier moves no more bytes.
-    private var carrierFailure: SocketError?
-    private var carrierHasEnded = false
-    /// Whether the carrier returned all its bytes at the last read.
-    private var carrierIsDrained = false
+    /// The error of the transport.
+    private var transportFailure: SocketError?
+    private var transportHasEnded = false
+    /// Whether the last read returned all bytes of the transport.
+    private var transportIsDrained = false
     private var trustDecision: Bool?
     private var hasShownIdentity = false
-    /// Whether the server requested the client's certificate and received none.
+    /// Whether the server has requested a client certificate, and the client has sent none.
     private var lacksIdentity = false
     private var isBroken = false
-    /// The number of bytes taken from the carrier since ``beginIteration()``, and whether they reached the limit.
-    private var takenInTurn = 0
-    private var isCutShort = false
-    /// The number of all bytes taken from the carrier, and the number of data bytes in them.
-    private var takenCount = 0
-    private var dataCount = 0
+    /// The number of bytes received from the transport since ``beginIteration()``.
+    private var bytesInIteration = 0
+    private var hasReachedIterationLimit = false
+    /// The number of all bytes received from the transport, and the number of data bytes in them.
+    private var receivedByteCount = 0
+    private var dataByteCount = 0
     private var ticketCount = 0
     private var isFlooded = false
     private var hasSentCloseNotify = false
 
-    /// Tickets that came before the session knew whether to store them.
+    /// Tickets that arrived before the server was trusted.
     private var earlyTickets: [CachedTLSSession] = []
-    /// The destination and the evidence for tickets. If it is `nil` at the end of the handshake, no tickets are stored.
-    private var ticketTarget: (peer: TLSPeer, evidence: ServerTrustEvaluation)?
-    private var isKeepingTickets = true
+    /// The server for which tickets are stored, and its evaluation. `nil` until the server is trusted.
+    private var ticketTarget: (peer: TLSPeer, evaluation: ServerTrustEvaluation)?
+    private var storesTickets = true
 
     /// - Parameters:
     ///   - serverName: the server chooses its certificate by this name (RFC 6066 §3).
@@ -96,21 +96,21 @@ final class TLSSession {
         delegate: any TLSSessionDelegate
     ) throws(LoadError) {
         guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(Self.method) else {
-            throw LoadError(.noResources, message: "OpenSSL can't make a session: \(TLSError.take()?.phrase ?? "no reason given")")
+            throw LoadError(.noResources, message: "OpenSSL can't make a session: \(TLSError.takeFromQueue()?.phrase ?? "no reason given")")
         }
         unsafe self.ssl = ssl
         self.context = context
         self.recordTransport = recordTransport
         self.delegate = delegate
-        let own = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe BIO_set_data(bio, own)
+        let pointer = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe BIO_set_data(bio, pointer)
         unsafe BIO_set_init(bio, 1)
         unsafe SSL_set_bio(ssl, bio, bio)
-        unsafe SSL_set_ex_data(ssl, 0, own)
+        unsafe SSL_set_ex_data(ssl, 0, pointer)
         unsafe SSL_set_connect_state(ssl)
         if let serverName { unsafe portolan_SSL_set_server_name(ssl, serverName) }
         // OpenSSL takes a reference.
-        if let copy = ticket?.kept.copy() { unsafe SSL_set_session(ssl, copy.session) }
+        if let copy = ticket?.session.copy() { unsafe SSL_set_session(ssl, copy.session) }
         ERR_clear_error()
     }
 
@@ -118,8 +118,8 @@ final class TLSSession {
 
     // MARK: The handshake
 
-    /// Continues the handshake. Call it separately on the event loop, because it resets the count for ``turnLimit``.
-    func handshake() -> Progress {
+    /// Continues the handshake, up to ``iterationLimit``.
+    func handshake() -> HandshakeProgress {
         beginIteration()
         ERR_clear_error()
         let status = unsafe SSL_do_handshake(ssl)
@@ -127,8 +127,8 @@ final class TLSSession {
         switch unsafe SSL_get_error(ssl, status) {
         case SSL_ERROR_WANT_READ: return .wantsRead
         case SSL_ERROR_WANT_WRITE: return .wantsWrite
-        case SSL_ERROR_WANT_X509_LOOKUP, SSL_ERROR_WANT_RETRY_VERIFY: return .waits
-        default: return .failed(takeFailure())
+        case SSL_ERROR_WANT_X509_LOOKUP, SSL_ERROR_WANT_RETRY_VERIFY: return .awaitsDelegate
+        default: return .failed(fail())
         }
     }
 
@@ -147,85 +147,83 @@ final class TLSSession {
 
     // MARK: Limits
 
-    /// The maximum number of bytes to take from a carrier before other work runs on the event loop. OpenSSL requests
-    /// more until it has data to return, and messages without data come as long as the peer sends them.
-    static let turnLimit = 256 << 10
-    /// The number of bytes without data that a peer may send: a fixed number, and a number for each byte of data. A
-    /// record of one byte takes up to 85 bytes in TLS 1.2.
-    static let (overhead, overheadForByte) = (1 << 20, 256)
-    /// The number of tickets that a peer may send: this number, and one for each KiB of data. Each ticket costs a
-    /// derivation of keys.
-    static let mostTickets = 64
+    /// The maximum number of bytes to read from the transport before other work runs on the event loop. Without a
+    /// limit, a peer could block the event loop with messages without data.
+    static let iterationLimit = 256 << 10
+    /// How many bytes other than data a peer can send: a fixed number, and a number for each byte of data. A record
+    /// with one byte of data has up to 85 bytes in TLS 1.2.
+    static let (allowedOverhead, allowedOverheadPerByte) = (1 << 20, 256)
+    /// How many tickets a peer can send: this number, and one for each KiB of data. Each ticket costs processor time.
+    static let maximumTicketCount = 64
 
-    /// Resets the count for ``turnLimit``. Call it before the session is used again on the event loop.
+    /// Resets the count for ``iterationLimit``. Call it once in each event-loop iteration.
     func beginIteration() {
-        takenInTurn = 0
+        bytesInIteration = 0
         (recordTransport as? TLSSession)?.beginIteration()
     }
 
-    private func note(taken count: Int) {
-        takenInTurn += count
-        takenCount += count
-        if takenCount > Self.overhead + dataCount * Self.overheadForByte { isFlooded = true }
+    private func countReceived(_ count: Int) {
+        bytesInIteration += count
+        receivedByteCount += count
+        if receivedByteCount > Self.allowedOverhead + dataByteCount * Self.allowedOverheadPerByte { isFlooded = true }
     }
 
     // MARK: Tickets
 
-    /// From now on tickets are stored for the next connection to `peer`.
-    func keepTickets(for peer: TLSPeer, _ evidence: ServerTrustEvaluation) {
-        ticketTarget = (peer, evidence)
-        for kept in earlyTickets { context.tickets.add(TLSTicket(kept: kept, evidence: evidence), for: peer) }
+    /// Stores the tickets of this session for the next connection to `peer`.
+    func storeTickets(for peer: TLSPeer, _ evaluation: ServerTrustEvaluation) {
+        ticketTarget = (peer, evaluation)
+        for session in earlyTickets { context.tickets.add(TLSTicket(session: session, evaluation: evaluation), for: peer) }
         earlyTickets = []
     }
 
-    /// Discards all tickets of this session, because it belongs to one load.
+    /// Stores no tickets of this session.
     func dropTickets() {
-        isKeepingTickets = false
+        storesTickets = false
         earlyTickets = []
     }
 
     private func didReceive(ticket: OpaquePointer) {
         ticketCount += 1
-        if ticketCount > Self.mostTickets + dataCount >> 10 { isFlooded = true }
+        if ticketCount > Self.maximumTicketCount + dataByteCount >> 10 { isFlooded = true }
         guard !isFlooded else { return }
-        guard isKeepingTickets, earlyTickets.count < 4, let kept = unsafe CachedTLSSession(copying: ticket) else { return }
-        if let (peer, evidence) = ticketTarget {
-            context.tickets.add(TLSTicket(kept: kept, evidence: evidence), for: peer)
+        guard storesTickets, earlyTickets.count < 4, let session = unsafe CachedTLSSession(copying: ticket) else { return }
+        if let (peer, evaluation) = ticketTarget {
+            context.tickets.add(TLSTicket(session: session, evaluation: evaluation), for: peer)
         } else {
-            earlyTickets.append(kept)
+            earlyTickets.append(session)
         }
     }
 
     // MARK: Bytes
 
     /// - Parameter target: memory for at least one byte.
-    func read(into target: UnsafeMutableRawBufferPointer) -> Reading {
+    func read(into target: UnsafeMutableRawBufferPointer) -> ReadResult {
         ERR_clear_error()
-        isCutShort = false
+        hasReachedIterationLimit = false
         var count = 0
         let status = unsafe SSL_read_ex(ssl, target.baseAddress, target.count, &count)
-        if isFlooded { return .failed(takeFailure()) }
+        if isFlooded { return .failed(fail()) }
         if status == 1 {
-            dataCount += count
+            dataByteCount += count
             return .bytes(count)
         }
         switch unsafe SSL_get_error(ssl, status) {
-        case SSL_ERROR_WANT_READ: return isCutShort ? .paused : .wantsRead
+        case SSL_ERROR_WANT_READ: return hasReachedIterationLimit ? .paused : .wantsRead
         case SSL_ERROR_WANT_WRITE: return .wantsWrite
         case SSL_ERROR_ZERO_RETURN: return .end
-        default: return .failed(takeFailure())
+        default: return .failed(fail())
         }
     }
 
-    /// Whether OpenSSL has read bytes from the carrier that ``read(into:)`` has not returned yet. They may be less than
-    /// a record.
+    /// Whether OpenSSL buffers received bytes that ``read(into:)`` has not returned. They can be a part of a record.
     var hasPending: Bool { unsafe SSL_has_pending(ssl) == 1 }
 
-    /// Whether another ``read(into:)`` would find nothing, as far as is known. All bytes read from the carrier were
-    /// returned, and the carrier had fewer bytes than requested. The poller reports later bytes.
-    var isDrained: Bool { carrierIsDrained && !hasPending }
+    /// Whether another ``read(into:)`` would return nothing: OpenSSL buffers no bytes, and the transport had fewer
+    /// bytes than requested. The poller reports later bytes.
+    var isDrained: Bool { transportIsDrained && !hasPending }
 
-    /// If not all bytes are accepted, the next call must begin with the remaining bytes.
+    /// If the result is smaller than the number of bytes, the next call must begin with the remaining bytes.
     func write(_ bytes: UnsafeRawBufferPointer) -> TransferResult {
         ERR_clear_error()
         var count = 0
@@ -233,47 +231,47 @@ final class TLSSession {
         if status == 1 { return .moved(count) }
         switch unsafe SSL_get_error(ssl, status) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .wouldBlock
-        default: return .failed(takeFailure())
+        default: return .failed(fail())
         }
     }
 
     /// Ends TLS in the client's direction (close_notify). Bytes from the peer can still be read.
     ///
-    /// - Returns: `false` if the carrier accepts no more bytes at the moment. Then call it again when the carrier does.
+    /// - Returns: `false` if the transport is full. Then call it again when the transport is writable.
     @discardableResult func shutDown() -> Bool {
         guard !isBroken, !hasSentCloseNotify, unsafe SSL_is_init_finished(ssl) == 1 else { return true }
         ERR_clear_error()
         defer { ERR_clear_error() }
         let status = unsafe SSL_shutdown(ssl)
-        // OpenSSL sets SSL_SENT_SHUTDOWN although the carrier accepted nothing.
+        // OpenSSL sets SSL_SENT_SHUTDOWN although the transport accepted nothing.
         hasSentCloseNotify = unsafe status >= 0 || SSL_get_error(ssl, status) != SSL_ERROR_WANT_WRITE
         return hasSentCloseNotify
     }
 
-    private func takeFailure() -> SocketError {
+    private func fail() -> SocketError {
         isBroken = true
-        if isFlooded { return forgettingTickets(.flooded) }
-        var error = TLSError.take()
+        if isFlooded { return failRemovingTickets(.flooded) }
+        var error = TLSError.takeFromQueue()
         error?.lacksClientCertificate = lacksIdentity
-        if let error, error.isAlert { return fatal(error) }
-        if let carrierFailure { return carrierFailure }
-        if carrierHasEnded, error?.isUnexpectedEnd ?? true { return .closedWithoutNotice }
-        return error.map { fatal($0) } ?? .closedWithoutNotice
+        if let error, error.isAlert { return failWithAlert(error) }
+        if let transportFailure { return transportFailure }
+        if transportHasEnded, error?.isUnexpectedEnd ?? true { return .closedWithoutNotice }
+        return error.map { failWithAlert($0) } ?? .closedWithoutNotice
     }
 
-    /// A session that ends with a fatal alert, from either side, is not resumed (RFC 5246 §7.2.2).
-    private func fatal(_ error: TLSError) -> SocketError {
-        forgettingTickets(.tls(error))
+    /// A session that ends with a failWithAlert alert, from either side, is not resumed (RFC 5246 §7.2.2).
+    private func failWithAlert(_ error: TLSError) -> SocketError {
+        failRemovingTickets(.tls(error))
     }
 
-    private func forgettingTickets(_ error: SocketError) -> SocketError {
+    private func failRemovingTickets(_ error: SocketError) -> SocketError {
         dropTickets()
         if let peer = ticketTarget?.peer { context.tickets.removeAll(for: peer) }
         return error
     }
 }
 
-// A session can carry another one: TLS to a proxy carries TLS to the origin.
+// The TLS session with a proxy transports the records of the TLS session with the origin.
 extension TLSSession: TLSRecordTransport {
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult {
         switch unsafe read(into: target) {
@@ -290,12 +288,12 @@ extension TLSSession: TLSRecordTransport {
 // MARK: From OpenSSL
 
 extension TLSSession {
-    /// The session of an `SSL` or a `BIO`. Neither outlives the session.
+    /// The session of an `SSL` or a `BIO`.
     private static func session(_ pointer: UnsafeMutableRawPointer?) -> TLSSession? {
         unsafe pointer.map { unsafe Unmanaged<TLSSession>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// One function for each callback.
+    /// Sets one function for each callback.
     static func setCallbacks(of context: OpaquePointer) {
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         unsafe SSL_CTX_set_cert_verify_callback(
@@ -319,7 +317,7 @@ extension TLSSession {
         }
     }
 
-    /// - Returns: 1 to go on, or to be called again later, after `SSL_set_retry_verify`; 0 to fail. See
+    /// - Returns: 1 to continue, or, after `SSL_set_retry_verify`, to be called again later; 0 to fail. See
     ///   SSL_CTX_set_cert_verify_callback(3).
     private func verify(_ store: OpaquePointer) -> CInt {
         guard let trustDecision = unsafe trustDecision ?? evaluate(store) else {
@@ -336,9 +334,9 @@ extension TLSSession {
 
     private func evaluate(_ store: OpaquePointer) -> Bool? {
         let isVerified = unsafe X509_verify_cert(store) == 1
-        let finding =
+        let chainError =
             unsafe isVerified
-            ? nil : ChainFinding(code: X509_STORE_CTX_get_error(store), depth: Int(X509_STORE_CTX_get_error_depth(store)))
+            ? nil : ChainError(code: X509_STORE_CTX_get_error(store), depth: Int(X509_STORE_CTX_get_error_depth(store)))
         ERR_clear_error()
         var chain: [[UInt8]] = []
         if let shown = unsafe X509_STORE_CTX_get0_untrusted(store) {
@@ -346,22 +344,22 @@ extension TLSSession {
                 if let next = unsafe portolan_X509_at(shown, index) { chain.append(unsafe Certificate(sharing: next).der) }
             }
         }
-        return delegate?.session(self, didReceive: chain, finding) ?? (delegate == nil ? false : nil)
+        return delegate?.session(self, didReceive: chain, chainError) ?? (delegate == nil ? false : nil)
     }
 
     /// Sets the delegate's decision about the chain.
     func decideTrust(_ isTrusted: Bool) { trustDecision = isTrusted }
 
-    /// - Returns: 1 to go on; 0 to fail; -1 to decide later.
+    /// - Returns: 1 to continue; 0 to fail; -1 to decide later.
     private func chooseIdentity() -> CInt {
         guard !hasShownIdentity else { return 1 }
         guard let choice = delegate?.session(self, identityFor: acceptedIssuers) else { return delegate == nil ? 0 : -1 }
         hasShownIdentity = true
-        guard case .show(let identity) = choice, let own = identity.chain.first else {
+        guard case .show(let identity) = choice, let leaf = identity.chain.first else {
             lacksIdentity = true
             return 1
         }
-        unsafe SSL_use_certificate(ssl, own.x509)
+        unsafe SSL_use_certificate(ssl, leaf.x509)
         unsafe SSL_use_PrivateKey(ssl, identity.key.key)
         for next in identity.chain.dropFirst() { unsafe portolan_SSL_add1_chain_cert(ssl, next.x509) }
         ERR_clear_error()
@@ -376,7 +374,7 @@ extension TLSSession {
         }
     }
 
-    // MARK: The carrier as a BIO
+    // MARK: The transport as a BIO
 
     nonisolated(unsafe) private static let method: OpaquePointer? = {  // … because it is made once and never changed
         guard let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "portolan") else { return nil }
@@ -391,7 +389,7 @@ extension TLSSession {
         unsafe BIO_meth_set_ctrl(method) { bio, command, _, _ in
             switch command {
             case BIO_CTRL_FLUSH: 1
-            case BIO_CTRL_EOF: unsafe bio.flatMap { unsafe TLSSession.session(BIO_get_data($0)) }?.carrierHasEnded == true ? 1 : 0
+            case BIO_CTRL_EOF: unsafe bio.flatMap { unsafe TLSSession.session(BIO_get_data($0)) }?.transportHasEnded == true ? 1 : 0
             default: 0
             }
         }
@@ -401,26 +399,26 @@ extension TLSSession {
     private func read(for bio: OpaquePointer, _ target: UnsafeMutableRawBufferPointer) -> CInt {
         unsafe portolan_BIO_clear_retry(bio)
         guard unsafe !target.isEmpty else { return 0 }
-        carrierIsDrained = false
+        transportIsDrained = false
         guard !isFlooded else { return -1 }
-        guard takenInTurn < Self.turnLimit else {
-            isCutShort = true
+        guard bytesInIteration < Self.iterationLimit else {
+            hasReachedIterationLimit = true
             unsafe portolan_BIO_set_retry_read(bio)
             return -1
         }
         switch unsafe recordTransport.receive(target) {
         case .moved(let count):
-            note(taken: count)
-            carrierIsDrained = count < target.count && recordTransport.isDrained
+            countReceived(count)
+            transportIsDrained = count < target.count && recordTransport.isDrained
             return CInt(count)
         case .wouldBlock:
             unsafe portolan_BIO_set_retry_read(bio)
             return -1
         case .end:
-            carrierHasEnded = true
+            transportHasEnded = true
             return 0
         case .failed(let error):
-            carrierFailure = error
+            transportFailure = error
             return -1
         }
     }
@@ -435,7 +433,7 @@ extension TLSSession {
             return -1
         case .end: return -1
         case .failed(let error):
-            carrierFailure = error
+            transportFailure = error
             return -1
         }
     }

@@ -2,10 +2,10 @@
 
 /// Settings for secure connections.
 ///
-/// Files are read when the first secure connection is opened. A file that can't be used fails the loads that need it,
-/// with its name in the message.
+/// Files are read when the first secure connection is opened. If a file can't be used, the loads that need it fail, and
+/// the message names the file.
 public struct TLSSettings: Sendable {
-    /// RFC 8446, RFC 5246. The two oldest versions are for devices that support no other (RFC 8996 deprecates them).
+    /// TLS 1.0 and 1.1 are deprecated (RFC 8996). Use them only for devices that support no other version.
     public enum Version: Int, Hashable, Sendable, Comparable {
         case tls10 = 10
         case tls11, tls12, tls13
@@ -16,8 +16,8 @@ public struct TLSSettings: Sendable {
     public enum Verification: Hashable, Sendable {
         /// The chain must lead to a trusted authority, and must name the host.
         case full
-        /// Every certificate is accepted. An attacker between client and server is not detected. Delegates are still
-        /// asked.
+        /// Every certificate is accepted. An attacker between client and server is not detected. Delegates still
+        /// receive server-trust challenges.
         case none
     }
 
@@ -25,13 +25,14 @@ public struct TLSSettings: Sendable {
     public var maximumVersion = Version.tls13
     public var trustRoots = TrustRoots.system
     public var verification = Verification.full
-    /// The client's identity, for servers that request one. Without one, the load's delegate is asked.
+    /// The client's certificate, for servers that request one. If it is `nil`, the load's delegate receives a
+    /// challenge.
     public var identity: ClientIdentity?
 
     public init() {}
 }
 
-/// The authorities that may vouch for servers.
+/// The certificate authorities that are trusted.
 public struct TrustRoots: Hashable, Sendable {
     /// The system's roots. If `SSL_CERT_FILE` or `SSL_CERT_DIR` (folders between colons) is set, the named files and
     /// folders replace them.
@@ -40,17 +41,17 @@ public struct TrustRoots: Hashable, Sendable {
     let includesSystem: Bool
     let sources: [CertificateSource]
 
-    /// Only these roots.
+    /// Trusts only these roots.
     public static func only(_ sources: [CertificateSource]) -> Self { Self(includesSystem: false, sources: sources) }
 
-    /// The system's roots, and these.
+    /// Trusts the system's roots, and these.
     public static func system(adding sources: [CertificateSource]) -> Self { Self(includesSystem: true, sources: sources) }
 }
 
-/// The source of certificates.
+/// Where certificates come from.
 public enum CertificateSource: Hashable, Sendable {
     /// A file with one or more certificates in PEM, or one in DER; or a folder of such files.
     case file(path: String)
-    /// One certificate, DER.
+    /// One certificate in DER.
     case der([UInt8])
 }

@@ -9,13 +9,13 @@ import Synchronization
     import Musl
 #endif
 
-/// A session of OpenSSL (`SSL_SESSION`), freed with the last reference.
+/// A session of OpenSSL (`SSL_SESSION`).
 @safe
 final class CachedTLSSession: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nothing changes it
     let session: OpaquePointer
 
-    /// Copies the session. OpenSSL marks the session of a connection that ends without close_notify as not resumable
-    /// (`SSL_free(3)`), and RFC 5246 §7.2.1 no longer requires that.
+    /// Copies the session. If a connection ends without close_notify, OpenSSL marks its session as not resumable
+    /// (`SSL_free(3)`). RFC 5246 §7.2.1 no longer requires that, and the copy stays resumable.
     ///
     /// - Returns: `nil` if there is no memory.
     init?(copying session: OpaquePointer) {
@@ -23,7 +23,7 @@ final class CachedTLSSession: @unchecked Sendable {  // … because OpenSSL coun
         unsafe self.session = copy
     }
 
-    /// A copy for another connection. The end of that connection does not change this session.
+    /// Makes a copy for another connection. The end of that connection does not change this session.
     func copy() -> CachedTLSSession? { unsafe CachedTLSSession(copying: session) }
 
     deinit { unsafe SSL_SESSION_free(session) }
@@ -31,32 +31,33 @@ final class CachedTLSSession: @unchecked Sendable {  // … because OpenSSL coun
 
 /// A server's ticket to resume a session (RFC 8446 §2.2), with the evaluation of the server at that time.
 struct TLSTicket: Sendable {
-    let kept: CachedTLSSession
-    /// The chain that the server showed in the handshake, and the verdict on it, because a resumed session shows no
-    /// chain.
-    let evidence: ServerTrustEvaluation
+    let session: CachedTLSSession
+    /// The evaluation of the server in the original handshake, because a server shows no certificates when a session is
+    /// resumed.
+    let evaluation: ServerTrustEvaluation
 
-    private var session: OpaquePointer { unsafe kept.session }
+    private var pointer: OpaquePointer { unsafe session.session }
 
-    /// Whether the ticket may be used only once, so that an observer can't link two connections to the same client
-    /// (RFC 8446 §C.4).
-    fileprivate var isForOneUse: Bool { unsafe SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION }
+    /// Whether the ticket must be used only once, so that an observer can't see that two connections are of the same
+    /// client (RFC 8446 §C.4).
+    fileprivate var isForOneUse: Bool { unsafe SSL_SESSION_get_protocol_version(pointer) >= TLS1_3_VERSION }
 
     /// - Parameter now: in seconds since 1970.
     fileprivate func isUsable(at now: Int64) -> Bool {
-        let made = unsafe Int64(SSL_SESSION_get_time(session))
-        let lifetime = unsafe Int64(SSL_SESSION_get_timeout(session))
-        return unsafe SSL_SESSION_is_resumable(session) == 1 && made <= now && now < made + lifetime && evidence.isValid(at: now)
+        let creationTime = unsafe Int64(SSL_SESSION_get_time(pointer))
+        let lifetime = unsafe Int64(SSL_SESSION_get_timeout(pointer))
+        return unsafe SSL_SESSION_is_resumable(pointer) == 1 && creationTime <= now && now < creationTime + lifetime
+            && evaluation.isValid(at: now)
     }
 }
 
-/// The tickets of the servers that sent one last. Any thread.
+/// The last tickets of some servers. Any thread.
 final class TLSTicketCache: Sendable {
-    private static let (mostServers, mostTickets) = (256, 4)
+    private static let (maximumServerCount, maximumTicketCount) = (256, 4)
 
     private struct State {
         var tickets: [TLSPeer: [TLSTicket]] = [:]
-        /// The server that sent a ticket last is at the end.
+        /// The server with the newest ticket is at the end.
         var order: [TLSPeer] = []
     }
 
@@ -67,13 +68,13 @@ final class TLSTicketCache: Sendable {
             state.order.removeAll { $0 == peer }
             state.order.append(peer)
             state.tickets[peer, default: []].append(ticket)
-            if let count = state.tickets[peer]?.count, count > Self.mostTickets { state.tickets[peer]?.removeFirst() }
-            guard state.order.count > Self.mostServers else { return }
+            if let count = state.tickets[peer]?.count, count > Self.maximumTicketCount { state.tickets[peer]?.removeFirst() }
+            guard state.order.count > Self.maximumServerCount else { return }
             state.tickets[state.order.removeFirst()] = nil
         }
     }
 
-    /// The next ticket to use. A ticket for one use is removed.
+    /// Returns the newest usable ticket. Removes it if it must be used only once.
     func ticket(for peer: TLSPeer, now: Int64) -> TLSTicket? {
         state.withLock { state in
             while let last = state.tickets[peer]?.last {

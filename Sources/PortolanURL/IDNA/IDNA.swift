@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Converts the domain names that people write to those that the DNS knows.
+/// Converts domain names in Unicode to the ASCII form that DNS has.
 ///
 /// The URL Standard decides what UTS 46 leaves open. Processing is non-transitional. The rules for joiners and for
-/// right-to-left text are checked. Hyphens may stand anywhere. Only the URL parser restricts ASCII characters. The
+/// right-to-left text are checked. Hyphens are allowed everywhere. Only the URL parser restricts ASCII characters. The
 /// limits of the DNS (63 bytes a label, 253 a name) are the resolver's concern.
 ///
 /// UTS 46 §4, WHATWG URL §3.3

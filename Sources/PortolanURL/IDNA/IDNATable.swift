@@ -28,7 +28,7 @@ enum IDNATable {
     ///
     /// - Returns: whether it is allowed.
     static func map(_ codePoint: UInt32, into output: inout [UInt32]) -> Bool {
-        let record = run(holding: codePoint, in: mapping)
+        let record = run(containing: codePoint, in: mapping)
         let distance = codePoint &- start(of: record)
         let value = UInt32(truncatingIfNeeded: record >> 24)
         switch status(in: record) {
@@ -47,19 +47,19 @@ enum IDNATable {
 
     /// The status of one code point. In a run of `mappedToNext`, the small letters are valid.
     static func status(of codePoint: UInt32) -> MappingStatus {
-        let record = run(holding: codePoint, in: mapping)
+        let record = run(containing: codePoint, in: mapping)
         let status = status(in: record)
         let isSmallLetter = status == .mappedToNext && (codePoint &- start(of: record)) % 2 == 1
         return isSmallLetter ? .valid : status
     }
 
     static func properties(of codePoint: UInt32) -> CodePointProperties {
-        CodePointProperties(bits: run(holding: codePoint, in: properties) >> 21)
+        CodePointProperties(bits: run(containing: codePoint, in: properties) >> 21)
     }
 
     /// The canonical combining class.
     static func combiningClass(of codePoint: UInt32) -> UInt8 {
-        UInt8(truncatingIfNeeded: run(holding: codePoint, in: combiningClasses) >> 21)
+        UInt8(truncatingIfNeeded: run(containing: codePoint, in: combiningClasses) >> 21)
     }
 
     /// The primary composite of two code points. In `compositions`, the first is in bits 42 and up, the second in bits
@@ -87,7 +87,7 @@ enum IDNATable {
     private static func start(of record: some BinaryInteger) -> UInt32 { UInt32(truncatingIfNeeded: record) & 0x1F_FFFF }
 
     /// The last record that starts at or before a code point. The first record of each table starts at zero.
-    private static func run<Word: FixedWidthInteger>(holding codePoint: UInt32, in table: [Word]) -> Word {
+    private static func run<Word: FixedWidthInteger>(containing codePoint: UInt32, in table: [Word]) -> Word {
         table[firstIndex(below: table.count) { start(of: table[$0]) > codePoint } - 1]
     }
 

@@ -26,7 +26,7 @@ enum Punycode {
         guard input.allSatisfy({ $0 < 0x80 }) else { return nil }
         var output: [UInt32] = []
         var position = input.startIndex
-        // A delimiter at the very start does not count as one, and is no digit either.
+        // A delimiter at the start is neither a delimiter nor a digit.
         if let last = input.lastIndex(of: delimiter), last > input.startIndex {
             output = Array(input[..<last])
             position = last + 1

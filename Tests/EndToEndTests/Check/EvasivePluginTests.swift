@@ -4,8 +4,8 @@ import Foundation
 import TestThreads
 import Testing
 
-/// Plugins that manipulate what the checks need, that behave differently in later checks, or that try to change a
-/// verdict cheaply.
+/// Plugins that take away what the checks need, that behave differently in later checks, or that change a verdict with
+/// simple means.
 @Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "AddressSanitizer finds some of them first"))
 struct EvasivePluginTests {
     /// A plugin whose loads never end, which violates ORDER-02 and other rules.

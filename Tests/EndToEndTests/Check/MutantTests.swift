@@ -23,8 +23,8 @@ struct MutantTests {
         }
     }
 
-    /// A peer may take longer than a stopped load's time limit, and content may differ in each load. CAN-05 and DESC-10
-    /// are excluded as above.
+    /// A server can take longer than the time limit of a stopped load, and the content can differ in each load. CAN-05
+    /// and DESC-10 are excluded as above.
     @Test(.enabled(if: Mutant.level == 5, "make test-full runs it, for a minute"))
     func pluginWithSlowOrVaryingLoadsPasses() throws {
         let report = try CheckReport(of: Mutant.folder.appendingPathComponent("slow.plugin.json"), level: 5, jobs: 16)

@@ -54,6 +54,19 @@ import Testing
         #expect(try program.files.isEmpty)
     }
 
+    @Test(arguments: [
+        ("localhost:8123/x", "; did you mean 'http://localhost:8123/x'?"), ("server:80", "; did you mean 'http://server/'?"),
+        ("127.0.0.1:8123/a?b", "; did you mean 'http://127.0.0.1:8123/a?b'?"),
+        ("example.org/x", "; did you mean 'http://example.org/x'?"), ("nosuch:x", "known schemes: data, file, http, https"),
+        ("server:99999", "known schemes: data, file, http, https"),
+    ])
+    func urlWithoutASchemeIsReportedWithItsHTTPURL(argument: String, end: String) throws {
+        for command in ["get", "explain"] {
+            let outcome = try program.run(command, "--no-plugins", argument)
+            #expect(outcome.errors.count == 1 && outcome.errors.first?.hasSuffix(end) == true, "\(command): \(outcome.errors)")
+        }
+    }
+
     @Test func controlCharactersAreEscapedInErrors() throws {
         let outcome = try program.run("get", "-X", "a\u{1B}[31m\nb", "data:,x")
         #expect(outcome.errors == [#"portolan: -X: 'a\u{1b}[31m b' is not a method (see 'portolan help get')"#])

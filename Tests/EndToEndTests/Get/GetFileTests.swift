@@ -17,7 +17,7 @@ import Testing
         #expect(program.contents(of: "out") == "body")
     }
 
-    @Test func anEmptyBodyMakesAnEmptyFile() throws {
+    @Test func emptyBodyMakesAnEmptyFile() throws {
         #expect(try program.run("get", "-o", "out", "data:,").status == 0)
         #expect(program.contents(of: "out") == "")
     }
@@ -98,8 +98,8 @@ import Testing
         #expect(try program.files == ["download"])
     }
 
-    /// Reads the events up to the first one of the body, so that the load is running, and not much further, so that it
-    /// can't finish.
+    /// Reads the events until the first part of the body has arrived, so that the load is running. The load cannot
+    /// finish, because nobody reads its other events.
     @Test func signalLeavesNoPartialFile() throws {
         let source = try Program()
         let file = try source.makeLargeFile("big", size: 1 << 40)

@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// The properties that a new file keeps from the file that `-o` replaces.
+/// The properties that a new file gets from the file that `-o` replaces.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetReplacedFileTests {
     private let program: Program
     private static let isRoot = geteuid() == 0

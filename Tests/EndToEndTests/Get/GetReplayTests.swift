@@ -41,7 +41,7 @@ import Testing
         #expect(outcome.status == 37 && outcome.text == "oneone")
         #expect(
             outcome.errors
-                == ["portolan: the recording has no response to GET 'data:,two' or to a similar request (recorded exchanges: 1)"])
+                == ["portolan: the recording has no response to GET 'data:,two' or to a similar request (recorded requests: 1)"])
         #expect(program.contents(of: "loads.json") == before)
     }
 

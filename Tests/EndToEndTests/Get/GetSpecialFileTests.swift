@@ -5,8 +5,8 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// A FIFO or a link instead of a file: the program never waits for the FIFO's other end, and never writes outside the
-/// folder.
+/// FIFOs and links where the program expects a file. The program waits for the other end of a FIFO only until its time
+/// limit, and never writes outside the folder.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetSpecialFileTests {
     private let program: Program
 

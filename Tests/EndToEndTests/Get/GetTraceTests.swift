@@ -26,7 +26,7 @@ import Testing
         return try #require(log["entries"] as? [[String: Any]])
     }
 
-    @Test func anArchiveHasAnEntryForEachRequest() throws {
+    @Test func archiveHasAnEntryForEachRequest() throws {
         let outcome = try program.run(
             "get", "--trace", "loads.har", servers.url(.nginxHTTP, "/redirect/to?url=/hello.txt"), servers.url(.nginxHTTP, "/hangup"),
             servers.url(.nginxHTTP, "/1KiB.bin?a=b%20c&d"))
@@ -62,7 +62,7 @@ import Testing
         #expect(abs(phases.reduce(0, +) - time) < 0.0005, "\(timings) in \(time)", sourceLocation: location)
     }
 
-    @Test func theTraceDoesNotReplaceTheBody() throws {
+    @Test func traceDoesNotReplaceTheBody() throws {
         let outcome = try program.run("get", "-o", "same.har", "--trace", "same.har", "data:,body")
         #expect(outcome.status == 2 && outcome.errors.contains { $0.contains("name the same file, 'same.har'") }, "\(outcome.errors)")
         #expect(program.contents(of: "same.har") == nil)
@@ -125,11 +125,11 @@ import Testing
         }
     }
 
-    /// Also restricts a file that was readable for all users.
+    /// Also if the file existed and all users could read it.
     @Test(
         arguments: [["--trace", "loads.har"], ["--trace", "loads.html"], ["--replay-mode", "fill", "--replay", "loads.json"]],
         [true, false])
-    func onlyTheUserMayReadTheFile(arguments: [String], exists: Bool) throws {
+    func onlyTheUserCanReadTheFile(arguments: [String], exists: Bool) throws {
         let name = try #require(arguments.last)
         if exists {
             let content = name == "loads.json" ? #"{"loads":[]}"# : ""
@@ -154,7 +154,7 @@ import Testing
         return outcome.lines
     }
 
-    @Test func archiveOfSeveralTriesIsValidJSON() throws {
+    @Test func archiveOfSeveralAttemptsIsValidJSON() throws {
         let busy = ScriptedServer.response("503 Service Unavailable", [], "busy")
         let server = try ScriptedServer(busy, busy, ScriptedServer.response("200 OK", [], "done"))
         let arguments = ["get", "-s", "--retry", "3", "--retry-delay", "0.01", server.url()]

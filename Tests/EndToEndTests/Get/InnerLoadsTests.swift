@@ -71,7 +71,7 @@ import Testing
         let printed = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         let events = try summary(printed.split(separator: "\n").map(String.init))
         #expect(process.terminationStatus == status)
-        // The nested load has the same deadline as the outer load, so either may time out first.
+        // Both loads have the same time limit, so each of them can time out first.
         let ends = byInterrupt ? ["cancelled"] : ["cancelled", "timedOut"]
         #expect(ends.contains { events.suffix(2) == ["innerEnd 1 unruly://hang 0 \($0)", "failed"] }, "\(events)")
         #expect(events.dropLast(2).contains("inner 1 unruly://hang GET org.portolan.unruly"))

@@ -210,7 +210,7 @@ import Testing
         },
     ]
 
-    /// A condition with different statuses, as listed in the table "Where they do not" of command-line.md.
+    /// A condition with different statuses, as listed in the table of differences in command-line.md.
     struct Difference: Sendable, CustomTestStringConvertible {
         let row: Row
         /// The accepted statuses of curl: one condition has two, depending on the speed of curl's look-up.

@@ -5,7 +5,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// When `get` sends credentials, and by which scheme.
+/// The requests in which `get` sends credentials, and the authentication scheme that it uses.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetAuthenticationTests {
     private let program: Program
     private static let basic = "Basic dTpw"
@@ -91,7 +91,7 @@ import Testing
     }
 
     /// The other server asks for the same realm with the same nonce.
-    @Test func digestIsNotAnsweredAtAnotherOrigin() throws {
+    @Test func digestResponseIsNotSentToAnotherOrigin() throws {
         let other = try ScriptedServer(Self.digest)
         let redirect = ScriptedServer.response("302 Found", ["Location: \(other.url())"])
         let server = try ScriptedServer { $0 == 0 ? Self.digest : redirect }
@@ -106,7 +106,10 @@ import Testing
         let user = "\(servers.user):\(servers.password)"
         let outcome = try program.run("get", "-v", "-u", user, "--digest", url)
         #expect(outcome.status == 0 && outcome.text.contains("treasure"), "\(outcome.errors)")
-        #expect(outcome.errors.contains { $0.contains("challenge by 'localhost', realm 'Harbour'") && $0.contains("answered with -u") })
+        #expect(
+            outcome.errors.contains {
+                $0.contains("challenge of 'localhost', realm 'Harbour'") && $0.contains("sending user name and password")
+            })
         #expect(!outcome.errors.contains { $0.contains(servers.password) })
     }
 }

@@ -60,7 +60,7 @@ import Testing
         let server = try ScriptedServer(ScriptedServer.response("200 OK"))
         let outcome = try program.run("get", "-b", "old", server.url())
         #expect(
-            outcome.errors == ["portolan: warning: the cookie file 'old': line 3 has 1 fields and not 7, separated by tabs; it is skipped"])
+            outcome.errors == ["portolan: warning: -b: 'old': line 3 has 1 fields and not 7, separated by tabs; it is skipped"])
         #expect(try program.run("get", "-s", "-j", "-b", "old", server.url()).status == 0)
         #expect(cookies(server) == ["long=2; session=1", "long=2"])
     }
@@ -68,11 +68,49 @@ import Testing
     @Test func unusableFilesFailBeforeTheLoad() throws {
         let server = try ScriptedServer(ScriptedServer.response("200 OK"))
         try FileManager.default.createDirectory(atPath: program.folder.path + "/folder", withIntermediateDirectories: true)
-        for (arguments, status) in [(["-b", "nosuch"], 37), (["-c", "nosuch/jar"], 23), (["-c", "folder"], 37), (["-b", "a=\u{1}"], 2)] {
+        for (arguments, status) in [(["-c", "nosuch/jar"], 23), (["-c", "folder"], 37), (["-b", "a=\u{1}"], 2)] {
             let outcome = try program.run(["get"] + arguments + [server.url()])
             #expect(outcome.status == status && outcome.errors.count >= 1, "\(arguments) \(outcome)")
         }
         #expect(server.connections.isEmpty)
+    }
+
+    /// As with curl, a cookie file of `-b` that cannot be read has no cookies.
+    @Test func missingCookieFileIsAWarning() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Set-Cookie: a=1"]))
+        let outcome = try program.run("get", "-b", "nosuch", "-b", ".", server.url(), server.url())
+        #expect(outcome.status == 0 && cookies(server) == [nil, "a=1"])
+        #expect(outcome.errors.count == 2, "\(outcome.errors)")
+        #expect(outcome.errors.first?.hasPrefix("portolan: warning: -b: no file '") == true, "\(outcome.errors)")
+        #expect(try program.files.isEmpty)
+    }
+
+    @Test func cookiesAreReadFromStreams() throws {
+        try program.makeFile("old", "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1\n")
+        let server = try ScriptedServer(ScriptedServer.response("200 OK"))
+        let outcome = try program.runScript(
+            """
+            mkfifo fifo; timeout 60 sh -c 'cat old >fifo' & timeout 60 "$portolan" get -b fifo '\(server.url())' &&
+                "$portolan" get -b - '\(server.url())' <old && "$portolan" get -b /dev/null '\(server.url())'
+            """)
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        #expect(cookies(server) == ["a=1", "a=1", nil])
+    }
+
+    @Test func timeLimitEndsAWaitForCookiesFromAFIFO() throws {
+        let outcome = try program.runScript(#"mkfifo fifo; timeout 60 "$portolan" get --max-time 0.3 -b fifo data:,x"#)
+        #expect(outcome.status == 28 && outcome.errors == ["portolan: -b: 'fifo' took longer to read than --max-time allows"], "\(outcome)")
+    }
+
+    /// A stream gets the cookies, and is neither read nor replaced.
+    @Test(arguments: ["/dev/stdout", "-"]) func cookiesAreWrittenToStreams(jar: String) throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Set-Cookie: a=1"]))
+        let outcome = try program.runScript(
+            "\"$portolan\" get -c /dev/null '\(server.url())' && test -c /dev/null && \"$portolan\" get -c \(jar) '\(server.url())'")
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        #expect(outcome.lines.last == "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1", "\(outcome.text)")
+        #expect(cookies(server) == [nil, nil])
+        #expect(try program.files.isEmpty)
     }
 
     /// A 401 response sets cookies, and the request with the credential sends them.

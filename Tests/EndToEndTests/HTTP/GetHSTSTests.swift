@@ -35,6 +35,20 @@ import Testing
         #expect(curl.text == "Hello\n")
     }
 
+    /// As with curl, an empty name keeps the hosts in memory, a missing file is created only if there are hosts for it,
+    /// and a device is written, not replaced.
+    @Test(arguments: ["", "nosuch", "/dev/null", "/dev/stdout"]) func hostsAreNotAlwaysInAFile(path: String) throws {
+        let endpoint = try servers.endpoint(.nginxHTTPS1)
+        let urls = [endpoint.url("/strict.txt"), "http://localhost:\(endpoint.port)/hello.txt"]
+        #expect(try program.run("get", "--hsts", path, "data:,x").text == "x")
+        #expect(try program.files.isEmpty)
+        let outcome = try program.run(["get", "--hsts", path, "--cacert", try servers.path(of: .authority)] + urls)
+        #expect(outcome.status == 0 && outcome.errors.isEmpty && outcome.text.contains("Hello\n"), "\(outcome)")
+        #expect(try program.files == (path == "nosuch" ? ["nosuch"] : []))
+        #expect(outcome.text.contains(".localhost \"20") == (path == "/dev/stdout"))
+        #expect(try program.runScript("test -c /dev/null").status == 0)
+    }
+
     /// The user's credentials follow the upgrade, and no other redirect to https.
     @Test func credentialsFollowTheUpgrade() throws {
         let endpoint = try servers.endpoint(.nginxHTTPS1)
@@ -50,8 +64,8 @@ import Testing
         #expect(forged.status == 22, "\(forged.errors)")
     }
 
-    /// `-k` accepts any certificate, so the host's wish proves nothing.
-    @Test func responseOfAnUncheckedServerTeachesNothing() throws {
+    /// With `-k` the program accepts any certificate, so the field can come from another server.
+    @Test func hostIsNotAddedWithoutACertificateCheck() throws {
         let outcome = try program.run("get", "-k", "--hsts", "hosts", servers.url(.nginxHTTPS1, "/strict.txt"))
         #expect(outcome.status == 0 && !FileManager.default.fileExists(atPath: program.folder.path + "/hosts"))
     }

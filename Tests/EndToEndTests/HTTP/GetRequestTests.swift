@@ -53,7 +53,7 @@ import Testing
         #expect(request.last == "a=1&c d\n&stdin=y")
     }
 
-    @Test func aFileIsUploadedUnderItsName() throws {
+    @Test func fileIsUploadedUnderItsName() throws {
         try program.makeFile("my file", "contents")
         let server = try ScriptedServer([.receiveHead, .receive(8)] + ScriptedServer.response("201 Created").dropFirst())
         #expect(try program.run("get", "-T", "my file", server.url("/dir/")).status == 0)

@@ -140,7 +140,7 @@ import Testing
         #expect(program.contents(of: "out") == "hello world")
     }
 
-    @Test func eachRetryResumesWhereTheLastTryEnded() throws {
+    @Test func eachRetryResumesWhereTheLastAttemptEnded() throws {
         let server = try ScriptedServer(
             ScriptedServer.response("503 Busy"),
             [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello "), .stall],

@@ -24,7 +24,7 @@ import Testing
         #expect(outcome.errors == ["\(reason) (1 of 3)", "\(reason) (2 of 3)"])
     }
 
-    @Test func responseOfTheLastTryIsWritten() throws {
+    @Test func responseOfTheLastAttemptIsWritten() throws {
         let server = try ScriptedServer(Self.busy)
         let outcome = try program.run("get", "-s", "--retry", "2", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "busy" && outcome.status == 0 && outcome.errors.isEmpty)
@@ -33,7 +33,7 @@ import Testing
         #expect(failed.status == 22 && failed.errors.count == 1)
     }
 
-    @Test func retryAfterAboveTheLimitEndsTheTries() throws {
+    @Test func retryAfterAboveTheLimitEndsTheAttempts() throws {
         let server = try ScriptedServer(ScriptedServer.response("429 Too Many Requests", ["Retry-After: 601"], "later"))
         let outcome = try program.run("get", "--retry", "5", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "later" && outcome.status == 0)
@@ -88,7 +88,7 @@ import Testing
         let retry = try #require(events.first { $0["event"] as? String == "retry" })
         #expect(retry["rest"] as? Int == 1)
         #expect((retry["message"] as? String)?.contains("503") == true)
-        // All times count from the start of the first try.
+        // All times are relative to the start of the first attempt.
         let times = try events.map { try #require($0["time"] as? Double) }
         #expect(times == times.sorted())
         #expect(try #require(retry["time"] as? Double) > 0)
@@ -96,11 +96,11 @@ import Testing
         #expect(starts.count == 2 && starts[0] == 0 && starts[1] > 0)
     }
 
-    /// Ctrl-C while the program waits for the next try, or for a response.
+    /// Ctrl-C while the program waits for the next attempt, or for a response.
     @Test(arguments: [true, false])
-    func signalEndsTheProgram(betweenTries: Bool) async throws {
+    func signalEndsTheProgram(betweenAttempts: Bool) async throws {
         let hasRequested = try Gate()
-        let server = try ScriptedServer(betweenTries ? Self.busy : [.receiveHead, .open(hasRequested), .stall])
+        let server = try ScriptedServer(betweenAttempts ? Self.busy : [.receiveHead, .open(hasRequested), .stall])
         let process = Process()
         process.executableURL = Program.executable
         process.arguments = ["get", "--retry", "1", "--retry-delay", "500", server.url()]
@@ -108,7 +108,7 @@ import Testing
         let errors = Pipe()
         (process.standardInput, process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice, errors)
         try process.run()
-        if betweenTries {
+        if betweenAttempts {
             #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self).contains("trying again in 500 s"))
         } else {
             try await hasRequested.wait()

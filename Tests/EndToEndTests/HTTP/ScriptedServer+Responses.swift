@@ -4,7 +4,7 @@ import Foundation
 import ServerSupport
 
 extension ScriptedServer {
-    /// A script of one exchange, after which the server closes the connection.
+    /// A script with one request and one response, after which the server closes the connection.
     ///
     /// - Parameter fields: header lines without line ends.
     static func response(_ status: String, _ fields: [String] = [], _ body: String = "") -> [Step] {

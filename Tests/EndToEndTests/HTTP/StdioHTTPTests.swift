@@ -69,7 +69,7 @@ import Testing
         #expect(response["body"] is NSNull && response["bodyBase64"] as? String == "/wA=")
     }
 
-    @Test func aTruncatedBodyIsAnError() throws {
+    @Test func truncatedBodyIsAnError() throws {
         let server = try ScriptedServer(ScriptedServer.cutShort("half", of: 8))
         let response = try response(["url": server.url()])
         #expect(code(response) == "truncated")
@@ -101,7 +101,7 @@ import Testing
         #expect(try response(["url": server.url(start)])["url"] as? String == server.url(end))
     }
 
-    @Test func aFragmentIsInheritedOverEachRedirect() throws {
+    @Test func fragmentIsInheritedOverEachRedirect() throws {
         let server = try ScriptedServer(
             ScriptedServer.response("301 Moved", ["Location: /b"]), ScriptedServer.response("307 Moved", ["Location: c"]),
             ScriptedServer.response("200 OK", [], "c"))
@@ -144,7 +144,7 @@ import Testing
         #expect(code(try response(["url": server.url(), "timeoutMs": 200])) == "timedOut")
     }
 
-    /// The server responds only after all requests have arrived, so no request may wait for another.
+    /// The server responds only after all requests have arrived, so no request can wait for the response of another.
     @Test func twoHundredLoadsAreInFlight() throws {
         let count = 200
         let gate = try Gate()

@@ -5,7 +5,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// System libraries that a manifest alone turns into plugins.
+/// System libraries that become plugins by a manifest, without code.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct BoundLibraryTests {
     private let program: Program
 

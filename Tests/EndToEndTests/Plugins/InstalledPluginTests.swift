@@ -136,7 +136,7 @@ import Testing
         #expect(try get(Self.url).text == "Ahoy, sea!\n")
         #expect(
             try program.run("plugins", "list", with: search).lines.contains(
-                "problem: \(program.path)/plugins/B/B.plugin.json: MANIF-10: org.portolan.template is also in '\(program.path)/plugins/A/A.plugin.json', which is found first; remove one"
+                "problem: \(program.path)/plugins/B/B.plugin.json: MANIF-10: org.portolan.template is also in '\(program.path)/plugins/A/A.plugin.json', which is found first; remove one of them"
             ))
     }
 
@@ -154,7 +154,7 @@ import Testing
     @Test func deniedPluginIsReported() throws {
         try program.installTemplate()
         let denied =
-            "the plugin org.portolan.template is denied by 'org.portolan.*'; remove that from the deny list of PORTOLAN_PLUGIN_DENY to use it"
+            "the plugin org.portolan.template is denied by 'org.portolan.*'; remove this pattern from the deny list of PORTOLAN_PLUGIN_DENY to use it"
         let lists = ["PORTOLAN_PLUGIN_DENY": "org.other, org.portolan.* "]
         try expectLine("\(manifest): \(denied)", with: lists)
         for path in ["plugins/Template", "plugins/Template/template.so"] {

@@ -12,7 +12,7 @@ import Testing
         program = try Program()
     }
 
-    /// Runs make as from a user's shell, independent of a make that may run this test.
+    /// Runs make as a user does, without the variables of a make that runs this test.
     private func make(_ arguments: String) throws -> Program.Outcome {
         try program.runScript("unset MAKEFLAGS MFLAGS MAKELEVEL; make -s \(arguments) 2>&1")
     }
@@ -44,7 +44,7 @@ import Testing
         #expect(
             refused.status == 2
                 && refused.errors == [
-                    "portolan: the name 'portolan' is Portolan's own; choose another name (see 'portolan help new plugin')"
+                    "portolan: the name 'portolan' is the name of Portolan's package; choose another name (see 'portolan help new plugin')"
                 ])
         #expect(try program.files.isEmpty)
     }
@@ -92,6 +92,9 @@ import Testing
         #expect(built.status == 0, "\(built.text)")
         let tested = try make("-C hello test")
         #expect(tested.status == 0 && tested.lines == [".: valid", "all passed"], "\(tested.lines)")
+        // A stack trace can name the functions of the plugin, although the library exports only its entry.
+        let symbols = try program.runScript("nm hello/hello.so; nm -D --defined-only --extern-only hello/hello.so | wc -l")
+        #expect(symbols.text.contains("SchemeHandlerV") && symbols.lines.last == "1", "\(symbols.lines.suffix(3))")
         // The kit's folder is not needed after the build.
         let elsewhere = try make("-C hello PORTOLAN_KIT=/nowhere")
         #expect(elsewhere.status == 0, "a finished build is not repeated")
@@ -99,8 +102,8 @@ import Testing
         #expect(missing.status != 0 && missing.text.contains("/nowhere"), "\(missing.text)")
     }
 
-    /// A lone copy of the command has neither headers nor a kit.
-    @Test(arguments: ["c", "swift"]) func commandWithoutAKitReportsWhatIsNeeded(language: String) throws {
+    /// A copy of the command without its installation has neither headers nor a kit.
+    @Test(arguments: ["c", "swift"]) func commandWithoutAKitReportsWhatItNeeds(language: String) throws {
         let made = try program.runScript("mkdir bin && cp \"$portolan\" bin/ && bin/portolan new plugin hello --language \(language)")
         #expect(made.status == 105 && made.errors.count == 1 && made.errors.first?.contains("make install") == true, "\(made.errors)")
         #expect(try program.files == ["bin"])

@@ -68,7 +68,7 @@ import Testing
         try program.installTemplate(as: "again")
         let broken = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
         let shadowed =
-            "\(program.path)/plugins/again/again.plugin.json: MANIF-10: org.portolan.template is also in '\(template)/Template.plugin.json', which is found first; remove one"
+            "\(program.path)/plugins/again/again.plugin.json: MANIF-10: org.portolan.template is also in '\(template)/Template.plugin.json', which is found first; remove one of them"
         let outcome = try run("list")
         #expect(
             outcome.lines == [
@@ -107,7 +107,10 @@ import Testing
         var members = try #require(json as? [String: Any])
         let (loads, settings) = (members.removeValue(forKey: "conformance") as? [NSDictionary], members.removeValue(forKey: "settings"))
         let digest = members.removeValue(forKey: "sha256") as? String
-        let rest: [String: Any] = ["description": NSNull(), "pinned": NSNull(), "hostVersions": ">=0.1.0 <1.0.0", "warnings": [String]()]
+        let rest: [String: Any] = [
+            "description": NSNull(), "pinned": NSNull(), "hostVersions": ">=0.1.0 <1.0.0", "permissions": [String](),
+            "warnings": [String](),
+        ]
         #expect(members as NSDictionary == listed.merging(rest) { $1 } as NSDictionary)
         #expect(digest?.count == 64)
         #expect(

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// A plugin that follows the contract but behaves badly, to test the program's own reactions.
+/// A plugin that follows the contract but behaves badly. Tests use it to see how the program reacts.
 ///
 /// `unruly://cancelled` fails as if it had been cancelled. `unruly://unasked` fails as if its challenge had been
 /// cancelled. `unruly://loop` redirects to itself. `unruly://hang` never ends, and its `stop` never returns.

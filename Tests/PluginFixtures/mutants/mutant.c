@@ -12,7 +12,8 @@
  *   slow.plugin.json names two others: subject://slow/NAME, which greets after more than a second, like subject-events://slow, and
  *   subject://varying, whose body differs each time
  *   subject-events:       the same text, echo, redirect, ask, nest and missing, event-driven, large, which is 2 MiB, and
- *                         wait, which watches a timer and a descriptor */
+ *                         wait, which watches a timer and a descriptor, and cancels, which asks for a password and
+ *                         serves the text without one after 5 ms */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <locale.h>
@@ -379,6 +380,9 @@ static const portolan_string event_schemes[] = { PORTOLAN_TEXT(SCHEME "-events")
 
 static const portolan_handler handler = {
     .size = sizeof handler,
+#ifdef MANIF_08
+    .flags = PORTOLAN_COOKIES,
+#endif
 #ifdef DESC_06
     .identifier = PORTOLAN_TEXT("subject"),
 #else

@@ -96,6 +96,7 @@ static portolan_flow next_of_nest(subject_load *load) {
     return PORTOLAN_STOPPED;
 }
 
+static int cancels(const subject_load *load) { return is_host(load, "cancels"); }
 static int waits(const subject_load *load) { return is_host(load, "wait") || is_host(load, "slow"); }
 
 /* A wait, a byte through the load's sockets, and the end, all reported by the host. */
@@ -218,6 +219,12 @@ static portolan_flow next(subject_load *load) {
         load->is_asking = 1;
         return client->did_receive_challenge(client, &load->challenge, NULL);
     }
+    if (stage == 0 && cancels(load)) {
+        prepare_challenge(load);
+        load->is_asking = 1;
+        load->plugin->watch->set_timer(client, 0, 5);
+        return client->did_receive_challenge(client, &load->challenge, NULL);
+    }
     if (is_host(load, "nest")) return next_of_nest(load);
     if (waits(load)) return next_of_wait(load);
     if (stage <= 1 && !load->has_responded) {
@@ -295,22 +302,39 @@ static void start(void *pointer) {
 #ifdef THREAD_02
     of_this_thread = load;
 #endif
-    if ((is_host(load, "nest") && !load->plugin->nested) || (waits(load) && !load->plugin->watch)) {
+    if ((is_host(load, "nest") && !load->plugin->nested) || ((waits(load) || cancels(load)) && !load->plugin->watch)) {
         load->is_over = 1;
         return fail(load, PORTOLAN_ERROR_UNSUPPORTED_SCHEME, "the host does not offer the extension for it");
     }
-    if (!is_host(load, "nest") && !waits(load) && !is_host(load, "text") && !is_host(load, "large") && !is_host(load, "huge") && !is_host(load, "echo") && !is_host(load, "ask") && !is_host(load, "redirect")) {
+    if (!is_host(load, "nest") && !waits(load) && !cancels(load) && !is_host(load, "text") && !is_host(load, "large") && !is_host(load, "huge") && !is_host(load, "echo") && !is_host(load, "ask") && !is_host(load, "redirect")) {
         load->is_over = 1;
         return fail(load, PORTOLAN_ERROR_NOT_FOUND, "nothing is there: try " SCHEME "-events://text/NAME");
     }
     pump(load);
 }
 
-static void woken(void *load) { pump(load); }
+static void woken(void *pointer) {
+    subject_load *load = pointer;
+    /* The peer does not wait longer for a password, and serves the text without one. */
+    if (load->is_asking && cancels(load) && load->plugin->watch->fired(load->client, 0)) {
+#ifndef CHAL_08b
+        load->client->did_cancel_challenge(load->client);
+#endif
+#ifdef CHAL_08
+        return;
+#endif
+        load->is_asking = 0;
+    }
+    pump(load);
+}
 
 static void answered(void *pointer, const portolan_answer *answer) {
     subject_load *load = pointer;
     load->is_asking = 0;
+    if (cancels(load)) {
+        pump(load);
+        return;
+    }
     switch (settle(load, answer)) {
     case 1: load->stage = 1; break;
     case 0:

@@ -9,9 +9,9 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct GetLoadTests {
-    /// Loads `x://h/` from a handler that runs `play`. Returns the written bytes and the notifications as a log.
+    /// Loads `x://h/` with a handler that calls `play`. Returns a log of the writes and the events.
     private func load(
-        _ output: RecordingOutput = RecordingOutput(), includesHead: Bool = false, refusesBadStatus: Bool = false,
+        _ output: RecordingOutput = RecordingOutput(), includesHead: Bool = false, failsOnHTTPError: Bool = false,
         hasPasswords: Bool = false, method: HTTPRequest.Method = .get,
         play: @escaping @Sendable (_ client: any ProtocolClient, _ request: Request) -> Void
     ) throws -> (log: [String], failure: Failure?) {
@@ -20,8 +20,8 @@ import Testing
         var request = try Request("x://h/")
         request.method = method
         let load = GetLoad(
-            output: output, observers: [output], includesHead: includesHead, refusesBadStatus: refusesBadStatus,
-            passwords: hasPasswords ? [PasswordAnswer(user: "u", password: "p", for: request.url)] : [])
+            output: output, observers: [output], includesHead: includesHead, failsOnHTTPError: failsOnHTTPError,
+            credentials: hasPasswords ? [ChallengeResponder(user: "u", password: "p", for: request.url)] : [])
         do throws(Failure) {
             try load.run(request, on: Loader(configuration: configuration, registry: ProtocolRegistry()), grace: .seconds(1))
             return (output.log, nil)
@@ -89,19 +89,19 @@ import Testing
     }
 
     @Test(arguments: [399, 400, 404, 599])
-    func failRefusesAStatusOf400OrMore(code: Int) throws {
-        let (log, failure) = try load(refusesBadStatus: true) { client, request in
+    func failOptionRejectsAStatusOf400OrMore(code: Int) throws {
+        let (log, failure) = try load(failsOnHTTPError: true) { client, request in
             _ = client.didReceive(Response(url: request.url, status: .init(code: code)), storage: .notAllowed)
             _ = Self.deliver("b", to: client)
             client.didFinishLoading()
         }
-        #expect(failure?.status == (code >= 400 ? .statusRefused : nil))
+        #expect(failure?.status == (code >= 400 ? .httpError : nil))
         #expect(log.contains("write b") == (code < 400))
     }
 
     @Test(arguments: [(599, "", "is 599"), (404, "Not Found", "is 404 Not Found")])
-    func failNamesTheStatus(code: Int, reason: String, end: String) throws {
-        let (_, failure) = try load(refusesBadStatus: true) { client, request in
+    func failureNamesTheStatus(code: Int, reason: String, end: String) throws {
+        let (_, failure) = try load(failsOnHTTPError: true) { client, request in
             _ = client.didReceive(Response(url: request.url, status: .init(code: code, reasonPhrase: reason)), storage: .notAllowed)
         }
         #expect(failure?.message?.hasSuffix(end) == true)
@@ -162,8 +162,8 @@ import Testing
         #expect(failure?.status == .connectionLost)
     }
 
-    /// A server that accepts no password and sends challenges until the answer is not a credential.
-    @Test func refusedPasswordIsNotSentAgain() throws {
+    /// The server rejects every password, and sends challenges until it gets no credential.
+    @Test func rejectedPasswordIsNotSentAgain() throws {
         let (log, failure) = try load(hasPasswords: true) { client, request in
             @Sendable func sendChallenge(_ failures: Int) {
                 let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h", realm: "r")

@@ -6,7 +6,7 @@ import Synchronization
 
 @testable import PortolanCLI
 
-/// Records the writes and the notifications of a load.
+/// Records the writes and the events of a load.
 final class RecordingOutput: BodyOutput, LoadObserver {
     private let calls = Mutex<[String]>([])
     /// The failure that `write` throws.
@@ -36,18 +36,20 @@ final class RecordingOutput: BodyOutput, LoadObserver {
 
     func observe(_ event: LoadEvent, at time: Duration) {
         switch event {
-        case .started(_, let handler): add("started \(handler ?? "nobody")")
+        case .started(_, let handler): add("started \(handler ?? "none")")
         case .redirected(let request, _): add("redirected \(request.url)")
-        case .challenged(let space, let failures, _, let verdict): add("challenged \(space.host) \(failures) \(verdict)")
-        case .innerBegan(let inner, let handler): add("inner \(inner.depth) \(inner.url) \(handler ?? "nobody")")
-        case .innerEnded(let inner, let bytes, let error): add("innerEnd \(inner.depth) \(inner.url) \(bytes) \(error?.name ?? "whole")")
+        case .challenged(let space, let failures, _, let decision): add("challenged \(space.host) \(failures) \(decision)")
+        case .nestedLoadBegan(let inner, let handler): add("inner \(inner.depth) \(inner.url) \(handler ?? "none")")
+        case .nestedLoadEnded(let inner, let bytes, let error):
+            add("innerEnd \(inner.depth) \(inner.url) \(bytes) \(error?.name ?? "whole")")
         case .interim(let response): add("interim \(response.status?.code ?? 0)")
         case .response(let response): add("response \(response.status?.code ?? 0)")
         case .trailers(let fields): add("trailers \(fields.count)")
-        case .sent(let progress): add("sent \(progress.sent)")
+        case .sent(let progress): add("sent \(progress.bytesSent)")
         case .step(let step): add("step \(step)")
         case .metrics(let metrics, _): add("metrics \(metrics.timings.count)")
-        case .retrying(let failure, let wait, let rest): add("retrying \(failure.status.code) \(wait.secondsText) \(rest)")
+        case .retrying(let failure, let wait, let attemptsLeft):
+            add("retrying \(failure.status.code) \(wait.secondsText) \(attemptsLeft)")
         case .finished(let totals): add("finished \(totals.bytes) \(totals.redirects)")
         case .failed(let failure): add("failed \(failure.status.code)")
         }

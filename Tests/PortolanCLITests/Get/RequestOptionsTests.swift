@@ -27,21 +27,21 @@ import Testing
         #expect(try request("-d", "a", for: "x://h/").fields.isEmpty)
     }
 
-    @Test func aFieldMayRepeat() throws {
+    @Test func fieldCanBeRepeated() throws {
         let name = try #require(HTTPField.Name("a"))
         #expect(try request("-H", "A: 1", "-H", "a:2").fields[values: name] == ["1", "2"])
     }
 
     @Test func codedOptionRequestsContentCodings() throws {
         let request = try request("--coded")
-        #expect(request[DisablesContentDecoding.self] == true)
+        #expect(!request.decodesContent)
         #expect(request.fields == [.acceptEncoding: "gzip, deflate"])
         #expect(try self.request("--raw", "-H", "Accept-Encoding: br").fields == [.acceptEncoding: "br"])
         #expect(try self.request("--raw", "-H", "Accept-Encoding:").fields[.acceptEncoding] == nil)
         #expect(try self.request("--raw", "-H", "Accept-Encoding:", "-H", "accept-encoding: br").fields == [.acceptEncoding: "br"])
     }
 
-    @Test func aTimeLimitIsInSeconds() throws {
+    @Test func timeLimitIsInSeconds() throws {
         #expect(try request("-m", "1.5").timeouts.total == .milliseconds(1500))
         #expect(try request("-m", "0").timeouts.total == nil)
         #expect(throws: (any Error).self) { try request("--max-time=-1") }
@@ -56,11 +56,12 @@ import Testing
 
     @Test func omittedFieldIsNotAddedByDefault() throws {
         var configuration = HTTPConfiguration()
-        try RequestOptions.parse(["-H", "user-agent:", "-H", "Accept: ", "-H", "Accept-Encoding:", "-H", "Expect:"]).adjust(&configuration)
-        #expect(configuration.userAgent == nil && configuration.accept == nil && !configuration.asksForContentCodings)
-        #expect(configuration.expectation.threshold == nil)
+        try RequestOptions.parse(["-H", "user-agent:", "-H", "Accept: ", "-H", "Accept-Encoding:", "-H", "Expect:"]).apply(
+            to: &configuration)
+        #expect(configuration.userAgent == nil && configuration.accept == nil && !configuration.sendsAcceptEncoding)
+        #expect(configuration.expectContinue.bodySizeThreshold == nil)
         var untouched = HTTPConfiguration()
-        try RequestOptions.parse(["-H", "user-agent: x", "-H", "Accept;", "-H", "User-Agent:"]).adjust(&untouched)
+        try RequestOptions.parse(["-H", "user-agent: x", "-H", "Accept;", "-H", "User-Agent:"]).apply(to: &untouched)
         #expect(untouched.userAgent != nil && untouched.accept != nil)
     }
 }
@@ -69,7 +70,7 @@ import Testing
     @Test(arguments: [
         ("A: b", "A", "b"), ("A:b", "A", "b"), ("A:\t b c \t", "A", "b c"), ("A: b: c", "A", "b: c"), ("A;", "A", ""), ("A: x;", "A", "x;"),
     ])
-    func aFieldHasANameAndAValue(text: String, name: String, value: String) throws {
+    func fieldHasANameAndAValue(text: String, name: String, value: String) throws {
         guard case .field(let field)? = FieldArgument(text) else {
             Issue.record("the argument is not parsed as a field")
             return

@@ -41,7 +41,7 @@ import Testing
 
     @Test func causeOfARefusedRedirectDecidesTheStatus() {
         for (cause, status) in [(LoadError.Code.unsupportedScheme, Int32(1)), (.badURL, 3)] {
-            let error = LoadError(.badRedirect, message: "x", cause: LoadError(cause, message: "y"))
+            let error = LoadError(.badRedirect, message: "x", underlyingError: LoadError(cause, message: "y"))
             #expect(ExitStatus(error).code == status)
         }
     }

@@ -8,13 +8,13 @@ import Testing
 @Suite struct FailureTests {
     @Test(arguments: [("outer: inner", "outer: inner"), ("outer", "outer: inner"), ("inner", "inner")])
     func eachCauseIsReportedOnce(message: String, line: String) {
-        let error = LoadError(.pluginRefused, message: message, cause: LoadError(.badRequest, message: "inner"))
+        let error = LoadError(.pluginRefused, message: message, underlyingError: LoadError(.badRequest, message: "inner"))
         #expect(Failure(error).message == line)
     }
 
     @Test func equalLayersAreReportedOnce() {
-        let one = LoadError(.badRequest, message: "layer", cause: LoadError(.badRequest, message: "inner"))
-        let two = LoadError(.badRequest, message: "layer", cause: LoadError(.badRequest, message: "layer", cause: one))
+        let one = LoadError(.badRequest, message: "layer", underlyingError: LoadError(.badRequest, message: "inner"))
+        let two = LoadError(.badRequest, message: "layer", underlyingError: LoadError(.badRequest, message: "layer", underlyingError: one))
         #expect(Failure(two).message == "layer: inner")
     }
 }

@@ -12,9 +12,9 @@ import Testing
         try FileSystem.makeFolder(folder)
         defer { FileSystem.removeFolder(folder) }
         let first = FolderLock(ofFolderWith: folder + "/a.har")
-        let isTaken = first != nil
+        let isLocked = first != nil
         let isRefused = FolderLock(ofFolderWith: folder + "/b.har", wait: .zero) == nil
-        #expect(isTaken && isRefused)
+        #expect(isLocked && isRefused)
         first?.release()
         let second = FolderLock(ofFolderWith: folder + "/b.har", wait: .zero)
         let isFree = second != nil

@@ -17,7 +17,7 @@ import Testing
         let (configuration, other) = (try configuration(), HTTPConfiguration())
         #expect(configuration.proxies == .environment)
         #expect(configuration.tls.trustRoots == .system && configuration.tls.verification == .full && configuration.tls.identity == nil)
-        #expect(configuration.allowsHTTP2 && configuration.connections == other.connections)
+        #expect(configuration.allowsHTTP2 && configuration.connectionLimits == other.connectionLimits)
     }
 
     @Test func tlsOptionsNameFiles() throws {
@@ -52,9 +52,9 @@ import Testing
 
     @Test func connectionOptionsAreApplied() throws {
         let configuration = try configuration("--connect-timeout", "0.5", "--http1.1", "--http2")
-        #expect(configuration.connections.connectTimeout == .milliseconds(500))
+        #expect(configuration.connectionLimits.connectTimeout == .milliseconds(500))
         #expect(!configuration.allowsHTTP2)
-        #expect(try self.configuration("--connect-timeout", "0").connections == HTTPConfiguration().connections)
+        #expect(try self.configuration("--connect-timeout", "0").connectionLimits == HTTPConfiguration().connectionLimits)
     }
 
     @Test(arguments: [["--key", "k"], ["--pass", "p"], ["--proxy-user", "u"], ["--noproxy", "h"], ["--connect-timeout", "x"]])

@@ -18,8 +18,9 @@ import Testing
                 "PortolanTransport",
             ], "Sources/Portolan/Exports.swift"
         ),
-        ("PortolanHandlers", ["PortolanURL", "PortolanCore"], nil),
+        ("PortolanHandlers", ["PortolanURL", "PortolanCore", "PortolanHandlers"], nil),
         ("PortolanPlugins", ["PortolanPlugins"], nil),
+        ("PortolanStore", ["PortolanStore"], nil),
         ("PortolanTestSupport", ["PortolanTestSupport", "PortolanTrace"], nil),
         ("PortolanConformance", ["PortolanConformance", "PortolanPlugins"], "Sources/PortolanConformance/Exports.swift"),
         ("PortolanPluginKit", ["PortolanPluginKit"], nil),
@@ -142,7 +143,7 @@ private struct PublicDeclarations {
     private var scopes: [(name: String, indent: Int, isPublic: Bool, hasPublicMembers: Bool)] = []
 
     init(in source: String) {
-        let all = source.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let all = Self.unconditionalLines(of: source)
         for (index, line) in all.enumerated() {
             let indent = line.prefix { $0 == " " }.count
             let words = line.dropFirst(indent)
@@ -162,6 +163,19 @@ private struct PublicDeclarations {
                 lines.append((scopes.last.map { "\($0.name): " } ?? "") + declaration)
             }
             openScope(declaration, indent, isPublic: isPublic)
+        }
+    }
+
+    /// The lines of a file, with those of a package trait as if they were outside of `#if`, which indents them.
+    private static func unconditionalLines(of source: String) -> [String] {
+        var isConditional = false
+        return source.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            switch line {
+            case "#if Persistence": isConditional = true
+            case "#endif": isConditional = false
+            default: return String(isConditional ? line.dropFirst(4) : line)
+            }
+            return ""
         }
     }
 

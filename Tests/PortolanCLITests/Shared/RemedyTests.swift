@@ -11,7 +11,7 @@ import Testing
     private static let remedies: [LoadError.Remedy] = [
         .trustCertificate, .trustAuthority, .nameTrustRoots, .giveClientCertificate, .changeClientCertificate, .nameKeyFile,
         .givePassphrase, .checkPassphrase, .allowTLSVersions, .useHTTP1, .giveProxyPassword, .raiseConnectTimeout, .raiseTimeout,
-        .sendRepeatableBody, .nameProxy, .raiseLimit("HTTPLimits.fieldLine"),
+        .sendRepeatableBody, .nameProxy, .raiseLimit("HTTPLimits.maximumFieldLineBytes"),
         .raiseDecodingLimit("ContentDecodingLimits.maximumBytes"), .openMoreConnections(orWait: false), .openMoreConnections(orWait: true),
         .shareNoConnection(orWait: false), .shareNoConnection(orWait: true),
     ]
@@ -20,7 +20,7 @@ import Testing
     func remedyNamesOptionsOfTheCommand(remedy: LoadError.Remedy) {
         let error = LoadError(.limitExceeded, message: "too much", remedy: remedy)
         #expect(error.message == "too much; \(remedy.phrase)")
-        #expect(error.phrase == "too much; \(remedy.commandWords)")
+        #expect(error.phrase == "too much; \(remedy.commandPhrase)")
         #expect(!error.phrase.contains("Limits") && !error.phrase.contains("trust roots"))
         #expect(Failure(error).message == error.phrase)
     }
@@ -28,14 +28,14 @@ import Testing
     @Test func textBeforeTheRemedyIsKept() {
         var error = LoadError(.limitExceeded, message: "too much", remedy: .raiseLimit("x"))
         error.message = "the proxy: \(error.message)"
-        #expect(error.phrase == "the proxy: too much; \(LoadError.Remedy.raiseLimit("x").commandWords)")
+        #expect(error.phrase == "the proxy: too much; \(LoadError.Remedy.raiseLimit("x").commandPhrase)")
         error.message = "something else"
         #expect(error.phrase == "something else")
     }
 
     @Test func remedyOfACauseNamesOptionsOfTheCommand() {
         let cause = LoadError(.certificateNotTrusted, message: "not trusted", remedy: .trustCertificate)
-        let error = LoadError(.cannotConnect, message: "no", cause: cause)
-        #expect(error.phrase == "no: not trusted; \(LoadError.Remedy.trustCertificate.commandWords)")
+        let error = LoadError(.cannotConnect, message: "no", underlyingError: cause)
+        #expect(error.phrase == "no: not trusted; \(LoadError.Remedy.trustCertificate.commandPhrase)")
     }
 }

@@ -29,14 +29,14 @@ import Testing
         #expect(load.request.cachePolicy == .revalidate)
         #expect(load.request.timeouts.total == .microseconds(1500))
         #expect(load.redirects == .manual)
-        #expect(load.passwords != nil)
+        #expect(load.credentials != nil)
     }
 
     @Test func everyMemberExceptTheURLHasADefault() throws {
         let load = try Self.load(
             #"{"url":"x:y","method":null,"headers":null,"cache":null,"redirect":null,"credentials":null,"timeoutMs":null}"#)
         #expect(load.request.method == .get)
-        #expect(load.request.fields.isEmpty && load.request.body == nil && load.passwords == nil)
+        #expect(load.request.fields.isEmpty && load.request.body == nil && load.credentials == nil)
         #expect(load.request.cachePolicy == .useProtocol && load.request.timeouts.total == nil && load.redirects == .follow)
     }
 

@@ -9,7 +9,7 @@ import Testing
 @Suite struct ChallengeTests {
     /// Sends a challenge until the password is "open sesame", at most three times. The body of the response names the
     /// answer to the challenge.
-    private static func guarded(kind: ProtectionSpace.Kind = .password(scheme: "basic")) -> ManualHandler {
+    private static func challengingHandler(kind: ProtectionSpace.Kind = .password(scheme: "basic")) -> ManualHandler {
         ManualHandler { load in sendChallenge(load, kind, failures: 0) }
     }
 
@@ -18,10 +18,10 @@ import Testing
         load.client.didReceive(
             AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
                 switch answer {
-                case .use(.password(_, "open sesame")): end(load, "in")
+                case .use(.password(_, "open sesame", _)): end(load, "in")
                 case .use where failures < 2: sendChallenge(load, kind, failures: failures + 1)
                 case .use: load.client.didFail(with: LoadError(.authenticationRequired, message: "wrong"))
-                case .continueWithout: end(load, "without")
+                case .continueWithoutCredential: end(load, "without")
                 case .performDefault: end(load, "default")
                 case .rejectProtectionSpace: end(load, "rejected")
                 case .cancel: load.client.didFail(with: LoadError(.authenticationCancelled, message: "cancelled"))
@@ -39,13 +39,13 @@ import Testing
         -> RecordingDelegate
     {
         let delegate = RecordingDelegate(onChallenge: { challenge in answer.map { challenge.answer($0) } })
-        loader(guarded(kind: kind)).task(for: try Request(url), delegate: delegate).resume()
+        loader(challengingHandler(kind: kind)).task(for: try Request(url), delegate: delegate).resume()
         return delegate
     }
 
     @Test func eachChallengeAnswerReachesTheHandler() throws {
         let table: [(ChallengeAnswer, String)] = [
-            (.use(.password(user: "u", password: "open sesame")), "in"), (.continueWithout, "without"),
+            (.use(.password(user: "u", password: "open sesame")), "in"), (.continueWithoutCredential, "without"),
             (.performDefault, "without"), (.rejectProtectionSpace, "rejected"),
         ]
         for (answer, expected) in table { #expect(try Self.load("x://h/", answer: answer).text == expected) }
@@ -83,7 +83,7 @@ import Testing
         #expect(Credential.inUserInformation(of: url, for: space) == nil)
     }
 
-    /// A plugin's load may receive a challenge from another server than its URL names.
+    /// The load of a plugin can send a challenge of another server than that of its URL.
     @Test(
         arguments: [
             ("https://u:p@h/", "https", 443, true), ("https://u:p@h/", "https", nil, true), ("https://u:p@h/", "http", 443, false),
@@ -102,7 +102,7 @@ import Testing
             counts.withLock { $0.append(challenge.previousFailureCount) }
             challenge.answer(.use(.password(user: "u", password: "no")))
         })
-        loader(Self.guarded()).task(for: try Request("x://h/"), delegate: delegate).resume()
+        loader(Self.challengingHandler()).task(for: try Request("x://h/"), delegate: delegate).resume()
         #expect(counts.withLock { $0 } == [0, 1, 2])
         #expect(delegate.events.last == .failed(.authenticationRequired))
     }
@@ -110,14 +110,14 @@ import Testing
     @Test func challengeAcceptsALateAnswerAndIgnoresASecond() throws {
         let receivedChallenge = Mutex<AuthenticationChallenge?>(nil)
         let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
-        loader(Self.guarded()).task(for: try Request("x://h/"), delegate: delegate).resume()
+        loader(Self.challengingHandler()).task(for: try Request("x://h/"), delegate: delegate).resume()
         let challenge = try #require(receivedChallenge.withLock { $0.take() })
-        challenge.answer(.continueWithout)
+        challenge.answer(.continueWithoutCredential)
         challenge.answer(.cancel)
         #expect(delegate.text == "without")
     }
 
-    @Test func delegateReceivesTheWithdrawalOfAChallenge() throws {
+    @Test func delegateReceivesTheCancellationOfAChallenge() throws {
         let receivedChallenge = Mutex<AuthenticationChallenge?>(nil)
         let handler = ManualHandler { load in
             let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
@@ -128,7 +128,7 @@ import Testing
         }
         let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
         loader(handler).task(for: try Request("x://h/"), delegate: delegate).resume()
-        #expect(delegate.events.contains(.challengeWithdrawn))
+        #expect(delegate.events.contains(.challengeCancelled))
         #expect(delegate.text == "went on")
     }
 

@@ -4,11 +4,12 @@ import Testing
 
 @testable import PortolanCore
 
-/// Checks every event in every state against a table that was written from the contract, not from the machine.
+/// Checks every event in every state against a table. The table was written from the contract, not from the code.
 @Suite struct EventStateMachineTests {
-    /// One row per state: how to reach it, and the result of each event. `·` means that the event passes, a rule's ID
-    /// is a violation, `late ID` is a violation that can only be reported, `drop` means that the event is dropped. The
-    /// columns are ``Self/columns``.
+    /// One row per state: how to reach it, and the verdict on each event of ``Self/columns``.
+    ///
+    /// `·` means that the event is delivered, and `drop` that it is dropped. A rule's ID is a violation. `late-` and an
+    /// ID is a violation that can only be reported.
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         let path: @Sendable () -> EventStateMachine
@@ -17,7 +18,7 @@ import Testing
     }
 
     static let columns: [EventStateMachine.Event] = [
-        .interim, .redirect, .confirmation, .response, .data, .trailers, .finish, .failure, .challenge, .challengeWithdrawn, .sent, .step,
+        .interim, .redirect, .confirmation, .response, .data, .trailers, .finish, .failure, .challenge, .challengeCancelled, .sent, .step,
         .newBody,
     ]
 
@@ -79,8 +80,8 @@ import Testing
         let cells = row.cells.split(separator: " ").map(String.init)
         #expect(cells.count == Self.columns.count)
         for (event, expected) in zip(Self.columns, cells) {
-            var order = row.path()
-            let verdict = order.begin(event, rules: EventStateMachine.Rules(offersCached: true))
+            var machine = row.path()
+            let verdict = machine.begin(event, rules: EventStateMachine.Rules(offersCached: true))
             #expect(Self.text(verdict) == expected, "\(event) while \(row.name)")
         }
     }
@@ -90,142 +91,143 @@ import Testing
         #expect(Set(Self.rows.map { $0.path().phase }) == Set(EventStateMachine.Phase.allCases))
     }
 
-    /// Checks the calls of the core in every state: start, resume, decline and take a redirect, and end.
+    /// Checks the calls of the core in every state: start, resume, decline and follow a redirect, and end.
     @Test(arguments: rows)
     func coreCallsReturnTheExpectedResultInEveryState(_ row: Row) {
-        let order = row.path()
-        let isDelivering = order.flags.contains(.delivering)
+        let machine = row.path()
+        let isDelivering = machine.flags.contains(.delivering)
         func after<Result>(_ change: (inout EventStateMachine) -> Result) -> Result {
-            var order = order
-            return change(&order)
+            var machine = machine
+            return change(&machine)
         }
-        #expect(after { $0.start() } == (order.phase == .made))
-        #expect(after { $0.takeRedirect() } == !order.isOver)
-        #expect(after { $0.declineRedirect() } == (order.phase == .deciding))
+        #expect(after { $0.start() } == (machine.phase == .loadMade))
+        #expect(after { $0.followRedirect() } == !machine.isOver)
+        #expect(after { $0.declineRedirect() } == (machine.phase == .decidingRedirect))
         #expect(after { $0.resume() } == (row.name == "receiving, paused"))
-        let end: EventStateMachine.End = order.phase == .redirected ? .redirected : order.isOver ? .nothing : isDelivering ? .later : .now
+        let end: EventStateMachine.EndAction =
+            machine.phase == .redirected ? .redirected : machine.isOver ? .none : isDelivering ? .reportLater : .reportNow
         #expect(after { $0.end() } == end)
-        // Suspending and unsuspending leaves the state unchanged, because the machine did not return a pause meanwhile.
-        let unsuspended = after { order -> (Bool, EventStateMachine) in
-            order.suspend()
-            return (order.unsuspend(), order)
+        // To suspend and unsuspend leaves the state unchanged, because the machine did not return a pause meanwhile.
+        let unsuspended = after { machine -> (Bool, EventStateMachine) in
+            machine.suspend()
+            return (machine.unsuspend(), machine)
         }
         #expect(unsuspended.0 == false)
-        #expect(unsuspended.1 == order)
+        #expect(unsuspended.1 == machine)
         // No call changes whether the load is over.
-        for change in [{ _ = $0.resume() }, { _ = $0.declineRedirect() }, { _ = $0.unsuspend() }, { $0.made() }]
+        for change in [{ _ = $0.resume() }, { _ = $0.declineRedirect() }, { _ = $0.unsuspend() }, { $0.loadWasMade() }]
             as [(inout EventStateMachine) -> Void]
         {
             #expect(
-                after { order in
-                    change(&order)
-                    return order.isOver
-                } == order.isOver)
+                after { machine in
+                    change(&machine)
+                    return machine.isOver
+                } == machine.isOver)
         }
     }
 
     // MARK: What the handler declares
 
     @Test func secondResponseIsAllowedIfMultipartIsDeclared() {
-        var order = Self.after(Self.started(), .response, .keepGoing)
-        let result = order.begin(.response, rules: EventStateMachine.Rules(allowsParts: true))
+        var machine = Self.after(Self.started(), .response, .keepGoing)
+        let result = machine.begin(.response, rules: EventStateMachine.Rules(allowsParts: true))
         #expect(result == .deliver)
     }
 
     @Test func cacheConfirmationWithoutOfferIsAViolation() {
-        var order = Self.started()
-        let result = order.begin(.confirmation, rules: EventStateMachine.Rules()) == .violation(.confirmsOnlyWhatWasOffered)
+        var machine = Self.started()
+        let result = machine.begin(.confirmation, rules: EventStateMachine.Rules()) == .violation(.confirmsOnlyWhatWasOffered)
         #expect(result)
     }
 
-    /// A load may be about to call the client when it is stopped (``ProtocolLoad/stopsInTurn``). The first call after
-    /// the stop is therefore no violation.
-    @Test func loadThatStopsInTurnMaySendOneEventAfterItsStop() {
+    /// Such a load can be about to call the client when it is stopped (``ProtocolLoad/stopsInTurn``).
+    @Test("If a load stops asynchronously, its first event after the stop is no violation")
+    func firstEventAfterAnAsynchronousStopIsDropped() {
         let rules = EventStateMachine.Rules()
-        var order = Self.ended(Self.after(Self.started(), .response, .keepGoing))
-        let first = order.begin(.data, rules: rules)
+        var machine = Self.ended(Self.after(Self.started(), .response, .keepGoing))
+        let first = machine.begin(.data, rules: rules)
         #expect(first == .drop)
-        let second = order.begin(.data, rules: rules) == .lateViolation(.stoppedIsLast)
+        let second = machine.begin(.data, rules: rules) == .lateViolation(.stoppedIsLast)
         #expect(second)
     }
 
     // MARK: Overlap, ends and pauses during a delivery
 
     @Test func overlappingEventIsReportedByTheRunningDelivery() {
-        var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
-        let first = order.begin(.data, rules: EventStateMachine.Rules())
+        var machine = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
+        let first = machine.begin(.data, rules: EventStateMachine.Rules())
         #expect(first == .drop)
-        let second = order.endDelivery(of: .data, flow: .keepGoing) == .report(.eventsAreSerial)
+        let second = machine.endDelivery(of: .data, flow: .keepGoing) == .mustReportEnd(.eventsAreSerial)
         #expect(second)
-        #expect(order.isOver)
+        #expect(machine.isOver)
     }
 
     @Test func endDuringADeliveryIsReportedAfterTheDelivery() {
-        var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
-        let first = order.end()
-        #expect(first == .later)
-        let second = order.end()
-        #expect(second == .nothing)
-        let third = order.endDelivery(of: .data, flow: .keepGoing) == .report(nil)
+        var machine = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
+        let first = machine.end()
+        #expect(first == .reportLater)
+        let second = machine.end()
+        #expect(second == .none)
+        let third = machine.endDelivery(of: .data, flow: .keepGoing) == .mustReportEnd(nil)
         #expect(third)
     }
 
     @Test func endDuringTheFinishDeliveryHasNoEffect() {
-        var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .finish)
-        let first = order.end()
-        #expect(first == .nothing)
-        let second = order.endDelivery(of: .finish, flow: .keepGoing)
-        #expect(second == .over)
+        var machine = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .finish)
+        let first = machine.end()
+        #expect(first == .none)
+        let second = machine.endDelivery(of: .finish, flow: .keepGoing)
+        #expect(second == .ended)
     }
 
     @Test func resumeBeforeThePauseReturnsCancelsThePause() {
-        var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
-        let first = order.resume()
+        var machine = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
+        let first = machine.resume()
         #expect(first == false)
-        let second = order.endDelivery(of: .data, flow: .pause) == .flow(.keepGoing)
+        let second = machine.endDelivery(of: .data, flow: .pause) == .flow(.keepGoing)
         #expect(second)
     }
 
     @Test func aResumeAfterAPauseReachesTheLoadOnce() {
-        var order = Self.after(Self.started(), .response, .pause)
-        let first = order.resume()
+        var machine = Self.after(Self.started(), .response, .pause)
+        let first = machine.resume()
         #expect(first)
-        let second = order.resume()
+        let second = machine.resume()
         #expect(second == false)
-        let third = order.begin(.data, rules: EventStateMachine.Rules())
+        let third = machine.begin(.data, rules: EventStateMachine.Rules())
         #expect(third == .deliver)
     }
 
     @Test func suspendedLoadStaysPausedUntilUnsuspended() {
-        var order = Self.started()
-        order.suspend()
-        let first = order.begin(.response, rules: EventStateMachine.Rules())
+        var machine = Self.started()
+        machine.suspend()
+        let first = machine.begin(.response, rules: EventStateMachine.Rules())
         #expect(first == .deliver)
-        let second = order.endDelivery(of: .response, flow: .pause) == .flow(.pause)
+        let second = machine.endDelivery(of: .response, flow: .pause) == .flow(.pause)
         #expect(second)
-        let third = order.resume()
+        let third = machine.resume()
         #expect(third == false)
-        let fourth = order.unsuspend()
+        let fourth = machine.unsuspend()
         #expect(fourth)
     }
 
     @Test func redirectFollowedDuringItsDeliveryStopsTheLoad() {
-        var order = Self.delivering(Self.started(), .redirect)
-        let first = order.takeRedirect()
+        var machine = Self.delivering(Self.started(), .redirect)
+        let first = machine.followRedirect()
         #expect(first)
-        let second = order.endDelivery(of: .redirect, flow: .pause)
-        #expect(second == .over)
-        let third = order.begin(.response, rules: EventStateMachine.Rules()) == .lateViolation(.nothingAfterRedirect)
+        let second = machine.endDelivery(of: .redirect, flow: .pause)
+        #expect(second == .ended)
+        let third = machine.begin(.response, rules: EventStateMachine.Rules()) == .lateViolation(.nothingAfterRedirect)
         #expect(third)
     }
 
     @Test func endedLoadIsNeitherStartedNorResumed() {
-        var order = Self.ended(Self.made())
-        let first = order.start()
+        var machine = Self.ended(Self.made())
+        let first = machine.start()
         #expect(first == false)
-        let second = order.resume()
+        let second = machine.resume()
         #expect(second == false)
-        let third = order.takeRedirect()
+        let third = machine.followRedirect()
         #expect(third == false)
     }
 
@@ -233,60 +235,60 @@ import Testing
 
     @Test func everyStateRoundTripsThroughItsAtomicRepresentation() {
         for row in Self.rows {
-            let order = row.path()
-            let encoded = EventStateMachine.encodeAtomicRepresentation(order)
-            #expect(EventStateMachine.decodeAtomicRepresentation(encoded) == order)
+            let machine = row.path()
+            let encoded = EventStateMachine.encodeAtomicRepresentation(machine)
+            #expect(EventStateMachine.decodeAtomicRepresentation(encoded) == machine)
         }
     }
 
     // MARK: Paths
 
     static func made() -> EventStateMachine {
-        var order = EventStateMachine()
-        order.made()
-        return order
+        var machine = EventStateMachine()
+        machine.loadWasMade()
+        return machine
     }
 
     static func started() -> EventStateMachine {
-        var order = made()
-        _ = order.start()
-        return order
+        var machine = made()
+        _ = machine.start()
+        return machine
     }
 
-    static func delivering(_ order: EventStateMachine, _ event: EventStateMachine.Event = .step) -> EventStateMachine {
-        var order = order
-        _ = order.begin(event, rules: EventStateMachine.Rules(offersCached: true))
-        return order
+    static func delivering(_ machine: EventStateMachine, _ event: EventStateMachine.Event = .step) -> EventStateMachine {
+        var machine = machine
+        _ = machine.begin(event, rules: EventStateMachine.Rules(offersCached: true))
+        return machine
     }
 
-    static func after(_ order: EventStateMachine, _ event: EventStateMachine.Event, _ answer: Flow) -> EventStateMachine {
-        var order = delivering(order, event)
-        _ = order.endDelivery(of: event, flow: answer)
-        return order
+    static func after(_ machine: EventStateMachine, _ event: EventStateMachine.Event, _ answer: Flow) -> EventStateMachine {
+        var machine = delivering(machine, event)
+        _ = machine.endDelivery(of: event, flow: answer)
+        return machine
     }
 
-    static func resumed(_ order: EventStateMachine) -> EventStateMachine {
-        var order = order
-        _ = order.resume()
-        return order
+    static func resumed(_ machine: EventStateMachine) -> EventStateMachine {
+        var machine = machine
+        _ = machine.resume()
+        return machine
     }
 
-    static func declined(_ order: EventStateMachine) -> EventStateMachine {
-        var order = order
-        _ = order.declineRedirect()
-        return order
+    static func declined(_ machine: EventStateMachine) -> EventStateMachine {
+        var machine = machine
+        _ = machine.declineRedirect()
+        return machine
     }
 
-    static func ended(_ order: EventStateMachine) -> EventStateMachine {
-        var order = order
-        _ = order.end()
-        return order
+    static func ended(_ machine: EventStateMachine) -> EventStateMachine {
+        var machine = machine
+        _ = machine.end()
+        return machine
     }
 
-    static func stopReturned(_ order: EventStateMachine) -> EventStateMachine {
-        var order = order
-        order.stopReturned()
-        return order
+    static func stopReturned(_ machine: EventStateMachine) -> EventStateMachine {
+        var machine = machine
+        machine.stopLoadingHasReturned()
+        return machine
     }
 
     static func text(_ verdict: EventStateMachine.Verdict) -> String {

@@ -23,7 +23,7 @@ import Testing
         let client = RecordingClient()
         let load = try load(client)
         load.startLoading()
-        #expect(client.events.isEmpty && clock.pendingAlarmCount == 1)
+        #expect(client.events.isEmpty && clock.pendingTimerCount == 1)
         clock.advance(by: .milliseconds(999))
         #expect(client.events.isEmpty)
         clock.advance(by: .milliseconds(1))
@@ -31,15 +31,15 @@ import Testing
         clock.advance(by: .seconds(1))
         #expect(client.events == [.response(nil), .data(1)])
         clock.advance(by: .seconds(1))
-        #expect(client.events == [.response(nil), .data(1), .data(1), .finished] && clock.pendingAlarmCount == 0)
+        #expect(client.events == [.response(nil), .data(1), .data(1), .finished] && clock.pendingTimerCount == 0)
     }
 
-    @Test func pauseHoldsDueEventsAndResumeDeliversThemAtOnce() throws {
+    @Test func eventsWaitDuringAPauseAndFollowTheResumeImmediately() throws {
         let client = RecordingClient { index, _ in index == 0 ? .pause : .keepGoing }
         let load = try load(client)
         load.startLoading()
         clock.advance(by: .seconds(10))
-        #expect(client.events == [.response(nil)] && clock.pendingAlarmCount == 0)
+        #expect(client.events == [.response(nil)] && clock.pendingTimerCount == 0)
         load.resumeLoading()
         #expect(client.events.count == 4)
     }
@@ -49,8 +49,8 @@ import Testing
         let load = try load(client)
         load.startLoading()
         load.resumeLoading()
-        #expect(client.events.isEmpty && clock.pendingAlarmCount == 1)
-        // A load that continues would retain its clock, and the clock would retain the load.
+        #expect(client.events.isEmpty && clock.pendingTimerCount == 1)
+        // Otherwise the load retains its clock, and the clock retains the load.
         load.stopLoading()
     }
 
@@ -60,7 +60,7 @@ import Testing
         load.startLoading()
         clock.advance(by: .seconds(1))
         load.stopLoading()
-        #expect(clock.pendingAlarmCount == 0)
+        #expect(clock.pendingTimerCount == 0)
         clock.advance(by: .seconds(10))
         #expect(client.events == [.response(nil)])
     }
@@ -73,7 +73,7 @@ import Testing
         #expect(client.events == [.interim(103), .response(nil), .trailers, .finished] && client.trailers == [.age: "1"])
     }
 
-    /// The load has checked that it continues. It is stopped before its next call.
+    /// The stop comes after the load has decided to continue, and before its next call.
     @Test func stopBetweenTwoEventsIsNoViolation() throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
@@ -88,7 +88,7 @@ import Testing
         task.withLock { $0 = nil }
     }
 
-    /// The same holds for a load that can only fail.
+    /// The same for a load that only fails.
     @Test func stopBeforeTheFailureOfAFailedLoadIsNoViolation() throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)

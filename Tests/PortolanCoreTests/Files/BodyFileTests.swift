@@ -21,7 +21,7 @@ import Testing
         #expect(folder.openDescriptors == 0)
     }
 
-    @Test func emptyFileEndsAtOnce() throws {
+    @Test func emptyFileEndsImmediately() throws {
         let folder = try TemporaryFolder()
         let body = try Body.file(path: try folder.write([], to: "f"))
         #expect(body.length == 0)
@@ -48,7 +48,7 @@ import Testing
         #expect(folder.openDescriptors == 0)
     }
 
-    @Test func fileThatGrewIsReadToItsAnnouncedLength() throws {
+    @Test func fileThatGrewIsReadOnlyToItsFirstLength() throws {
         let folder = try TemporaryFolder()
         let body = try Body.file(path: try folder.write("short".utf8, to: "f"))
         try folder.write("shorter before".utf8, to: "f")
@@ -62,7 +62,7 @@ import Testing
         try FileManager.default.removeItem(atPath: path)
         #expect { try body.makeReader() } throws: { error in
             guard let error = error as? LoadError else { return false }
-            return error.code == .bodyFailed && (error.cause as? LoadError)?.code == .notFound
+            return error.code == .bodyFailed && (error.underlyingError as? LoadError)?.code == .notFound
         }
     }
 

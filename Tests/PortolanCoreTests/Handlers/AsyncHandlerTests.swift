@@ -49,16 +49,24 @@ import Testing
         for (path, code) in [("load", LoadError.Code.cannotConnect), ("cancel", .cancelled), ("other", .unknown)] {
             let error = await #expect(throws: LoadError.self) { try await loader(handler).data(from: "x:\(path)") }
             #expect(error?.code == code, "\(path)")
+            #expect(path == "load" || error?.message.contains("org.example.async") == true, "\(error?.message ?? "")")
         }
     }
 
-    @Test func noResponseViolatesTheContract() async throws {
+    @Test(arguments: ["my scheme", "", "1x", "x:", "é"]) func impossibleSchemeIsNamedInTheErrorOfALoad(scheme: String) async throws {
+        let loader = loader(AsyncHandler(identifier: "org.example.impossible", schemes: ["x", scheme]) { _, _ in })
+        let error = await #expect(throws: LoadError.self) { try await loader.data(from: "my-scheme:1") }
+        #expect(error?.code == .unsupportedScheme)
+        #expect(error?.message.contains("the handler org.example.impossible names '\(scheme)', which is not a URL scheme") == true)
+    }
+
+    @Test func loadWithoutAResponseFails() async throws {
         let error = await #expect(throws: LoadError.self) { try await loader(handler { _, _ in }).data(from: "x:1") }
         #expect(error?.code == .protocolViolation)
     }
 
     /// The function waits in `didLoad` while the reader is paused.
-    @Test func aSlowReaderHoldsTheFunctionBack() async throws {
+    @Test func aSlowReaderPausesTheFunction() async throws {
         let written = Mutex(0)
         let handler = handler { request, client in
             try await client.didReceive(Response(url: request.url))
@@ -159,7 +167,7 @@ import Testing
         let handler = handler { request, client in
             let answer = try await client.challenge(
                 ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h"))
-            guard case .use(.password(let user, _)) = answer else { throw Failure() }
+            guard case .use(.password(let user, _, _)) = answer else { throw Failure() }
             try await client.didReceive(Response(url: request.url))
             try await client.didLoad(user)
         }
@@ -171,7 +179,7 @@ import Testing
         #expect(body == Data("me".utf8))
     }
 
-    /// Nobody answers the challenge. The cancel ends the wait.
+    /// The challenge gets no answer. The cancellation ends the wait.
     @Test func cancelEndsTheWaitForAnAnswer() async throws {
         let (ends, ending) = AsyncStream.makeStream(of: Bool.self)
         let handler = handler { _, client in
@@ -183,10 +191,10 @@ import Testing
                 throw error
             }
         }
-        let kept = Mutex<[AuthenticationChallenge]>([])
+        let received = Mutex<[AuthenticationChallenge]>([])
         let (asks, asking) = AsyncStream.makeStream(of: Void.self)
         let delegate = RecordingDelegate(onChallenge: { challenge in
-            kept.withLock { $0.append(challenge) }
+            received.withLock { $0.append(challenge) }
             asking.yield()
         })
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
@@ -198,6 +206,6 @@ import Testing
             break
         }
         await delegate.ended()
-        #expect(kept.withLock { $0.count } == 1)
+        #expect(received.withLock { $0.count } == 1)
     }
 }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct InterceptorTests {
     private struct Failure: Error {}
 
-    /// What an interceptor has seen, in order.
+    /// Records the calls of an interceptor, in order.
     private final class Record: Sendable {
         private let lines = Mutex<[String]>([])
         private let (changes, changing) = AsyncStream.makeStream(of: Void.self)
@@ -21,7 +21,7 @@ import Testing
         }
 
         /// Waits until there are `count` lines.
-        func count(_ count: Int) async {
+        func waitForLines(_ count: Int) async {
             var iterator = changes.makeAsyncIterator()
             while all.count < count { await iterator.next() }
         }
@@ -54,7 +54,7 @@ import Testing
         #expect(record.all == ["1 responded", "1 finished"])
     }
 
-    @Test func theFirstOneIsTheOutermost() async throws {
+    @Test func theFirstInterceptorChangesTheRequestFirst() async throws {
         func adding(_ letter: String) -> Interceptor {
             Interceptor(identifier: "org.example.\(letter)") { request in
                 try request.setField("X-Key", (request.field("X-Key") ?? "") + letter)
@@ -64,24 +64,24 @@ import Testing
         #expect(String(decoding: body, as: UTF8.self) == "ab")
     }
 
-    @Test func otherSchemesAreLeftAlone() async throws {
+    @Test func requestsOfOtherSchemesAreNotChanged() async throws {
         let interceptor = Interceptor(identifier: "org.example.key", schemes: .only(["y"])) { try $0.setField("X-Key", "secret") }
         let (body, _) = try await loader(interceptor, echo).data(from: "x:1")
         #expect(String(decoding: body, as: UTF8.self) == "none")
     }
 
-    @Test func errorsOfTheChangeFailTheLoad() async throws {
+    @Test func errorOfAnInterceptorFailsTheLoad() async throws {
         let record = Record()
         let failing = Interceptor(identifier: "org.example.failing", request: { _ in throw Failure() }, end: { record.end($0, $1) })
         let error = await #expect(throws: LoadError.self) { try await loader(failing, echo).data(from: "x:1") }
-        #expect(error?.code == .unknown && error?.cause is Failure)
+        #expect(error?.code == .unknown && error?.underlyingError is Failure)
         #expect(record.all.count == 1 && record.all.first?.hasPrefix("1 failed: ") == true)
         let leading = Interceptor(identifier: "org.example.leading") { $0.url = try URLRecord(parsing: "x:2") }
         let refusal = await #expect(throws: LoadError.self) { try await loader(leading, echo).data(from: "x:1") }
         #expect(refusal?.code == .badRequest && refusal?.message.contains("org.example.leading") == true)
     }
 
-    @Test(arguments: [false, true]) func redirectsAreSeenAndInterceptedAgain(isLate: Bool) async throws {
+    @Test(arguments: [false, true]) func redirectTargetsAreInterceptedAgain(isLate: Bool) async throws {
         let record = Record()
         let target = try URLRecord(parsing: "x:2")
         let redirecting = StubHandler { request in
@@ -95,7 +95,7 @@ import Testing
         loader(interceptor, redirecting).task(for: try Request("x:1"), delegate: delegate).resume()
         await delegate.ended()
         #expect(delegate.text == "for 2")
-        await record.count(2)
+        await record.waitForLines(2)
         #expect(record.all.sorted() == ["1 redirected to 2", "2 finished"])
     }
 
@@ -113,7 +113,7 @@ import Testing
         #expect(record.all == ["1 finished"])
     }
 
-    @Test func aCancelIsSeenWhileTheRequestIsChanged() async throws {
+    @Test func interceptorIsNotifiedOfACancelDuringTheChange() async throws {
         let record = Record()
         let (starts, starting) = AsyncStream.makeStream(of: Void.self)
         let (ends, ending) = AsyncStream.makeStream(of: Bool.self)
@@ -142,7 +142,7 @@ import Testing
         #expect(record.all == ["1 stopped"])
     }
 
-    @Test func aCancelIsSeenDuringTheLoad() async throws {
+    @Test func interceptorIsNotifiedOfACancelDuringTheLoad() async throws {
         let record = Record()
         let handler = ManualHandler()
         let interceptor = Interceptor(identifier: "org.example.key", end: { record.end($0, $1) })
@@ -157,8 +157,8 @@ import Testing
         #expect(record.all == ["1 stopped"])
     }
 
-    /// A pause of the caller reaches the handler behind the interceptor, and so does the resume.
-    @Test func backpressurePasses() async throws {
+    /// The resume reaches the handler behind the interceptor, too.
+    @Test func pauseReachesTheNextHandler() async throws {
         let handler = ManualHandler()
         let delegate = RecordingDelegate { event, _ in if case .data = event { .pause } else { .keepGoing } }
         let task = loader(Interceptor(identifier: "org.example.key"), handler).task(for: try Request("x:1"), delegate: delegate)

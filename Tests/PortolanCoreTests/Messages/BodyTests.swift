@@ -13,14 +13,14 @@ import Testing
         for _ in 0..<2 { #expect(try await Self.all(of: body, size) == Array(0..<100)) }
     }
 
-    @Test func anEmptyBodyEndsAtOnce() async throws {
+    @Test func anEmptyBodyEndsImmediately() async throws {
         #expect(try await Self.all(of: .bytes([])).isEmpty)
         #expect(Body.text("").length == 0)
     }
 
     @Test(arguments: [1, 7, 100_000])
     func pipeDeliversAllBytesInOrder(size: Int) async throws {
-        let pipe = BodyPipe(capacity: 100)
+        let pipe = BodyWriter(capacity: 100)
         async let read = Self.all(of: pipe.body(), size)
         var written: [UInt8] = []
         for number in 0..<200 {
@@ -33,13 +33,13 @@ import Testing
     }
 
     @Test func pipeCanBeReadOnlyOnce() throws {
-        let body = BodyPipe().body()
+        let body = BodyWriter().body()
         _ = try body.makeReader()
         let error = try #require(throws: LoadError.self) { try body.makeReader() }
         #expect(error.code == .bodyFailed)
     }
 
-    /// Copies of a body share what has been read, so the copy is spent as well.
+    /// Copies of a body share whether it was read, so the copy is spent, too.
     @Test func nonRewindableBodyCanBeReadOnlyOnce() throws {
         let body = Body(length: nil, isRewindable: false) { () throws(LoadError) in try Body.bytes([1]).makeReader() }
         let copy = body
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func writeFailsAfterTheReaderIsClosed() async throws {
-        let pipe = BodyPipe(capacity: 1)
+        let pipe = BodyWriter(capacity: 1)
         let reader = try pipe.body().makeReader()
         try await pipe.write([1, 2, 3])
         let second = Task { try await pipe.write([4]) }
@@ -63,7 +63,7 @@ import Testing
 
     @Test(arguments: ["finish", "fail", "cancel"])
     func waitingWriteFailsWhenThePipeEndsOrItsTaskIsCancelled(by end: String) async throws {
-        let pipe = BodyPipe(capacity: 1)
+        let pipe = BodyWriter(capacity: 1)
         try await pipe.write([1, 2, 3])
         let second = Task { try await pipe.write([4]) }
         switch end {
@@ -79,7 +79,7 @@ import Testing
     @Test(arguments: ["ends:x", "nosuch:x"])
     func writeFailsAfterTheLoadHasEnded(url: String) async throws {
         let loader = loader(StubHandler(schemes: .only(["ends"])) { _ in .text("done") })
-        let pipe = BodyPipe(capacity: 1)
+        let pipe = BodyWriter(capacity: 1)
         let writer = Task { for _ in 0..<100 { try await pipe.write([1, 2, 3]) } }
         _ = try? await loader.data(for: Request(url, body: pipe.body()))
         let error = try await #require(throws: LoadError.self) { try await writer.value }
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func aFailureReachesTheReaderAfterTheBytes() async throws {
-        let pipe = BodyPipe()
+        let pipe = BodyWriter()
         try await pipe.write([1])
         pipe.fail(LoadError(.ioFailed, message: "the source broke"))
         let error = try await #require(throws: LoadError.self) { try await Self.all(of: pipe.body()) }
@@ -104,7 +104,7 @@ import Testing
 
     @Test(arguments: [(2, "longer than its declared length of 2 bytes"), (4, "ended after 3 of its 4 declared bytes")])
     func moreOrFewerBytesThanDeclaredFail(length: Int64, message: String) async throws {
-        let pipe = BodyPipe()
+        let pipe = BodyWriter()
         try await pipe.write([1, 2, 3])
         pipe.finish()
         let error = try await #require(throws: LoadError.self) { try await Self.all(of: pipe.body(length: length)) }

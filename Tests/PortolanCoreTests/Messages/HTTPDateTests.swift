@@ -24,7 +24,7 @@ import Testing
         #expect(HTTPDate(parsing: text, now: 0)?.secondsSince1970 == seconds)
     }
 
-    /// The example of RFC 9110 §5.6.7 in its three forms, and the meaning of years of two digits in 2026.
+    /// The example of RFC 9110 §5.6.7 in its three forms, and two-digit years as seen in 2026.
     @Test(
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
@@ -47,11 +47,11 @@ import Testing
         "Sun Nov  06 08:49:37 1994", "Sun Nov  6 08:49:37 1994 GMT", "Sun, +6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov -994 08:49:37 GMT",
         "Sun, ０6 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37Z", "784111777",
     ])
-    func malformedDatesAreRefused(_ text: String) {
+    func malformedDatesAreRejected(_ text: String) {
         #expect(HTTPDate(parsing: text, now: 0) == nil)
     }
 
-    @Test func everyTruncationIsRefused() {
+    @Test func truncatedDatesAreRejected() {
         for text in ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"] {
             for length in 0..<text.count { #expect(HTTPDate(parsing: String(text.prefix(length)), now: 0) == nil) }
         }

@@ -5,13 +5,13 @@ import Testing
 
 @testable import PortolanCore
 
-/// The limit on the causes of an error, for every way to build the chain.
+/// The limit on the causes of an error, for each way to nest errors.
 @Suite struct LoadErrorCauseTests {
     private struct Odd: Error, CustomStringConvertible { let description: String }
 
     private static func wrapped(_ root: any Error, _ count: Int) -> LoadError {
-        var error = LoadError(.unknown, message: "1", cause: root)
-        for layer in 2...count { error = LoadError(.unknown, message: "\(layer)", cause: error) }
+        var error = LoadError(.unknown, message: "1", underlyingError: root)
+        for layer in 2...count { error = LoadError(.unknown, message: "\(layer)", underlyingError: error) }
         return error
     }
 
@@ -34,7 +34,7 @@ import Testing
 
     @Test("A cause that is set later is limited, too") func aCauseThatIsSetLaterIsLimited() {
         var error = LoadError(.unknown, message: "x")
-        for _ in 0..<100_000 { error.cause = error }
+        for _ in 0..<100_000 { error.underlyingError = error }
         #expect(error.causes().count == 8 && error.description.hasSuffix("(99992 causes left out) x"))
     }
 
@@ -58,7 +58,7 @@ import Testing
     @Test("The description of each cause is read once", arguments: [1, 4, 8]) func descriptionOfEachCauseIsReadOnce(_ depth: Int) {
         let root = Counted()
         var error: any Error = root
-        for layer in 0..<depth { error = LoadError(.unknown, message: "\(layer)", cause: error) }
+        for layer in 0..<depth { error = LoadError(.unknown, message: "\(layer)", underlyingError: error) }
         #expect("\(error)".hasSuffix(": root"))
         #expect(root.count.withLock { $0 } == 1)
     }
@@ -67,7 +67,7 @@ import Testing
     func errorsOfOtherTypesAreCounted(_ count: Int) {
         for wrap in [{ Wrapper(underlying: $0) }, { Failure.failed($0, at: 7) }] as [(any Error) -> any Error] {
             var error = LoadError(.ioFailed, message: "root")
-            for layer in 1...count { error = LoadError(.unknown, message: "e\(layer)", cause: wrap(error)) }
+            for layer in 1...count { error = LoadError(.unknown, message: "e\(layer)", underlyingError: wrap(error)) }
             let text = error.description
             #expect(text.hasPrefix("e\(count): ") && text.contains("causes left out) root"))
             #expect(text.utf8.count < 4000, "\(text)")
@@ -75,9 +75,9 @@ import Testing
     }
 
     @Test("A short chain keeps its errors of other types") func aShortChainKeepsItsErrorsOfOtherTypes() {
-        let error = LoadError(.unknown, message: "outer", cause: Wrapper(underlying: LoadError(.ioFailed, message: "inner")))
-        #expect(((error.cause as? Wrapper)?.underlying as? LoadError)?.message == "inner")
-        #expect((LoadError(.unknown, message: "outer", cause: Failure.nothing).cause as? Failure) != nil)
+        let error = LoadError(.unknown, message: "outer", underlyingError: Wrapper(underlying: LoadError(.ioFailed, message: "inner")))
+        #expect(((error.underlyingError as? Wrapper)?.underlying as? LoadError)?.message == "inner")
+        #expect((LoadError(.unknown, message: "outer", underlyingError: Failure.nothing).underlyingError as? Failure) != nil)
     }
 
     @Test(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import PortolanHandlers
 import Synchronization
 import Testing
 

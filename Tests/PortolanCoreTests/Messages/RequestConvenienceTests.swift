@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func collectHasALimit() async throws {
-        let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) }) { $0.collectedBodyLimit = 2 }
+        let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) }) { $0.maximumBodySizeInMemory = 2 }
         let (within, _) = try await loader.bytes(from: "x:1")
         #expect(try await within.collect(upTo: 3) == Data([1, 2, 3]))
         let (beyond, _) = try await loader.bytes(from: "x:1")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// Redirects that a handler does not report as redirects, but delivers like any other response.
+/// Redirect responses that a handler delivers as responses, without `wasRedirected`.
 @Suite(.timeLimit(.minutes(10))) struct RedirectTargetTests {
     /// A handler that responds to `x://h/` with this status and these locations, and to all other URLs with a text.
     private static func responding(_ status: Int, _ locations: [String], body: String = "moved") -> StubHandler {
@@ -29,7 +29,7 @@ import Testing
         #expect(error.message.hasPrefix("the redirect (\(status)) from 'x://h/' can't be followed: "), "\(error)")
     }
 
-    /// The bytes may or may not be UTF-8.
+    /// Targets with bytes that are UTF-8, and with bytes that are not.
     @Test(
         arguments: [
             ([0xFF], "%FF"), ([0xC3, 0xA4], "%C3%A4"), ([0xC3, 0xA4, 0xE4], "%C3%A4%E4"), ([0x25, 0x45, 0x32, 0xE2], "%E2%E2"),
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: [[String](), ["x://h/a"], ["http://a:99999/"]])
-    func errorModeFailsOnTheStatusAlone(locations: [String]) async throws {
+    func errorModeFailsOnEveryRedirectStatus(locations: [String]) async throws {
         let loader = loader(Self.responding(302, locations)) { $0.redirects.mode = .error }
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x://h/") }
         #expect(error.code == .badRedirect)

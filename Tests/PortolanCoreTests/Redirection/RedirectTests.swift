@@ -65,7 +65,7 @@ import Testing
         #expect(error.code == .badRedirect)
     }
 
-    /// A server may redirect to HTTP only, not to the schemes of plugins or of the system (Fetch Standard,
+    /// A server can redirect only to HTTP, not to the schemes of plugins or of the system (Fetch Standard,
     /// "HTTP-redirect fetch").
     @Test(
         arguments: ["http://h/", "https://h/"],
@@ -92,7 +92,7 @@ import Testing
     @Test func openSchemesAllowRedirectsFromHTTP() async throws {
         let target = try Self.url("data:,hi")
         let loader = loader(StubHandler { request in request.url.scheme == "http" ? .redirect(to: target) : .text("hi") }) {
-            $0.redirects.openSchemes = ["data"]
+            $0.redirects.additionalTargetSchemes = ["data"]
         }
         #expect(try await loader.data(from: "http://h/").1.url == target)
     }
@@ -124,13 +124,13 @@ import Testing
     func eachClosedSchemeRestrictsRedirects(from start: String, to target: String, isAllowed: Bool) async throws {
         let target = try Self.url(target)
         let loader = loader(StubHandler { request in request.url == target ? .text("landed") : .redirect(to: target) }) {
-            $0.redirects.closedSchemes = ["file", "zip"]
+            $0.redirects.sameSchemeOnly = ["file", "zip"]
         }
         let landed = try? await loader.data(from: start).1.url
         #expect(landed == (isAllowed ? target : nil))
     }
 
-    /// The restrictions apply to the server's target, not to a request that the caller makes.
+    /// The restrictions apply to redirects by a server, not to requests of the caller.
     @Test func delegateMayRedirectToAnyScheme() async throws {
         let (here, there) = (try Self.url("http://h/2"), try Request("there:x"))
         let delegate = RecordingDelegate(onRedirect: { _, decide in decide(.follow(there)) })
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test(arguments: [true, false], [true, false])
-    func delegateDecidesAtOnceOrLater(follows: Bool, later: Bool) async throws {
+    func delegateDecidesImmediatelyOrLater(follows: Bool, later: Bool) async throws {
         let waiting = Mutex<(@Sendable () -> Void)?>(nil)
         let delegate = RecordingDelegate(onRedirect: { request, decide in
             let decision: @Sendable () -> Void = { decide(follows ? .follow(request) : .deliver) }

@@ -18,15 +18,15 @@ import Testing
 
     @Test func deferredHandlersAreMadeAtTheFirstRequest() async throws {
         let registry = ProtocolRegistry()
-        let source = Source { [StubHandler(identifier: "made", schemes: .only(["x"])) { _ in .text("made") }] }
-        registry.register(deferred: source)
+        let provider = Provider { [StubHandler(identifier: "made", schemes: .only(["x"])) { _ in .text("made") }] }
+        registry.register(deferred: provider)
         registry.register(StubHandler(identifier: "y", schemes: .only(["y"])) { _ in .text("y") })
         let loader = Self.loader(registry)
         _ = try await loader.data(from: "y:1")
-        #expect(source.calls == 0)
+        #expect(provider.calls == 0)
         #expect(loader.schemes == ["x", "y"])
         for _ in 0..<3 { #expect(try await Self.text(of: loader) == "made") }
-        #expect(source.calls == 1)
+        #expect(provider.calls == 1)
         #expect(registry.handlers.map(\.identifier) == ["y", "made"])
     }
 
@@ -41,30 +41,30 @@ import Testing
         }
     }
 
-    @Test func deferredHandlersKeepTheirPlaceInTheOrder() async throws {
+    @Test func deferredHandlersKeepTheirPrecedence() async throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
         registry.register(
-            deferred: Source {
+            deferred: Provider {
                 [
                     StubHandler(identifier: "first", schemes: .only(["x"])) { _ in .text("first") },
                     StubHandler(identifier: "second", schemes: .any) { _ in .text("second") },
                 ]
             })
-        registry.register(RefusingEverything(identifier: "new"))
-        let asked = try Self.loader(registry).handlerCandidates(for: Request("x:1"))
-        #expect(asked.map(\.handler) == ["new", "second"])
+        registry.register(RefusingHandler(identifier: "new"))
+        let candidates = try Self.loader(registry).handlerCandidates(for: Request("x:1"))
+        #expect(candidates.map(\.handler) == ["new", "second"])
         #expect(registry.handlers.map(\.identifier) == ["new", "second", "first", "old"])
     }
 
     @Test func concurrentLoadsMakeTheHandlersOnce() async throws {
         let registry = ProtocolRegistry()
         let isReleased = ConditionLock(false)
-        let source = Source {
+        let provider = Provider {
             isReleased.wait { $0 ? () : nil }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
-        registry.register(deferred: source)
+        registry.register(deferred: provider)
         let loader = Self.loader(registry)
         let delegates = (0..<50).map { _ in RecordingDelegate() }
         for delegate in delegates { try loader.task(for: Request("x:1"), delegate: delegate).resume() }
@@ -74,7 +74,7 @@ import Testing
             await delegate.ended()
             #expect(delegate.text == "made")
         }
-        #expect(source.calls == 1)
+        #expect(provider.calls == 1)
     }
 
     @Test func aLoadThatWaitsForItsHandlerCanBeCancelled() async throws {
@@ -82,7 +82,7 @@ import Testing
         let isReleased = ConditionLock(false)
         defer { isReleased.withLockBroadcasting { $0 = true } }
         registry.register(
-            deferred: Source {
+            deferred: Provider {
                 isReleased.wait { $0 ? () : nil }
                 return []
             })
@@ -97,11 +97,11 @@ import Testing
     @Test func failedProviderReportsItsErrorAndIsRetried() async throws {
         let registry = ProtocolRegistry()
         let isRepaired = Mutex(false)
-        let source = Source {
+        let provider = Provider {
             guard isRepaired.withLock({ $0 }) else { throw LoadError(.pluginNotLoadable, message: "not there") }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
-        registry.register(deferred: source)
+        registry.register(deferred: provider)
         let loader = Self.loader(registry)
         let error = await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") }
         #expect(error?.code == .pluginNotLoadable)
@@ -113,14 +113,14 @@ import Testing
     @Test func olderHandlerServesTheRequestIfAProviderFails() async throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
-        registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: "not there") })
+        registry.register(deferred: Provider { throw LoadError(.pluginNotLoadable, message: "not there") })
         #expect(try await Self.text(of: Self.loader(registry)) == "old")
     }
 
     @Test func unregisteringRemovesAllHandlersThatWereMade() async throws {
         let registry = ProtocolRegistry()
         let handlers = ["a", "b"].map { name in StubHandler(identifier: name, schemes: .only(["x"])) { _ in .text(name) } }
-        let registration = registry.register(deferred: Source { handlers })
+        let registration = registry.register(deferred: Provider { handlers })
         _ = try await Self.loader(registry).data(from: "x:1")
         #expect(registry.unregister(registration).isFinished)
         #expect(registry.handlers.isEmpty && registry.schemes.isEmpty)
@@ -129,11 +129,11 @@ import Testing
     @Test func providerUnregisteredDuringMakeHandlersIsNotRestored() async throws {
         let registry = ProtocolRegistry()
         let registration = Mutex(Registration?.none)
-        let source = Source {
+        let provider = Provider {
             if let registration = registration.withLock({ $0 }) { registry.unregister(registration) }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
-        let made = registry.register(deferred: source)
+        let made = registry.register(deferred: provider)
         registration.withLock { $0 = made }
         let error = await #expect(throws: LoadError.self) { try await Self.loader(registry).data(from: "x:1") }
         #expect(error?.code == .unsupportedScheme)
@@ -143,41 +143,40 @@ import Testing
     @Test func providerReplacedDuringMakeHandlersIsNotRestored() async throws {
         let registry = ProtocolRegistry()
         let registration = Mutex(Registration?.none)
-        let source = Source {
+        let provider = Provider {
             if let registration = registration.withLock({ $0 }) {
                 registry.replace(registration, with: [StubHandler(schemes: .only(["x"])) { _ in .text("replaced") }])
             }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
-        let made = registry.register(deferred: source)
+        let made = registry.register(deferred: provider)
         registration.withLock { $0 = made }
         #expect(try await Self.text(of: Self.loader(registry)) == "replaced")
         #expect(registry.handlers.count == 1)
     }
 
     @Test func registryWithAnUnusedProviderIsFreed() throws {
-        weak var kept: ProtocolRegistry?
+        weak var weakRegistry: ProtocolRegistry?
         do {
             let registry = ProtocolRegistry()
-            registry.register(deferred: Source { [] })
-            kept = registry
+            registry.register(deferred: Provider { [] })
+            weakRegistry = registry
             #expect(try Self.loader(registry).handlerCandidates(for: Request("y:1")).isEmpty)
         }
-        #expect(kept == nil)
+        #expect(weakRegistry == nil)
     }
 
     @Test(.timeLimit(.minutes(10))) func blockedDelegateDoesNotDelayOtherWaitingLoads() async throws {
         let registry = ProtocolRegistry()
         let isReleased = ConditionLock(false)
         registry.register(
-            deferred: Source {
+            deferred: Provider {
                 isReleased.wait { $0 ? () : nil }
                 return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
             })
         let loader = Self.loader(registry)
         let hasEnded = ConditionLock(false)
-        // The first delegate waits for the end of the last load, for at most 30 seconds. After that the expectations
-        // fail.
+        // The first delegate waits for the end of the last load. The wait fails after 30 seconds.
         let waited = Mutex<Bool?>(nil)
         let first = RecordingDelegate { event, _ in
             if case .response = event { waited.withLock { $0 = hasEnded.wait(atMost: .seconds(30)) { $0 ? true : nil } } }
@@ -197,7 +196,7 @@ import Testing
     @Test func providerFailureIsLoggedAsAWarningOncePerMessage() async throws {
         let registry = ProtocolRegistry()
         let message = Mutex("not there")
-        registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: message.withLock { $0 }) })
+        registry.register(deferred: Provider { throw LoadError(.pluginNotLoadable, message: message.withLock { $0 }) })
         let lines = ConditionLock<[String]>([])
         var configuration = Loader.Configuration()
         configuration.logger = Logger(label: "test") { _ in LineLog(lines: lines) }
@@ -225,8 +224,8 @@ private struct LineLog: LogHandler {
     }
 }
 
-private final class Source: HandlerProvider {
-    let identifier = "org.example.source"
+private final class Provider: HandlerProvider {
+    let identifier = "org.example.provider"
     let schemes = SchemeSet.only(["x"])
     private let count = Atomic(0)
     private let make: @Sendable () throws -> [any ProtocolHandler]
@@ -247,7 +246,7 @@ private final class Source: HandlerProvider {
     }
 }
 
-private struct RefusingEverything: ProtocolHandler {
+private struct RefusingHandler: ProtocolHandler {
     let identifier: String
     let schemes = SchemeSet.any
 

@@ -19,28 +19,27 @@ import Testing
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "c")
     }
 
-    @Test("Unregistering thousands of handlers at once does not overflow a thread's stack") func manyHandlersAreUnregisteredAtOnce() throws
-    {
+    @Test("The removal of thousands of handlers in one call does not overflow a thread's stack") func manyHandlersAreUnregistered() throws {
         let registry = ProtocolRegistry()
         let registration = registry.register(Self.stub("a", .only(["x"])))
         registry.replace(registration, with: Array(repeating: Self.stub("b", .only(["x"])), count: 5000))
-        let retirement = registry.unregister(registration)
+        let drain = registry.unregister(registration)
         let calls = ConditionLock(0)
-        try PlatformThread.start { retirement.whenFinished { calls.withLockBroadcasting { $0 += 1 } } }
+        try PlatformThread.start { drain.whenFinished { calls.withLockBroadcasting { $0 += 1 } } }
         calls.wait { $0 > 0 ? () : nil }
-        #expect(retirement.isFinished && calls.withLock { $0 } == 1)
+        #expect(drain.isFinished && calls.withLock { $0 } == 1)
     }
 
-    @Test func handlersOfAnySchemeKeepTheirPlaceInTheOrder() throws {
+    @Test func handlersForAnySchemeKeepTheirPrecedence() throws {
         let registry = ProtocolRegistry()
         registry.register(Self.stub("any-1", .any))
         registry.register(Self.stub("x", .only(["x"])))
         registry.register(Self.stub("any-2", .any))
-        let refusing = Refusing()
+        let refusing = RefusingHandler()
         registry.register(refusing)
-        let asked = try registry.snapshot().handlerCandidates(for: Self.request("x:1"), failed: []).asked
-        #expect(asked.map(\.handler) == ["refusing", "any-2"])
-        #expect(asked.map(\.refusal) == [.cannotInit, nil])
+        let candidates = try registry.snapshot().handlerCandidates(for: Self.request("x:1"), failed: []).candidates
+        #expect(candidates.map(\.handler) == ["refusing", "any-2"])
+        #expect(candidates.map(\.refusal) == [.cannotInit, nil])
     }
 
     @Test func indexedLookupKeepsTheOrderOfAFullScan() throws {
@@ -50,17 +49,17 @@ import Testing
             var expected: [String] = []
             for number in 0..<Int.random(in: 1...12, using: &random) {
                 let schemes: SchemeSet = [.any, .only(["x"]), .only(["y"]), .only(["y", "x"])].randomElement(using: &random) ?? .any
-                let handler = Refusing(identifier: "h\(number)", schemes: schemes)
+                let handler = RefusingHandler(identifier: "h\(number)", schemes: schemes)
                 registry.register(handler)
                 if schemes.contains("x") { expected.insert(handler.identifier, at: 0) }
             }
-            #expect(try registry.snapshot().handlerCandidates(for: Self.request("x:1"), failed: []).asked.map(\.handler) == expected)
+            #expect(try registry.snapshot().handlerCandidates(for: Self.request("x:1"), failed: []).candidates.map(\.handler) == expected)
         }
     }
 
     @Test func handlerMayRegisterAnotherInCanInit() throws {
         let registry = ProtocolRegistry()
-        let handler = Registering(registry)
+        let handler = RegisteringHandler(registry)
         registry.register(handler)
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "registering")
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "late")
@@ -72,35 +71,35 @@ import Testing
         registry.register(Self.stub("above", .any))
         var request = try Self.request("x:1")
         request.visitedHandlers = [LoopGuard(handler: "above", url: request.url)]
-        #expect(registry.snapshot().handlerCandidates(for: request, failed: []).asked.map(\.refusal) == [.ownRequest, nil])
+        #expect(registry.snapshot().handlerCandidates(for: request, failed: []).candidates.map(\.refusal) == [.ownRequest, nil])
         request.url = try URLRecord(parsing: "x:2")
-        #expect(registry.snapshot().handlerCandidates(for: request, failed: []).asked.map(\.handler) == ["above"])
+        #expect(registry.snapshot().handlerCandidates(for: request, failed: []).candidates.map(\.handler) == ["above"])
     }
 
-    @Test func retirementFinishesWithTheLastLoad() async throws {
+    @Test func removalFinishesWithTheLastLoad() async throws {
         let registry = ProtocolRegistry()
         let registration = registry.register(Self.stub("a", .any))
         let entry = try #require(try registry.snapshot().handler(for: Self.request("x:1")))
         let stale = registry.snapshot()
-        let retirement = registry.unregister(registration)
-        #expect(!retirement.isFinished)
-        #expect(try stale.handler(for: Self.request("x:1")) == nil, "a snapshot taken before must not start new loads")
+        let drain = registry.unregister(registration)
+        #expect(!drain.isFinished)
+        #expect(try stale.handler(for: Self.request("x:1")) == nil, "a snapshot from before the removal must not start new loads")
         entry.endLoad()
-        #expect(retirement.isFinished)
-        await retirement.finished()
+        #expect(drain.isFinished)
+        await drain.finished()
     }
 
     // MARK: Replacing
 
-    @Test func replacementKeepsThePlaceInTheOrder() throws {
+    @Test func replacementKeepsThePrecedence() throws {
         let registry = ProtocolRegistry()
         registry.register(Self.stub("a", .any))
         let registration = registry.register(Self.stub("b", .only(["x"])))
-        registry.register(Refusing())
+        registry.register(RefusingHandler())
         #expect(registry.replace(registration, with: [Self.stub("b2", .only(["y"])), Self.stub("b3", .any)])?.isFinished == true)
         #expect(registry.handlers.map(\.identifier) == ["refusing", "b3", "b2", "a"])
         #expect(registry.schemes == ["y"])
-        // The registration retains its place, which holds all the new handlers.
+        // The entry of the registration now contains all the new handlers.
         registry.replace(registration, with: [Self.stub("b4", .any)])
         #expect(registry.handlers.map(\.identifier) == ["refusing", "b4", "a"])
         registry.unregister(registration)
@@ -112,15 +111,15 @@ import Testing
         let registry = ProtocolRegistry()
         let registration = registry.register(Self.stub("a", .any))
         let running = try #require(try registry.snapshot().handler(for: Self.request("x:1")))
-        let retirement = try #require(registry.replace(registration, with: [Self.stub("b", .any)]))
+        let drain = try #require(registry.replace(registration, with: [Self.stub("b", .any)]))
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "b")
-        #expect(!retirement.isFinished)
+        #expect(!drain.isFinished)
         running.endLoad()
-        #expect(retirement.isFinished)
+        #expect(drain.isFinished)
     }
 
-    /// The registry must never offer the older handler below, because the place above it is never empty.
-    @Test func lookupDuringAReplacementNeverFindsAHandlerBelow() async throws {
+    /// A look-up must never find the older handler with lower precedence.
+    @Test func lookupDuringAReplacementFindsTheOldOrTheNewHandler() async throws {
         let registry = ProtocolRegistry()
         let request = try Self.request("x:1")
         registry.register(Self.stub("below", .any))
@@ -151,7 +150,7 @@ import Testing
                 group.addTask {
                     for number in 0..<100 {
                         let registration = registry.register(Self.stub("\(worker)-\(number)", number % 2 == 0 ? .any : .only(["x"])))
-                        // Like a loader: a snapshot throws an error if its handler has been unregistered meanwhile.
+                        // As a loader does: `find` tries again if a handler was unregistered after the snapshot.
                         if case .handler(let entry)? = registry.find(request, excluding: []) {
                             entry.endLoad()
                         } else {
@@ -163,13 +162,13 @@ import Testing
             }
         }
         #expect(registry.handlers.count == 1 + 8 * 10)
-        // The newer handlers of one worker stand before the older ones.
-        let ofFirst = registry.handlers.map(\.identifier).filter { $0.hasPrefix("0-") }
-        #expect(ofFirst == stride(from: 90, through: 0, by: -10).map { "0-\($0)" })
+        // For each worker, newer handlers have precedence over older ones.
+        let identifiersOfFirstWorker = registry.handlers.map(\.identifier).filter { $0.hasPrefix("0-") }
+        #expect(identifiersOfFirstWorker == stride(from: 90, through: 0, by: -10).map { "0-\($0)" })
     }
 }
 
-private struct Refusing: ProtocolHandler {
+private struct RefusingHandler: ProtocolHandler {
     var identifier = "refusing"
     var schemes = SchemeSet.any
     func canInit(_ request: Request) -> Bool { false }
@@ -178,7 +177,7 @@ private struct Refusing: ProtocolHandler {
     }
 }
 
-private final class Registering: ProtocolHandler {
+private final class RegisteringHandler: ProtocolHandler {
     let identifier = "registering"
     let schemes = SchemeSet.any
     /// `nil` after the first use.
@@ -197,9 +196,9 @@ private final class Registering: ProtocolHandler {
 }
 
 extension RegistryIndex {
-    /// The handler that takes `request`, if no handler has to be made first.
+    /// Returns the handler that accepts `request`; `nil` if a handler must be made first.
     fileprivate func handler(for request: Request) -> RegisteredHandler? {
-        // An outdated index has no handler to offer.
+        // A stale index returns no handler.
         do throws(StaleIndexError) { if case .handler(let entry)? = try find(request) { return entry } } catch {}
         return nil
     }

@@ -12,7 +12,7 @@ import Testing
     /// The loads end before the first piece is read, so that the whole body is buffered.
     private let loader = PortolanTestSupport.loader(
         StubHandler { _ in .pieces((0..<1000).map { [UInt8](repeating: UInt8($0 % 256), count: 20_000) }) }
-    ) { $0.bufferLimit = 1 << 30 }
+    ) { $0.bufferSize = 1 << 30 }
 
     @Test func cancelledReaderGetsNoBufferedPieces() async throws {
         let loader = loader
@@ -100,7 +100,7 @@ import Testing
     /// On an actor, each write is a separate step. If all tasks share one executor, the writer yields by itself.
     @Test func busyWriterYieldsToOtherJobsOfItsExecutor() async throws {
         let executor = OneThread()
-        let pipe = BodyPipe(capacity: 1 << 20)
+        let pipe = BodyWriter(capacity: 1 << 20)
         let writer = Task(executorPreference: executor) { () -> Bool in
             let other = ConditionLock(false)
             Task(executorPreference: executor) { other.withLock { $0 = true } }

@@ -108,17 +108,17 @@ import Testing
     @Test func metricsOfAnUnstartedTaskEndAtZero() throws {
         let task = loader(handler).task(for: try Request("x:1"), delegate: RecordingDelegate())
         task.cancel()
-        #expect(task.metrics.end == .zero)
+        #expect(task.metrics.timeToEnd == .zero)
     }
 
     @Test func redirectToACallersRequestKeepsDepthAndVisitedHandlers() throws {
         let target = try Request("x:2")
-        let outer = ManualHandler(schemes: .only(["outer"])) { load in
+        let outer = ManualHandler(schemes: .only(["parent"])) { load in
             guard let request = try? Request("x:1") else { return }
             load.client.makeNestedLoad(for: request, client: load.client).startLoading()
         }
         let delegate = RecordingDelegate(onRedirect: { _, decide in decide(.follow(target)) })
-        let task = loader(outer, handler).task(for: try Request("outer:x"), delegate: delegate)
+        let task = loader(outer, handler).task(for: try Request("parent:x"), delegate: delegate)
         task.resume()
         handler.loads.first?.redirect(to: target.url)
         #expect(handler.loads.map(\.request.nestingDepth) == [1, 1])
@@ -134,11 +134,11 @@ import Testing
         task.cancel()
     }
 
-    @Test func answerToAWithdrawnChallengeIsIgnoredAndTheIdleTimerRuns() throws {
+    @Test func answerToACancelledChallengeIsIgnoredAndTheIdleTimerRuns() throws {
         let clock = ManualClock()
-        let kept = Mutex<AuthenticationChallenge?>(nil)
+        let received = Mutex<AuthenticationChallenge?>(nil)
         let answers = Mutex(0)
-        let delegate = RecordingDelegate(onChallenge: { challenge in kept.withLock { $0 = challenge } })
+        let delegate = RecordingDelegate(onChallenge: { challenge in received.withLock { $0 = challenge } })
         let (_, load) = try start(delegate) {
             $0.clock = clock
             $0.timeouts = Timeouts(idle: .seconds(10))
@@ -147,14 +147,14 @@ import Testing
         let challenge = AuthenticationChallenge(protectionSpace: space) { _ in answers.withLock { $0 += 1 } }
         load.client.didReceive(challenge)
         load.client.didCancel(challenge)
-        kept.withLock { $0 }?.answer(.continueWithout)
+        received.withLock { $0 }?.answer(.continueWithoutCredential)
         #expect(answers.withLock { $0 } == 0)
         clock.advance(by: .seconds(10))
         #expect(delegate.events.last == .failed(.timedOut))
-        kept.withLock { $0 = nil }
+        received.withLock { $0 = nil }
     }
 
-    @Test func aSecondReaderOfABodyIsRefused() async throws {
+    @Test func aSecondConcurrentReaderOfABodyFails() async throws {
         let loader = loader(handler)
         async let opened = loader.bytes(from: "x:1")
         let load = await handler.nextLoad()
@@ -171,7 +171,7 @@ import Testing
                     }
                 }
             }
-            // One reader waits until data arrives. Only the refused reader can have returned before that.
+            // One reader waits until data arrives. Only the other reader, which fails, can return before that.
             let first = try await group.next()
             load.deliver([7])
             return [first, try await group.next()]
@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test func negativeBufferLimitCountsAsZero() async throws {
-        let loader = loader(StubHandler { _ in .pieces([[1], [2], [3]]) }) { $0.bufferLimit = -1 }
+        let loader = loader(StubHandler { _ in .pieces([[1], [2], [3]]) }) { $0.bufferSize = -1 }
         let (chunks, _) = try await loader.bytes(from: "x:1")
         var body: [UInt8] = []
         for try await chunk in chunks { body += chunk }

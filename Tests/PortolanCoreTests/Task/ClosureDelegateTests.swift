@@ -24,7 +24,7 @@ import Testing
         #expect(await model.redirects == 1)
     }
 
-    @Test func leftOutClosuresChooseTheDefault() async throws {
+    @Test func withoutAClosureTheDefaultIsChosen() async throws {
         let target = try URLRecord(parsing: "x:2")
         let handler = StubHandler { $0.url == target ? .text("there") : .redirect(to: target) }
         let (body, _) = try await loader(handler).data(for: Request("x:1"), delegate: ClosureDelegate())
@@ -42,11 +42,11 @@ import Testing
         task.cancel()
     }
 
-    /// Every form reports received bytes: those that deliver data, and those that collect it.
-    @Test func progressIsReported() async throws {
+    @Test("Each kind of call reports progress: data(for:), bytes(for:) and task(for:)")
+    func progressIsReported() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) })
         let counts = Mutex<[Int64]>([])
-        let delegate = ClosureDelegate(onProgress: { progress in counts.withLock { $0.append(progress.received) } })
+        let delegate = ClosureDelegate(onProgress: { progress in counts.withLock { $0.append(progress.bytesReceived) } })
         _ = try await loader.data(for: Request("x:1"), delegate: delegate)
         #expect(counts.withLock { $0.last } == 3)
         counts.withLock { $0 = [] }
@@ -58,10 +58,10 @@ import Testing
         #expect(counts.withLock { $0 } == [2, 3])
     }
 
-    @Test func aWaitingThreadSeesProgressToo() throws {
+    @Test func blockingCallReportsProgress() throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) })
         let counts = Mutex<[Int64]>([])
-        let delegate = ClosureDelegate(onProgress: { progress in counts.withLock { $0.append(progress.received) } })
+        let delegate = ClosureDelegate(onProgress: { progress in counts.withLock { $0.append(progress.bytesReceived) } })
         _ = try loader.waitForData(for: Request("x:1"), delegate: delegate)
         #expect(counts.withLock { $0 } == [2, 3])
     }

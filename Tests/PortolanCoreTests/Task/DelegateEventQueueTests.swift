@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// The queue of a slow or suspended delegate stays small, whatever a handler sends.
+/// The queue of a slow or suspended delegate stays small, whatever events a handler sends.
 @Suite("Events that wait for their delegate", .timeLimit(.minutes(2))) struct DelegateEventQueueTests {
     private static func challenge() -> AuthenticationChallenge {
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
@@ -20,13 +20,13 @@ import Testing
 
     @Test func smallPiecesAreCombined() {
         var queue = DelegateEventQueue()
-        for index in 0..<40_000 { _ = queue.put(.data([UInt8(truncatingIfNeeded: index)])) }
-        let most = DelegateEventQueue.mostPieces + 3
+        for index in 0..<40_000 { _ = queue.append(.data([UInt8(truncatingIfNeeded: index)])) }
+        let limit = DelegateEventQueue.mergeThreshold + 3
         #expect(queue.count == queue.deliveries)
-        #expect(queue.count < most)
+        #expect(queue.count < limit)
         #expect(queue.size == 40_000 + queue.count * DelegateEvent.overhead)
         var bytes: [UInt8] = []
-        while let event = queue.take(isSuspended: false) {
+        while let event = queue.removeFirst(isSuspended: false) {
             if case .data(let piece) = event { bytes += piece }
         }
         #expect(bytes == (0..<40_000).map { UInt8(truncatingIfNeeded: $0) })
@@ -36,51 +36,51 @@ import Testing
 
     @Test func largePieceIsNotCombined() {
         var queue = DelegateEventQueue()
-        _ = queue.put(.data([1]))
-        _ = queue.put(.data([UInt8](repeating: 2, count: 16 << 10)))
+        _ = queue.append(.data([1]))
+        _ = queue.append(.data([UInt8](repeating: 2, count: 16 << 10)))
         #expect(queue.count == 2)
-        #expect(isData(queue.take(isSuspended: false), 1))
-        #expect(isData(queue.take(isSuspended: false), 16 << 10))
+        #expect(isData(queue.removeFirst(isSuspended: false), 1))
+        #expect(isData(queue.removeFirst(isSuspended: false), 16 << 10))
     }
 
     @Test func separatedPiecesCountWithTheirOverhead() {
         var queue = DelegateEventQueue()
         for _ in 0..<100 {
-            _ = queue.put(.data([1]))
-            _ = queue.put(.sent)
+            _ = queue.append(.data([1]))
+            _ = queue.append(.sent)
         }
         #expect(queue.count == 200)
         #expect(queue.size == 100 * (1 + DelegateEvent.overhead))
     }
 
-    /// The queue frees the memory of taken events while other events still wait.
-    @Test func aQueueThatNeverRunsEmptyDoesNotGrow() throws {
+    @Test("A queue that is never empty frees the memory of removed events")
+    func removedEventsAreFreedWhileOthersWait() throws {
         var queue = DelegateEventQueue()
-        _ = queue.put(.interim(Response(url: try Request("x:1").url)))
+        _ = queue.append(.interim(Response(url: try Request("x:1").url)))
         for _ in 0..<10_000 {
-            _ = queue.put(.trailers([:]))
-            _ = queue.take(isSuspended: false)
+            _ = queue.append(.trailers([:]))
+            _ = queue.removeFirst(isSuspended: false)
         }
         #expect(queue.count == 1)
         let stored = Mirror(reflecting: queue).children.first { $0.label == "events" }?.value as? [DelegateEvent]
         #expect(try #require(stored).count < 200)
     }
 
-    @Test func withdrawalRemovesAnUndeliveredChallenge() {
+    @Test func cancelRemovesAnUndeliveredChallenge() {
         var queue = DelegateEventQueue()
         for _ in 0..<1000 {
             let challenge = Self.challenge()
-            _ = queue.put(.challenge(challenge))
-            _ = queue.put(.challengeWithdrawn(challenge))
+            _ = queue.append(.challenge(challenge))
+            _ = queue.append(.challengeCancelled(challenge))
         }
         #expect(queue.isEmpty)
-        let (asked, other) = (Self.challenge(), Self.challenge())
-        _ = queue.put(.challenge(asked))
-        _ = queue.put(.challengeWithdrawn(other))
+        let (waiting, other) = (Self.challenge(), Self.challenge())
+        _ = queue.append(.challenge(waiting))
+        _ = queue.append(.challengeCancelled(other))
         #expect(queue.count == 2)
     }
 
-    /// The handler never stops, and the delegate's queue does not run.
+    /// The handler ignores every pause, and the delegate's queue does not run.
     @Test(arguments: [false, true])
     func aLoadWithTooManyWaitingEventsFails(isSuspended: Bool) throws {
         let handler = ManualHandler()
@@ -97,7 +97,7 @@ import Testing
             count += 1
         }
         #expect(load.calls == [.start, .stop])
-        #expect(count == DelegateEventQueue.mostEvents + 1)
+        #expect(count == DelegateEventQueue.maximumCount + 1)
         while let job = jobs.withLock({ $0.popLast() }) { job() }
         task.resume()
         #expect(delegate.error?.code == .limitExceeded)
@@ -105,27 +105,26 @@ import Testing
 
     /// Events of nested loads wait, too, while the delegate is in a call that does not return.
     @Test func loadWithTooManyWaitingEventsOfNestedLoadsFails() throws {
-        let outer = ManualHandler(schemes: .only(["outer"]))
-        let inner = StubHandler(schemes: .only(["inner"])) { _ in .text("x") }
+        let outer = ManualHandler(schemes: .only(["parent"]))
+        let inner = StubHandler(schemes: .only(["nested"])) { _ in .text("x") }
         let count = Mutex(0)
         let delegate = RecordingDelegate { event, _ in
-            guard case .response = event, let load = outer.loads.first, let request = try? Request("inner:1") else { return .keepGoing }
+            guard case .response = event, let load = outer.loads.first, let request = try? Request("nested:1") else { return .keepGoing }
             while load.calls == [.start], count.withLock({ $0 }) < 100_000 {
                 load.client.makeNestedLoad(for: request, client: RecordingClient()).startLoading()
                 count.withLock { $0 += 1 }
             }
             return .keepGoing
         }
-        loader(outer, inner).task(for: try Request("outer:1"), delegate: delegate).resume()
+        loader(outer, inner).task(for: try Request("parent:1"), delegate: delegate).resume()
         let load = try #require(outer.loads.first)
         #expect(load.respond() == .stopped)
         #expect(delegate.error?.code == .limitExceeded)
-        #expect(delegate.error?.message.contains("\(DelegateEventQueue.mostEvents) events") == true)
+        #expect(delegate.error?.message.contains("\(DelegateEventQueue.maximumCount) events") == true)
         // Each nested load has a beginning and an end.
-        #expect(count.withLock { $0 } == DelegateEventQueue.mostEvents / 2 + 1)
+        #expect(count.withLock { $0 } == DelegateEventQueue.maximumCount / 2 + 1)
     }
 
-    /// A slow delegate's queue does not buffer steps for which the metrics have no room.
     @Test func stepsBeyondTheLimitOfTheMetricsAreNotDelivered() throws {
         let handler = ManualHandler()
         let delegate = RecordingDelegate()
@@ -133,14 +132,14 @@ import Testing
         task.resume()
         let load = try #require(handler.loads.first)
         for _ in 0..<5000 { load.client.didReach(.connected) }
-        let most = task.metrics.steps.count
-        #expect(most < 5000 && delegate.events.count == most)
+        let recorded = task.metrics.steps.count
+        #expect(recorded < 5000 && delegate.events.count == recorded)
         // These steps do not end the load either.
         task.suspend()
-        for _ in 0..<2 * DelegateEventQueue.mostEvents { load.client.didReach(.connected) }
+        for _ in 0..<2 * DelegateEventQueue.maximumCount { load.client.didReach(.connected) }
         task.resume()
         load.respond()
         load.finish()
-        #expect(delegate.error == nil && delegate.events.count == most + 2)
+        #expect(delegate.error == nil && delegate.events.count == recorded + 2)
     }
 }

@@ -13,14 +13,14 @@ import Testing
     import Musl
 #endif
 
-/// A delegate receives one call at a time, also if a nested load sends a challenge while the outer load delivers.
+/// A delegate receives one call at a time, also if a nested load sends a challenge while its parent delivers an event.
 @Suite(.timeLimit(.minutes(2))) struct DelegateSerializerTests {
-    private let outer = ManualHandler(schemes: .only(["outer"]))
+    private let outer = ManualHandler(schemes: .only(["parent"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
 
     /// A task with a nested load. The test drives both loads.
     private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, outer: ManualLoad, inner: ManualLoad) {
-        let task = loader(outer, inner).task(for: try Request("outer:1"), delegate: delegate)
+        let task = loader(outer, inner).task(for: try Request("parent:1"), delegate: delegate)
         task.resume()
         let load = try #require(outer.loads.first)
         load.client.makeNestedLoad(for: try Request("x:1"), client: load.client).startLoading()
@@ -91,8 +91,7 @@ import Testing
         #expect(delegate.events.filter { $0 == .challenge }.count == 1)
     }
 
-    /// One thread delivers, and another thread sends challenges from a nested load. The two never call the delegate at
-    /// once.
+    /// One thread delivers events. Another thread sends challenges of a nested load.
     @Test func callsFromTwoLoadsNeverOverlap() throws {
         let count = 2000
         let counts = ConditionLock((inside: 0, overlaps: 0))
@@ -116,7 +115,7 @@ import Testing
         }
         let scripted = Scripted(pieces: count) { made in
             client.withLockBroadcasting { $0 = made }
-            // Nothing is delivered before the other thread runs, so that the calls of both meet.
+            // Nothing is delivered before the other thread runs, so that the calls can overlap.
             _ = hasChallenged.wait { $0 ? true : nil }
         }
         let task = loader(scripted, inner).task(for: try Request("scripted:1"), delegate: delegate)
@@ -154,7 +153,7 @@ import Testing
     }
 }
 
-/// Events that a suspended task withholds from its delegate.
+/// While a task is suspended, its delegate receives only failures.
 @Suite(.timeLimit(.minutes(2))) struct SuspensionTests {
     private let handler = ManualHandler()
 
@@ -177,7 +176,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func dataAfterDataIsHeldBack() throws {
+    @Test func suspensionBetweenTwoPiecesDefersTheSecond() throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
         load.respond()
@@ -192,8 +191,8 @@ import Testing
         #expect(delegate.events.suffix(2) == [.data([3]), .finished])
     }
 
-    /// The task may never be resumed, so the cancel delivers the end.
-    @Test(arguments: [true, false]) func cancelDeliversAnEndThatWasHeldBack(hasFailed: Bool) throws {
+    /// A cancelled task may never be resumed, so the cancel delivers the end.
+    @Test(arguments: [true, false]) func cancelDeliversTheDeferredEnd(hasFailed: Bool) throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
         load.respond()
@@ -208,8 +207,8 @@ import Testing
         #expect(delegate.events == [.response(load.request.url), .failed(hasFailed ? .notFound : .cancelled)])
     }
 
-    /// The same with a delegate that has a queue, on which a failure waits as well.
-    @Test(arguments: [true, false]) func cancelDeliversAnEndThatAQueueHeldBackOnce(hasFailed: Bool) async throws {
+    /// The same for a delegate with a queue. There, a failure waits, too.
+    @Test(arguments: [true, false]) func cancelDeliversTheDeferredEndOnAQueueOnce(hasFailed: Bool) async throws {
         let delegate = RecordingDelegate()
         let queue = DispatchQueue(label: "held")
         let task = loader(handler).task(
@@ -226,7 +225,7 @@ import Testing
         #expect(delegate.events.count(where: { $0 == .failed(.cancelled) || $0 == .failed(.notFound) }) == 1)
     }
 
-    @Test func pauseReturnedForAHeldBackEventPausesTheLoad() throws {
+    @Test func pauseReturnedForADeferredEventPausesTheLoad() throws {
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
         let (task, load) = try start(delegate)
         load.respond()
@@ -240,7 +239,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func stoppedReturnedForAHeldBackEventCancelsTheLoad() throws {
+    @Test func stoppedReturnedForADeferredEventCancelsTheLoad() throws {
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .stopped : .keepGoing }
         let (task, load) = try start(delegate)
         load.respond()

@@ -14,7 +14,7 @@ import Testing
     import Musl
 #endif
 
-/// The threads and queues on which completion handlers and the delegates of asynchronous forms are called.
+/// The threads and queues on which completion handlers and delegates are called.
 @Suite(.timeLimit(.minutes(2))) struct DeliveryTests {
     private let stub = StubHandler(schemes: .only(["stub"])) { _ in .text("hello") }
 
@@ -59,7 +59,7 @@ import Testing
         let done = ConditionLock(0)
         for _ in 0..<1000 { threads.run { done.withLockBroadcasting { $0 += 1 } } }
         #expect(done.wait(atMost: .seconds(60)) { $0 == 1000 ? true : nil } == true)
-        #expect(threads.threadCount <= DeliveryThreads.mostThreads)
+        #expect(threads.threadCount <= DeliveryThreads.maximumThreads)
     }
 
     @Test func anImmediateCompletionHandlerIsCalledBeforeTheCallReturns() throws {
@@ -79,7 +79,7 @@ import Testing
         let delegate = RecordingDelegate()
         let isDone = Mutex(false)
         loader(handler).load(try Request("x:1"), delegate: delegate, on: queue) { _ in
-            #expect(delegate.events == [.interim])
+            #expect(delegate.events == [.interim, .finished])
             isDone.withLock { $0 = true }
         }
         #expect(delegate.events.isEmpty)
@@ -95,21 +95,21 @@ import Testing
             isOpen.wait { $0 ? () : nil }
             challenge.answer(.use(.password(user: "me", password: "")))
         })
-        async let outcome = loader.data(for: Request("x:1"), delegate: delegate)
+        async let result = loader.data(for: Request("x:1"), delegate: delegate)
         let load = await handler.nextLoad()
         let answered = ConditionLock<ChallengeAnswer?>(nil)
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
         load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { answer in answered.withLockBroadcasting { $0 = answer } })
         // The challenge arrives although the delegate has not returned.
         isOpen.withLockBroadcasting { $0 = true }
-        guard case .use(.password("me", _))? = answered.wait(atMost: .seconds(60), for: { $0 }) else {
+        guard case .use(.password("me", _, _))? = answered.wait(atMost: .seconds(60), for: { $0 }) else {
             Issue.record("the challenge got no answer")
             return
         }
         load.respond()
         load.deliver("secret")
         load.finish()
-        #expect(try await String(decoding: outcome.0, as: UTF8.self) == "secret")
+        #expect(try await String(decoding: result.0, as: UTF8.self) == "secret")
     }
 
     @Test func allDelegateCallsComeBeforeTheResult() async throws {
@@ -124,7 +124,7 @@ import Testing
         for _ in 0..<100 {
             let delegate = RecordingDelegate()
             _ = try await loader.data(for: Request("x:1"), delegate: delegate)
-            #expect(delegate.events == [.step(.connected), .step(.requestSent), .step(.firstByte), .trailers])
+            #expect(delegate.events == [.step(.connected), .step(.requestSent), .step(.firstByte), .trailers, .finished])
             let streamed = RecordingDelegate()
             let (chunks, _) = try await loader.bytes(for: Request("x:1"), delegate: streamed)
             for try await _ in chunks {}
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func blockingWaitOnAnEventLoopsThreadFailsAtOnce() throws {
+    @Test func blockingWaitOnAnEventLoopsThreadFailsImmediately() throws {
         let thread = UInt(pthread_self())
         let isLoop = Atomic(true)
         NonBlockingThreads.add { isLoop.load(ordering: .relaxed) && UInt(pthread_self()) == thread }
@@ -155,7 +155,7 @@ import Testing
         let handler = ManualHandler(schemes: .only(["x"]))
         let loader = loader(handler)
         let threads = LoadThreadPool(limit: 1)
-        for _ in 0..<LoadThreadPool.mostWaiting { try threads.leavePlace() }
+        for _ in 0..<LoadThreadPool.maximumWaitingForLoads { try threads.releaseSlot() }
         let outcome = ConditionLock<LoadError?>(nil)
         var request = try Request("x:1")
         request.method = .post
@@ -189,11 +189,11 @@ import Testing
         while !load.calls.contains(.resume), MonotonicTime.now < limit { sched_yield() }
         load.finish()
         #expect(isComplete.wait(atMost: .seconds(60)) { $0 } == true)
-        #expect(delegate.events == [.step(.connected)])
+        #expect(delegate.events == [.step(.connected), .finished])
     }
 
     /// A failure does not wait for the resume. Events from before the suspension come first.
-    @Test(arguments: [false, true]) func failureOfASuspendedLoadIsDeliveredAtOnce(hasEarlierEvents: Bool) throws {
+    @Test(arguments: [false, true]) func failureOfASuspendedLoadIsDeliveredImmediately(hasEarlierEvents: Bool) throws {
         let jobs = Mutex<[@Sendable () -> Void]>([])
         let handler = ManualHandler()
         let delegate = RecordingDelegate()

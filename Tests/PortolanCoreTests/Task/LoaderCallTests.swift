@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func aBodyOverTheLimitFails() async throws {
-        let loader = loader(StubHandler { _ in .pieces([[1, 2], [3, 4], [5]]) }) { $0.collectedBodyLimit = 4 }
+        let loader = loader(StubHandler { _ in .pieces([[1, 2], [3, 4], [5]]) }) { $0.maximumBodySizeInMemory = 4 }
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x:1") }
         #expect(error.code == .limitExceeded)
     }
@@ -82,9 +82,44 @@ import Testing
         #expect(String(decoding: body, as: UTF8.self) == "from another thread")
     }
 
+    @Test("The delegate of each call receives the end, with complete metrics", arguments: [false, true])
+    func delegatesReceiveTheEnd(fails: Bool) async throws {
+        let handler = ManualHandler { load in
+            load.client.didReach(.connected)
+            load.respond()
+            load.client.didTransfer(TransferReport(networkProtocol: "h2"))
+            if fails { load.client.didFail(with: LoadError(.truncated, message: "half of it")) } else { load.finish() }
+        }
+        let loader = loader(handler)
+        let delegates = (0..<4).map { _ in EndDelegate() }
+        _ = try? await loader.data(for: Request("x:1"), delegate: delegates[0])
+        #expect(delegates[0].ends.withLock { $0.count } == 1, "before the call returns")
+        _ = try? await loader.bytes(for: Request("x:1"), delegate: delegates[1]).0.collect()
+        await withCheckedContinuation { continuation in
+            _ = try? loader.load(Request("x:1"), delegate: delegates[2]) { _ in continuation.resume() }
+        }
+        await Self.wait(for: delegates[3], by: loader)
+        for delegate in delegates {
+            let end = try #require(delegate.ends.withLock { $0.count == 1 ? $0.first : nil })
+            #expect(end.error == (fails ? .truncated : nil))
+            #expect(end.metrics.timings.count == 1 && end.metrics.timeToEnd != nil)
+        }
+    }
+
+    private static func wait(for delegate: EndDelegate, by loader: Loader) async {
+        await withCheckedContinuation { continuation in
+            do {
+                try LoadThreadPool.shared.run {
+                    _ = try? loader.waitForData(for: Request("x:1"), delegate: delegate)
+                    continuation.resume()
+                }
+            } catch { continuation.resume() }
+        }
+    }
+
     @Test func bytesComeInOrder() async throws {
         let pieces = (0..<100).map { [UInt8](repeating: UInt8($0), count: 20_000) }
-        let loader = loader(StubHandler { _ in .pieces(pieces) }) { $0.bufferLimit = 50_000 }
+        let loader = loader(StubHandler { _ in .pieces(pieces) }) { $0.bufferSize = 50_000 }
         let (chunks, response) = try await loader.bytes(from: "x:1")
         #expect(response.expectedLength == 2_000_000)
         var body: [UInt8] = []
@@ -94,7 +129,7 @@ import Testing
 
     @Test func aSlowReaderPausesTheHandler() async throws {
         let handler = ManualHandler()
-        let loader = loader(handler) { $0.bufferLimit = 100 }
+        let loader = loader(handler) { $0.bufferSize = 100 }
         async let opened = loader.bytes(from: "x:1")
         let load = await handler.nextLoad()
         load.respond()
@@ -145,5 +180,13 @@ import Testing
         let error = try await #require(throws: LoadError.self) { try await reader.value }
         #expect(error.code == .cancelled)
         #expect(load.calls == [.start, .stop])
+    }
+}
+
+private final class EndDelegate: LoadDelegate {
+    let ends = Mutex<[(error: LoadError.Code?, metrics: LoadMetrics)]>([])
+
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        ends.withLock { $0.append((error?.code, task.metrics)) }
     }
 }

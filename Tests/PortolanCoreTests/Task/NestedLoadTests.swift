@@ -26,7 +26,7 @@ import Testing
         #expect(error.message.hasSuffix("; use another URL for the nested load"))
     }
 
-    /// The redirect policy uses the inner request.
+    /// The redirect policy applies to the nested request.
     @Test func redirectOfANestedHTTPLoadLeadsToHTTPOnly() async throws {
         let target = try URLRecord(parsing: "relay:file:///etc/passwd")
         let loader = loader(
@@ -36,7 +36,7 @@ import Testing
         #expect(error.code == .badRedirect)
     }
 
-    @Test func stoppingTheOuterLoadStopsTheInner() async throws {
+    @Test func cancellingATaskStopsItsNestedLoads() async throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let delegate = RecordingDelegate()
         let task = loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
@@ -51,21 +51,21 @@ import Testing
     @Test func unfinishedNestedLoadIsStoppedWithoutAViolation() async throws {
         let observed = Mutex<[ContractRule]>([])
         let inner = ManualHandler(schemes: .only(["x"]))
-        let outer = ManualHandler(schemes: .only(["outer"])) { load in
+        let outer = ManualHandler(schemes: .only(["parent"])) { load in
             guard let request = try? Request("x:1") else { return }
             load.client.makeNestedLoad(for: request, client: load.client).startLoading()
             load.respond()
             load.finish()
         }
         let loader = loader(outer, inner) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule) } } }
-        _ = try await loader.data(from: "outer:x")
+        _ = try await loader.data(from: "parent:x")
         #expect(inner.loads.first?.calls == [.start, .stop])
         #expect(observed.withLock { $0 }.isEmpty)
     }
 
     @Test func nestedLoadStoppedBeforeItsStartIsNotReported() throws {
         let inner = ManualHandler(schemes: .only(["x"]))
-        let outer = ManualHandler(schemes: .only(["outer"])) { load in
+        let outer = ManualHandler(schemes: .only(["parent"])) { load in
             guard let request = try? Request("x:1") else { return }
             let nested = load.client.makeNestedLoad(for: request, client: load.client)
             nested.stopLoading()
@@ -74,32 +74,32 @@ import Testing
             load.finish()
         }
         let delegate = RecordingDelegate()
-        loader(outer, inner).task(for: try Request("outer:x"), delegate: delegate).resume()
-        #expect(delegate.events == [.response(try URLRecord(parsing: "outer:x")), .finished])
+        loader(outer, inner).task(for: try Request("parent:x"), delegate: delegate).resume()
+        #expect(delegate.events == [.response(try URLRecord(parsing: "parent:x")), .finished])
         #expect(inner.loads.isEmpty)
     }
 
     /// The delegate receives the beginning first, and stops the load before it starts.
     @Test func nestedLoadStoppedDuringItsStartReportsBeginningAndEnd() throws {
         let inner = ManualHandler(schemes: .only(["x"]))
-        let outer = ManualHandler(schemes: .only(["outer"]))
+        let outer = ManualHandler(schemes: .only(["parent"]))
         let nested = Mutex<(any ProtocolLoad)?>(nil)
         let delegate = RecordingDelegate { event, _ in
-            if case .inner = event { nested.withLock { $0 }?.stopLoading() }
+            if case .nestedLoadBegan = event { nested.withLock { $0 }?.stopLoading() }
             return .keepGoing
         }
-        loader(outer, inner).task(for: try Request("outer:x"), delegate: delegate).resume()
+        loader(outer, inner).task(for: try Request("parent:x"), delegate: delegate).resume()
         let load = try #require(outer.loads.first)
         let made = load.client.makeNestedLoad(for: try Request("x:1"), client: load.client)
         nested.withLock { $0 = made }
         made.startLoading()
         let url = try URLRecord(parsing: "x:1")
-        #expect(delegate.events == [.inner(url, depth: 1), .innerEnd(url, .cancelled)])
+        #expect(delegate.events == [.nestedLoadBegan(url, depth: 1), .nestedLoadEnded(url, .cancelled)])
         #expect(inner.loads.isEmpty)
         load.finish()
     }
 
-    @Test func aPauseReachesTheInnerLoad() async throws {
+    @Test func aPauseReachesTheNestedLoad() async throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
         let task = loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
@@ -122,13 +122,13 @@ import Testing
             load.client.didReceive(
                 AuthenticationChallenge(protectionSpace: space) { answer in
                     load.respond()
-                    if case .use(.password(let user, _)) = answer { load.deliver(user) }
+                    if case .use(.password(let user, _, _)) = answer { load.deliver(user) }
                     load.finish()
                 })
         }
         let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(.password(user: "me", password: ""))) })
         loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate).resume()
-        #expect(delegate.events.prefix(3) == [.inner(try URLRecord(parsing: "x:1"), depth: 1), .redirect(target), .challenge])
+        #expect(delegate.events.prefix(3) == [.nestedLoadBegan(try URLRecord(parsing: "x:1"), depth: 1), .redirect(target), .challenge])
         #expect(delegate.text == "me")
     }
 
@@ -139,8 +139,8 @@ import Testing
         let (middle, innermost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
         #expect(
             delegate.events == [
-                .inner(middle, depth: 1), .inner(innermost, depth: 2), .response(innermost), .data(Array("inner".utf8)),
-                .innerEnd(innermost, nil), .innerEnd(middle, nil), .finished,
+                .nestedLoadBegan(middle, depth: 1), .nestedLoadBegan(innermost, depth: 2), .response(innermost), .data(Array("inner".utf8)),
+                .nestedLoadEnded(innermost, nil), .nestedLoadEnded(middle, nil), .finished,
             ])
     }
 
@@ -148,7 +148,10 @@ import Testing
         let delegate = RecordingDelegate()
         loader(Relay()).task(for: try Request("relay:x:1"), delegate: delegate).resume()
         let inner = try URLRecord(parsing: "x:1")
-        #expect(delegate.events == [.inner(inner, depth: 1), .innerEnd(inner, .unsupportedScheme), .failed(.unsupportedScheme)])
+        #expect(
+            delegate.events == [
+                .nestedLoadBegan(inner, depth: 1), .nestedLoadEnded(inner, .unsupportedScheme), .failed(.unsupportedScheme),
+            ])
     }
 
     @Test func cancelReportsTheEndOfEachNestedLoad() throws {
@@ -159,12 +162,13 @@ import Testing
         let (middle, innermost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
         #expect(
             delegate.events == [
-                .inner(middle, depth: 1), .inner(innermost, depth: 2), .innerEnd(innermost, .cancelled), .innerEnd(middle, .cancelled),
+                .nestedLoadBegan(middle, depth: 1), .nestedLoadBegan(innermost, depth: 2), .nestedLoadEnded(innermost, .cancelled),
+                .nestedLoadEnded(middle, .cancelled),
                 .failed(.cancelled),
             ])
     }
 
-    /// The delegate cancels during a delivery of the nested loads, so their own ends come too late to be delivered.
+    /// The delegate cancels the task during a delivery of the nested loads.
     @Test func nestedLoadsEndFirstIfCancelledDuringADelivery() throws {
         let delegate = RecordingDelegate { event, task in
             if case .data = event { task.cancel() }
@@ -174,7 +178,9 @@ import Testing
         loader.task(for: try Request("relay:relay:x:1"), delegate: delegate).resume()
         let (middle, innermost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
         #expect(
-            delegate.events.suffix(3) == [.innerEnd(innermost, .cancelled), .innerEnd(middle, .cancelled), .failed(.cancelled)])
+            delegate.events.suffix(3) == [
+                .nestedLoadEnded(innermost, .cancelled), .nestedLoadEnded(middle, .cancelled), .failed(.cancelled),
+            ])
         #expect(delegate.events.count == 7)
     }
 
@@ -187,11 +193,11 @@ import Testing
         let inner = try URLRecord(parsing: "x:1")
         #expect(
             delegate.events == [
-                .inner(inner, depth: 1), .response(inner), .data(Array("inner".utf8)), .innerEnd(inner, nil), .finished,
+                .nestedLoadBegan(inner, depth: 1), .response(inner), .data(Array("inner".utf8)), .nestedLoadEnded(inner, nil), .finished,
             ])
     }
 
-    /// The cancellation removes queued events, but not the events of nested loads.
+    /// A cancellation removes queued events, but not the beginnings and ends of nested loads.
     @Test func delegateOnAQueueReceivesTheEndOfEachNestedLoad() throws {
         let queue = ManualQueue()
         let delegate = RecordingDelegate()
@@ -202,10 +208,10 @@ import Testing
         task.cancel()
         queue.runAll()
         let inner = try URLRecord(parsing: "x:1")
-        #expect(delegate.events == [.inner(inner, depth: 1), .innerEnd(inner, .cancelled), .failed(.cancelled)])
+        #expect(delegate.events == [.nestedLoadBegan(inner, depth: 1), .nestedLoadEnded(inner, .cancelled), .failed(.cancelled)])
     }
 
-    /// `relay:URL` delivers the response of URL.
+    /// A handler of `relay:URL`. It loads URL as a nested load, and delivers its response.
     private struct Relay: ProtocolHandler {
         let identifier = "org.example.relay"
         let schemes = SchemeSet.only(["relay"])
@@ -215,7 +221,7 @@ import Testing
             var inner = request
             let text = strips ? String(request.url.description.dropFirst("relay:".count)) : request.url.description
             guard let url = try? URLRecord(parsing: text) else {
-                return FailedLoad(LoadError(.badURL, message: "no inner URL"), client: client)
+                return FailedLoad(LoadError(.badURL, message: "no nested URL"), client: client)
             }
             inner.url = url
             return RelayLoad(inner, client)

@@ -8,12 +8,12 @@ import Testing
 @testable import PortolanCore
 
 @Suite struct NewBodyTests {
-    /// Releases every answer closure without a call.
+    /// A delegate that never provides a body: it releases the closure without a call.
     private final class Silent: LoadDelegate {
         func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {}
     }
 
-    /// For each request of a load for a new body, returns whether the answer had a body.
+    /// Returns, for each load that needs a new body, whether it received one.
     private func answers(_ load: (ManualHandler) throws -> Void) throws -> [Bool] {
         let answers = Mutex<[Bool]>([])
         let handler = ManualHandler { load in
@@ -24,20 +24,20 @@ import Testing
     }
 
     @Test func rewindableBodyIsProvidedAgain() throws {
-        let given = try answers { handler in
+        let hasBody = try answers { handler in
             let request = try Request("x:a", method: .post, body: .text("again"))
             loader(handler).task(for: request, delegate: RecordingDelegate()).resume()
         }
-        #expect(given == [true])
+        #expect(hasBody == [true])
     }
 
-    @Test func requestReleasedByTheDelegateGetsNoBody() throws {
-        let given = try answers { handler in loader(handler).task(for: try Request("x:a"), delegate: Silent()).resume() }
-        #expect(given == [false])
+    @Test func releasedClosureProvidesNoBody() throws {
+        let hasBody = try answers { handler in loader(handler).task(for: try Request("x:a"), delegate: Silent()).resume() }
+        #expect(hasBody == [false])
     }
 
-    @Test func requestRemovedFromTheQueueByACancelGetsNoBody() throws {
-        let given = try answers { handler in
+    @Test func cancelBeforeTheDelegateCallProvidesNoBody() throws {
+        let hasBody = try answers { handler in
             let jobs = Mutex<[@Sendable () -> Void]>([])
             let queue = DeliveryQueue { job in jobs.withLock { $0.append(job) } }
             let task = loader(handler).task(for: try Request("x:a"), delegate: RecordingDelegate(), on: queue)
@@ -45,6 +45,6 @@ import Testing
             task.cancel()
             while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job() }
         }
-        #expect(given == [false])
+        #expect(hasBody == [false])
     }
 }

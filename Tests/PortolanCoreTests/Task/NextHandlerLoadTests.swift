@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// Loads that a handler passes to the next handler.
+/// A handler that loads its request with the next handler.
 @Suite(.timeLimit(.minutes(2))) struct NextHandlerLoadTests {
     @Test(arguments: [1, 2, 3]) func eventsPassThroughUnchanged(layers: Int) throws {
         let inner = ManualHandler()
@@ -69,14 +69,14 @@ import Testing
         #expect(load.calls == [.start, .stop] && delegate.events.last == .failed(.cancelled) && violations.withLock { $0 } == 0)
     }
 
-    /// Neither of the two loads continues within the delivery of the challenge, also if the delegate answers at once.
+    /// If the delegate answers immediately, neither of the two loads continues before the delivery has returned.
     @Test func challengeIsAnsweredAfterItsDeliveryReturns() throws {
         let inner = ManualHandler { load in
             let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
             load.client.didReceive(
                 AuthenticationChallenge(protectionSpace: space) { answer in
                     load.respond()
-                    if case .use(.password(let user, _)) = answer { load.deliver(user) }
+                    if case .use(.password(let user, _, _)) = answer { load.deliver(user) }
                     load.finish()
                 })
         }
@@ -98,7 +98,6 @@ import Testing
         #expect(delegate.error?.code == .unsupportedScheme)
     }
 
-    /// A deferred handler is made first.
     @Test func deferredHandlerCanBeTheNextHandler() async throws {
         struct Source: HandlerProvider {
             let identifier = "org.example.source"
@@ -113,7 +112,7 @@ import Testing
     }
 }
 
-/// A handler that passes every event on.
+/// A handler that forwards every event of the next handler.
 private struct Front: ProtocolHandler {
     var identifier = "org.example.front"
     var schemes = SchemeSet.any

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// Loads that wait in queues of their handlers. One task has several.
+/// A task with several loads that wait in queues of their handlers.
 @Suite("Loads that wait in queues", .timeLimit(.minutes(2))) struct QueueWaitTests {
     private let clock = ManualClock()
 
@@ -20,12 +20,12 @@ import Testing
         let task: LoadTask
         let delegate: RecordingDelegate
         let clients: [any QueueingClient]
-        private let nexts: [any ProtocolLoad]
+        private let nextLoads: [any ProtocolLoad]
         /// The loads of the clients, which retain the clients.
         private let loads: [ManualLoad]
 
-        init(_ task: LoadTask, _ delegate: RecordingDelegate, nexts: [any ProtocolLoad], loads: [ManualLoad]) throws {
-            (self.task, self.delegate, self.nexts, self.loads) = (task, delegate, nexts, loads)
+        init(_ task: LoadTask, _ delegate: RecordingDelegate, nextLoads: [any ProtocolLoad], loads: [ManualLoad]) throws {
+            (self.task, self.delegate, self.nextLoads, self.loads) = (task, delegate, nextLoads, loads)
             clients = try loads.map { try #require($0.client as? any QueueingClient) }
         }
     }
@@ -42,9 +42,11 @@ import Testing
         let task = loader.task(for: try Request("outer:1"), delegate: delegate)
         task.resume()
         let load = try #require(outer.loads.first)
-        let nexts = try (0..<count).map { load.client.makeLoadByNextHandler(for: try Request("inner:\($0)"), client: RecordingClient()) }
-        for next in nexts { next.startLoading() }
-        return try Waiting(task, delegate, nexts: nexts, loads: inner.loads)
+        let nextLoads = try (0..<count).map {
+            load.client.makeLoadByNextHandler(for: try Request("inner:\($0)"), client: RecordingClient())
+        }
+        for next in nextLoads { next.startLoading() }
+        return try Waiting(task, delegate, nextLoads: nextLoads, loads: inner.loads)
     }
 
     @Test func timeInAQueueIsNotIdleTime() throws {
@@ -110,7 +112,7 @@ import Testing
         #expect(waiting.delegate.error?.message == "the queue for w is full")
     }
 
-    @Test func leavingLoadDoesNotCancelTheDeadlineOfAnother() async throws {
+    @Test func loadThatLeavesAQueueKeepsTheDeadlineOfAnother() async throws {
         for _ in 0..<300 {
             let waiting = try start(2)
             let (first, second) = (waiting.clients[0], waiting.clients[1])
@@ -129,11 +131,11 @@ import Testing
         let waiting = try start(2)
         for client in waiting.clients { client.didEnterQueue(Self.wait()) }
         waiting.task.cancel()
-        #expect(!waiting.task.isQueued && clock.pendingAlarmCount == 0)
+        #expect(!waiting.task.isQueued && clock.pendingTimerCount == 0)
         for client in waiting.clients {
             client.didEnterQueue(Self.wait())
             client.didLeaveQueue(mayReturn: false)
         }
-        #expect(!waiting.task.isQueued && clock.pendingAlarmCount == 0)
+        #expect(!waiting.task.isQueued && clock.pendingTimerCount == 0)
     }
 }

@@ -14,7 +14,7 @@ import Testing
         weak var loader: Loader?
         weak var delegate: RecordingDelegate?
 
-        func keep(_ task: LoadTask, _ loader: Loader, _ delegate: RecordingDelegate) {
+        func set(_ task: LoadTask, _ loader: Loader, _ delegate: RecordingDelegate) {
             (self.task, self.loader, self.delegate) = (task, loader, delegate)
         }
 
@@ -22,27 +22,27 @@ import Testing
     }
 
     /// The progress of a load when its task is suspended and released.
-    enum Place: CaseIterable, Sendable {
+    enum Progress: CaseIterable, Sendable {
         case start, response, data
 
-        func reach(_ load: ManualLoad) {
+        func advance(_ load: ManualLoad) {
             guard self != .start else { return }
             load.respond()
             if self == .data { load.deliver("data") }
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func aSuspendedTaskIsFreedAndItsLoadStopped(at place: Place) throws {
+    @Test(arguments: Progress.allCases)
+    func aSuspendedTaskIsFreedAndItsLoadStopped(at progress: Progress) throws {
         let handler = ManualHandler()
         let released = Released()
         do {
             let delegate = RecordingDelegate()
             let loader = loader(handler)
             let task = loader.task(for: try Request("x:1"), delegate: delegate)
-            released.keep(task, loader, delegate)
+            released.set(task, loader, delegate)
             task.resume()
-            place.reach(try #require(handler.loads.first))
+            progress.advance(try #require(handler.loads.first))
             task.suspend()
         }
         let load = try #require(handler.loads.first)
@@ -52,28 +52,28 @@ import Testing
     }
 
     /// A delegate that pauses its load at each response or piece of data, and retains nothing.
-    private static func pausing(at place: Place) -> RecordingDelegate {
+    private static func pausing(at progress: Progress) -> RecordingDelegate {
         RecordingDelegate { event, _ in
             switch event {
-            case .response: place == .response ? .pause : .keepGoing
+            case .response: progress == .response ? .pause : .keepGoing
             case .data: .pause
             default: .keepGoing
             }
         }
     }
 
-    @Test(arguments: [Place.response, .data], [false, true])
-    func aPausedTaskIsFreedAndItsLoadStopped(at place: Place, isResumedBefore: Bool) throws {
+    @Test(arguments: [Progress.response, .data], [false, true])
+    func aPausedTaskIsFreedAndItsLoadStopped(at progress: Progress, isResumedBefore: Bool) throws {
         let handler = ManualHandler()
         let released = Released()
         do {
-            let delegate = Self.pausing(at: place)
+            let delegate = Self.pausing(at: progress)
             let loader = loader(handler)
             let task = loader.task(for: try Request("x:1"), delegate: delegate)
-            released.keep(task, loader, delegate)
+            released.set(task, loader, delegate)
             task.resume()
             let load = try #require(handler.loads.first)
-            place.reach(load)
+            progress.advance(load)
             if isResumedBefore {
                 task.resume()
                 load.deliver("more")
@@ -94,7 +94,7 @@ import Testing
             let loader = loader(handler)
             let queue = DeliveryQueue { job in jobs.withLock { $0.append(job) } }
             let task = loader.task(for: try Request("x:1"), delegate: delegate, on: queue)
-            released.keep(task, loader, delegate)
+            released.set(task, loader, delegate)
             task.resume()
             try #require(handler.loads.first).respond()
         }
@@ -113,7 +113,7 @@ import Testing
             let delegate = Self.pausing(at: .response)
             let loader = loader(handler)
             let task = loader.task(for: try Request("x:1"), delegate: delegate)
-            released.keep(task, loader, delegate)
+            released.set(task, loader, delegate)
             task.resume()
             try #require(handler.loads.first).respond()
             task.resume()
@@ -125,8 +125,7 @@ import Testing
         #expect(load.calls == [.start, .resume])
     }
 
-    /// A resume on another thread may come before the delegate returns its pause. The resume then wins: the load
-    /// continues, and the task lives on.
+    /// A resume on another thread can come before the delegate has returned `.pause`. The load then continues.
     @Test func resumeBeforeThePauseReturnsKeepsTheTaskAlive() throws {
         let handler = ManualHandler()
         let released = Released()
@@ -138,7 +137,7 @@ import Testing
             }
             let loader = loader(handler)
             let task = loader.task(for: try Request("x:1"), delegate: delegate)
-            released.keep(task, loader, delegate)
+            released.set(task, loader, delegate)
             task.resume()
             #expect(try #require(handler.loads.first).respond() == .keepGoing)
         }
@@ -147,7 +146,7 @@ import Testing
         #expect(released.isFreed)
     }
 
-    /// A delegate that decides on a redirect later need not retain the task.
+    /// A delegate that decides about a redirect later does not have to retain the task.
     @Test func taskLivesWhileItsRedirectIsUndecided() throws {
         let handler = ManualHandler()
         let released = Released()
@@ -156,7 +155,7 @@ import Testing
             let delegate = RecordingDelegate(onRedirect: { _, decide in decision.withLock { $0 = decide } })
             let loader = loader(handler)
             let task = loader.task(for: try Request("x:1"), delegate: delegate)
-            released.keep(task, loader, delegate)
+            released.set(task, loader, delegate)
             task.resume()
             #expect(try #require(handler.loads.first).redirect(to: URLRecord(parsing: "x:2")) == .pause)
         }
@@ -175,7 +174,7 @@ import Testing
             let delegate = RecordingDelegate()
             let loader = loader(handler)
             let task = loader.task(for: try Request("x:1"), delegate: delegate)
-            released.keep(task, loader, delegate)
+            released.set(task, loader, delegate)
             task.resume()
             task.suspend()
             task.resume()
@@ -196,15 +195,15 @@ import Testing
             let delegate = RecordingDelegate()
             let loader = loader(handler) { $0.clock = clock }
             let task = loader.task(for: try Request("x:1"), delegate: delegate)
-            released.keep(task, loader, delegate)
+            released.set(task, loader, delegate)
             task.resume()
             task.suspend()
         }
         #expect(released.isFreed)
-        #expect(clock.pendingAlarmCount == 0)
+        #expect(clock.pendingTimerCount == 0)
     }
 
-    /// Like an event, a challenge that waits for its answer does not retain the task.
+    /// A challenge that waits for its answer does not retain the task.
     @Test func suspendedTaskIsFreedDuringAChallenge() throws {
         let handler = ManualHandler()
         let released = Released()
@@ -213,7 +212,7 @@ import Testing
             let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
             let loader = loader(handler)
             let task = loader.task(for: try Request("x:1"), delegate: delegate)
-            released.keep(task, loader, delegate)
+            released.set(task, loader, delegate)
             task.resume()
             let load = try #require(handler.loads.first)
             let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h")
@@ -228,21 +227,21 @@ import Testing
         #expect(released.isFreed)
     }
 
-    /// The outer load is suspended, and the nested load runs.
+    /// The task is suspended, and the nested load runs.
     @Test func suspendedTaskIsFreedWithItsNestedLoads() throws {
-        let outer = ManualHandler(schemes: .only(["outer"]))
-        let inner = ManualHandler(schemes: .only(["inner"]))
+        let outer = ManualHandler(schemes: .only(["parent"]))
+        let inner = ManualHandler(schemes: .only(["nested"]))
         let released = Released()
         let client = RecordingClient()
         do {
             let delegate = RecordingDelegate()
             let loader = loader(outer, inner)
-            let task = loader.task(for: try Request("outer:1"), delegate: delegate)
-            released.keep(task, loader, delegate)
+            let task = loader.task(for: try Request("parent:1"), delegate: delegate)
+            released.set(task, loader, delegate)
             task.resume()
             let load = try #require(outer.loads.first)
-            load.client.makeNestedLoad(for: try Request("inner:1"), client: client).startLoading()
-            load.client.makeLoadByNextHandler(for: try Request("inner:2"), client: client).startLoading()
+            load.client.makeNestedLoad(for: try Request("nested:1"), client: client).startLoading()
+            load.client.makeLoadByNextHandler(for: try Request("nested:2"), client: client).startLoading()
             #expect(inner.loads.count == 2)
             task.suspend()
         }
@@ -255,12 +254,12 @@ import Testing
     func releasedSuspendedTaskCallsItsCompletionHandler(withDelegate: Bool) async throws {
         let handler = ManualHandler()
         let request = try Request("x:1")
-        let outcome = await withCheckedContinuation { continuation in
+        let result = await withCheckedContinuation { continuation in
             let delegate = withDelegate ? RecordingDelegate() : nil
             loader(handler).load(request, delegate: delegate) { continuation.resume(returning: $0) }.suspend()
         }
-        #expect(throws: LoadError.self) { try outcome.get() }
-        guard case .failure(let error) = outcome else { return }
+        #expect(throws: LoadError.self) { try result.get() }
+        guard case .failure(let error) = result else { return }
         #expect(error.code == .cancelled)
         #expect(handler.loads.first?.calls == [.start, .stop])
     }

@@ -21,13 +21,14 @@ import Testing
         var metrics = LoadMetrics()
         for event in events {
             switch event {
-            case .step(let step, let time): metrics.note(step, at: .milliseconds(time))
+            case .step(let step, let time): metrics.recordStep(step, at: .milliseconds(time))
             case .transfer(let time):
                 let report = TransferReport(networkProtocol: "http/1.1")
-                metrics.note(report, at: .milliseconds(time), afterRedirects: metrics.redirectCount)
-            case .redirect(let time): metrics.noteRedirect(at: .milliseconds(time))
-            case .lateTransfer(let time): metrics.note(TransferReport(networkProtocol: "h2"), at: .milliseconds(time), afterRedirects: 0)
-            case .end(let time): metrics.end = .milliseconds(time)
+                metrics.recordTransfer(report, at: .milliseconds(time), afterRedirects: metrics.redirectCount)
+            case .redirect(let time): metrics.recordRedirect(at: .milliseconds(time))
+            case .lateTransfer(let time):
+                metrics.recordTransfer(TransferReport(networkProtocol: "h2"), at: .milliseconds(time), afterRedirects: 0)
+            case .end(let time): metrics.timeToEnd = .milliseconds(time)
             }
         }
         return metrics
@@ -36,7 +37,7 @@ import Testing
     /// The phases in milliseconds, with `-` for a phase that did not take place.
     private static func row(_ timings: RequestTimings) -> String {
         let phases = [
-            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.awaitingResponse,
+            timings.waiting, timings.domainLookup, timings.connecting, timings.tlsHandshake, timings.sending, timings.awaitingResponse,
             timings.receiving, timings.total,
         ]
         return phases.map { $0.map { "\(Int($0 / .milliseconds(1)))" } ?? "-" }.joined(separator: " ")
@@ -44,11 +45,12 @@ import Testing
 
     @Test func aNewConnectionGoesThroughEachPhase() {
         let metrics = Self.metrics([
-            .step(.nameFound, 1), .step(.connected, 3), .step(.secured, 7), .step(.requestSent, 8), .step(.firstByte, 18), .transfer(50),
+            .step(.domainResolved, 1), .step(.connected, 3), .step(.tlsEstablished, 7), .step(.requestSent, 8), .step(.firstByte, 18),
+            .transfer(50),
             .end(51),
         ])
         #expect(metrics.timings.map(Self.row) == ["- 1 2 4 1 10 32 50"])
-        #expect(metrics.timings.first?.report?.networkProtocol == "http/1.1")
+        #expect(metrics.timings.first?.transfer?.networkProtocol == "http/1.1")
     }
 
     @Test func anAddressNeedsNoLookUp() {
@@ -56,21 +58,22 @@ import Testing
         #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 1 1 6"])
     }
 
-    /// A redirect repeats each step. Each request begins at the end of the previous one.
+    /// Each request begins at the end of the previous one.
     @Test func eachRequestHasItsOwnTimings() {
         let metrics = Self.metrics([
             .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .transfer(10),
-            .step(.reused, 12), .step(.requestSent, 13), .step(.firstByte, 20), .transfer(30), .end(30),
+            .step(.connectionReused, 12), .step(.requestSent, 13), .step(.firstByte, 20), .transfer(30), .end(30),
         ])
         #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 5 1 10", "2 - - - 1 7 10 20"])
         #expect(metrics.timings.map(\.start) == [.zero, .milliseconds(10)])
         #expect(metrics.transfers.count == 2)
     }
 
-    /// The reused connection was dead, and a new connection was made.
+    /// The request was sent on a dead connection, and again on a new one.
     @Test func timeOnADeadConnectionCountsAsWaiting() {
         let metrics = Self.metrics([
-            .step(.reused, 1), .step(.requestSent, 2), .step(.connected, 5), .step(.requestSent, 6), .step(.firstByte, 8), .transfer(9),
+            .step(.connectionReused, 1), .step(.requestSent, 2), .step(.connected, 5), .step(.requestSent, 6), .step(.firstByte, 8),
+            .transfer(9),
         ])
         #expect(metrics.timings.map(Self.row) == ["2 - 3 - 1 2 1 9"])
     }
@@ -80,15 +83,21 @@ import Testing
         let metrics = Self.metrics([
             .step(.connected, 1), .step(.firstByte, 3), .step(.requestSent, 6), .transfer(8),
         ])
-        #expect(metrics.timings.map(Self.row) == ["- - 1 - 5 0 5 8"])
+        #expect(metrics.timings.map(Self.row) == ["- - 1 - 5 0 2 8"])
+    }
+
+    /// The phases follow each other, also if the server refused the body and the rest of it was never sent.
+    @Test func requestThatIsNotSentCompletelyEndsWithTheFirstByteOfTheResponse() {
+        let metrics = Self.metrics([.step(.connected, 1), .step(.firstByte, 3), .transfer(8)])
+        #expect(metrics.timings.map(Self.row) == ["- - 1 - 2 0 5 8"])
     }
 
     @Test func interruptedRequestHasNoReport() {
         let metrics = Self.metrics([
-            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .step(.nameFound, 5), .end(9),
+            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .step(.domainResolved, 5), .end(9),
         ])
         #expect(metrics.timings.map(Self.row) == ["- - 1 - 1 1 1 4", "- 1 - - - - - 5"])
-        #expect(metrics.timings.last?.report == nil)
+        #expect(metrics.timings.last?.transfer == nil)
     }
 
     /// The next request begins before the handler reports the redirected one.
@@ -96,7 +105,7 @@ import Testing
         let late = Event.lateTransfer(13)
         let metrics = Self.metrics(
             [
-                .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .redirect(10), .step(.reused, 11),
+                .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .redirect(10), .step(.connectionReused, 11),
                 .step(.requestSent, 12),
             ] + (isLast ? [] : [late]) + [.step(.firstByte, 20), .transfer(30)] + (isLast ? [late] : []) + [.end(30)])
         #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 5 1 10", "1 - - - 1 8 10 20"])
@@ -105,7 +114,7 @@ import Testing
 
     @Test func reportBeforeTheRedirectEndsItsRequest() {
         let metrics = Self.metrics([
-            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .redirect(5), .step(.reused, 6),
+            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .redirect(5), .step(.connectionReused, 6),
             .step(.requestSent, 7), .step(.firstByte, 8), .transfer(9),
         ])
         #expect(metrics.timings.map(Self.row) == ["- - 1 - 1 1 1 4", "2 - - - 1 1 1 5"])
@@ -113,11 +122,44 @@ import Testing
 
     @Test func aRunningLoadHasNoEnd() {
         let timings = Self.metrics([.step(.connected, 1), .step(.firstByte, 3)]).timings
-        #expect(timings.map(Self.row) == ["- - 1 - - 0 - -"])
+        #expect(timings.map(Self.row) == ["- - 1 - 2 0 - -"])
     }
 
     @Test func protocolWithoutANetworkHasNoTimings() {
         #expect(Self.metrics([.end(4)]).timings.isEmpty)
+    }
+
+    @Test func metricsDescribeEachRequestOnOneLine() {
+        var metrics = LoadMetrics()
+        metrics.recordStep(.domainResolved, at: .microseconds(2_040))
+        metrics.recordStep(.connected, at: .milliseconds(10))
+        metrics.recordStep(.requestSent, at: .milliseconds(11))
+        metrics.recordStep(.firstByte, at: .milliseconds(30))
+        var report = TransferReport(networkProtocol: "http/1.1")
+        (report.remoteAddress, report.bytesSent, report.bytesReceived) = ("127.0.0.1:80", 100, 200)
+        metrics.recordTransfer(report, at: .milliseconds(31))
+        metrics.recordRedirect(at: .milliseconds(31))
+        metrics.recordStep(.connectionReused, at: .milliseconds(32))
+        (metrics.timeToResponse, metrics.timeToEnd) = (.milliseconds(40), .microseconds(1_042_960))
+        #expect(
+            metrics.description == """
+                2 requests in 1043.0 ms, 1 redirect, response after 40.0 ms, 100 bytes sent, 200 bytes received
+                1: 31.0 ms (DNS 2.0 ms, TCP 8.0 ms, sending 1.0 ms, response 19.0 ms, body 1.0 ms), \
+                http/1.1, 127.0.0.1:80, 100 bytes sent, 200 bytes received
+                2: 1012.0 ms (waiting 1.0 ms)
+                """)
+        #expect(metrics.steps.first?.description == "domainResolved at 2.0 ms")
+        #expect(LoadMetrics().description == "0 requests, running")
+    }
+
+    @Test func metricsDescribeAtMostTenRequests() {
+        var metrics = LoadMetrics()
+        for time in 1...12 {
+            metrics.recordStep(.connectionReused, at: .milliseconds(time))
+            metrics.recordTransfer(TransferReport(networkProtocol: "h2", isReused: true), at: .milliseconds(time))
+        }
+        let lines = metrics.description.split(separator: "\n")
+        #expect(lines.count == 12 && lines.last == "… and 2 more")
     }
 
     @Test func metricsOfATaskIncludeTheTimings() async throws {
@@ -135,7 +177,7 @@ import Testing
         let task = loader(handler).task(for: try Request("x://h/"), delegate: delegate)
         task.resume()
         await delegate.ended()
-        #expect(task.metrics.timings.map { $0.report?.isReused } == [true, true])
+        #expect(task.metrics.timings.map { $0.transfer?.isReused } == [true, true])
         #expect(task.metrics.timings.allSatisfy { $0.connecting != nil && $0.end != nil })
     }
 
@@ -149,14 +191,14 @@ import Testing
         client.didReach(.connected)
         _ = first.redirect(to: try URLRecord(parsing: "x://h/b"))
         let second = await handler.nextLoad()
-        second.client.didReach(.reused)
+        second.client.didReach(.connectionReused)
         client.didTransfer(TransferReport(networkProtocol: "h2"))
         second.respond()
         second.client.didTransfer(TransferReport(networkProtocol: "h2", isReused: true))
         second.finish()
         await delegate.ended()
-        #expect(task.metrics.timings.map { $0.report?.isReused } == [false, true])
+        #expect(task.metrics.timings.map { $0.transfer?.isReused } == [false, true])
         #expect(task.metrics.timings.map { $0.connecting != nil } == [true, false])
-        #expect(task.metrics.timings.map { $0.waiting != nil } == [false, true], "the step `reused` is the second request's")
+        #expect(task.metrics.timings.map { $0.waiting != nil } == [false, true], "the step `reused` belongs to the second request")
     }
 }

@@ -12,16 +12,15 @@ import Testing
     import Musl
 #endif
 
-/// A run of data retains the delegate serializer until another load needs it, such as a nested load that begins during
-/// the run.
+/// Data retains the delegate between two deliveries, until a nested load needs the delegate.
 @Suite(.timeLimit(.minutes(2))) struct RetainedSerializerTests {
-    private let outer = ManualHandler(schemes: .only(["outer"]))
+    private let outer = ManualHandler(schemes: .only(["parent"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
-    private static let innerURL = "x:1"
+    private static let nestedURL = "x:1"
 
     /// Starts a task and delivers the first piece of its data.
     private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, ManualLoad) {
-        let task = loader(outer, inner).task(for: try Request("outer:1"), delegate: delegate)
+        let task = loader(outer, inner).task(for: try Request("parent:1"), delegate: delegate)
         task.resume()
         let load = try #require(outer.loads.first)
         load.respond()
@@ -32,12 +31,12 @@ import Testing
     }
 
     private static func startNestedLoad(of load: ManualLoad) {
-        guard let request = try? Request(innerURL) else { return }
+        guard let request = try? Request(nestedURL) else { return }
         load.client.makeNestedLoad(for: request, client: load.client).startLoading()
     }
 
-    private func innerEvents() throws -> [RecordingDelegate.Event] {
-        [.inner(try URLRecord(parsing: Self.innerURL), depth: 1), .challenge]
+    private func nestedLoadEvents() throws -> [RecordingDelegate.Event] {
+        [.nestedLoadBegan(try URLRecord(parsing: Self.nestedURL), depth: 1), .challenge]
     }
 
     private static func sendChallenge(_ load: ManualLoad?) {
@@ -45,12 +44,12 @@ import Testing
         load?.client.didReceive(AuthenticationChallenge(protectionSpace: space) { _ in })
     }
 
-    @Test func nestedLoadBetweenTwoPiecesIsReportedAtOnce() throws {
+    @Test func nestedLoadBetweenTwoPiecesIsReportedImmediately() throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
         Self.startNestedLoad(of: load)
         Self.sendChallenge(inner.loads.first)
-        #expect(delegate.events.suffix(3) == [.data([1])] + (try innerEvents()))
+        #expect(delegate.events.suffix(3) == [.data([1])] + (try nestedLoadEvents()))
         #expect(load.deliver([2]) == .keepGoing)
         let isRetained = task.delegateSerializer.isRetained
         #expect(!isRetained)
@@ -74,7 +73,7 @@ import Testing
         duringPiece.withLock { $0 = { [self] in (Self.startNestedLoad(of: load), Self.sendChallenge(inner.loads.first)).1 } }
         #expect(load.deliver([2]) == .keepGoing)
         #expect(received.withLock { $0 } == [.data([2])])
-        #expect(delegate.events.suffix(3) == [.data([2])] + (try innerEvents()))
+        #expect(delegate.events.suffix(3) == [.data([2])] + (try nestedLoadEvents()))
         #expect(load.deliver([3]) == .keepGoing)
         load.finish()
         #expect(delegate.events.last == .finished)
@@ -83,28 +82,27 @@ import Testing
         _ = task
     }
 
-    @Test func nestedLoadOfASuspendedTaskIsReportedAtOnce() throws {
+    @Test func nestedLoadOfASuspendedTaskIsReportedImmediately() throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
         task.suspend()
         Self.startNestedLoad(of: load)
-        #expect(delegate.events.last == (try innerEvents().first))
+        #expect(delegate.events.last == (try nestedLoadEvents().first))
         #expect(load.deliver([2]) == .pause)
         task.resume()
         #expect(delegate.events.last == .data([2]))
         task.cancel()
     }
 
-    /// One thread delivers. Meanwhile another thread opens a nested load that sends a challenge. There are many short
-    /// loads because only the first challenge of a load takes the serializer away.
-    @Test func challengeOfANestedLoadDoesNotOverlapARunOfData() throws {
+    /// One thread delivers. Another thread starts a nested load that sends a challenge. There are many short loads,
+    /// because only the first challenge of a load ends the retention.
+    @Test func challengeOfANestedLoadDoesNotOverlapData() throws {
         var received = 0
         for _ in 0..<200 { received += try runWithNestedChallenge() }
         #expect(received > 0, "no challenge came before the end of its load")
     }
 
-    /// - Returns: the number of challenges of the nested load that the delegate received: 0 if the outer load had ended
-    ///   before.
+    /// - Returns: the number of challenges that the delegate received: 0 if the task ended before the challenge.
     private func runWithNestedChallenge() throws -> Int {
         let inner = ManualHandler(schemes: .only(["x"]))
         let counts = Mutex((inside: 0, overlaps: 0))
@@ -129,7 +127,7 @@ import Testing
         try PlatformThread.start {
             isDelivering.wait { $0 ? () : nil }
             isReady.withLockBroadcasting { $0 = true }
-            if let outer = client.withLock({ $0.take() }), let request = try? Request(Self.innerURL) {
+            if let outer = client.withLock({ $0.take() }), let request = try? Request(Self.nestedURL) {
                 outer.makeNestedLoad(for: request, client: outer).startLoading()
                 Self.sendChallenge(inner.loads.first)
             }

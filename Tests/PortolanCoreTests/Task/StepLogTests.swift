@@ -11,8 +11,12 @@ import Testing
     private let lines = ConditionLock<[String]>([])
 
     private func loader(_ level: Logger.Level, _ respond: @escaping @Sendable (Request) throws -> StubResponse) -> Loader {
+        loader(level, StubHandler(identifier: "org.example.stub", schemes: .only(["x"]), respond: respond))
+    }
+
+    private func loader(_ level: Logger.Level, _ handlers: any ProtocolHandler...) -> Loader {
         var configuration = Loader.Configuration()
-        configuration.handlers = [StubHandler(identifier: "org.example.stub", schemes: .only(["x"]), respond: respond)]
+        configuration.handlers = handlers
         var logger = Logger(label: "test") { [lines] _ in StepLog(lines: lines) }
         logger.logLevel = level
         configuration.logger = logger
@@ -28,9 +32,45 @@ import Testing
         #expect(body.count == 4)
         #expect(
             lines.withLock { $0 } == [
-                "debug x:a: loaded by org.example.stub", "debug x:a: redirected to x:b", "debug x:a: loaded by org.example.stub",
-                "debug x:a: finished, 4 bytes",
+                "debug x:a #1: loaded by org.example.stub", "debug x:a #1: redirected to x:b",
+                "debug x:a #2: loaded by org.example.stub", "debug x:a: finished, 4 bytes",
             ])
+    }
+
+    @Test("The report of a redirected request is logged with the number of that request")
+    func lateTransferIsLoggedWithItsRequest() async throws {
+        let handler = ManualHandler { load in
+            let client = load.client  // retained, as a handler does until its report
+            if load.request.url.path == "a" {
+                _ = load.redirect(to: (try? URLRecord(parsing: "x:b")) ?? load.request.url)
+                client.didTransfer(TransferReport(networkProtocol: "h2"))
+            } else {
+                load.respond()
+                load.finish()
+            }
+        }
+        _ = try await loader(.debug, handler).data(from: "x:a")
+        #expect(lines.withLock { $0 }.contains("debug x:a #1: transferred by h2 from an unknown address"))
+    }
+
+    @Test func handlerBehindAnInterceptorIsLogged() async throws {
+        let stub = StubHandler(identifier: "org.example.stub") { _ in .text("four") }
+        let (body, _) = try await loader(.debug, Interceptor(identifier: "org.example.front"), stub).data(from: "x:a")
+        #expect(body.count == 4)
+        #expect(
+            lines.withLock { $0 } == [
+                "debug x:a #1: loaded by org.example.front", "debug x:a #1: passed on to org.example.stub", "debug x:a: finished, 4 bytes",
+            ])
+    }
+
+    @Test("A handler's message is logged on one line, and without the passwords of its URLs")
+    func handlersMessageIsLoggedSafely() async throws {
+        let loader = loader(.debug) { _ in
+            throw LoadError(.notFound, message: "no x://user:secret@host/a\n2026 error forged\u{1B}[31m", underlyingError: ErrorWithLines())
+        }
+        await #expect(throws: LoadError.self) { try await loader.data(from: "x:a") }
+        #expect(
+            lines.withLock { $0.last } == "debug x:a: failed: no x://host/a\\n2026 error forged\\u{1B}[31m: a cause\\r\\nwith x://host/b")
     }
 
     @Test func failuresAreLoggedWithoutPasswords() async throws {
@@ -49,6 +89,10 @@ import Testing
     }
 }
 
+private struct ErrorWithLines: Error, CustomStringConvertible {
+    var description: String { "a cause\r\nwith x://user:secret@host/b" }
+}
+
 private struct StepLog: LogHandler {
     let lines: ConditionLock<[String]>
     var metadata: Logger.Metadata = [:]
@@ -60,6 +104,8 @@ private struct StepLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        lines.withLockBroadcasting { $0.append("\(event.level) \(event.metadata?["url"].map { "\($0)" } ?? "-"): \(event.message)") }
+        let url = event.metadata?["url"].map { "\($0)" } ?? "-"
+        let request = event.metadata?["request"].map { " #\($0)" } ?? ""
+        lines.withLockBroadcasting { $0.append("\(event.level) \(url)\(request): \(event.message)") }
     }
 }

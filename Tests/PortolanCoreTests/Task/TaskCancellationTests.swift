@@ -122,7 +122,7 @@ import Testing
         weak var task: LoadTask?
         let alive = Atomic(0)
         do {
-            let started = loader(Fleeting(alive: { alive.add($0, ordering: .relaxed) })).task(
+            let started = loader(Counted(alive: { alive.add($0, ordering: .relaxed) })).task(
                 for: try Request("x:1"), delegate: RecordingDelegate())
             started.resume()
             task = started
@@ -133,18 +133,18 @@ import Testing
         #expect(alive.load(ordering: .relaxed) == 0)
     }
 
-    /// Only the core retains the loads of this handler.
-    private struct Fleeting: ProtocolHandler {
-        let identifier = "org.example.fleeting"
+    /// A handler that counts its loads. Only the core retains them.
+    private struct Counted: ProtocolHandler {
+        let identifier = "org.example.counted"
         let schemes = SchemeSet.any
         let alive: @Sendable (Int) -> Void
 
         func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-            FleetingLoad(client, alive)
+            CountedLoad(client, alive)
         }
     }
 
-    private final class FleetingLoad: ProtocolLoad {
+    private final class CountedLoad: ProtocolLoad {
         private let client: any ProtocolClient
         private let alive: @Sendable (Int) -> Void
 

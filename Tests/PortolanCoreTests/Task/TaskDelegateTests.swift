@@ -25,7 +25,7 @@ import Testing
         let url = try URLRecord(parsing: "x:1")
         #expect(
             delegate.events == [.step(.connected), .interim, .sent, .response(url), .data([1]), .trailers, .finished])
-        #expect(task.progress == LoadProgress(received: 1, expected: nil, sent: 3, expectedToSend: 3))
+        #expect(task.progress == LoadProgress(bytesReceived: 1, expectedBytesToReceive: nil, bytesSent: 3, expectedBytesToSend: 3))
         #expect(task.metrics.steps.map(\.step) == [.connected])
         #expect(task.state == .ended)
     }
@@ -45,7 +45,7 @@ import Testing
         let queue = ManualQueue()
         let handler = ManualHandler()
         let delegate = RecordingDelegate()
-        let loader = loader(handler) { $0.bufferLimit = 10 }
+        let loader = loader(handler) { $0.bufferSize = 10 }
         loader.task(for: try Request("x:1"), delegate: delegate, on: DeliveryQueue { queue.add($0) }).resume()
         let load = try #require(handler.loads.first)
         load.respond()

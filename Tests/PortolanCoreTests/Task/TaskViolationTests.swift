@@ -74,7 +74,7 @@ import Testing
         #expect(observed.withLock { $0 } == ["ORDER-02", "ORDER-03"])
     }
 
-    @Test func logHasTheFirstViolationOfALoadAndTheCountOfOthers() async throws {
+    @Test func firstViolationAndTheNumberOfOthersAreLogged() async throws {
         let lines = Mutex<[String]>([])
         let observed = Mutex(0)
         do {
@@ -105,14 +105,14 @@ import Testing
             load.finish()
         }
         let delegate = RecordingDelegate()
-        let loader = loader(handler) { $0.interimResponseLimit = 5 }
+        let loader = loader(handler) { $0.maximumInterimResponsesPerRequest = 5 }
         loader.task(for: try Request("x:1"), delegate: delegate).resume()
         #expect(delegate.events == [.interim, .interim, .interim, .interim, .interim, .failed(.limitExceeded)])
-        #expect(delegate.error?.message.contains("interimResponseLimit") == true)
+        #expect(delegate.error?.message.contains("maximumInterimResponsesPerRequest") == true)
         #expect(handler.loads.first?.calls == [.start, .stop])
     }
 
-    @Test func interimResponseLimitHoldsForASlowDelegate() async throws {
+    @Test func interimResponseLimitAppliesToASlowDelegate() async throws {
         let handler = ManualHandler { load in
             for _ in 0..<10_000 { load.client.didReceiveInterim(Response(url: load.request.url, status: .earlyHints)) }
         }

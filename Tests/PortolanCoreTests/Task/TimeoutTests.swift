@@ -69,13 +69,13 @@ import Testing
 
     @Test func endedLoadLeavesNoTimer() throws {
         let (task, load, delegate) = try start(Timeouts(idle: .seconds(10), total: .seconds(20)))
-        #expect(clock.pendingAlarmCount == 1)
+        #expect(clock.pendingTimerCount == 1)
         load.respond()
         load.finish()
-        #expect(clock.pendingAlarmCount == 0)
+        #expect(clock.pendingTimerCount == 0)
         clock.advance(by: .seconds(100))
         #expect(delegate.events.last == .finished)
-        #expect(task.metrics.end == .zero)
+        #expect(task.metrics.timeToEnd == .zero)
     }
 
     @Test func loadEndedDuringItsStartLeavesNoTimer() throws {
@@ -86,21 +86,21 @@ import Testing
         ending.action.withLock { $0 = { task.cancel() } }
         task.resume()
         #expect(delegate.events == [.failed(.cancelled)])
-        #expect(ending.clock.pendingAlarmCount == 0)
+        #expect(ending.clock.pendingTimerCount == 0)
     }
 
     @Test func configurationFillsMissingTimeoutsOfARequest() {
-        let filled = Timeouts(idle: .seconds(1)).filled(by: Timeouts(idle: .seconds(60), total: .seconds(600)))
+        let filled = Timeouts(idle: .seconds(1)).withDefaults(Timeouts(idle: .seconds(60), total: .seconds(600)))
         #expect(filled == Timeouts(idle: .seconds(1), total: .seconds(600)))
     }
 
-    /// Retains the challenge without a release, because a released challenge is answered.
+    /// Retains the challenge, because a challenge that is released gets an answer.
     private static func keep(_ challenge: AuthenticationChallenge) {
         _ = unsafe Unmanaged.passRetained(challenge)
     }
 }
 
-/// A clock that stands still. It performs an action when its time is first read.
+/// A clock whose time does not advance. It performs an action when its time is first read.
 private final class EndingClock: LoadClock {
     let clock = ManualClock()
     let action = Mutex<(@Sendable () -> Void)?>(nil)

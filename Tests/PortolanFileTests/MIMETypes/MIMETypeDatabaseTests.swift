@@ -27,7 +27,7 @@ import Testing
         50:application/x-case-among-flags:*.CASE:xy,cs
         """
 
-    private static let inGlobs2: [(name: String, type: String?)] = [
+    private static let globs2Names: [(name: String, type: String?)] = [
         ("a.txt", "text/plain"), ("A.TXT", "text/plain"), ("a.tar.gz", "application/x-compressed-tar"),
         ("a.TAR.GZ", "application/x-compressed-tar"), ("a.b.gz", "application/gzip"), ("README", "text/x-readme"),
         ("readme.first", "text/x-readme"), ("README.gz", "application/gzip"), ("Makefile", "text/x-makefile"), ("makefile.x", nil),
@@ -38,7 +38,7 @@ import Testing
         ("txt", nil), (".txt", "text/plain"), ("a.", nil), ("", nil), (".", nil), ("grün.txt", "text/plain"),
     ]
 
-    @Test(arguments: inGlobs2) func namesMatchGlobs2(_ row: (name: String, type: String?)) throws {
+    @Test(arguments: globs2Names) func namesMatchGlobs2(_ row: (name: String, type: String?)) throws {
         let folder = try TemporaryFolder()
         try folder.write(Self.globs2.utf8, to: "share/mime/globs2")
         try folder.write([], to: "mime.types")
@@ -60,14 +60,14 @@ import Testing
         #expect(database.mimeType(ofFileNamed: "a.only")?.description == "text/x-only")
     }
 
-    static let inMIMETypes: [(name: String, type: String?)] = [
+    static let mimeTypesNames: [(name: String, type: String?)] = [
         ("a.one", "application/x-one"), ("a.ONE", "application/x-one"), ("a.uno", "application/x-one"), ("a.two", "application/x-two"),
         ("a.x.two", "application/x-compound"), ("a.bad", nil), ("a.none", nil), ("a.later", nil), ("a.cr", "text/x-cr"),
         ("a.png", "image/png"),
         ("a.json", "application/json"),
     ]
 
-    @Test(arguments: inMIMETypes) func mimeTypesFileAndBuiltInTableFillGaps(_ row: (name: String, type: String?)) throws {
+    @Test(arguments: mimeTypesNames) func mimeTypesFileAndBuiltInTableFillGaps(_ row: (name: String, type: String?)) throws {
         let folder = try TemporaryFolder()
         let table = """
             # a comment
@@ -112,7 +112,7 @@ import Testing
         #expect(database.mimeType(ofFileNamed: "a.bad") == nil)
     }
 
-    @Test func aTableIsReadUpToFourMebibytes() throws {
+    @Test func tableIsReadUpToFourMebibytes() throws {
         let folder = try TemporaryFolder()
         var table = Array("50:text/x-early:*.early\n".utf8)
         table += [UInt8](repeating: UInt8(ascii: "#"), count: 4 << 20)

@@ -5,7 +5,7 @@ import PortolanHTTP
 import PortolanTransport
 import Synchronization
 
-/// Answers each challenge as the test decides, and records the challenges.
+/// Answers each challenge with a closure of the test, and records the challenges.
 final class AnsweringDelegate: LoadDelegate {
     typealias Answer = @Sendable (AuthenticationChallenge) -> ChallengeAnswer?
 
@@ -16,7 +16,7 @@ final class AnsweringDelegate: LoadDelegate {
     }
 
     private let answer: Answer
-    private let record = Mutex<[ReceivedChallenge]>([])
+    private let received = Mutex<[ReceivedChallenge]>([])
     private let unanswered = Mutex<[AuthenticationChallenge]>([])
     private let whenChallenged: @Sendable () -> Void
 
@@ -30,16 +30,16 @@ final class AnsweringDelegate: LoadDelegate {
     convenience init(user: String = "user", passwords: String...) {
         self.init { challenge in
             let number = challenge.previousFailureCount
-            return number < passwords.count ? .use(.password(user: user, password: passwords[number])) : .continueWithout
+            return number < passwords.count ? .use(.password(user: user, password: passwords[number])) : .continueWithoutCredential
         }
     }
 
-    var challenges: [ReceivedChallenge] { record.withLock { $0 } }
-    /// The challenges that have no answer yet.
+    var challenges: [ReceivedChallenge] { received.withLock { $0 } }
+    /// The challenges without an answer.
     var open: [AuthenticationChallenge] { unanswered.withLock { $0 } }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        record.withLock {
+        received.withLock {
             $0.append(
                 ReceivedChallenge(
                     space: challenge.protectionSpace, failures: challenge.previousFailureCount, previousError: challenge.previousError))

@@ -17,8 +17,8 @@ struct AuthenticationDialogueTests {
     private static func ask(_ dialogue: inout AuthenticationDialogue, _ offers: [AuthenticationOffer]) throws
         -> AuthenticationDialogue.Challenge
     {
-        let decision = dialogue.challenge(offers)
-        guard case .ask(let challenge)? = decision else { throw Unasked() }
+        let decision = dialogue.receiveChallenge(offering: offers)
+        guard case .sendChallenge(let challenge)? = decision else { throw Unasked() }
         return challenge
     }
 
@@ -67,14 +67,14 @@ struct AuthenticationDialogueTests {
             let challenge = try Self.ask(&dialogue, [.basic(realm: "\(number)")])
             _ = dialogue.decide(.use(ann), on: challenge)
         }
-        let more = dialogue.challenge([.basic(realm: "more")])
+        let more = dialogue.receiveChallenge(offering: [.basic(realm: "more")])
         #expect(more == nil)
     }
 
     @Test func rejectedSpaceLeadsToTheNextAndThenFails() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         let first = try Self.ask(&dialogue, [realmA, realmB])
-        guard case .ask(let second) = dialogue.decide(.rejectProtectionSpace, on: first) else {
+        guard case .sendChallenge(let second) = dialogue.decide(.rejectProtectionSpace, on: first) else {
             Issue.record("no challenge for the second realm")
             return
         }
@@ -86,17 +86,17 @@ struct AuthenticationDialogueTests {
     @Test func rejectedSpaceIsNotChallengedAgain() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         let first = try Self.ask(&dialogue, [realmA, realmB])
-        guard case .ask(let second) = dialogue.decide(.rejectProtectionSpace, on: first) else { return }
+        guard case .sendChallenge(let second) = dialogue.decide(.rejectProtectionSpace, on: first) else { return }
         _ = dialogue.decide(.use(ann), on: second)
         let again = try Self.ask(&dialogue, [realmA, realmB])
         #expect(again.space.realm == "b")
     }
 
     @Test func continuingWithoutACredentialGivesUp() throws {
-        for answer in [ChallengeAnswer.continueWithout, .performDefault] {
+        for answer in [ChallengeAnswer.continueWithoutCredential, .performDefault] {
             var dialogue = AuthenticationDialogue(with: Self.peer)
             let challenge = try Self.ask(&dialogue, [realmA])
-            guard case .giveUp = dialogue.decide(answer, on: challenge) else {
+            guard case .continueWithoutCredential = dialogue.decide(answer, on: challenge) else {
                 Issue.record("\(answer)")
                 continue
             }
@@ -119,7 +119,7 @@ struct AuthenticationDialogueTests {
 
     @Test func unsupportedSchemesMakeNoChallenge() {
         var dialogue = AuthenticationDialogue(with: Self.peer)
-        let challenge = dialogue.challenge([])
+        let challenge = dialogue.receiveChallenge(offering: [])
         #expect(challenge == nil)
         #expect(AuthenticationOffer(HTTPChallenge(scheme: "digest")) == nil)
     }
@@ -137,7 +137,7 @@ struct AuthenticationDialogueTests {
         let old = try #require(Self.digest("nonce=1"))
         let fresh = try #require(Self.digest("nonce=2, stale=TRUE"))
         _ = dialogue.decide(.use(ann), on: try Self.ask(&dialogue, [old]))
-        guard case .use(let authorization)? = dialogue.challenge([fresh]) else { throw Unasked() }
+        guard case .use(let authorization)? = dialogue.receiveChallenge(offering: [fresh]) else { throw Unasked() }
         #expect(authorization.offer == fresh && authorization.credential == PasswordCredential(ann))
         // A nonce that is refused for another reason is a wrong password.
         #expect(try Self.ask(&dialogue, [try #require(Self.digest("nonce=3"))]).failureCount == 1)
@@ -147,7 +147,7 @@ struct AuthenticationDialogueTests {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         _ = dialogue.decide(.use(ann), on: try Self.ask(&dialogue, [try #require(Self.digest("nonce=0"))]))
         var count = 0
-        while case .use? = dialogue.challenge([try #require(Self.digest("nonce=\(count), stale=true"))]) { count += 1 }
+        while case .use? = dialogue.receiveChallenge(offering: [try #require(Self.digest("nonce=\(count), stale=true"))]) { count += 1 }
         #expect(count == AuthenticationDialogue.credentialLimit - 1)
     }
 
@@ -161,23 +161,43 @@ struct AuthenticationDialogueTests {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         let strong = try #require(Self.digest("nonce=1, algorithm=SHA-256"))
         _ = dialogue.decide(.use(ann), on: try Self.ask(&dialogue, [strong, realmA]))
-        #expect(isGivenUp(dialogue.challenge([realmA])))
-        #expect(isGivenUp(dialogue.challenge([try #require(Self.digest("nonce=1"))])))
+        #expect(isGivenUp(dialogue.receiveChallenge(offering: [realmA])))
+        #expect(isGivenUp(dialogue.receiveChallenge(offering: [try #require(Self.digest("nonce=1"))])))
     }
 
     @Test func rejectedDigestMovesOnToBasic() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         let first = try Self.ask(&dialogue, [try #require(Self.digest("nonce=1")), realmA])
         #expect(first.space.kind == .password(scheme: "digest") && first.space.realm == "r")
-        guard case .ask(let second) = dialogue.decide(.rejectProtectionSpace, on: first) else { throw Unasked() }
+        guard case .sendChallenge(let second) = dialogue.decide(.rejectProtectionSpace, on: first) else { throw Unasked() }
         #expect(second.space.kind == .password(scheme: "basic"))
+    }
+
+    @Test("A credential of an earlier load is sent again once if the server has another nonce, and then counts as refused")
+    func reusedCredential() throws {
+        let (old, fresh) = (try #require(Self.digest("nonce=1")), try #require(Self.digest("nonce=2")))
+        let credential = PasswordCredential(user: "ann", password: "s3cret")
+        var dialogue = AuthenticationDialogue(with: Self.peer, reusing: Authorization(credential, for: old))
+        guard case .use(let authorization)? = dialogue.receiveChallenge(offering: [fresh]) else { throw Unasked() }
+        #expect(authorization.offer == fresh)
+        let refused = try Self.ask(&dialogue, [try #require(Self.digest("nonce=3"))])
+        #expect(refused.failureCount == 1 && refused.refusedCredential == credential)
+        var same = AuthenticationDialogue(with: Self.peer, reusing: Authorization(credential, for: old))
+        #expect(try Self.ask(&same, [old]).refusedCredential == credential)
+        var basic = AuthenticationDialogue(with: Self.peer, reusing: Authorization(credential, for: realmA))
+        #expect(try Self.ask(&basic, [realmA]).refusedCredential == credential)
+        var other = AuthenticationDialogue(with: Self.peer, reusing: Authorization(credential, for: realmA))
+        let challenge = try Self.ask(&other, [realmB])
+        #expect(challenge.failureCount == 0 && challenge.refusedCredential == nil)
+        var weaker = AuthenticationDialogue(with: Self.peer, reusing: Authorization(credential, for: old))
+        #expect(isGivenUp(weaker.receiveChallenge(offering: [realmA])))
     }
 
     /// Basic, sent unasked, is no wrong password where the peer wants Digest.
     @Test func credentialSentInAdvanceIsUsedForDigest() throws {
         let digest = try #require(Self.digest("nonce=1"))
         var dialogue = AuthenticationDialogue(with: Self.peer, sending: PasswordCredential(ann))
-        guard case .use(let authorization)? = dialogue.challenge([digest]) else { throw Unasked() }
+        guard case .use(let authorization)? = dialogue.receiveChallenge(offering: [digest]) else { throw Unasked() }
         #expect(authorization.offer == digest)
         #expect(try Self.ask(&dialogue, [digest]).failureCount == 1)
         var refused = AuthenticationDialogue(with: Self.peer, sending: PasswordCredential(ann))

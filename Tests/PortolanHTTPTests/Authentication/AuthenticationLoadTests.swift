@@ -70,7 +70,7 @@ struct AuthenticationLoadTests {
         #expect(delegate.challenges.map(\.failures) == [1])
     }
 
-    @Test(arguments: [ChallengeAnswer.continueWithout, .performDefault])
+    @Test(arguments: [ChallengeAnswer.continueWithoutCredential, .performDefault])
     func withoutACredentialThe401IsDelivered(_ answer: ChallengeAnswer) async throws {
         let server = try Self.server(Self.refusal)
         #expect(try await Self.load(server.url(), AnsweringDelegate { _ in answer }) == ("no", 401))
@@ -214,7 +214,8 @@ struct AuthenticationLoadTests {
         func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
             refusals.withLock { $0.append(challenge.failureResponse?.status?.code) }
             let count = challenge.previousFailureCount
-            challenge.answer(count < passwords.count ? .use(.password(user: "user", password: passwords[count])) : .continueWithout)
+            challenge.answer(
+                count < passwords.count ? .use(.password(user: "user", password: passwords[count])) : .continueWithoutCredential)
         }
     }
 
@@ -246,8 +247,8 @@ struct AuthenticationLoadTests {
         let delegate = ResendRecordingDelegate()
         let request = try Request(server.url(), method: .put, body: .text("hello"))
         let loader = Loader.http {
-            $0.expectation.threshold = 1
-            $0.expectation.wait = .seconds(600)
+            $0.expectContinue.bodySizeThreshold = 1
+            $0.expectContinue.timeout = .seconds(600)
         }
         #expect(try await loader.data(for: request, delegate: delegate).1.status?.code == 200)
         #expect(delegate.resends.withLock { $0 } == ["417 "])

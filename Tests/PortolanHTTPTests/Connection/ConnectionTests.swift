@@ -43,7 +43,7 @@ struct ConnectionTests {
     @Test(arguments: ResponseTable.all) func aResponseIsDeliveredOrRefused(_ row: ResponseCase) async throws {
         let server = try ScriptedServer([.receiveHead, .send(row.bytes)])
         var request = try Request(server.url(), method: row.method)
-        request[DisablesContentDecoding.self] = true
+        request.decodesContent = false
         // A tunnel is not a load.
         if row.method == .connect { return }
         do {
@@ -67,7 +67,7 @@ struct ConnectionTests {
     // MARK: Bytes that remain on a connection
 
     @Test(arguments: [
-        // More bytes than were requested.
+        // More bytes than Content-Length.
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyesHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyesevil",
@@ -230,19 +230,18 @@ struct ConnectionTests {
         ])
         let request = try Request(
             server.url(), method: .put, fields: [.expect: "100-continue"], body: .bytes(Array("hello".utf8)))
-        let (body, _) = try await Self.loader { $0.expectation.wait = .seconds(600) }.data(for: request)
+        let (body, _) = try await Self.loader { $0.expectContinue.timeout = .seconds(600) }.data(for: request)
         #expect(String(decoding: body, as: UTF8.self) == "yes")
     }
 
-    /// A server that reads the body as fast as it arrives would keep the connection from reading the response if the
-    /// upload never yielded.
+    /// The upload must let the connection read the response, even if the server reads the body as fast as it arrives.
     @Test func earlyResponseEndsAnUploadThatTheServerReads() async throws {
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"), .receiveToEnd,
         ])
         let length = 256 << 20
         let request = try Request(server.url(), method: .put, body: .bytes([UInt8](repeating: 0, count: length)))
-        let (_, response) = try await Self.loader { $0.expectation.threshold = nil }.data(for: request)
+        let (_, response) = try await Self.loader { $0.expectContinue.bodySizeThreshold = nil }.data(for: request)
         #expect(response.status?.code == 413)
         try await server.waitUntilClosed()
         try #require(!server.connections.isEmpty)
@@ -279,7 +278,7 @@ struct ConnectionTests {
             .receiveHead, .send(text: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"),
         ])
         let request = try Request(server.url(), method: .put, body: .bytes([UInt8](repeating: 0, count: 8 << 20)))
-        let (body, response) = try await Self.loader { $0.expectation.threshold = nil }.data(for: request)
+        let (body, response) = try await Self.loader { $0.expectContinue.bodySizeThreshold = nil }.data(for: request)
         #expect(response.status?.code == 413)
         #expect(String(decoding: body, as: UTF8.self) == "no")
     }

@@ -45,7 +45,7 @@ final class FileUploadTests {
         let server = try ScriptedServer([.receiveHead, .wait(mayContinue), .receive(count), .send(text: Self.yes)])
         let sent = Mutex<Int64>(0)
         let delegate = RecordingDelegate { event, task in
-            if event == .sent { sent.withLock { $0 = task.progress.sent } }
+            if event == .sent { sent.withLock { $0 = task.progress.bytesSent } }
             return .keepGoing
         }
         let load = Task { [request = try request(server)] in try await Loader.http().data(for: request, delegate: delegate) }

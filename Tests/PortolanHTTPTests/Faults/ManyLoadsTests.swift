@@ -8,7 +8,7 @@ import ServerSupport
 import Synchronization
 import Testing
 
-/// Ten thousand loads over real sockets, 64 at a time. Many of them are cancelled at any moment of their life.
+/// 10,000 loads over real sockets, 64 at a time. Half of them are cancelled at random moments.
 @Suite("Many loads", .timeLimit(.minutes(10))) struct ManyLoadsTests {
     private static let body = [UInt8](repeating: 0x62, count: 3000)
     private static let responses = [
@@ -17,12 +17,12 @@ import Testing
     ].map { Array($0.utf8) + body }
 
     /// When a load is cancelled.
-    private enum Plan: CaseIterable {
-        case never, beforeItsStart, atOnce, fromAnotherThread, atConnecting, atTheInterimResponse, atTheResponse, atTheData
+    private enum CancelMoment: CaseIterable {
+        case never, beforeItsStart, immediately, fromAnotherThread, atConnecting, atTheInterimResponse, atTheResponse, atTheData
 
         func cancels(at event: RecordingDelegate.Event) -> Bool {
             switch (self, event) {
-            case (.atConnecting, .step(.connected)), (.atConnecting, .step(.reused)), (.atTheInterimResponse, .interim),
+            case (.atConnecting, .step(.connected)), (.atConnecting, .step(.connectionReused)), (.atTheInterimResponse, .interim),
                 (.atTheResponse, .response), (.atTheData, .data):
                 true
             default: false
@@ -31,7 +31,7 @@ import Testing
     }
 
     /// The outcomes of all loads of a test.
-    private final class Tally: Sendable {
+    private final class Results: Sendable {
         struct Counts {
             var finished = 0
             var cancelled = 0
@@ -47,24 +47,24 @@ import Testing
         init(_ task: LoadTask) { self.task = task }
     }
 
-    private static func load(_ loader: Loader, _ request: Request, _ plan: Plan, _ tally: Tally) async {
+    private static func load(_ loader: Loader, _ request: Request, _ moment: CancelMoment, _ results: Results) async {
         let delegate = RecordingDelegate { event, task in
-            if plan.cancels(at: event) { task.cancel() }
+            if moment.cancels(at: event) { task.cancel() }
             return .keepGoing
         }
         let task = loader.task(for: request, delegate: delegate)
-        if plan == .beforeItsStart { task.cancel() }
+        if moment == .beforeItsStart { task.cancel() }
         task.resume()
-        if plan == .atOnce { task.cancel() }
-        if plan == .fromAnotherThread { Task.detached { task.cancel() } }
+        if moment == .immediately { task.cancel() }
+        if moment == .fromAnotherThread { Task.detached { task.cancel() } }
         await delegate.ended()
         let ends = delegate.events.count { if case .finished = $0 { true } else if case .failed = $0 { true } else { false } }
-        tally.counts.withLock { tally in
-            tally.tasks.append(Weak(task))
+        results.counts.withLock { results in
+            results.tasks.append(Weak(task))
             switch delegate.error?.code {
-            case nil where ends == 1 && delegate.body == body: tally.finished += 1
-            case .cancelled? where ends == 1 && plan != .never: tally.cancelled += 1
-            default: tally.wrong.append("\(plan): \(ends) ends, \(delegate.body.count) bytes, \(String(describing: delegate.error))")
+            case nil where ends == 1 && delegate.body == body: results.finished += 1
+            case .cancelled? where ends == 1 && moment != .never: results.cancelled += 1
+            default: results.wrong.append("\(moment): \(ends) ends, \(delegate.body.count) bytes, \(String(describing: delegate.error))")
             }
         }
     }
@@ -76,30 +76,31 @@ import Testing
         let registration = registry.register(handler)
         let loader = Loader(configuration: .init(), registry: registry)
         let request = try Request(server.url())
-        let tally = Tally()
-        let (shards, each) = (64, 157)
+        let results = Results()
+        let (taskCount, loadsPerTask) = (64, 157)
         await withTaskGroup(of: Void.self) { group in
-            for shard in 0..<shards {
+            for seed in 0..<taskCount {
                 group.addTask {
-                    var generator = SeededGenerator(seed: UInt64(shard))
-                    for _ in 0..<each {
+                    var generator = SeededGenerator(seed: UInt64(seed))
+                    for _ in 0..<loadsPerTask {
                         // Half of the loads are never cancelled, because otherwise connections would rarely be reused.
-                        let plan = Bool.random(using: &generator) ? .never : Plan.allCases.randomElement(using: &generator) ?? .never
-                        await Self.load(loader, request, plan, tally)
+                        let moment =
+                            Bool.random(using: &generator) ? .never : CancelMoment.allCases.randomElement(using: &generator) ?? .never
+                        await Self.load(loader, request, moment, results)
                     }
                 }
             }
         }
-        let result = tally.counts.withLock { $0 }
+        let result = results.counts.withLock { $0 }
         #expect(result.wrong.isEmpty, "\(result.wrong.prefix(10))")
-        #expect(result.finished + result.cancelled == shards * each && shards * each >= 10_000)
-        #expect(result.finished > shards * each / 3 && result.cancelled > shards * each / 5)
+        #expect(result.finished + result.cancelled == taskCount * loadsPerTask && taskCount * loadsPerTask >= 10_000)
+        #expect(result.finished > taskCount * loadsPerTask / 3 && result.cancelled > taskCount * loadsPerTask / 5)
 
         // No load is running, no connection and none of its descriptors is open, and nothing retains a task.
         await registry.unregister(registration).finished()
         handler.closeIdleConnections()
         try await server.waitUntilClosed()
-        #expect(server.connections.count < shards * each / 2, "connections are hardly reused")
+        #expect(server.connections.count < taskCount * loadsPerTask / 2, "connections are hardly reused")
         server.close()
         while try OwnSockets(port: server.port).count > 0 { try await Self.pause() }
         while result.tasks.contains(where: { $0.task != nil }) { try await Self.pause() }
@@ -109,7 +110,7 @@ import Testing
         var http = HTTPConfiguration()
         http.proxies = .direct
         // Fewer connections than loads, so that some loads are cancelled while they wait for a connection.
-        http.connections.perHost = 24
+        http.connectionLimits.perHost = 24
         return http
     }
 

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The sockets of this process with one TCP port on IPv4 at either end. Sockets of other tests do not count.
+/// Counts the IPv4 sockets of this process with one local or remote TCP port.
 struct OwnSockets {
     let count: Int
 
@@ -18,7 +18,7 @@ struct OwnSockets {
                 return ports.contains(port) ? columns[9] : nil
             })
         count = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
-            // `try?` because a descriptor may have been closed meanwhile.
+            // `try?` because a descriptor can have been closed in the meantime.
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)"),
                 target.hasPrefix("socket:[")
             else { return false }

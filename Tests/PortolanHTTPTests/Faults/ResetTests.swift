@@ -7,8 +7,8 @@ import PortolanTestSupport
 import ServerSupport
 import Testing
 
-/// The server resets the connection (RST, not FIN) at each stage of an exchange. The load ends once, with the right
-/// code. A request that must not be repeated is sent once.
+/// The server resets the connection (RST, not FIN) at each stage of a transaction. The load must end once, with the
+/// right code. A request that must not be repeated must be sent once.
 @Suite("Resets", .timeLimit(.minutes(10))) struct ResetTests {
     private typealias Step = ScriptedServer.Step
 
@@ -30,7 +30,7 @@ import Testing
         return delegate.error
     }
 
-    private static func loader() -> Loader { .http { $0.expectation.threshold = nil } }
+    private static func loader() -> Loader { .http { $0.expectContinue.bodySizeThreshold = nil } }
 
     // MARK: Before the response
 
@@ -49,7 +49,7 @@ import Testing
     func requestIsNotSentAgainAfterAResetOfANewConnection(_ moment: Moment, _ method: HTTPRequest.Method) async throws {
         let server = try ScriptedServer(moment.steps)
         let error = try await Self.load(Self.loader(), server, method)
-        // If the reset comes before the request, there may be no connection at all.
+        // The reset can arrive before the connection is established.
         #expect(error?.code == .connectionLost || moment == .accepted && error?.code == .cannotConnect, "\(String(describing: error))")
         #expect(server.connections.count == 1)
     }
@@ -83,14 +83,17 @@ import Testing
         let loader = Self.loader()
         #expect(try await Self.load(loader, server) == nil)
         #expect(try await Self.load(loader, server, row.method)?.code == .connectionLost)
-        // The reset may overtake the response. The client then does not know whether the server has seen the request.
+        // The reset can arrive before the response. Then the client does not know whether the server has seen the
+        // request.
         #expect((1...row.most).contains(server.connections.count))
     }
 
     @Test func resetAfterAnInterimResponseFailsTheLoad() async throws {
-        let seen = try Gate()
-        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"), .wait(seen), .reset])
-        let error = try await Self.load(Self.loader(), server) { if $0 == .interim { seen.open() } }
+        let received = try Gate()
+        let server = try ScriptedServer([
+            .receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"), .wait(received), .reset,
+        ])
+        let error = try await Self.load(Self.loader(), server) { if $0 == .interim { received.open() } }
         #expect(error?.code == .connectionLost)
         #expect(server.connections.count == 1)
     }
@@ -104,9 +107,9 @@ import Testing
         "\r\nhalf",
     ])
     func resetWithinTheBodyFailsTheLoad(_ answer: String) async throws {
-        let seen = try Gate()
-        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n" + answer), .wait(seen), .reset])
-        let error = try await Self.load(Self.loader(), server) { if case .data = $0 { seen.open() } }
+        let received = try Gate()
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n" + answer), .wait(received), .reset])
+        let error = try await Self.load(Self.loader(), server) { if case .data = $0 { received.open() } }
         #expect(error?.code == .connectionLost, "\(String(describing: error))")
         #expect(server.connections.count == 1)
     }

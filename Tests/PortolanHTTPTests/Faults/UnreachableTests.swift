@@ -5,7 +5,7 @@ import PortolanHTTP
 import ServerSupport
 import Testing
 
-/// Hosts without a possible connection: the error has a code, and a message with the host, the reason and a remedy.
+/// Hosts that can't be reached: the error has a code, and a message with the host, the reason and a remedy.
 @Suite("Unreachable hosts", .timeLimit(.minutes(10))) struct UnreachableTests {
     private static func failure(_ url: String) async -> LoadError? {
         await #expect(throws: LoadError.self) { _ = try await Loader.http().data(from: url) }

@@ -5,7 +5,7 @@ import PortolanCore
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// An HTTP/2 connection whose peer is the test. There is no socket and no thread, and the test controls every byte.
+/// An HTTP/2 connection in memory. The test is the server, and controls every byte. There is no socket and no thread.
 final class EmbeddedServer {
     let loop = InMemoryEventLoop()
     let transport: FakeByteConnection
@@ -14,22 +14,22 @@ final class EmbeddedServer {
     private(set) var pool: ConnectionPool?
     private let decoder = HPACKDecoder()
     private var unread: [UInt8] = []
-    private var readWrites = 0
-    private var magicLeft = 24
-    /// The frames that the client has sent so far.
+    private var readWriteCount = 0
+    private var prefaceBytesLeft = 24
+    /// The frames that the client has sent.
     private(set) var frames: [ClientFrame] = []
 
-    /// - Parameter isGreeting: whether the server sends its settings and acknowledges the client's.
-    init(configuration: HTTPConfiguration = HTTPConfiguration(), isGreeting: Bool = true) throws {
+    /// - Parameter sendsSettings: whether the server sends its settings, and acknowledges the client's settings.
+    init(configuration: HTTPConfiguration = HTTPConfiguration(), sendsSettings: Bool = true) throws {
         let key = ConnectionKey(isSecure: true, host: "example.org", port: 443, proxy: nil)
         connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
         transport = FakeByteConnection(on: loop, for: connection)
         let pool = ConnectionPool(
-            on: loop, limits: configuration.connections, limiter: ConnectionLimiter(1), connector: FakeConnector()
+            on: loop, limits: configuration.connectionLimits, limiter: ConnectionLimiter(1), connector: FakeConnector()
         ) {}
-        connection.join(pool, over: transport)
+        connection.attach(to: pool, over: transport)
         self.pool = pool
-        if isGreeting { send(ServerFrames.settings() + ServerFrames.settingsAcknowledgement) }
+        if sendsSettings { send(ServerFrames.settings() + ServerFrames.settingsAcknowledgement) }
     }
 
     /// An open connection retains itself.
@@ -37,13 +37,13 @@ final class EmbeddedServer {
 
     var isOpen: Bool { transport.isOpen }
 
-    /// Starts an exchange and reads the frames that it sends.
+    /// Starts a transaction, and reads the frames that the client sends.
     @discardableResult
     func start(_ transaction: RecordingTransaction) -> any HTTPStream {
-        let carrier = connection.makeStream(for: transaction)
-        carrier.start()
+        let stream = connection.makeStream(for: transaction)
+        stream.start()
         read()
-        return carrier
+        return stream
     }
 
     func send(_ bytes: [UInt8]) {
@@ -69,11 +69,11 @@ final class EmbeddedServer {
 
     func read() {
         loop.run()
-        for bytes in transport.writes.dropFirst(readWrites) { unread += bytes }
-        readWrites = transport.writes.count
-        let magic = min(magicLeft, unread.count)
-        unread.removeFirst(magic)
-        magicLeft -= magic
+        for bytes in transport.writes.dropFirst(readWriteCount) { unread += bytes }
+        readWriteCount = transport.writes.count
+        let prefaceCount = min(prefaceBytesLeft, unread.count)
+        unread.removeFirst(prefaceCount)
+        prefaceBytesLeft -= prefaceCount
         var start = 0
         while unread.count - start >= 9 {
             let length = Int(unread[start]) << 16 | Int(unread[start + 1]) << 8 | Int(unread[start + 2])
@@ -88,7 +88,7 @@ final class EmbeddedServer {
 
     // MARK: What the client sent
 
-    /// The fields of the request's head, from all its frames together.
+    /// The fields of the request's head, decoded from all frames of the stream.
     func fields(stream: Int = 1) throws -> [HPACKDecoder.Field] {
         let block = frames.filter { ($0.type == 1 || $0.type == 9) && $0.stream == stream }
         return try decoder.decode(block.flatMap(\.payload))
@@ -108,7 +108,7 @@ final class EmbeddedServer {
         frames.last { $0.type == 7 }.map { $0.payload.dropFirst(4).prefix(4).reduce(0) { $0 << 8 | Int($1) } }
     }
 
-    func windowGiven(stream: Int) -> Int {
+    func windowIncrement(stream: Int) -> Int {
         frames.filter { $0.type == 8 && $0.stream == stream }.reduce(0) { $0 + $1.value }
     }
 }

@@ -6,8 +6,8 @@ import Synchronization
 
 @testable import PortolanHTTP
 
-/// An HTTP/2 server on loopback, without TLS, that handles each frame as the test decides. It respects the client's
-/// windows; the test decides everything else.
+/// An HTTP/2 server on loopback, without TLS. A closure of the test handles each frame. The server itself only respects
+/// the client's windows.
 final class FrameServer: Sendable {
     typealias Script = @Sendable (Connection, ScriptedServer.Frame) -> Void
 
@@ -21,35 +21,35 @@ final class FrameServer: Sendable {
     }
 
     let server: ScriptedServer
-    private let seen: ConditionLock<Counts>
+    private let state: ConditionLock<Counts>
 
-    var counts: Counts { seen.withLock { $0 } }
+    var counts: Counts { state.withLock { $0 } }
 
     func wait(until condition: (Counts) -> Bool) {
-        seen.wait { condition($0) ? () : nil }
+        state.wait { condition($0) ? () : nil }
     }
 
     init(streams: Int = 100, script: @escaping Script) throws {
-        let seen = ConditionLock(Counts())
-        self.seen = seen
+        let state = ConditionLock(Counts())
+        self.state = state
         server = try ScriptedServer { number in
-            seen.withLockBroadcasting { $0.connections += 1 }
-            let connection = Connection(number, seen)
+            state.withLockBroadcasting { $0.connections += 1 }
+            let connection = Connection(number, state)
             return [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(ServerFrames.settings([(3, streams)])),
-                .answerFrames { connection.respond(to: $0, script) }, .close,
+                .respondToFrames { connection.respond(to: $0, script) }, .close,
             ]
         }
     }
 
     func request(_ path: String = "/") throws -> Request {
         var request = try Request(server.url(path))
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         return request
     }
 
     /// One connection of a client, with its streams by number.
-    final class Connection: @unchecked Sendable {  // … because the thread of the connection alone uses it
+    final class Connection: @unchecked Sendable {  // … because only the thread of the connection uses it
         private typealias F = ServerFrames
 
         private struct Stream {
@@ -63,50 +63,50 @@ final class FrameServer: Sendable {
 
         /// The number of the connection, from 0.
         let number: Int
-        private let seen: ConditionLock<Counts>
+        private let state: ConditionLock<Counts>
         private let decoder = HPACKDecoder()
         private var output: [UInt8] = []
         private var isClosing = false
         private var window = 65_535
         private var initialWindow = 65_535
         private var streams: [Int: Stream] = [:]
-        /// The path of the request whose head came last.
+        /// The path of the last request.
         private(set) var path = ""
 
-        fileprivate init(_ number: Int, _ seen: ConditionLock<Counts>) {
+        fileprivate init(_ number: Int, _ state: ConditionLock<Counts>) {
             self.number = number
-            self.seen = seen
+            self.state = state
         }
 
         fileprivate func respond(to frame: ScriptedServer.Frame, _ script: Script) -> [UInt8]? {
-            take(frame)
+            process(frame)
             script(self, frame)
-            pump()
+            sendPending()
             defer { output = [] }
             return isClosing ? nil : output
         }
 
-        private func take(_ frame: ScriptedServer.Frame) {
+        private func process(_ frame: ScriptedServer.Frame) {
             let value = frame.payload.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             switch frame.type {
             case 1:
                 // `try?` because a test that needs the path fails without it.
                 path = (try? decoder.decode(frame.payload))?.first { $0.name == ":path" }?.text ?? ""
                 streams[frame.stream] = Stream(window: initialWindow)
-                seen.withLockBroadcasting {
+                state.withLockBroadcasting {
                     $0.openStreams += 1
                     $0.mostStreams = max($0.mostStreams, $0.openStreams)
                 }
             case 3: end(frame.stream)
             case 4 where frame.flags & 1 == 0: apply(frame.payload)
-            case 7: seen.withLockBroadcasting { $0.goAways += 1 }
+            case 7: state.withLockBroadcasting { $0.goAways += 1 }
             case 8 where frame.stream == 0: window += value
             case 8: streams[frame.stream]?.window += value
             default: break
             }
             if frame.endsRequest {
                 streams[frame.stream]?.hasClientEnded = true
-                endIfOver(frame.stream)
+                endIfComplete(frame.stream)
             }
         }
 
@@ -120,15 +120,15 @@ final class FrameServer: Sendable {
         }
 
         private func end(_ number: Int) {
-            if streams.removeValue(forKey: number) != nil { seen.withLockBroadcasting { $0.openStreams -= 1 } }
+            if streams.removeValue(forKey: number) != nil { state.withLockBroadcasting { $0.openStreams -= 1 } }
         }
 
-        private func endIfOver(_ number: Int) {
+        private func endIfComplete(_ number: Int) {
             if let stream = streams[number], stream.hasClientEnded, stream.hasServerEnded { end(number) }
         }
 
         /// Sends the bytes that the windows allow.
-        private func pump() {
+        private func sendPending() {
             for number in streams.keys.sorted() {
                 while let stream = streams[number], stream.sent < stream.pending.count, min(window, stream.window) > 0 {
                     let count = min(window, stream.window, 16_384, stream.pending.count - stream.sent)
@@ -137,28 +137,28 @@ final class FrameServer: Sendable {
                     window -= count
                     streams[number]?.window -= count
                     streams[number]?.sent += count
-                    seen.withLockBroadcasting { $0.written[number, default: 0] += count }
-                    if isLast { hasEnded(number) }
+                    state.withLockBroadcasting { $0.written[number, default: 0] += count }
+                    if isLast { serverEnded(number) }
                 }
             }
         }
 
-        private func hasEnded(_ number: Int) {
+        private func serverEnded(_ number: Int) {
             streams[number]?.hasServerEnded = true
-            endIfOver(number)
+            endIfComplete(number)
         }
 
         // MARK: Calls of the script
 
         func respond(_ stream: Int, _ status: Int = 200, ends: Bool = true) {
             output += F.headers([(":status", String(status))], stream: stream, ends: ends)
-            if ends { hasEnded(stream) }
+            if ends { serverEnded(stream) }
         }
 
-        /// Responds with these frames unchanged. The last one ends the stream.
+        /// Responds with these frames. The last one must end the stream.
         func respond(_ stream: Int, _ frames: [UInt8]) {
             output += frames
-            hasEnded(stream)
+            serverEnded(stream)
         }
 
         func send(_ stream: Int, _ bytes: [UInt8], ends: Bool = true) {

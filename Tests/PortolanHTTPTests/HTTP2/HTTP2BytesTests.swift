@@ -44,12 +44,12 @@ import Testing
         let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field([UInt8](repeating: 0x61, count: 17 << 20))]))
         server.start(transaction)
         #expect(transaction.error?.code == .badRequest)
-        #expect(transaction.eligibility == .seen && transaction.endCount == 1)
+        #expect(transaction.eligibility == .possiblyProcessed && transaction.endCount == 1)
         let next = try RecordingTransaction()
         server.start(next)
         server.send(F.headers(Self.ok, ends: true) + F.headers(Self.ok, stream: 5, ends: true))
         #expect(neighbour.events.last == .end && next.events.last == .end)
-        #expect(server.connection.room == 100)
+        #expect(server.connection.availableStreamCount == 100)
     }
 
     @Test(arguments: [[0xE9], [0xFF, 0x80], Array("é".utf8), [0x61, 0xE9, 0x20, 0x62]] as [[UInt8]])
@@ -99,7 +99,7 @@ import Testing
         Violation(testDescription: "a head without its end, then a GOAWAY", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.goAway(last: 0)),
     ]
 
-    /// The other requests of the connection are not sent again either, because the server may have acted on them.
+    /// The other requests of the connection are not sent again either, because the server can have acted on them.
     @Test(arguments: violations) func noRequestIsSentAgainAfterAViolation(_ event: Violation) throws {
         let server = try EmbeddedServer()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
@@ -107,7 +107,7 @@ import Testing
         server.start(other)
         server.send(event.bytes)
         server.endConnection()
-        #expect(transaction.eligibility == .seen && transaction.endCount == 1)
+        #expect(transaction.eligibility == .possiblyProcessed && transaction.endCount == 1)
         #expect(other.endCount == 1)
     }
 
@@ -119,12 +119,12 @@ import Testing
         let pings = [[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 1200).flatMap { $0 }
         let bytes = F.goAway(last: 1) + F.frame(6, [1]) + pings
         if isByteByByte { server.sendByteByByte(bytes) } else { server.send(bytes) }
-        #expect(transaction.endCount == 1 && transaction.eligibility == .seen)
+        #expect(transaction.endCount == 1 && transaction.eligibility == .possiblyProcessed)
         #expect(transaction.error?.code == .badResponse)
         #expect(server.goAwayCode == 6, "FRAME_SIZE_ERROR; the flood comes later")
     }
 
-    /// RFC 9113 §5.1: WINDOW_UPDATE may arrive on a closed stream. nghttp2 treats a stream as open until its reset has
+    /// RFC 9113 §5.1: WINDOW_UPDATE can arrive on a closed stream. nghttp2 treats a stream as open until its reset has
     /// been sent.
     @Test(arguments: [false, true]) func framesOnAResetStreamDoNotEndTheConnection(isByteByByte: Bool) throws {
         let server = try EmbeddedServer()
@@ -138,7 +138,7 @@ import Testing
         #expect(server.isOpen)
     }
 
-    /// A request counts as seen from the header of the first frame of its response.
+    /// A request counts as seen when the header of the first frame of its response has arrived.
     @Test func requestCountsAsSeenOnceItsResponseHasBegun() throws {
         let head = F.headers(Self.ok)
         for count in 9..<head.count {
@@ -147,14 +147,14 @@ import Testing
             server.start(transaction)
             server.send(Array(head.prefix(count)))
             server.endConnection()
-            #expect(transaction.eligibility == .seen, "\(count) of \(head.count) bytes")
+            #expect(transaction.eligibility == .possiblyProcessed, "\(count) of \(head.count) bytes")
             #expect(transaction.error?.code == .connectionLost)
         }
     }
 
     // MARK: Output
 
-    @Test func framesOfOneLoopTurnAreSentInOneWrite() throws {
+    @Test func framesOfOneLoopIterationAreSentInOneWrite() throws {
         let server = try EmbeddedServer()
         let before = server.transport.writes.count
         for _ in 0..<20 { server.connection.makeStream(for: try RecordingTransaction()).start() }
@@ -188,7 +188,7 @@ import Testing
         server.start(transaction)
         server.transport.isWritable = false
         server.send(event.bytes)
-        #expect(transaction.eligibility == .seen && transaction.endCount == 1)
+        #expect(transaction.eligibility == .possiblyProcessed && transaction.endCount == 1)
     }
 
     @Test func bodyThatFillsTheWindowEndsWithItsLastDataFrame() throws {

@@ -11,7 +11,10 @@ import Testing
 @Suite struct HTTP2EndingTests {
     private static let ok = [(":status", "200")]
 
-    @Test(arguments: [(7, RetryEligibility.refused), (13, .needsHTTP1), (8, .seen), (0, .seen), (2, .seen), (99, .seen)])
+    @Test(arguments: [
+        (7, RetryEligibility.refused), (13, .needsHTTP1), (8, .possiblyProcessed), (0, .possiblyProcessed), (2, .possiblyProcessed),
+        (99, .possiblyProcessed),
+    ])
     func resetCodeDecidesTheRetryEligibility(_ code: Int, _ eligibility: RetryEligibility) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
@@ -34,28 +37,28 @@ import Testing
 
     @Test func streamsAfterTheLastOfAGoAwayCountAsNotProcessed() throws {
         let server = try EmbeddedServer()
-        let exchanges = try (0..<4).map { _ in try RecordingTransaction(.post) }
-        for transaction in exchanges { server.start(transaction) }
+        let transactions = try (0..<4).map { _ in try RecordingTransaction(.post) }
+        for transaction in transactions { server.start(transaction) }
         server.send(ServerFrames.goAway(last: 3, code: 11))
-        #expect(exchanges.map(\.eligibility) == [nil, nil, .notProcessed(afterOthers: true), .notProcessed(afterOthers: true)])
-        #expect(server.connection.room == 0)
+        #expect(transactions.map(\.eligibility) == [nil, nil, .notProcessed(afterOthers: true), .notProcessed(afterOthers: true)])
+        #expect(server.connection.availableStreamCount == 0)
         server.send(ServerFrames.headers(Self.ok, ends: true))
         #expect(server.isOpen)
         server.send(ServerFrames.headers(Self.ok, stream: 3, ends: true))
-        #expect(exchanges.prefix(2).allSatisfy { $0.events.last == .end })
+        #expect(transactions.prefix(2).allSatisfy { $0.events.last == .end })
         #expect(!server.isOpen)
     }
 
     /// Without its pool, a connection would never be used again or closed.
     @Test func connectionWithoutAPoolEndsWithItsLastStream() throws {
         let server = try EmbeddedServer()
-        let exchanges = try (0..<2).map { _ in try RecordingTransaction() }
-        for transaction in exchanges { server.start(transaction) }
+        let transactions = try (0..<2).map { _ in try RecordingTransaction() }
+        for transaction in transactions { server.start(transaction) }
         server.dropPool()
         server.send(ServerFrames.headers(Self.ok, ends: true))
         #expect(server.isOpen)
         server.send(ServerFrames.headers(Self.ok, stream: 3, ends: true))
-        #expect(exchanges.allSatisfy { $0.events.last == .end })
+        #expect(transactions.allSatisfy { $0.events.last == .end })
         #expect(!server.isOpen)
     }
 
@@ -63,9 +66,9 @@ import Testing
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())
         let late = try RecordingTransaction()
-        let carrier = server.connection.makeStream(for: late)
+        let stream = server.connection.makeStream(for: late)
         server.send(ServerFrames.goAway(last: 1))
-        carrier.start()
+        stream.start()
         #expect(late.eligibility == .notProcessed(afterOthers: false))
     }
 
@@ -78,19 +81,19 @@ import Testing
         server.endConnection()
         #expect(unanswered.error?.code == .connectionLost)
         #expect(unanswered.eligibility == .noResponse)
-        #expect(answered.eligibility == .seen)
+        #expect(answered.eligibility == .possiblyProcessed)
         #expect(unanswered.endCount == 1 && answered.endCount == 1)
     }
 
-    @Test func cancelledStreamIsResetAndFreesItsPlace() throws {
+    @Test func cancelledStreamIsResetAndAnotherCanBeOpened() throws {
         let server = try EmbeddedServer()
         server.send(ServerFrames.settings([(3, 1)]))
         let transaction = try RecordingTransaction()
-        let carrier = server.start(transaction)
-        #expect(server.connection.room == 0)
-        carrier.cancel()
+        let stream = server.start(transaction)
+        #expect(server.connection.availableStreamCount == 0)
+        stream.cancel()
         server.read()
-        #expect(server.connection.room == 1)
+        #expect(server.connection.availableStreamCount == 1)
         #expect(server.resetCode() == 8)
         // Data that is still on its way is dropped.
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("late", ends: true))
@@ -121,20 +124,20 @@ import Testing
         server.start(next)
         server.send(ServerFrames.headers(Self.ok, stream: 2001, ends: true))
         #expect(next.events.last == .end)
-        #expect(server.connection.room == 100)
+        #expect(server.connection.availableStreamCount == 100)
     }
 
-    @Test func roomFollowsTheStreamLimitOfTheServer() throws {
+    @Test func availableStreamCountFollowsTheLimitOfTheServer() throws {
         let server = try EmbeddedServer()
-        #expect(server.connection.room == 100)
+        #expect(server.connection.availableStreamCount == 100)
         server.send(ServerFrames.settings([(3, 5)]))
-        #expect(server.connection.room == 5)
+        #expect(server.connection.availableStreamCount == 5)
         for _ in 0..<3 { server.start(try RecordingTransaction()) }
-        #expect(server.connection.room == 2)
+        #expect(server.connection.availableStreamCount == 2)
         server.send(ServerFrames.settings([(3, 1)]))
-        #expect(server.connection.room == 0)
+        #expect(server.connection.availableStreamCount == 0)
         server.send(ServerFrames.settings([(3, 0xFFFF_FFFF)]))
-        #expect(server.connection.room == 0xFFFF_FFFF - 3)
+        #expect(server.connection.availableStreamCount == 0xFFFF_FFFF - 3)
     }
 
     // MARK: A server that allows no stream (RFC 9113 §6.5.2)
@@ -144,22 +147,22 @@ import Testing
         let before = try RecordingTransaction()
         server.start(before)
         server.send(ServerFrames.settings([(3, 0)]))
-        let held = try (0..<3).map { _ in try RecordingTransaction(.post, body: .text("hello")) }
-        for transaction in held { server.start(transaction) }
-        #expect(server.connection.room == 96)
+        let waiting = try (0..<3).map { _ in try RecordingTransaction(.post, body: .text("hello")) }
+        for transaction in waiting { server.start(transaction) }
+        #expect(server.connection.availableStreamCount == 96)
         server.advance(by: .seconds(29))
-        #expect(held.allSatisfy { $0.endCount == 0 })
+        #expect(waiting.allSatisfy { $0.endCount == 0 })
         server.advance(by: .seconds(1))
         server.read()
-        for transaction in held {
-            #expect(transaction.endCount == 1 && transaction.error?.code == .timedOut && transaction.eligibility == .seen)
+        for transaction in waiting {
+            #expect(transaction.endCount == 1 && transaction.error?.code == .timedOut && transaction.eligibility == .possiblyProcessed)
             #expect(
                 transaction.error?.message
                     == "https://example.org allowed no request for 30.0 seconds (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
                     + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
         }
-        // The running exchange continues. The requests that timed out are not sent when the server allows them.
-        #expect(server.connection.room == 0 && before.endCount == 0)
+        // The running transaction continues. The requests that timed out are not sent when the server allows them.
+        #expect(server.connection.availableStreamCount == 0 && before.endCount == 0)
         server.send(ServerFrames.settings([(3, 10)]) + ServerFrames.headers(Self.ok, ends: true))
         #expect(before.events.last == .end)
         #expect(server.frames.filter { $0.type == 1 }.map(\.stream) == [1])
@@ -176,13 +179,13 @@ import Testing
         server.send(ServerFrames.settings([(3, 1)]))
         #expect(server.frames.filter { $0.type == 1 }.map(\.stream) == [1])
         server.advance(by: .seconds(60))
-        #expect(transaction.endCount == 0 && server.connection.room == 0)
+        #expect(transaction.endCount == 0 && server.connection.availableStreamCount == 0)
         server.send(ServerFrames.headers(Self.ok, ends: true))
         #expect(transaction.events.last == .end && cancelled.endCount == 0)
-        #expect(server.connection.room == 1)
+        #expect(server.connection.availableStreamCount == 1)
     }
 
-    @Test func aConnectionIsIdleBetweenExchanges() throws {
+    @Test func connectionIsIdleBetweenTransactions() throws {
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())
         #expect(server.connection.idleSince == nil)
@@ -201,7 +204,7 @@ import Testing
     }
 
     @Test func messageNamesAServerThatDoesNotSpeakHTTP2() throws {
-        let server = try EmbeddedServer(isGreeting: false)
+        let server = try EmbeddedServer(sendsSettings: false)
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(Array("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8))
@@ -231,46 +234,46 @@ import Testing
         #expect(!server.isOpen)
     }
 
-    @Test func errorWaitsForDataThatIsHeldBack() throws {
+    @Test func errorIsDeliveredAfterBufferedData() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
-        let carrier = server.start(transaction)
+        let stream = server.start(transaction)
         server.send(ServerFrames.headers(Self.ok))
         transaction.flow = .pause
         server.send(ServerFrames.data("a"))
         server.send(ServerFrames.data("b") + ServerFrames.reset(2))
         #expect(transaction.endCount == 0)
         transaction.flow = .keepGoing
-        carrier.resumeReading()
+        stream.resumeReading()
         #expect(transaction.text == "ab")
         #expect(transaction.events.last == .failed(.connectionLost))
     }
 
-    @Test func endWaitsForHeldBackDataButFreesItsPlaceAtOnce() throws {
+    @Test func endedStreamIsFreedBeforeItsBufferedDataIsDelivered() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
-        let carrier = server.start(transaction)
+        let stream = server.start(transaction)
         transaction.flow = .pause
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a") + ServerFrames.headers([("x-a", "b")], ends: true))
-        #expect(server.connection.room == 100)
+        #expect(server.connection.availableStreamCount == 100)
         #expect(transaction.endCount == 0)
-        carrier.resumeReading()
+        stream.resumeReading()
         #expect(transaction.endCount == 0)
-        carrier.resumeReading()
+        stream.resumeReading()
         #expect(transaction.text == "a")
         let name = try #require(HTTPField.Name("x-a"))
         #expect(transaction.trailers?[name] == "b")
         #expect(transaction.endCount == 1)
     }
 
-    @Test func cancelWhilePausedDropsHeldBackData() throws {
+    @Test func cancelWhilePausedDropsBufferedData() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
-        let carrier = server.start(transaction)
+        let stream = server.start(transaction)
         transaction.flow = .pause
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a", ends: true))
-        carrier.cancel()
-        carrier.resumeReading()
+        stream.cancel()
+        stream.resumeReading()
         server.read()
         #expect(transaction.endCount == 0)
         #expect(transaction.bytes.isEmpty)

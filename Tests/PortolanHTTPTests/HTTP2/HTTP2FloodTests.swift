@@ -51,12 +51,12 @@ import Testing
         let (server, transaction) = try serverDuringAResponse()
         server.send([[UInt8]](repeating: flood.frame, count: 1200).flatMap { $0 })
         #expect(transaction.error?.code == .limitExceeded, "\(String(describing: transaction.error))")
-        #expect(transaction.eligibility == .seen)
+        #expect(transaction.eligibility == .possiblyProcessed)
         #expect(server.goAwayCode == 11)
         #expect(!server.isOpen)
     }
 
-    /// After a GOAWAY, each response to the server is written at once, also if the server reads nothing.
+    /// After a GOAWAY, each response to the server is written immediately, also if the server reads nothing.
     @Test(arguments: [true, false]) func pingsOfAServerThatReadsNothingEndTheConnection(sendsGoAway: Bool) throws {
         let (server, transaction) = try serverDuringAResponse()
         if sendsGoAway { server.send(F.goAway(last: Int(Int32.max))) }

@@ -21,39 +21,39 @@ import Testing
         }
         #expect(values[2] == 0)
         #expect(values[4] == HTTP2ReceiveWindow.streamStart)
-        #expect(server.windowGiven(stream: 0) == HTTP2ReceiveWindow.connection - 65_535)
+        #expect(server.windowIncrement(stream: 0) == HTTP2ReceiveWindow.connection - 65_535)
     }
 
     /// RFC 9113 §6.5.3: a server respects the window that it knows until it acknowledges the client's settings.
     @Test func serverThatNeverAcknowledgesSettingsCanContinueToSend() throws {
-        let server = try EmbeddedServer(isGreeting: false)
+        let server = try EmbeddedServer(sendsSettings: false)
         server.send(ServerFrames.settings())
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(ServerFrames.headers(Self.head))
         for count in 1...64 {
-            #expect(server.windowGiven(stream: 1) + 65_535 >= count * Self.piece.count)
+            #expect(server.windowIncrement(stream: 1) + 65_535 >= count * Self.piece.count)
             server.send(ServerFrames.data(Self.piece))
         }
         #expect(transaction.bytes.count == 64 * Self.piece.count)
-        #expect(server.windowGiven(stream: 1) <= 64 * Self.piece.count)
+        #expect(server.windowIncrement(stream: 1) <= 64 * Self.piece.count)
     }
 
     @Test func pausedStreamReturnsNoWindow() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
-        let carrier = server.start(transaction)
+        let stream = server.start(transaction)
         transaction.flow = .pause
         server.send(ServerFrames.headers(Self.head))
         for _ in 0..<(HTTP2ReceiveWindow.streamStart / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
-        #expect(server.windowGiven(stream: 1) == 0)
+        #expect(server.windowIncrement(stream: 1) == 0)
         #expect(transaction.bytes.isEmpty)
 
         transaction.flow = .keepGoing
-        carrier.resumeReading()
+        stream.resumeReading()
         server.read()
         #expect(transaction.bytes.count == HTTP2ReceiveWindow.streamStart)
-        #expect(server.windowGiven(stream: 1) >= HTTP2ReceiveWindow.streamStart)
+        #expect(server.windowIncrement(stream: 1) >= HTTP2ReceiveWindow.streamStart)
         server.send(ServerFrames.data("end", ends: true))
         #expect(transaction.events.last == .end)
     }
@@ -61,19 +61,20 @@ import Testing
     @Test func dataBeyondTheWindowIsAStreamError() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
-        let carrier = server.start(transaction)
+        let stream = server.start(transaction)
         transaction.flow = .pause
         server.send(ServerFrames.headers(Self.head))
         for _ in 0...(HTTP2ReceiveWindow.streamStart / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
         #expect(server.resetCode() == 3)
         transaction.flow = .keepGoing
-        carrier.resumeReading()
+        stream.resumeReading()
         #expect(transaction.bytes.count == HTTP2ReceiveWindow.streamStart)
         #expect(transaction.error?.code == .badResponse)
         #expect(transaction.endCount == 1)
     }
 
-    /// Bytes that one stream buffers do not slow other streams, because the connection's window is returned at once.
+    /// Bytes that one stream buffers do not slow other streams, because the client returns the connection's window
+    /// immediately.
     @Test func pausedStreamDoesNotSlowOtherStreams() throws {
         let server = try EmbeddedServer()
         let (paused, other) = (try RecordingTransaction(), try RecordingTransaction())
@@ -86,7 +87,7 @@ import Testing
         for _ in 0..<(total / Self.piece.count) { server.send(ServerFrames.data(Self.piece, stream: 3)) }
         #expect(other.bytes.count == total)
         #expect(paused.bytes.isEmpty)
-        let unused = server.windowGiven(stream: 0) + 65_535 - total - HTTP2ReceiveWindow.streamStart
+        let unused = server.windowIncrement(stream: 0) + 65_535 - total - HTTP2ReceiveWindow.streamStart
         #expect(unused >= HTTP2ReceiveWindow.connection / 2)
     }
 
@@ -97,17 +98,17 @@ import Testing
         server.send(ServerFrames.headers(Self.head))
         let total = 32 << 20
         for _ in 0..<(total / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
-        let open = server.windowGiven(stream: 1) + HTTP2ReceiveWindow.streamStart - total
+        let open = server.windowIncrement(stream: 1) + HTTP2ReceiveWindow.streamStart - total
         #expect(open > HTTP2ReceiveWindow.streamLimit / 2)
         #expect(open <= HTTP2ReceiveWindow.streamLimit)
     }
 
-    /// The windows of 64 streams together stay within the limit for buffered bytes, whatever their history.
+    /// The windows of 64 streams together stay within the limit for buffered bytes.
     @Test func sumOfAllWindowsIsLimited() throws {
         let server = try EmbeddedServer()
-        let exchanges = try (0..<64).map { _ in try RecordingTransaction() }
+        let transactions = try (0..<64).map { _ in try RecordingTransaction() }
         var taken = [Int](repeating: 0, count: 64)
-        for (index, transaction) in exchanges.enumerated() {
+        for (index, transaction) in transactions.enumerated() {
             let stream = 2 * index + 1
             server.start(transaction)
             server.send(ServerFrames.headers(Self.head, stream: stream))
@@ -117,7 +118,7 @@ import Testing
             }
         }
         let open = taken.enumerated().reduce(0) {
-            $0 + server.windowGiven(stream: 2 * $1.offset + 1) + HTTP2ReceiveWindow.streamStart - $1.element
+            $0 + server.windowIncrement(stream: 2 * $1.offset + 1) + HTTP2ReceiveWindow.streamStart - $1.element
         }
         #expect(open <= 64 * HTTP2ReceiveWindow.streamStart + HTTP2ReceiveWindow.growthLimit)
     }
@@ -133,17 +134,17 @@ import Testing
             server.send(index % 2 == 0 ? ServerFrames.data("", stream: stream, ends: true) : ServerFrames.reset(8, stream: stream))
             #expect(transaction.endCount == 1)
         }
-        #expect(server.connection.growthBudget == HTTP2ReceiveWindow.growthLimit)
+        #expect(server.connection.remainingWindowGrowth == HTTP2ReceiveWindow.growthLimit)
     }
 
-    /// A server may send data at once, and acknowledge the settings later.
+    /// A server can send data immediately, and acknowledge the settings later.
     @Test func windowIsCorrectBeforeTheSettingsAreAcknowledged() throws {
-        let server = try EmbeddedServer(isGreeting: false)
+        let server = try EmbeddedServer(sendsSettings: false)
         server.send(ServerFrames.settings())
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(ServerFrames.headers(Self.head) + ServerFrames.data(Self.piece) + ServerFrames.settingsAcknowledgement)
-        #expect(server.windowGiven(stream: 1) == 0)
+        #expect(server.windowIncrement(stream: 1) == 0)
         server.send(ServerFrames.data("end", ends: true))
         #expect(transaction.events.last == .end)
     }
@@ -152,16 +153,16 @@ import Testing
     @Test func contentOfACancelledStreamIsCreditedToTheConnection() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
-        let carrier = server.start(transaction)
+        let stream = server.start(transaction)
         server.send(ServerFrames.headers(Self.head))
-        carrier.cancel()
+        stream.cancel()
         for _ in 0..<32 { server.send(ServerFrames.data(Self.piece)) }
         let next = try RecordingTransaction()
         server.start(next)
         server.send(ServerFrames.headers(Self.head, stream: 3))
         for _ in 0..<1024 { server.send(ServerFrames.data(Self.piece, stream: 3)) }
         #expect(next.bytes.count == 1024 * Self.piece.count)
-        let unused = server.windowGiven(stream: 0) + 65_535 - (1024 + 32) * Self.piece.count
+        let unused = server.windowIncrement(stream: 0) + 65_535 - (1024 + 32) * Self.piece.count
         #expect(unused >= HTTP2ReceiveWindow.connection / 2)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// No bytes from a server end the process, and each exchange ends once.
+/// No bytes from a server end the process, and each transaction ends once.
 @Suite struct HTTP2HostilityTests {
     private typealias F = ServerFrames
 
@@ -34,7 +34,7 @@ import Testing
     ]
 
     @Test(arguments: 0..<40)
-    func framesInAnyOrderEndEachExchangeOnce(_ seed: UInt64) throws {
+    func framesInAnyOrderEndEachTransactionOnce(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<25 {
             let bytes = (0..<Int.random(in: 1...12, using: &generator)).flatMap { _ in Self.frames.randomElement(using: &generator) ?? [] }
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: 0..<40)
-    func framesWithWrongBytesEndEachExchangeOnce(_ seed: UInt64) throws {
+    func framesWithWrongBytesEndEachTransactionOnce(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed &+ 1000)
         for _ in 0..<25 {
             let bytes = (0..<Int.random(in: 1...6, using: &generator)).flatMap { _ in Self.frames.randomElement(using: &generator) ?? [] }
@@ -57,27 +57,27 @@ import Testing
             let index = Int.random(in: 0..<bytes.count, using: &generator)
             bytes[index] = UInt8.random(in: 0...255, using: &generator)
         }
-        let server = try EmbeddedServer(isGreeting: Bool.random(using: &generator))
-        let exchanges = [
+        let server = try EmbeddedServer(sendsSettings: Bool.random(using: &generator))
+        let transactions = [
             try RecordingTransaction(), try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 100_000))),
             try RecordingTransaction(.head),
         ]
-        let carriers = exchanges.map { server.start($0) }
-        exchanges[0].flow = Bool.random(using: &generator) ? .pause : .keepGoing
+        let streams = transactions.map { server.start($0) }
+        transactions[0].flow = Bool.random(using: &generator) ? .pause : .keepGoing
         let cut = Int.random(in: 0...bytes.count, using: &generator)
         server.send(Array(bytes[..<cut]))
         let isCancelled = Int.random(in: 0..<4, using: &generator) == 0
-        if isCancelled { carriers[2].cancel() }
+        if isCancelled { streams[2].cancel() }
         server.send(Array(bytes[cut...]))
-        let before = exchanges.map(\.endCount)
+        let before = transactions.map(\.endCount)
         #expect(before.allSatisfy { $0 <= 1 })
         server.endConnection()
-        while exchanges[0].endCount == 0 {
-            let count = exchanges[0].events.count
-            carriers[0].resumeReading()
-            if exchanges[0].events.count == count { break }
+        while transactions[0].endCount == 0 {
+            let count = transactions[0].events.count
+            streams[0].resumeReading()
+            if transactions[0].events.count == count { break }
         }
-        for (index, transaction) in exchanges.enumerated() {
+        for (index, transaction) in transactions.enumerated() {
             let isSilent = isCancelled && index == 2
             #expect(transaction.endCount == 1 || isSilent && transaction.endCount == 0, "\(bytes)")
         }

@@ -148,7 +148,7 @@ import Testing
             if frame.isHead { connection.allowNoStreams(refusing: frame.stream) }
         }
         var configuration = HTTPConfiguration()
-        configuration.connections.connectTimeout = .milliseconds(100)
+        configuration.connectionLimits.connectTimeout = .milliseconds(100)
         let handler = HTTPHandler(configuration: configuration)
         for client in [run(try server.request(), on: handler), run(try server.request(), on: handler)] {
             #expect(client.error?.code == .timedOut)
@@ -181,7 +181,7 @@ import Testing
             if frame.endsRequest { connection.respond(frame.stream) }
         }
         var configuration = HTTPConfiguration()
-        configuration.connections.idleTimeout = .milliseconds(20)
+        configuration.connectionLimits.idleTimeout = .milliseconds(20)
         let handler = HTTPHandler(configuration: configuration)
         #expect(run(try server.request(), on: handler).error == nil)
         try await server.server.waitUntilClosed()
@@ -248,10 +248,10 @@ import Testing
         #expect(server.counts.connections == 1)
 
         for (client, load) in paused {
-            var seen = 0
+            var handledCount = 0
             while true {
-                client.wait { $0.count > seen }
-                seen = client.events.count
+                client.wait { $0.count > handledCount }
+                handledCount = client.events.count
                 if client.events.last?.isEnd == true { break }
                 load.resumeLoading()
             }
@@ -283,7 +283,7 @@ import Testing
         request.method = .put
         request.body = .bytes([UInt8](repeating: 1, count: 4 << 20))
         var configuration = HTTPConfiguration()
-        configuration.expectation.threshold = nil
+        configuration.expectContinue.bodySizeThreshold = nil
         let (client, load) = start(request, on: HTTPHandler(configuration: configuration))
         // The server returns no window. It has received the bytes of its first window, and the client waits.
         received.wait { $0 == 65_535 ? () : nil }

@@ -91,7 +91,7 @@ struct HTTP2ResendTests {
             request.method = .put
             request.body = .bytes([UInt8](repeating: 1, count: 1 << 20))
         }
-        let delegate = await Self.load(request, on: .http { $0.expectation.threshold = nil })
+        let delegate = await Self.load(request, on: .http { $0.expectContinue.bodySizeThreshold = nil })
         #expect(delegate.error?.code == .connectionLost)
         #expect(server.requestCount == 1)
     }
@@ -118,7 +118,7 @@ struct HTTP2ResendTests {
         let delegate = await Self.load(try Self.request(server, method))
         #expect(delegate.error == nil && delegate.text == "yes", "\(String(describing: delegate.error))")
         #expect(server.server.connections.count == (endsConnection ? 3 : 1))
-        // Between RST_STREAM and GOAWAY, the request may already have been sent again on the same connection.
+        // Between RST_STREAM and GOAWAY, the client can already have sent the request again on the same connection.
         let mayLeaveTwice = rejection.testDescription == "REFUSED_STREAM and GOAWAY 0"
         #expect((3...(mayLeaveTwice ? 5 : 3)).contains(server.requestCount))
     }
@@ -160,7 +160,8 @@ struct HTTP2ResendTests {
         #expect(server.server.connections.count <= loads / served + 1)
     }
 
-    /// The server announces the last request at once and responds later, like a server with a slow program behind it.
+    /// The server announces the last request immediately and responds later, like a server with a slow program behind
+    /// it.
     @Test func serverThatRespondsAfterItsGoAwayServesAllLoads() async throws {
         let server = try HostileServer(
             head: { $0.stream == 1 ? F.goAway(last: 1) : [] },
@@ -192,7 +193,7 @@ struct HTTP2ResendTests {
 
     @Test(arguments: [100, 1000]) func nginxServesAllLoadsDespiteItsLimitPerConnection(_ loads: Int) async throws {
         var request = try Request(TestServers.shared.url(.nginxHTTP2Tenth, "/hello.txt", host: "127.0.0.1"))
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         let loader = Loader.http()
         let delegates = (0..<loads).map { _ in RecordingDelegate() }
         for delegate in delegates { loader.task(for: request, delegate: delegate).resume() }
@@ -237,7 +238,7 @@ struct HTTP2ResendTests {
         let server = try ScriptedServer { connection in
             [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(F.settings([(4, 1 << 20)]) + F.windowUpdate(1 << 20, stream: 0)),
-                .answerFrames { frame in
+                .respondToFrames { frame in
                     if frame.type == 0 { received.withLockBroadcasting { $0[connection, default: 0] += frame.payload.count } }
                     if connection == 0 { return frame.type == 0 ? F.goAway(last: 0) : [] }
                     return frame.endsRequest ? F.headers(Self.ok, stream: frame.stream, ends: true) : []
@@ -245,8 +246,8 @@ struct HTTP2ResendTests {
             ]
         }
         var request = try Request(server.url(), method: .post, body: .bytes([UInt8](repeating: 1, count: length)))
-        request[HTTPVersionChoice.self] = .http2
-        let delegate = await Self.load(request, on: .http { $0.expectation.threshold = nil })
+        request.httpVersion = .http2
+        let delegate = await Self.load(request, on: .http { $0.expectContinue.bodySizeThreshold = nil })
         #expect(delegate.error == nil)
         #expect(received.withLock { $0[1] } == length)
         #expect(server.connections.count == 2)

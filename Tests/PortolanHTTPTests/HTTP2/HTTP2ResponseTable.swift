@@ -10,7 +10,7 @@ import Testing
 struct HTTP2ResponseRow: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable {
         case complete(Int, body: String = "", interim: [Int] = [], trailers: [String: String] = [:])
-        /// The exchange fails, its stream is reset, and the connection stays open.
+        /// The transaction fails, its stream is reset, and the connection stays open.
         case streamFails(LoadError.Code, HTTP2ResponseError.Rule)
         /// The connection is closed with this code (RFC 9113 §7).
         case connectionFails(LoadError.Code, Int)

@@ -39,9 +39,9 @@ import Testing
         guard case .streamFails(let code, let rule) = row.outcome else { return }
         #expect(transaction.error?.code == code)
         #expect(transaction.endCount == 1)
-        if let cause = transaction.error?.cause { #expect((cause as? HTTP2ResponseError)?.rule == rule) }
+        if let cause = transaction.error?.underlyingError { #expect((cause as? HTTP2ResponseError)?.rule == rule) }
         #expect(transaction.error?.message.contains(rule.problem) == true, "\(String(describing: transaction.error))")
-        #expect(transaction.eligibility.map { if case .seen = $0 { true } else { false } } == true)
+        #expect(transaction.eligibility.map { if case .possiblyProcessed = $0 { true } else { false } } == true)
 
         let next = try RecordingTransaction()
         server.start(next)
@@ -68,16 +68,16 @@ import Testing
         guard case .connectionFails(let code, let number) = row.outcome else { return }
         #expect(transaction.error?.code == code)
         #expect(transaction.endCount == 1)
-        // The bytes may have been a response that could not be read, so the server has seen the request.
-        #expect(transaction.eligibility.map { if case .seen = $0 { true } else { false } } == true)
+        // The bytes can be a response that the client could not parse, so the server can have processed the request.
+        #expect(transaction.eligibility.map { if case .possiblyProcessed = $0 { true } else { false } } == true)
         #expect(server.goAwayCode == number)
         #expect(!server.isOpen)
-        #expect(server.connection.room == 0)
+        #expect(server.connection.availableStreamCount == 0)
         server.endConnection()
         #expect(transaction.endCount == 1)
     }
 
-    /// The message uses plain words. It agrees with the code that the server receives.
+    /// The message has no code of nghttp2. It agrees with the code that the server receives.
     @Test(arguments: HTTP2ResponseRow.fatal)
     func connectionErrorMessagesNameTheErrorCode(_ row: HTTP2ResponseRow) throws {
         let (server, transaction) = try run(row, .whole)
@@ -104,7 +104,7 @@ import Testing
                 + "(FLOW_CONTROL_ERROR, RFC 9113 §6.9.1); the server, or a proxy in front of it, must be fixed; ask for HTTP/1.1 meanwhile")
     }
 
-    /// The exchange ends once, wherever the response is cut off.
+    /// The transaction ends once, wherever the response is cut off.
     @Test(arguments: HTTP2ResponseRow.valid + HTTP2ResponseRow.malformed)
     func truncatedResponsesFailOnce(_ row: HTTP2ResponseRow) throws {
         let step = max(1, row.frames.count / 60)

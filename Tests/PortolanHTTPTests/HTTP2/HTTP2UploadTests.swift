@@ -88,7 +88,7 @@ import Testing
         #expect(transaction.text == "too much")
         #expect(transaction.events.last == .end)
         #expect(server.resetCode() == 0)
-        #expect(server.connection.room == 100)
+        #expect(server.connection.availableStreamCount == 100)
         let sent = server.body().count
         server.send(ServerFrames.windowUpdate(100_000, stream: 0))
         #expect(server.body().count == sent)

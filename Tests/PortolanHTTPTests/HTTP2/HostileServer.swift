@@ -6,8 +6,8 @@ import Synchronization
 
 @testable import PortolanHTTP
 
-/// An HTTP/2 server in bytes, without TLS. It shares no code with the tested code, and obeys a rule only if the test
-/// does.
+/// An HTTP/2 server without TLS that sends the bytes of the test. It shares no code with the client, and does not
+/// enforce any rule.
 struct HostileServer {
     typealias F = ServerFrames
 
@@ -49,7 +49,7 @@ struct HostileServer {
             let arrivals = Arrivals()
             return [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(greeting(connection)),
-                .answerFrames { frame in
+                .respondToFrames { frame in
                     if frame.isHead {
                         let number = counter.count.add(1, ordering: .acquiringAndReleasing).oldValue
                         arrivals.byStream.withLock {
@@ -74,7 +74,7 @@ struct HostileServer {
 
     func request(_ change: (inout Request) -> Void = { _ in }) throws -> Request {
         var request = try Request(server.url())
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         change(&request)
         return request
     }

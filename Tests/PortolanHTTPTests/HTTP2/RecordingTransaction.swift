@@ -6,7 +6,7 @@ import PortolanCore
 @_spi(Fuzzing) @testable import PortolanHTTP
 @testable import PortolanHTTPSyntax
 
-/// An exchange that records its events, and responds as the test decides. Runs on the thread of the test.
+/// A transaction that records its events, and returns the result that the test sets. Use it on the thread of the test.
 final class RecordingTransaction: HTTPTransaction {
     enum Event: Equatable {
         case sent(Int)
@@ -42,7 +42,7 @@ final class RecordingTransaction: HTTPTransaction {
         let expectation: HTTPFields = fields[.expect].map { [.expect: $0] } ?? [:]
         let request = Request(url: try URLRecord(parsing: "https://example.org" + path), method: method, fields: expectation, body: body)
         var preparedRequest = try PreparedRequest(request, configuration: HTTPConfiguration())
-        // The fields of the test only, without those that every request has.
+        // Only the fields of the test, without those that every request has.
         preparedRequest.fields = fields
         self.preparedRequest = preparedRequest
     }

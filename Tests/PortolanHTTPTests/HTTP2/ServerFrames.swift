@@ -39,7 +39,7 @@ enum ServerFrames {
         return length + [UInt8(rest)] + octets
     }
 
-    /// A HEADERS frame; several frames if the fields are longer than a frame may be.
+    /// A HEADERS frame, and CONTINUATION frames if the fields do not fit in one frame.
     static func headers(_ list: [(String, String)], stream: Int = 1, ends: Bool = false) -> [UInt8] {
         section(fields(list), stream: stream, ends: ends)
     }

@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanHTTP
 
 @Suite struct HTTPLoadTests {
-    /// A load that can't be repeated gets no idle connection that may be dead.
+    /// Before a request that can't be sent again, the pool checks that the connection is still open.
     @Test(arguments: [
         (HTTPRequest.Method.get, Body?.none, true), (.put, .bytes([1]), true),
         (.put, Body.stream(AsyncStream<[UInt8]> { $0.finish() }), false), (.post, .bytes([1]), false),

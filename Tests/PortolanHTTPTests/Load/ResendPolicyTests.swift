@@ -8,7 +8,7 @@ import Testing
     private typealias Failure = ResendPolicy.Failure
 
     private static let eligibilities: [RetryEligibility] = [
-        .seen, .noResponse, .refused, .notProcessed(afterOthers: false), .notProcessed(afterOthers: true), .needsHTTP1,
+        .possiblyProcessed, .noResponse, .refused, .notProcessed(afterOthers: false), .notProcessed(afterOthers: true), .needsHTTP1,
     ]
 
     /// A failure in which everything else allows a resend.

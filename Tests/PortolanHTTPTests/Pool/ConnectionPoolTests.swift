@@ -256,11 +256,11 @@ import PortolanTransport
         for waiter in waiters { _ = fixture.pool.acquire(secure, for: waiter, priority: .normal) }
         try #require(!fixture.connector.attempts.isEmpty)
         let connection = fixture.connector.attempts[0].succeed(capacity: 3)
-        #expect(connection.carried == 3)
+        #expect(connection.transactionCount == 3)
         waiters[1].finish()
         #expect(waiters[3].connection === connection)
         #expect(fixture.connector.attempts.count == 1)
-        fixture.pool.retire(connection, secure)
+        fixture.pool.connectionStoppedAccepting(connection, for: secure)
         #expect(fixture.connector.open.count == 1)
         connection.close()
         #expect(fixture.connector.open.count == 1)
@@ -289,13 +289,13 @@ import PortolanTransport
             $0.perHost = 4
             $0.total = 10
         }
-        var running: [FakeWaiter] = []
+        var activeWaiters: [FakeWaiter] = []
         var waiting: [Int: ConnectionPool.Ticket] = [:]
         var all: [FakeWaiter] = []
         for name in 0..<10_000 {
             let waiter = FakeWaiter(name) { waiter in
                 waiting[waiter.name] = nil
-                running.append(waiter)
+                activeWaiters.append(waiter)
             }
             all.append(waiter)
             let priority = [LoadPriority.low, .normal, .high].randomElement(using: &random) ?? .normal
@@ -310,19 +310,19 @@ import PortolanTransport
                     fixture.pool.cancel(ticket)
                 }
             case 3, 4:
-                if let index = running.indices.randomElement(using: &random) { running.remove(at: index).finish() }
-            default: running.randomElement(using: &random)?.connection?.close()
+                if let index = activeWaiters.indices.randomElement(using: &random) { activeWaiters.remove(at: index).finish() }
+            default: activeWaiters.randomElement(using: &random)?.connection?.close()
             }
             fixture.loop.run()
         }
-        while !fixture.connector.open.isEmpty || !running.isEmpty {
+        while !fixture.connector.open.isEmpty || !activeWaiters.isEmpty {
             for attempt in fixture.connector.open { attempt.succeed() }
-            while let waiter = running.popLast() { waiter.finish() }
+            while let waiter = activeWaiters.popLast() { waiter.finish() }
             fixture.loop.run()
         }
         #expect(waiting.filter { all[$0.key].error == nil }.isEmpty)
-        fixture.pool.closeIdle()
-        for _ in 0..<10 { #expect(fixture.limiter.take {}) }
-        #expect(!fixture.limiter.take {})
+        fixture.pool.closeIdleConnections()
+        for _ in 0..<10 { #expect(fixture.limiter.acquire {}) }
+        #expect(!fixture.limiter.acquire {})
     }
 }

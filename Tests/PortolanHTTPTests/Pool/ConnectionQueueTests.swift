@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// Loads that wait for a connection to become free, on a clock that the test advances.
+/// Loads that wait for a connection. The test advances their clock.
 @Suite("Loads that wait for a connection", .timeLimit(.minutes(10)))
 struct ConnectionQueueTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
@@ -18,7 +18,7 @@ struct ConnectionQueueTests {
     private func loader(_ timeouts: Timeouts, _ change: (inout ConnectionLimits) -> Void) -> Loader {
         var http = HTTPConfiguration()
         http.proxies = .direct
-        change(&http.connections)
+        change(&http.connectionLimits)
         var configuration = Loader.Configuration()
         configuration.handlers = [HTTPHandler(configuration: http)]
         configuration.clock = clock
@@ -26,12 +26,13 @@ struct ConnectionQueueTests {
         return Loader(configuration: configuration, registry: ProtocolRegistry())
     }
 
-    /// Several connections with several requests on each, one after the other. The server responds to each when the
-    /// test decides.
-    private final class Rounds: Sendable {
+    /// A server for several requests on each of several connections. It sends each response when the test opens a gate.
+    private final class RoundServer: Sendable {
         let server: ScriptedServer
-        /// By connection and round.
+        /// The gate of each request, by connection and number of the request. The server opens it when the request
+        /// arrives.
         let arrived: [[Gate]]
+        /// The gate of each response. The test opens it.
         let responses: [[Gate]]
 
         init(connections: Int, rounds: Int) throws {
@@ -78,7 +79,7 @@ struct ConnectionQueueTests {
     /// The server responds to each load within 6 seconds of its request. The last load waits for nearly two minutes
     /// before that.
     @Test func timeInTheQueueIsNotIdleTime() async throws {
-        let rounds = try Rounds(connections: 2, rounds: 20)
+        let rounds = try RoundServer(connections: 2, rounds: 20)
         let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 2 }
         let ended = Observed(0)
         let delegates = (0..<40).map { _ in
@@ -97,7 +98,7 @@ struct ConnectionQueueTests {
         for delegate in delegates { loader.task(for: try Request(rounds.server.url()), delegate: delegate).resume() }
         for round in 0..<20 {
             for gates in rounds.arrived { try await gates[round].wait() }
-            // A load whose end has not been delivered yet would count as idle in the next rounds.
+            // If the end of a load were not delivered yet, the load would count as idle in the next rounds.
             try await ended.wait { $0 >= 2 * round }
             clock.advance(by: .seconds(6))
             for gates in rounds.responses { gates[round].open() }
@@ -105,13 +106,13 @@ struct ConnectionQueueTests {
         for delegate in delegates { await delegate.ended() }
         #expect(delegates.allSatisfy { $0.error == nil && $0.text == "yes" }, "\(delegates.compactMap { $0.error })")
         #expect(rounds.server.connections.count == 2)
-        #expect(clock.pendingAlarmCount == 0)
+        #expect(clock.pendingTimerCount == 0)
     }
 
     // MARK: The queue's separate limit
 
     @Test func queueTimeoutErrorNamesTheLimitAndTheRemedy() async throws {
-        let rounds = try Rounds(connections: 1, rounds: 2)
+        let rounds = try RoundServer(connections: 1, rounds: 2)
         let loader = loader(Timeouts()) {
             $0.perHost = 1
             $0.queueTimeout = .seconds(30)
@@ -136,11 +137,11 @@ struct ConnectionQueueTests {
             #expect(load.delegate.text == "yes")
         }
         #expect(rounds.server.connections.count == 1)
-        #expect(clock.pendingAlarmCount == 0)
+        #expect(clock.pendingTimerCount == 0)
     }
 
     @Test func queueTimeoutAppliesToTheTotalLimit() async throws {
-        let (busy, other) = (try Rounds(connections: 1, rounds: 1), try Rounds(connections: 1, rounds: 1))
+        let (busy, other) = (try RoundServer(connections: 1, rounds: 1), try RoundServer(connections: 1, rounds: 1))
         let loader = loader(Timeouts()) {
             $0.total = 1
             $0.queueTimeout = .seconds(30)
@@ -157,7 +158,7 @@ struct ConnectionQueueTests {
     }
 
     @Test func withoutAQueueTimeoutALoadWaitsWithoutLimit() async throws {
-        let rounds = try Rounds(connections: 1, rounds: 2)
+        let rounds = try RoundServer(connections: 1, rounds: 2)
         let loader = loader(Timeouts()) {
             $0.perHost = 1
             $0.queueTimeout = nil
@@ -175,7 +176,7 @@ struct ConnectionQueueTests {
     }
 
     @Test func totalTimeoutAppliesInTheQueueAndNamesTheWait() async throws {
-        let rounds = try Rounds(connections: 1, rounds: 1)
+        let rounds = try RoundServer(connections: 1, rounds: 1)
         let loader = loader(Timeouts()) { $0.perHost = 1 }
         let first = start(try Self.request(rounds.server), on: loader)
         try await rounds.arrived[0][0].wait()
@@ -183,7 +184,7 @@ struct ConnectionQueueTests {
         clock.advance(by: .seconds(20))
         await second.delegate.ended()
         #expect(second.delegate.error?.code == .timedOut)
-        let expected = "took longer than 20.0 seconds in all: waiting for a connection to http://127.0.0.1:\(rounds.server.port): "
+        let expected = "took longer than its limit of 20.0 seconds: waiting for a connection to http://127.0.0.1:\(rounds.server.port): "
         #expect(second.delegate.error?.message.contains(expected) == true, "\(second.delegate.error?.message ?? "")")
         #expect(second.delegate.error?.remedy == .openMoreConnections(orWait: false))
         rounds.openAll()
@@ -191,7 +192,7 @@ struct ConnectionQueueTests {
     }
 
     @Test func idleTimeStartsAfterTheQueue() async throws {
-        let rounds = try Rounds(connections: 1, rounds: 2)
+        let rounds = try RoundServer(connections: 1, rounds: 2)
         let loader = loader(Timeouts()) { $0.perHost = 1 }
         let first = start(try Self.request(rounds.server), on: loader)
         try await rounds.arrived[0][0].wait()
@@ -199,7 +200,7 @@ struct ConnectionQueueTests {
         clock.advance(by: .seconds(99))
         rounds.responses[0][0].open()
         try await rounds.arrived[0][1].wait()
-        // The server may receive the request before the load has recorded that it was sent. The idle time starts with
+        // The server can receive the request before the load has recorded that it was sent. The idle time starts with
         // that record.
         while second.task.metrics.timings.last?.sending == nil {
             try Task.checkCancellation()
@@ -215,37 +216,37 @@ struct ConnectionQueueTests {
     }
 
     @Test func loadCancelledInTheQueueLeavesNoTimer() async throws {
-        let rounds = try Rounds(connections: 1, rounds: 2)
+        let rounds = try RoundServer(connections: 1, rounds: 2)
         let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 1 }
         let first = start(try Self.request(rounds.server), on: loader)
         try await rounds.arrived[0][0].wait()
         let second = try await enqueue(try Self.request(rounds.server), on: loader)
         second.task.cancel()
         await second.delegate.ended()
-        #expect(second.delegate.error?.code == .cancelled && clock.pendingAlarmCount == 1)
+        #expect(second.delegate.error?.code == .cancelled && clock.pendingTimerCount == 1)
         rounds.openAll()
         await first.delegate.ended()
-        #expect(clock.pendingAlarmCount == 0)
+        #expect(clock.pendingTimerCount == 0)
     }
 
-    /// A handler whose loads deliver the response of an `http:` URL.
+    /// A handler that loads an `http:` URL with a nested load, and delivers its response.
     private struct NestingHandler: ProtocolHandler {
-        let inner: Request
+        let nestedRequest: Request
         let identifier = "org.portolan.test.around"
         let schemes = SchemeSet.only(["around"])
 
         func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-            client.makeNestedLoad(for: inner, client: client)
+            client.makeNestedLoad(for: nestedRequest, client: client)
         }
     }
 
     @Test func queueTimeOfANestedLoadIsNotIdleTimeOfItsParent() async throws {
-        let rounds = try Rounds(connections: 1, rounds: 2)
+        let rounds = try RoundServer(connections: 1, rounds: 2)
         var configuration = Loader.Configuration()
         var http = HTTPConfiguration()
         http.proxies = .direct
-        http.connections.perHost = 1
-        configuration.handlers = [HTTPHandler(configuration: http), NestingHandler(inner: try Self.request(rounds.server))]
+        http.connectionLimits.perHost = 1
+        configuration.handlers = [HTTPHandler(configuration: http), NestingHandler(nestedRequest: try Self.request(rounds.server))]
         configuration.clock = clock
         let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
         let first = start(try Self.request(rounds.server, Timeouts(idle: .seconds(1000))), on: loader)

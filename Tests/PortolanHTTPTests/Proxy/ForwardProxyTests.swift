@@ -83,7 +83,7 @@ struct ForwardProxyTests {
             #expect(error?.code == code)
         }
         let proxy = try ScriptedServer(ScriptedServer.responding(Self.refusal))
-        let delegate = AnsweringDelegate { _ in .continueWithout }
+        let delegate = AnsweringDelegate { _ in .continueWithoutCredential }
         #expect(try await Self.load("http://origin.test/", .http(.proxy(Self.authority(proxy))), delegate) == ("no", 407))
     }
 
@@ -125,7 +125,7 @@ struct ForwardProxyTests {
             ScriptedServer.responding(Self.refusal),
             ScriptedServer.responding("HTTP/1.1 302 There\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"))
         let loader = Loader.http(.proxy(Self.authority(first)))
-        let delegate = Rerouting(to: Self.authority(second))
+        let delegate = ReroutingDelegate(to: Self.authority(second))
         let (body, _) = try await loader.data(for: Request("http://origin.test/"), delegate: delegate)
         #expect(String(decoding: body, as: UTF8.self) == "yes")
         #expect(Self.authorizations(first) == [nil, Self.p1])
@@ -133,7 +133,7 @@ struct ForwardProxyTests {
     }
 
     /// Answers the first proxy, and sends the redirected request through another proxy.
-    private final class Rerouting: LoadDelegate {
+    private final class ReroutingDelegate: LoadDelegate {
         private let proxy: String
 
         init(to proxy: String) { self.proxy = proxy }
@@ -146,7 +146,7 @@ struct ForwardProxyTests {
             _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
         ) {
             var request = request
-            request[RequestProxy.self] = proxy
+            request.proxy = proxy
             decide(.follow(request))
         }
     }
@@ -169,7 +169,7 @@ struct ForwardProxyTests {
         let loader = Loader.http()
         for user in ["user:p1", "user:p2", "user:p1"] {
             var request = try Request("http://origin.test/")
-            request[RequestProxy.self] = "\(user)@\(Self.authority(proxy))"
+            request.proxy = "\(user)@\(Self.authority(proxy))"
             _ = try await loader.data(for: request)
         }
         #expect(Self.authorizations(proxy) == [Self.p1, Self.p1, Self.p2])
@@ -180,7 +180,7 @@ struct ForwardProxyTests {
         let proxy = try ScriptedServer(
             [.forever(ScriptedServer.responding(Self.refusal))], [.forever(ScriptedServer.responding(Self.success))])
         let loader = Loader.http(.proxy(Self.authority(proxy)))
-        let (first, second) = (AnsweringDelegate(passwords: "p1"), AnsweringDelegate { _ in .continueWithout })
+        let (first, second) = (AnsweringDelegate(passwords: "p1"), AnsweringDelegate { _ in .continueWithoutCredential })
         #expect(try await Self.load("http://origin.test/", loader, first) == ("yes", 200))
         #expect(try await Self.load("http://origin.test/", loader, second) == ("no", 407))
         #expect(first.challenges.count == 1 && second.challenges.count == 1)

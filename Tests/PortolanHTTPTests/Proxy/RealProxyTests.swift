@@ -38,7 +38,7 @@ struct RealProxyTests {
 
     @Test func squidTunnelsConnections() async throws {
         let port = try servers.endpoint(.nginxHTTPS1).port
-        let loader = try Loader.http(proxy(.squidOpen)) { $0.connections.idleTimeout = .milliseconds(10) }
+        let loader = try Loader.http(proxy(.squidOpen)) { $0.connectionLimits.idleTimeout = .milliseconds(10) }
         // `try?` because the trust in the certificate is not tested here.
         _ = try? await loader.data(from: "https://localhost:\(port)/hello.txt")
         _ = try await servers.line(of: .squidLog, with: "/200 CONNECT localhost:\(port)")
@@ -56,8 +56,8 @@ struct RealProxyTests {
         #expect(response.status?.code == 407)
     }
 
-    /// By Digest, in a tunnel and outside of one; a nonce ends after three uses. Squid accepts a wrong password of a
-    /// user whose right one it is just looking up for another connection, so none is sent.
+    /// Digest, in a tunnel and without a tunnel. Each nonce is valid for three requests. No wrong password is sent,
+    /// because squid accepts it while it looks up the right password of the same user.
     @Test(arguments: [TestServer.nginxHTTP, .nginxHTTPS1]) func squidAcceptsDigest(_ server: TestServer) async throws {
         let url = try servers.url(server, "/hello.txt")
         let authority = try servers.path(of: .authority)

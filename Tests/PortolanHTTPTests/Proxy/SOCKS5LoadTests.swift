@@ -67,7 +67,7 @@ struct SOCKS5LoadTests {
     @Test func loadFailsWithoutALogin() async throws {
         let proxy = try ScriptedServer([.receive(3), .send([5, 0xFF]), .close])
         let error = await #expect(throws: LoadError.self) { try await Self.load(Self.loader(proxy)) }
-        #expect(error?.code == .socksFailed && error?.cause == nil)
+        #expect(error?.code == .socksFailed && error?.underlyingError == nil)
     }
 
     @Test(arguments: [(2, "its rules do not allow that connection"), (99, "an unknown reason (99)")])

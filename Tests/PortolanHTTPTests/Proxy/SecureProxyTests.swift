@@ -44,7 +44,7 @@ import PortolanTransport
     }
 
     @Test(arguments: urls) func plainTextProxyErrorSuggestsTheHTTPScheme(_ url: String) async throws {
-        let proxy = try SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
+        let proxy = try SecureServer(nil, .sendAtFirstByte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
         let outcome = try await Self.load(url, through: proxy.url)
         #expect(
             outcome.text
@@ -79,7 +79,7 @@ import PortolanTransport
 
     @Test func reportDescribesTheTLSOfTheProxy() async throws {
         let proxy = try await SecureServer(
-            "good", .answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"))
+            "good", .respond("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"))
         let loads = try SecureLoads { $0.proxies = .proxy(proxy.url) }
         for isResumed in [false, true] {
             let outcome = try await loads.load("http://origin.test/")

@@ -89,17 +89,17 @@ struct TunnelTests {
 
     @Test func loadFailsWithoutAProxyCredential() async throws {
         for (answer, code) in [
-            (ChallengeAnswer.continueWithout, LoadError.Code.tunnelFailed), (.performDefault, .tunnelFailed),
+            (ChallengeAnswer.continueWithoutCredential, LoadError.Code.tunnelFailed), (.performDefault, .tunnelFailed),
             (.rejectProtectionSpace, .authenticationRequired), (.cancel, .authenticationCancelled),
         ] {
             let proxy = try ScriptedServer(ScriptedServer.responding(Self.refusal))
             let error = try await Self.failure(Self.loader(proxy), AnsweringDelegate { _ in answer })
-            #expect(error?.code == code && error?.cause == nil)
+            #expect(error?.code == code && error?.underlyingError == nil)
         }
         let proxy = try ScriptedServer(ScriptedServer.responding("HTTP/1.1 407 Who\r\nProxy-Authenticate: Negotiate\r\n\r\n"))
         let delegate = AnsweringDelegate(passwords: "p1")
         let error = try await Self.failure(Self.loader(proxy), delegate)
-        #expect(error?.code == .tunnelFailed && error?.message.contains("'407 Who'") == true && error?.cause == nil)
+        #expect(error?.code == .tunnelFailed && error?.message.contains("'407 Who'") == true && error?.underlyingError == nil)
         #expect(delegate.challenges.isEmpty)
     }
 
@@ -117,7 +117,7 @@ struct TunnelTests {
 
     @Test(arguments: [
         ([ScriptedServer.Step.receiveHead, .close], [LoadError.Code.tunnelFailed]),
-        // The reset may come before connect(2) has returned.
+        // The reset can arrive before connect(2) has returned.
         ([.reset], [.tunnelFailed, .cannotConnect]),
         ([.receiveHead, .halfClose, .stall], [.tunnelFailed]),
         ([.receiveHead, .send(text: "HTTP/1.1 20"), .close], [.tunnelFailed]),
@@ -136,7 +136,7 @@ struct TunnelTests {
 
     @Test func timeoutErrorNamesASilentProxy() async throws {
         let proxy = try ScriptedServer([.receiveHead, .stall])
-        let error = try await Self.failure(Self.loader(proxy) { $0.connections.connectTimeout = .seconds(2) })
+        let error = try await Self.failure(Self.loader(proxy) { $0.connectionLimits.connectTimeout = .seconds(2) })
         #expect(
             error?.code == .timedOut && error?.message.contains("the proxy http://127.0.0.1:\(proxy.port)") == true,
             "\(error?.message ?? "")")
@@ -145,7 +145,7 @@ struct TunnelTests {
 
     @Test func timeoutErrorNamesTheAddressOfASilentOrigin() async throws {
         let port = try BlackHolePort()
-        let loader = Loader.http { $0.connections.connectTimeout = .milliseconds(100) }
+        let loader = Loader.http { $0.connectionLimits.connectTimeout = .milliseconds(100) }
         let error = try await Self.failure(loader, request: Request("https://127.0.0.1:\(port.port)/"))
         #expect(
             error?.code == .timedOut && error?.message.contains(": 127.0.0.1 port \(port.port) did not answer") == true,

@@ -4,15 +4,15 @@ import HTTPTypes
 import PortolanCore
 import Testing
 
-/// The bytes that a server sends on a new connection before it closes it, and the expected outcome.
+/// The bytes that a server sends on a new connection before it closes the connection, and the expected outcome.
 struct ResponseCase: Sendable, CustomTestStringConvertible {
-    /// A response as the client must deliver it.
+    /// The response that the client must deliver.
     struct Delivered: Sendable {
         var status: Int
         var body: [UInt8]
-        /// Whether the next request may use the same connection. If not, the body may end with the connection.
+        /// Whether the next request can use the same connection.
         var isReusable: Bool
-        /// The name and value of each field, in order, in ISO-8859-1; `nil` accepts any fields.
+        /// The name and value of each field, in order, in ISO-8859-1; `nil` if the test accepts any fields.
         var fields: [[String]]?
         var trailers: [[String]]
         var interim: [Int]
@@ -47,7 +47,7 @@ struct ResponseCase: Sendable, CustomTestStringConvertible {
 
 extension ResponseCase.Outcome {
     /// A response that ends before the connection does. The connection can be reused.
-    static func kept(
+    static func reusable(
         _ status: Int = 200, _ body: String = "", fields: [[String]]? = nil, trailers: [[String]] = [], interim: [Int] = []
     ) -> Self {
         .response(
@@ -57,7 +57,7 @@ extension ResponseCase.Outcome {
     }
 
     /// A response that ends before the connection does. The connection cannot be reused.
-    static func last(
+    static func notReusable(
         _ status: Int = 200, _ body: String = "", fields: [[String]]? = nil, trailers: [[String]] = [], interim: [Int] = []
     ) -> Self {
         .response(

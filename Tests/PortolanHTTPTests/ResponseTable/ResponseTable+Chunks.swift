@@ -6,7 +6,7 @@ extension ResponseTable {
     private static func chunked(
         _ section: String, _ name: String, _ body: String, _ delivered: String, trailers: [[String]] = []
     ) -> ResponseCase {
-        .init(section, name, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(body)", .kept(200, delivered, trailers: trailers))
+        .init(section, name, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(body)", .reusable(200, delivered, trailers: trailers))
     }
 
     private static func fault(
@@ -73,7 +73,8 @@ extension ResponseTable {
         fault("9112 §7.1.1", "above 4 KiB", "5;\(String(repeating: "a", count: 4096))\r\nhello\r\n0\r\n\r\n", .failure(.limitExceeded)),
         fault("9112 §7.1", "zeros above 4 KiB", "\(String(repeating: "0", count: 5000))5\r\nhello\r\n0\r\n\r\n", .failure(.limitExceeded)),
         fault(
-            "9112 §7.1.1", "64 KiB in all", String(repeating: "1;\(String(repeating: "a", count: 1023))\r\nx\r\n", count: 65) + "0\r\n\r\n",
+            "9112 §7.1.1", "64 KiB in total",
+            String(repeating: "1;\(String(repeating: "a", count: 1023))\r\nx\r\n", count: 65) + "0\r\n\r\n",
             .failure(.limitExceeded)),
         fault("9112 §7.1.1", "without a name", "5;\r\nhello\r\n0\r\n\r\n"),
         fault("9112 §7.1.1", "a value without a name", "5;=b\r\nhello\r\n0\r\n\r\n"),

@@ -8,7 +8,7 @@ extension ResponseTable {
 
     /// A correct response of two bytes with these lines among its fields.
     private static func field(_ section: String, _ name: String, _ lines: String, _ fields: [[String]]) -> ResponseCase {
-        .init(section, name, "\(start)\(lines)\r\n\r\nhi", .kept(200, "hi", fields: [own] + fields))
+        .init(section, name, "\(start)\(lines)\r\n\r\nhi", .reusable(200, "hi", fields: [own] + fields))
     }
 
     private static func fault(_ section: String, _ name: String, _ lines: String) -> ResponseCase {
@@ -31,11 +31,11 @@ extension ResponseTable {
         field(
             "9110 §5.3", "Set-Cookie is not joined", "Set-Cookie: a=1, b\r\nSet-Cookie: c=2",
             [["Set-Cookie", "a=1, b"], ["Set-Cookie", "c=2"]]),
-        .init("9112 §5.1", "SP before the colon", "\(start)X-A : b\r\n\r\nhi", .last(200, "hi", fields: [own, ["X-A", "b"]])),
-        .init("9112 §5.1", "HTAB before the colon", "\(start)X-A\t: b\r\n\r\nhi", .last(200, "hi", fields: [own, ["X-A", "b"]])),
+        .init("9112 §5.1", "SP before the colon", "\(start)X-A : b\r\n\r\nhi", .notReusable(200, "hi", fields: [own, ["X-A", "b"]])),
+        .init("9112 §5.1", "HTAB before the colon", "\(start)X-A\t: b\r\n\r\nhi", .notReusable(200, "hi", fields: [own, ["X-A", "b"]])),
         .init(
             "9112 §5.1", "SP before the colon of a length", "HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nhi",
-            .last(200, "hi", fields: [own])),
+            .notReusable(200, "hi", fields: [own])),
         fault("9110 §5.1", "an empty name", ": b"),
         fault("9110 §5.1", "an empty name, after a field", "X-A: b\r\n: c"),
         fault("9110 §5.1", "SP within the name", "X A: b"),
@@ -83,21 +83,21 @@ extension ResponseTable {
         fault("9112 §5.2", "NUL in a continuation", "X-A: b\r\n c\0d"),
         .init(
             "9112 §5.2", "a continued length counts, once", "HTTP/1.1 200 OK\r\nContent-Length:\r\n 2\r\n\r\nhi",
-            .last(200, "hi", fields: [own])),
+            .notReusable(200, "hi", fields: [own])),
         .init("9112 §5.2", "a continued length is another value", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n 3\r\n\r\nhi", .bad),
         .init(
             "9112 §5.2", "a continued coding counts", "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
-            .last(200, "hi")),
+            .notReusable(200, "hi")),
     ]
 
     private static let lineEnds: [ResponseCase] = [
-        .init("9112 §2.2", "LF alone, everywhere", "HTTP/1.1 200 OK\nContent-Length: 2\nX-A: b\n\nhi", .kept(200, "hi")),
-        .init("9112 §2.2", "LF alone after a field", "HTTP/1.1 200 OK\r\nContent-Length: 2\nX-A: b\r\n\r\nhi", .kept(200, "hi")),
-        .init("9112 §2.2", "LF alone as the empty line", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\nhi", .kept(200, "hi")),
-        .init("9112 §2.2", "CR LF as the empty line after LF", "HTTP/1.1 200 OK\nContent-Length: 2\n\r\nhi", .kept(200, "hi")),
+        .init("9112 §2.2", "LF alone, everywhere", "HTTP/1.1 200 OK\nContent-Length: 2\nX-A: b\n\nhi", .reusable(200, "hi")),
+        .init("9112 §2.2", "LF alone after a field", "HTTP/1.1 200 OK\r\nContent-Length: 2\nX-A: b\r\n\r\nhi", .reusable(200, "hi")),
+        .init("9112 §2.2", "LF alone as the empty line", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\nhi", .reusable(200, "hi")),
+        .init("9112 §2.2", "CR LF as the empty line after LF", "HTTP/1.1 200 OK\nContent-Length: 2\n\r\nhi", .reusable(200, "hi")),
         .init("9112 §2.2", "CR CR LF is no empty line", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\r\nhi\r\n\r\n", .bad),
         .init("9112 §2.2", "CR alone ends no line", "HTTP/1.1 200 OK\rContent-Length: 2\r\r\n\r\nhi", .bad),
-        .init("9112 §2.1", "the body may be line ends", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n\r\n", .kept(200, "\r\n")),
+        .init("9112 §2.1", "the body may be line ends", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n\r\n", .reusable(200, "\r\n")),
     ]
 
     private static let sizes: [ResponseCase] = [

@@ -15,15 +15,15 @@ extension ResponseTable {
     }
 
     static let contentLengths: [ResponseCase] = [
-        length("a number", "5", .kept(200, "hello")),
-        length("nothing", "0", .kept(200), ""),
-        length("zeros in front", "0005", .kept(200, "hello")),
-        length("very many zeros in front", "000000000000000000000000000005", .kept(200, "hello")),
-        length("blanks around it", " \t5\t ", .kept(200, "hello")),
-        length("the same twice in a list", "5, 5", .kept(200, "hello")),
-        length("the same twice, without a blank", "5,5", .kept(200, "hello")),
-        length("the same in two lines", "5\r\nContent-Length: 5", .kept(200, "hello")),
-        length("the same in two lines and a list", "5\r\ncontent-length: 5, 5", .kept(200, "hello")),
+        length("a number", "5", .reusable(200, "hello")),
+        length("nothing", "0", .reusable(200), ""),
+        length("zeros in front", "0005", .reusable(200, "hello")),
+        length("very many zeros in front", "000000000000000000000000000005", .reusable(200, "hello")),
+        length("blanks around it", " \t5\t ", .reusable(200, "hello")),
+        length("the same twice in a list", "5, 5", .reusable(200, "hello")),
+        length("the same twice, without a blank", "5,5", .reusable(200, "hello")),
+        length("the same in two lines", "5\r\nContent-Length: 5", .reusable(200, "hello")),
+        length("the same in two lines and a list", "5\r\ncontent-length: 5, 5", .reusable(200, "hello")),
         // RFC 9110 §8.6 lets a recipient refuse any list. Fetch ("extract a length") requires that these are refused.
         length("the same number, written differently", "5, 05", .bad),
         length("the same number, written differently in two lines", "05\r\nContent-Length: 5", .bad),
@@ -62,32 +62,33 @@ extension ResponseTable {
             "9112 §6.3", "without a length the body ends with the connection", "HTTP/1.1 200 OK\r\nX-A: b\r\n\r\nhello",
             .untilClose(200, "hello")
         ),
-        .init("9110 §8.6", "a length of an error", "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello", .kept(404, "hello")),
+        .init("9110 §8.6", "a length of an error", "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello", .reusable(404, "hello")),
         .init(
             "9110 §15.4", "a length of a redirect", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 5\r\n\r\nhello",
-            .kept(302, "hello")),
+            .reusable(302, "hello")),
         .init(
             "9110 §15.3.7", "a length of partial content",
             "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\nhello",
-            .kept(206, "hello")),
+            .reusable(206, "hello")),
     ]
 
     private static let two = "2\r\nhi\r\n0\r\n\r\n"
 
     static let transferEncodings: [ResponseCase] = [
-        coding("9112 §6.1", "chunked", "Transfer-Encoding: chunked", two, .kept(200, "hi")),
-        coding("9112 §7", "chunked in capitals", "Transfer-Encoding: CHUNKED", two, .kept(200, "hi")),
-        coding("9112 §6.1", "the name in lower case", "transfer-encoding: chunked", two, .kept(200, "hi")),
-        coding("9112 §6.1", "the name in odd case", "tRANSFER-eNCODING: chunked", two, .kept(200, "hi")),
-        coding("9110 §5.6.1", "empty elements around it", "Transfer-Encoding: , chunked ,", two, .kept(200, "hi")),
-        coding("9112 §6.3", "with a length, chunked is used", "Content-Length: 3\r\nTransfer-Encoding: chunked", two, .last(200, "hi")),
-        coding("9112 §6.3", "with a length behind it", "Transfer-Encoding: chunked\r\nContent-Length: 3", two, .last(200, "hi")),
-        coding("9112 §6.3", "with a malformed length", "Transfer-Encoding: chunked\r\nContent-Length: x", two, .last(200, "hi")),
-        coding("9112 §6.3", "with lengths that differ", "Transfer-Encoding: chunked\r\nContent-Length: 1, 2", two, .last(200, "hi")),
-        .init("9112 §6.1", "in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(two)", .last(200, "hi")),
+        coding("9112 §6.1", "chunked", "Transfer-Encoding: chunked", two, .reusable(200, "hi")),
+        coding("9112 §7", "chunked in capitals", "Transfer-Encoding: CHUNKED", two, .reusable(200, "hi")),
+        coding("9112 §6.1", "the name in lower case", "transfer-encoding: chunked", two, .reusable(200, "hi")),
+        coding("9112 §6.1", "the name in odd case", "tRANSFER-eNCODING: chunked", two, .reusable(200, "hi")),
+        coding("9110 §5.6.1", "empty elements around it", "Transfer-Encoding: , chunked ,", two, .reusable(200, "hi")),
+        coding(
+            "9112 §6.3", "with a length, chunked is used", "Content-Length: 3\r\nTransfer-Encoding: chunked", two, .notReusable(200, "hi")),
+        coding("9112 §6.3", "with a length behind it", "Transfer-Encoding: chunked\r\nContent-Length: 3", two, .notReusable(200, "hi")),
+        coding("9112 §6.3", "with a malformed length", "Transfer-Encoding: chunked\r\nContent-Length: x", two, .notReusable(200, "hi")),
+        coding("9112 §6.3", "with lengths that differ", "Transfer-Encoding: chunked\r\nContent-Length: 1, 2", two, .notReusable(200, "hi")),
+        .init("9112 §6.1", "in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(two)", .notReusable(200, "hi")),
         .init(
             "9112 §6.1", "in HTTP/1.0, kept alive", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n\(two)",
-            .last(200, "hi")),
+            .notReusable(200, "hi")),
         coding("9112 §6.3", "not chunked, until the end", "Transfer-Encoding: identity", "hello", .untilClose(200, "hello")),
         coding("9112 §6.1", "an unknown coding", "Transfer-Encoding: x-own", "hello", .undecodable),
         coding("9112 §6.1", "an unknown coding under chunked", "Transfer-Encoding: x-own, chunked", two, .undecodable),
@@ -108,7 +109,7 @@ extension ResponseTable {
         coding("9112 §6.1", "chunked under gzip and chunked", "Transfer-Encoding: chunked, gzip, chunked", two, .bad),
         coding("9112 §7.2", "gzip with a parameter", "Transfer-Encoding: gzip;q=1, chunked", two, .bad),
         coding("9112 §7", "identity with a parameter", "Transfer-Encoding: identity;q=1", "hello", .bad),
-        coding("9112 §6.1", "chunked over identity", "Transfer-Encoding: identity, chunked", two, .kept(200, "hi")),
+        coding("9112 §6.1", "chunked over identity", "Transfer-Encoding: identity, chunked", two, .reusable(200, "hi")),
         coding(
             "9112 §6.3", "identity and a length", "Transfer-Encoding: identity\r\nContent-Length: 2", "hello", .untilClose(200, "hello")),
         coding("9112 §6.3", "no coding at all", "Transfer-Encoding:", "hello", .untilClose(200, "hello")),
@@ -116,8 +117,11 @@ extension ResponseTable {
             "9112 §6.1", "an unknown coding in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n\(two)", .undecodable),
         .init("9112 §6.1", "an unknown coding of an error", "HTTP/1.1 404 No\r\nTransfer-Encoding: xchunked\r\n\r\n\(two)", .undecodable),
         .init(
-            "9112 §6.3", "an unknown coding without a body", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: xchunked\r\n\r\n", .last(304)),
-        .init("9112 §6.3", "an unknown coding for HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n", .last(), method: .head),
+            "9112 §6.3", "an unknown coding without a body", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: xchunked\r\n\r\n",
+            .notReusable(304)),
+        .init(
+            "9112 §6.3", "an unknown coding for HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n", .notReusable(),
+            method: .head),
         coding("9112 §6.1", "chunked twice", "Transfer-Encoding: chunked, chunked", two, .bad),
         coding("9112 §6.1", "chunked twice, in two lines", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", two, .bad),
         coding("9112 §6.1", "chunked twice, one between", "Transfer-Encoding: chunked, x-own, chunked", two, .bad),
@@ -131,57 +135,67 @@ extension ResponseTable {
         coding(
             "9112 §6.1", "forty unknown codings", "Transfer-Encoding: \(String(repeating: "x, ", count: 40))", two,
             .undecodable),
-        coding("9112 §5.1", "a blank before the colon", "Transfer-Encoding : chunked", two, .last(200, "hi")),
+        coding("9112 §5.1", "a blank before the colon", "Transfer-Encoding : chunked", two, .notReusable(200, "hi")),
     ]
 
     static let withoutBody: [ResponseCase] = [
-        .init("9112 §6.3", "HEAD has none", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", .kept(), method: .head),
-        .init("9112 §6.3", "HEAD without a length", "HTTP/1.1 200 OK\r\n\r\n", .kept(), method: .head),
-        .init("9112 §6.3", "HEAD, chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .kept(), method: .head),
-        .init("9112 §6.3", "HEAD with 404", "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n", .kept(404), method: .head),
-        .init("9112 §6.3", "HEAD, a malformed length", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", .last(), method: .head),
-        .init("9112 §6.3", "HEAD, HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", .last(), method: .head),
-        .init("9112 §6.3", "HEAD, chunked twice", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", .last(), method: .head),
-        .init("9112 §6.3", "204 has none", "HTTP/1.1 204 No Content\r\n\r\n", .kept(204)),
-        .init("9110 §8.6", "204 with a length", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", .last(204)),
-        .init("9110 §8.6", "204 with a length of nothing", "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", .kept(204)),
-        .init("9112 §6.1", "204, chunked", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", .last(204)),
-        .init("9112 §6.3", "304 has none", "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n", .kept(304)),
+        .init("9112 §6.3", "HEAD has none", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", .reusable(), method: .head),
+        .init("9112 §6.3", "HEAD without a length", "HTTP/1.1 200 OK\r\n\r\n", .reusable(), method: .head),
+        .init("9112 §6.3", "HEAD, chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .reusable(), method: .head),
+        .init("9112 §6.3", "HEAD with 404", "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n", .reusable(404), method: .head),
+        .init("9112 §6.3", "HEAD, a malformed length", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", .notReusable(), method: .head),
+        .init("9112 §6.3", "HEAD, HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", .notReusable(), method: .head),
         .init(
-            "9110 §8.6", "304 with the length that a 200 would have", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", .kept(304)),
-        .init("9112 §6.1", "304, chunked as a 200 would be", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", .kept(304)),
-        .init("9110 §15.3.6", "205 has nothing", "HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n", .kept(205)),
-        .init("9112 §6.3", "205 is framed as any other", "HTTP/1.1 205 Reset Content\r\nContent-Length: 2\r\n\r\nhi", .kept(205, "hi")),
+            "9112 §6.3", "HEAD, chunked twice", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", .notReusable(),
+            method: .head),
+        .init("9112 §6.3", "204 has none", "HTTP/1.1 204 No Content\r\n\r\n", .reusable(204)),
+        .init("9110 §8.6", "204 with a length", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", .notReusable(204)),
+        .init("9110 §8.6", "204 with a length of nothing", "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", .reusable(204)),
+        .init("9112 §6.1", "204, chunked", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", .notReusable(204)),
+        .init("9112 §6.3", "304 has none", "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n", .reusable(304)),
+        .init(
+            "9110 §8.6", "304 with the length that a 200 would have", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+            .reusable(304)),
+        .init(
+            "9112 §6.1", "304, chunked as a 200 would be", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", .reusable(304)
+        ),
+        .init("9110 §15.3.6", "205 has nothing", "HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n", .reusable(205)),
+        .init("9112 §6.3", "205 is framed as any other", "HTTP/1.1 205 Reset Content\r\nContent-Length: 2\r\n\r\nhi", .reusable(205, "hi")),
         .init("9112 §6.3", "205 without a length", "HTTP/1.1 205 Reset Content\r\n\r\n", .untilClose(205)),
-        .init("9112 §6.3", "CONNECT, 200: what follows is not HTTP", "HTTP/1.1 200 OK\r\n\r\n", .last(), method: .connect),
-        .init("9112 §6.3", "CONNECT, 200 with a length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", .last(), method: .connect),
-        .init("9112 §6.3", "CONNECT, 200, chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .last(), method: .connect),
-        .init("9112 §6.3", "CONNECT, 299", "HTTP/1.1 299 Own\r\nContent-Length: x\r\n\r\n", .last(299), method: .connect),
+        .init("9112 §6.3", "CONNECT, 200: what follows is not HTTP", "HTTP/1.1 200 OK\r\n\r\n", .notReusable(), method: .connect),
+        .init("9112 §6.3", "CONNECT, 200 with a length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", .notReusable(), method: .connect),
         .init(
-            "9112 §6.3", "CONNECT refused has a body", "HTTP/1.1 407 Proxy\r\nContent-Length: 2\r\n\r\nhi", .kept(407, "hi"),
+            "9112 §6.3", "CONNECT, 200, chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .notReusable(), method: .connect),
+        .init("9112 §6.3", "CONNECT, 299", "HTTP/1.1 299 Own\r\nContent-Length: x\r\n\r\n", .notReusable(299), method: .connect),
+        .init(
+            "9112 §6.3", "CONNECT refused has a body", "HTTP/1.1 407 Proxy\r\nContent-Length: 2\r\n\r\nhi", .reusable(407, "hi"),
             method: .connect),
-        .init("9112 §6.3", "OPTIONS", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", .kept(), method: .options),
+        .init("9112 §6.3", "OPTIONS", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", .reusable(), method: .options),
     ]
 
     static let connections: [ResponseCase] = [
-        coding("9112 §9.3", "close", "Connection: close\r\nContent-Length: 2", "hi", .last(200, "hi")),
-        coding("9110 §7.6.1", "close in capitals", "Connection: CLOSE\r\nContent-Length: 2", "hi", .last(200, "hi")),
-        coding("9110 §7.6.1", "close in a list", "Connection: foo, close , bar\r\nContent-Length: 2", "hi", .last(200, "hi")),
+        coding("9112 §9.3", "close", "Connection: close\r\nContent-Length: 2", "hi", .notReusable(200, "hi")),
+        coding("9110 §7.6.1", "close in capitals", "Connection: CLOSE\r\nContent-Length: 2", "hi", .notReusable(200, "hi")),
+        coding("9110 §7.6.1", "close in a list", "Connection: foo, close , bar\r\nContent-Length: 2", "hi", .notReusable(200, "hi")),
         coding(
-            "9110 §7.6.1", "close in a second line", "Connection: foo\r\nConnection: close\r\nContent-Length: 2", "hi", .last(200, "hi")),
-        coding("9112 §9.3", "close goes before keep-alive", "Connection: keep-alive, close\r\nContent-Length: 2", "hi", .last(200, "hi")),
-        coding("9112 §9.3", "keep-alive", "Connection: keep-alive\r\nContent-Length: 2", "hi", .kept(200, "hi")),
-        coding("9110 §7.6.1", "unknown options", "Connection: closed, x-close\r\nContent-Length: 2", "hi", .kept(200, "hi")),
-        coding("9110 §7.6.1", "no option", "Connection:\r\nContent-Length: 2", "hi", .kept(200, "hi")),
+            "9110 §7.6.1", "close in a second line", "Connection: foo\r\nConnection: close\r\nContent-Length: 2", "hi",
+            .notReusable(200, "hi")),
         coding(
-            "9110 §7.8", "an upgrade that is offered", "Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2", "hi", .kept(200, "hi")),
-        .init("9112 §9.3", "HTTP/1.0 closes", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", .last(200, "hi")),
+            "9112 §9.3", "close goes before keep-alive", "Connection: keep-alive, close\r\nContent-Length: 2", "hi", .notReusable(200, "hi")
+        ),
+        coding("9112 §9.3", "keep-alive", "Connection: keep-alive\r\nContent-Length: 2", "hi", .reusable(200, "hi")),
+        coding("9110 §7.6.1", "unknown options", "Connection: closed, x-close\r\nContent-Length: 2", "hi", .reusable(200, "hi")),
+        coding("9110 §7.6.1", "no option", "Connection:\r\nContent-Length: 2", "hi", .reusable(200, "hi")),
+        coding(
+            "9110 §7.8", "an upgrade that is offered", "Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2", "hi",
+            .reusable(200, "hi")),
+        .init("9112 §9.3", "HTTP/1.0 closes", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", .notReusable(200, "hi")),
         .init(
             "9112 §9.3", "HTTP/1.0, kept alive", "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nhi",
-            .kept(200, "hi")),
+            .reusable(200, "hi")),
         .init(
             "9112 §9.3", "HTTP/1.0, both", "HTTP/1.0 200 OK\r\nConnection: keep-alive, close\r\nContent-Length: 2\r\n\r\nhi",
-            .last(200, "hi")),
+            .notReusable(200, "hi")),
         .init(
             "9112 §9.3", "kept alive, but without a length", "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\nhi", .untilClose(200, "hi")
         ),
@@ -192,25 +206,26 @@ extension ResponseTable {
     static let interim: [ResponseCase] = [
         .init(
             "9110 §15.2", "100", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
-            .kept(200, "hi", interim: [100])),
+            .reusable(200, "hi", interim: [100])),
         .init(
             "9110 §15.2", "several",
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
-                + "HTTP/1.1 204 No Content\r\n\r\n", .kept(204, interim: [100, 102, 103])),
-        .init("9110 §15.2", "an unknown one", "HTTP/1.1 199 Own\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", .kept(204, interim: [199])),
+                + "HTTP/1.1 204 No Content\r\n\r\n", .reusable(204, interim: [100, 102, 103])),
+        .init("9110 §15.2", "an unknown one", "HTTP/1.1 199 Own\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", .reusable(204, interim: [199])),
         .init(
             "9112 §6.3", "a length in it is ignored", "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
-            .kept(204, interim: [100])),
+            .reusable(204, interim: [100])),
         .init(
             "9110 §15.2", "its fields are not those of the final one",
             "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No\r\nX-A: b\r\n\r\n",
-            .kept(204, fields: [["X-A", "b"]], interim: [103])),
+            .reusable(204, fields: [["X-A", "b"]], interim: [103])),
         .init(
-            "9110 §15.2", "for HEAD", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", .kept(interim: [103]),
+            "9110 §15.2", "for HEAD", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+            .reusable(interim: [103]),
             method: .head),
         .init(
             "9110 §15.2", "thirty-two", String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 32) + "HTTP/1.1 204 No Content\r\n\r\n",
-            .kept(204, interim: Array(repeating: 102, count: 32))),
+            .reusable(204, interim: Array(repeating: 102, count: 32))),
         .init(
             "9110 §15.2", "more than thirty-two",
             String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 33) + "HTTP/1.1 204 No Content\r\n\r\n",
@@ -218,16 +233,16 @@ extension ResponseTable {
         .init(
             "9112 §9.6", "one that ends the connection",
             "HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
-            .last(200, "hi", interim: [103])),
+            .notReusable(200, "hi", interim: [103])),
         .init(
             "9112 §9.6", "one that ends the connection, and a final one that keeps it",
             "HTTP/1.1 100 Continue\r\nConnection: x, close\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
                 + "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
-            .last(200, "hi", interim: [100, 102])),
+            .notReusable(200, "hi", interim: [100, 102])),
         .init(
             "9112 §9.3", "keep-alive in it does not apply to the final one",
             "HTTP/1.1 103 Early Hints\r\nConnection: keep-alive\r\n\r\nHTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
-            .last(200, "hi", interim: [103])),
+            .notReusable(200, "hi", interim: [103])),
         .init("9110 §15.2", "nothing behind it", "HTTP/1.1 100 Continue\r\n\r\n", .failure(.emptyResponse)),
         .init("9110 §15.2", "no HTTP behind it", "HTTP/1.1 100 Continue\r\n\r\nhello", .bad),
         .init(

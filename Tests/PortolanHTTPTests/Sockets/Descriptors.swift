@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The descriptors of this process, checked one by one.
+/// Counts open descriptors of this process.
 enum Descriptors {
-    /// The number of sockets that have this IPv4 port at either end.
+    /// The number of sockets with this local or remote IPv4 port.
     static func count(port: Int) -> Int {
         numbers.count { number in
             let isEnd = unsafe Self.port(of: number, getsockname) == port || Self.port(of: number, getpeername) == port
@@ -12,7 +12,7 @@ enum Descriptors {
         }
     }
 
-    /// The number of descriptors that are an `eventfd(2)`.
+    /// The number of `eventfd(2)` descriptors.
     static var eventCount: Int {
         numbers.count { number in
             var name = [CChar](repeating: 0, count: 64)

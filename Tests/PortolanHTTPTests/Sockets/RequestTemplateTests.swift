@@ -9,7 +9,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// The parts that plain requests to an origin share, and the parts that they never share.
+/// Which values plain requests to the same origin share.
 @Suite("Request templates", .timeLimit(.minutes(10)))
 struct RequestTemplateTests {
     private static func pools() throws -> HTTPConnectionPools {
@@ -56,10 +56,10 @@ struct RequestTemplateTests {
         request.body = .text("a")
         #expect(pools.template(for: request) == nil)
         request = plain
-        request[DisablesContentDecoding.self] = true
+        request.decodesContent = false
         #expect(pools.template(for: request) == nil)
         request = plain
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         #expect(pools.template(for: request) == nil)
     }
 

@@ -11,13 +11,13 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// Threads that wait for their loads, and do the work of those loads meanwhile.
+/// `waitForData(for:)`: the calling thread waits for its load, and handles the events of the load's socket.
 @Suite("Waiting for data", .timeLimit(.minutes(10)))
 struct WaitForDataTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
     private static let always: [ScriptedServer.Step] = [.forever([.receiveHead, .send(text: yes)])]
 
-    /// The body, for which a separate thread waits.
+    /// Loads the body on a separate thread, which waits for it.
     private static func text(
         _ loader: Loader, _ url: String, _ method: HTTPRequest.Method = .get, delegate: (any LoadDelegate)? = nil
     ) async throws -> String {
@@ -79,7 +79,7 @@ struct WaitForDataTests {
 
     /// The pieces come from another thread while the waiting thread sleeps. The server reads them late.
     ///
-    /// - Parameter threshold: the length from which a body waits for a 100 response, which does not come here.
+    /// - Parameter threshold: bodies of this length wait for a 100 response. The server sends none.
     @Test(arguments: [nil, 1]) func aStreamedBodyIsSentWhileItsThreadWaits(_ threshold: Int64?) async throws {
         let (requested, mayContinue) = (try Gate(), try Gate())
         let size = 8 << 20
@@ -89,8 +89,8 @@ struct WaitForDataTests {
                 .send(text: Self.yes),
             ])
         let loader = Loader.http {
-            $0.expectation.threshold = threshold
-            $0.expectation.wait = .milliseconds(20)
+            $0.expectContinue.bodySizeThreshold = threshold
+            $0.expectContinue.timeout = .milliseconds(20)
         }
         #expect(try await Self.text(loader, server.url()) == "yes")
         let (pieces, source) = AsyncStream<[UInt8]>.makeStream()
@@ -120,7 +120,7 @@ struct WaitForDataTests {
 
     @Test func delegateCallsMayCancelTheLoad() async throws {
         let server = try ScriptedServer(Self.always)
-        for step in [LoadStep.reused, .requestSent, .firstByte] {
+        for step in [LoadStep.connectionReused, .requestSent, .firstByte] {
             let loader = Loader.http()
             #expect(try await Self.text(loader, server.url()) == "yes")
             let delegate = RecordingDelegate { event, task in
@@ -156,27 +156,27 @@ struct WaitForDataTests {
         }
     }
 
-    /// The thread that waits for the inner load's bytes is the thread that would deliver them.
+    /// The waiting thread would have to deliver the bytes of the second load itself.
     @Test func waitInsideADelegateCallFailsAtOnce() async throws {
         let server = try ScriptedServer(Self.always)
         let loader = Loader.http()
-        let inner = Mutex<LoadError.Code?>(nil)
+        let nestedCode = Mutex<LoadError.Code?>(nil)
         let delegate = RecordingDelegate { event, task in
             guard event == .step(.firstByte) else { return .keepGoing }
             do throws(LoadError) {
                 _ = try loader.waitForData(for: task.originalRequest)
             } catch {
-                inner.withLock { $0 = error.code }
+                nestedCode.withLock { $0 = error.code }
             }
             return .keepGoing
         }
         var request = try Request(server.url())
         request.timeouts.total = .seconds(10)
         #expect(try await Self.text(loader, request, delegate: delegate) == "yes")
-        #expect(inner.withLock { $0 } == .noResources)
+        #expect(nestedCode.withLock { $0 } == .noResources)
     }
 
-    /// The thread of an event loop must not wait. Other threads may wait, such as the queue of completion handlers.
+    /// The thread of an event loop must not wait. Other threads can wait, such as the queue of completion handlers.
     @Test func aCompletionHandlerMayWaitForAnotherLoadUnlessItIsImmediate() async throws {
         let server = try ScriptedServer(Self.always)
         let loader = Loader.http()
@@ -204,20 +204,20 @@ struct WaitForDataTests {
         let secure = try await SecureServer("good")
         let loader = isSecure ? try SecureLoads().loader : .http()
         let request = isSecure ? try Request(secure.url) : try shared.request()
-        let inner = Mutex<[LoadError.Code?]>([])
+        let nestedCode = Mutex<[LoadError.Code?]>([])
         let delegate = RecordingDelegate { event, _ in
             guard case .response = event else { return .keepGoing }
             do throws(LoadError) {
                 _ = try loader.waitForData(for: request)
-                inner.withLock { $0.append(nil) }
+                nestedCode.withLock { $0.append(nil) }
             } catch {
-                inner.withLock { $0.append(error.code) }
+                nestedCode.withLock { $0.append(error.code) }
             }
             return .keepGoing
         }
         loader.task(for: request, delegate: delegate).resume()
         await delegate.ended()
-        #expect(delegate.error == nil && inner.withLock { $0 } == [.noResources])
+        #expect(delegate.error == nil && nestedCode.withLock { $0 } == [.noResources])
         try await secure.stop()
     }
 
@@ -259,7 +259,7 @@ struct WaitForDataTests {
 
     @Test(arguments: [1, 2]) func manyThreadsShareFewConnections(_ perHost: Int) async throws {
         let server = try ScriptedServer(Self.always)
-        let loader = Loader.http { $0.connections.perHost = perHost }
+        let loader = Loader.http { $0.connectionLimits.perHost = perHost }
         let request = try Request(server.url())
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<50 {
@@ -277,7 +277,7 @@ struct WaitForDataTests {
 
     @Test func waitingAndAsyncLoadsShareConnections() async throws {
         let server = try ScriptedServer(Self.always)
-        let loader = Loader.http { $0.connections.perHost = 3 }
+        let loader = Loader.http { $0.connectionLimits.perHost = 3 }
         let request = try Request(server.url())
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<16 {
@@ -296,7 +296,7 @@ struct WaitForDataTests {
         #expect(server.connections.count <= 3)
     }
 
-    /// The load was cancelled and the loader was freed before the rest of the response arrives. The connection must
+    /// The load is cancelled and the loader is freed before the rest of the response arrives. Then the connection must
     /// close itself.
     @Test func aConnectionThatBecomesIdleWithoutALoaderIsClosed() async throws {
         let (isCancelled, began) = (try Gate(), try Gate())

@@ -5,16 +5,16 @@ import PortolanCore
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// A transport in memory. The test is its peer.
+/// A connection in memory. The test is the peer.
 final class FakeByteConnection: ByteConnection {
     let manualLoop: InMemoryEventLoop
     private var receiver: (any ByteConnectionReceiver)?
-    /// Whether the transport accepts more bytes. It accepts writes in any case.
+    /// Whether the connection reports that it accepts more bytes. It accepts all writes.
     var isWritable = true {
         didSet { if isWritable, !oldValue { receiver?.transportIsWritable() } }
     }
     private(set) var isOpen = true
-    /// The written bytes, one element for each call.
+    /// The written bytes, one element for each write.
     private(set) var writes: [[UInt8]] = []
 
     init(on loop: InMemoryEventLoop, for receiver: any ByteConnectionReceiver) {
@@ -24,7 +24,7 @@ final class FakeByteConnection: ByteConnection {
 
     var loop: any EventLoop { manualLoop }
     var isWatched: Bool { true }
-    /// Whether the peer has sent bytes that were not delivered yet.
+    /// Whether the peer has sent bytes that were not delivered.
     var hasUnread = false
     var isAlive: Bool { isOpen && !hasUnread }
 

@@ -6,14 +6,14 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// A connection that carries its loads until the test releases them.
+/// A connection that only counts its transactions. The test ends them.
 final class FakeConnection: PooledConnection {
     let key: ConnectionKey
     let isMultiplexed: Bool
     let trust: ServerTrust? = nil
     var isAlive = true
     private let pool: ConnectionPool
-    private(set) var carried = 0
+    private(set) var transactionCount = 0
     private(set) var isClosed = false
     private let capacity: Int
     private(set) var idleSince: UInt64?
@@ -26,23 +26,22 @@ final class FakeConnection: PooledConnection {
         idleSince = pool.loop.now
     }
 
-    var room: Int { isClosed ? 0 : capacity - carried }
+    var availableStreamCount: Int { isClosed ? 0 : capacity - transactionCount }
 
     func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
         Issue.record("the waiters of these tests make no stream")
-        return NoCarrier()
+        return UnusedStream()
     }
 
-    func take() {
-        carried += 1
+    func beginTransaction() {
+        transactionCount += 1
         idleSince = nil
     }
 
-    /// Ends one exchange.
-    func release() {
-        carried -= 1
-        if carried == 0 { idleSince = pool.loop.now }
-        if !isClosed { pool.hasRoom(self, key) }
+    func endTransaction() {
+        transactionCount -= 1
+        if transactionCount == 0 { idleSince = pool.loop.now }
+        if !isClosed { pool.connectionBecameAvailable(self, for: key) }
     }
 
     func close() {
@@ -52,7 +51,7 @@ final class FakeConnection: PooledConnection {
     }
 }
 
-/// Opens fake connections when the test decides.
+/// Makes attempts that the test lets succeed or fail.
 final class FakeConnector: Connector {
     final class Attempt: ConnectionAttempt {
         let key: ConnectionKey
@@ -60,7 +59,7 @@ final class FakeConnector: Connector {
         private let pool: ConnectionPool
         private var completion: ((Result<any PooledConnection, LoadError>) -> Void)?
         private(set) var isStarted = false
-        let failsOwnerOnly = false
+        let isRefusedByOwner = false
 
         init(
             _ key: ConnectionKey, _ pool: ConnectionPool, _ owner: any ConnectionRequester,
@@ -108,27 +107,27 @@ final class FakeConnector: Connector {
     }
 }
 
-/// A load that uses a place of its connection and records its events.
+/// A load in the queue. It records its events, and uses its connection until ``finish()``.
 final class FakeWaiter: ConnectionRequester {
     let name: Int
     private(set) var connection: FakeConnection?
     private(set) var error: LoadError?
-    /// The waits in the queue that the load was notified of.
+    /// The notifications that the load waits in the queue.
     private(set) var waits: [QueueWait] = []
     private(set) var isQueued = false
-    private let served: (FakeWaiter) -> Void
+    private let onAcquire: (FakeWaiter) -> Void
     var isRepeatable = true
 
-    init(_ name: Int = 0, served: @escaping (FakeWaiter) -> Void = { _ in }) {
+    init(_ name: Int = 0, onAcquire: @escaping (FakeWaiter) -> Void = { _ in }) {
         self.name = name
-        self.served = served
+        self.onAcquire = onAcquire
     }
 
-    func use(_ connection: any PooledConnection) {
+    func didAcquire(_ connection: any PooledConnection) {
         guard let fake = connection as? FakeConnection else { return }
-        fake.take()
+        fake.beginTransaction()
         self.connection = fake
-        served(self)
+        onAcquire(self)
     }
 
     func connectionFailed(_ error: LoadError) { self.error = error }
@@ -139,17 +138,17 @@ final class FakeWaiter: ConnectionRequester {
 
     func didLeaveQueue() { isQueued = false }
     func didReach(_ step: LoadStep) {}
-    func ask(_ challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
-    func withdraw(_ challenge: AuthenticationChallenge) {}
+    func handleChallenge(_ challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
+    func cancelChallenge(_ challenge: AuthenticationChallenge) {}
 
     func finish() {
         let connection = connection
         self.connection = nil
-        connection?.release()
+        connection?.endTransaction()
     }
 }
 
-/// A pool on a loop whose time the test advances.
+/// A pool on an event loop in memory. The test advances its time.
 struct PoolFixture {
     let loop = InMemoryEventLoop()
     let connector = FakeConnector()
@@ -160,7 +159,7 @@ struct PoolFixture {
         var value = ConnectionLimits()
         limits(&value)
         limiter = ConnectionLimiter(value.total)
-        pool = ConnectionPool(on: loop, limits: value, limiter: limiter, connector: connector, askOthers: {})
+        pool = ConnectionPool(on: loop, limits: value, limiter: limiter, connector: connector, closeIdleConnectionElsewhere: {})
     }
 
     static func key(_ host: String = "example.org", isSecure: Bool = false) -> ConnectionKey {
@@ -168,8 +167,8 @@ struct PoolFixture {
     }
 }
 
-/// A stream that carries nothing.
-private final class NoCarrier: HTTPStream {
+/// A stream that does nothing.
+private final class UnusedStream: HTTPStream {
     let isReused = false
     let report = TransferReport(networkProtocol: "none")
     var transport: (any ByteConnection)? { nil }

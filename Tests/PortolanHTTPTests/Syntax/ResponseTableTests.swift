@@ -10,11 +10,13 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct ResponseTableTests {
     private static let small = ResponseTable.all.filter { $0.bytes.count <= 300 }
 
-    /// A user may set any limits.
+    /// A program can set any limits.
     @Test(arguments: [Int.min, -1, 0, 1, Int.max]) func anyLimitValueIsAccepted(_ limit: Int) {
         var limits = HTTPLimits()
-        (limits.fieldLine, limits.fieldCount, limits.fieldSection) = (limit, limit, limit)
-        (limits.chunkExtensions, limits.chunkExtensionsTotal, limits.trailerSection) = (limit, limit, limit)
+        (limits.maximumFieldLineBytes, limits.maximumFieldCount, limits.maximumFieldSectionBytes) = (limit, limit, limit)
+        (limits.maximumChunkExtensionBytes, limits.maximumChunkExtensionBytesPerBody, limits.maximumTrailerSectionBytes) = (
+            limit, limit, limit
+        )
         let bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n c\r\n\r\n0001;a\r\nx\r\n0\r\nA: b\r\n\r\n".latin1
         for pieces in [[bytes[...]], bytes.indices.map { bytes[$0...$0] }] {
             let status = (try? InMemoryResponse(pieces, method: .get, limits: limits))?.status
@@ -34,7 +36,7 @@ import Testing
         let whole = result(row, [row.bytes[...]])
         for cut in row.bytes.indices {
             let halves = result(row, [row.bytes[..<cut], row.bytes[cut...]])
-            // A start that is not HTTP is refused at once. The message quotes the bytes that have arrived.
+            // A start that is not HTTP is refused immediately. The message quotes the bytes that have arrived.
             let isSame = whole.code == .badResponse ? halves.code == whole.code : halves == whole
             #expect(isSame, "cut before byte \(cut): \(halves)")
         }

@@ -66,7 +66,7 @@ import Testing
     @Test(arguments: versions)
     func optionalClientCertificateMayBeOmitted(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version, isOptional: true)
-        for answer in [ChallengeAnswer.performDefault, .continueWithout] {
+        for answer in [ChallengeAnswer.performDefault, .continueWithoutCredential] {
             #expect(try await SecureLoads().load(server.url, answering: answer).text == "hello")
         }
         #expect(server.count(.secured(nil)) == 2)
@@ -134,7 +134,7 @@ import Testing
         let failure: SocketError? = await withCheckedContinuation { continuation in
             loop.execute {
                 let transport = opened.value.transport
-                transport.hand(to: EndReceiver { continuation.resume(returning: $0) })
+                transport.setReceiver(EndReceiver { continuation.resume(returning: $0) })
                 // The first write causes the reset, and the second write fails.
                 for _ in 0..<2 { transport.write([UInt8](repeating: 1, count: 100)) }
                 #expect(!transport.isWritable)

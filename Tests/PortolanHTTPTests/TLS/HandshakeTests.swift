@@ -11,7 +11,7 @@ import Testing
 /// Handshakes that fail, and their errors; versions and names.
 @Suite(.timeLimit(.minutes(10))) struct HandshakeTests {
     @Test func errorNamesAServerWithoutTLS() async throws {
-        let server = try SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
+        let server = try SecureServer(nil, .sendAtFirstByte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
         #expect(outcome.text.contains("https://127.0.0.1:\(server.port)"))
@@ -34,7 +34,7 @@ import Testing
 
     @Test func stalledHandshakeMeetsTheConnectTimeout() async throws {
         let server = try SecureServer(nil, .silence)
-        let outcome = try await SecureLoads { $0.connections.connectTimeout = .seconds(2) }.load(server.url)
+        let outcome = try await SecureLoads { $0.connectionLimits.connectTimeout = .seconds(2) }.load(server.url)
         #expect(outcome.code == .timedOut)
         #expect(outcome.text.contains("the TLS handshake did not answer"))
         try await server.wait(for: .closed)
@@ -43,10 +43,10 @@ import Testing
 
     @Test func timeOfAChallengeDoesNotCountForTheConnectTimeout() async throws {
         let (server, stalled) = (try await SecureServer("good"), try SecureServer(nil, .silence))
-        let loads = try SecureLoads { $0.connections.connectTimeout = .seconds(5) }
-        let heldChallenges = HeldChallenges()
-        async let outcome = loads.load(server.url, holding: heldChallenges)
-        let challenge = try await heldChallenges.next()
+        let loads = try SecureLoads { $0.connectionLimits.connectTimeout = .seconds(5) }
+        let pendingChallenges = PendingChallenges()
+        async let outcome = loads.load(server.url, pending: pendingChallenges)
+        let challenge = try await pendingChallenges.next()
         // A handshake that began later has reached the limit meanwhile.
         #expect(try await loads.load(stalled.url).code == .timedOut)
         challenge.answer(.performDefault)
@@ -119,7 +119,7 @@ import Testing
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", nil),
     ])
     func missingCloseNotifyTruncatesABodyOfUnknownLength(answer: String, code: LoadError.Code?) async throws {
-        let server = try await SecureServer("good", .cut(answer))
+        let server = try await SecureServer("good", .respondWithoutCloseNotify(answer))
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == code)
         #expect(outcome.delegate.text == "hello")

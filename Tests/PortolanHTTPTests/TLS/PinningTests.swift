@@ -56,7 +56,7 @@ final class PinnedKeys: LoadDelegate {
         await #expect(throws: LoadError.self) {
             try await SecureLoads().loader.data(for: Request(server.url), delegate: PinnedKeys(host: "127.0.0.1", keys: [key]))
         }
-        #expect(server.count(.asked) == 0)
+        #expect(server.count(.requestBegan) == 0)
         try await server.stop()
     }
 

@@ -22,27 +22,27 @@ import Testing
         return (task, delegate)
     }
 
-    /// The server did not process the request, so a request of any method may be sent again.
+    /// The server did not process the request, so the client can send a request of any method again.
     @Test(arguments: [HTTPRequest.Method.get, .post]) func requestIsSentAgainOverHTTP1(_ method: HTTPRequest.Method) async throws {
         let server = try await Self.server()
         let (task, delegate) = try await Self.run(Request(server.url, method: method))
         #expect(delegate.error == nil && delegate.text == "hello", "\(String(describing: delegate.error))")
         #expect(task.metrics.transfers.last?.networkProtocol == "http/1.1")
         #expect(server.events.count { if case .secured = $0 { true } else { false } } == 2)
-        #expect(server.count(.asked) == 2)
+        #expect(server.count(.requestBegan) == 2)
         try await server.stop()
     }
 
     @Test func requestThatAllowsOnlyHTTP2Fails() async throws {
         let server = try await Self.server()
         var request = try Request(server.url)
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         let (_, delegate) = try await Self.run(request)
         #expect(delegate.error?.code == .connectionLost)
         #expect(
             delegate.error?.description
                 == "https://127.0.0.1:\(server.port) ended the response with HTTP_1_1_REQUIRED; ask for HTTP/1.1")
-        #expect(server.count(.asked) == 1)
+        #expect(server.count(.requestBegan) == 1)
         try await server.stop()
     }
 }

@@ -16,7 +16,7 @@ import Testing
         _ name: String = "good", _ version: SecureServer.Settings.Version = .tls13, sendsTickets: Bool = true
     ) async throws -> SecureServer {
         let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
-        return try await SecureServer(name, .answer(response)) {
+        return try await SecureServer(name, .respond(response)) {
             $0.maximumVersion = version
             $0.sendsTickets = sendsTickets
         }
@@ -50,7 +50,7 @@ import Testing
         try await server.stop()
     }
 
-    /// The verdict of the first handshake is retained. The acceptance by one load does not apply to other loads.
+    /// The result of the first handshake is stored with the session. If one load accepts the server, other loads don't.
     @Test(arguments: versions) func resumedSessionKeepsTheTrustResult(_ version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server("self", version)
         let loads = try SecureLoads()
@@ -58,7 +58,7 @@ import Testing
         let second = try await loads.load(server.url)
         #expect(second.code == .certificateNotTrusted && second.text.contains("self-signed"))
         #expect(second.challenges == 1)
-        #expect(server.count(.asked) == 1)
+        #expect(server.count(.requestBegan) == 1)
         let third = try await loads.load(server.url, answering: .use(.serverTrust))
         #expect(third.text == "hello" && Self.isResumed(third) == [true])
         try await server.stop()
@@ -70,7 +70,7 @@ import Testing
         #expect(try await loads.load(server.url).text == "hello")
         let rejected = try await loads.load(server.url, answering: .rejectProtectionSpace)
         #expect(rejected.code == .secureConnectionFailed)
-        #expect(server.count(.asked) == 1)
+        #expect(server.count(.requestBegan) == 1)
         try await server.stop()
     }
 
@@ -82,7 +82,9 @@ import Testing
 
     /// RFC 5246 §7.2.1: a close without close_notify does not invalidate the session, unlike in RFC 2246.
     @Test(arguments: versions) func missingCloseNotifyKeepsTheSession(_ version: SecureServer.Settings.Version) async throws {
-        let server = try await SecureServer("good", .cut("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")) {
+        let server = try await SecureServer(
+            "good", .respondWithoutCloseNotify("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        ) {
             $0.maximumVersion = version
             $0.ticketCount = 1
         }

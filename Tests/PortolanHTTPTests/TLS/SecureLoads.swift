@@ -45,10 +45,10 @@ struct SecureLoads {
         return Outcome(task: task, delegate: delegate)
     }
 
-    /// Runs a load whose challenges the test answers.
-    func load(_ url: String, holding heldChallenges: HeldChallenges) async throws -> Outcome {
-        defer { heldChallenges.close() }
-        return try await load(url) { heldChallenges.hold($0) }
+    /// Runs a load. The test answers its challenges.
+    func load(_ url: String, pending pendingChallenges: PendingChallenges) async throws -> Outcome {
+        defer { pendingChallenges.close() }
+        return try await load(url) { pendingChallenges.add($0) }
     }
 
     func load(_ url: String, answering answer: ChallengeAnswer) async throws -> Outcome {
@@ -67,14 +67,14 @@ extension AuthenticationChallenge {
     }
 }
 
-/// Challenges that are retained until the test answers.
-final class HeldChallenges: Sendable {
+/// Challenges that wait until the test answers them.
+final class PendingChallenges: Sendable {
     private let stream: AsyncStream<AuthenticationChallenge>
     private let continuation: AsyncStream<AuthenticationChallenge>.Continuation
 
     init() { (stream, continuation) = AsyncStream.makeStream() }
 
-    func hold(_ challenge: AuthenticationChallenge) { continuation.yield(challenge) }
+    func add(_ challenge: AuthenticationChallenge) { continuation.yield(challenge) }
 
     func next() async throws -> AuthenticationChallenge {
         for await challenge in stream { return challenge }

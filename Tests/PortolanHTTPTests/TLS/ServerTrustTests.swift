@@ -39,13 +39,13 @@ import Testing
     @Test(arguments: bad)
     func aBadCertificateFailsByDefault(name: String, words: [String]) async throws {
         let server = try await SecureServer(name)
-        for answer in [ChallengeAnswer.performDefault, .continueWithout, .use(.password(user: "u", password: "p"))] {
+        for answer in [ChallengeAnswer.performDefault, .continueWithoutCredential, .use(.password(user: "u", password: "p"))] {
             let outcome = try await SecureLoads().load(server.url, answering: answer)
             #expect(outcome.code == .certificateNotTrusted)
             for word in words { #expect(outcome.text.contains(word)) }
             #expect(outcome.challenges == 1)
         }
-        #expect(server.count(.asked) == 0)
+        #expect(server.count(.requestBegan) == 0)
         try await server.stop()
     }
 
@@ -72,7 +72,7 @@ import Testing
         #expect(rejected.text.contains("this program's own check rejected the certificate"))
         let cancelled = try await SecureLoads().load(server.url, answering: .cancel)
         #expect(cancelled.code == .authenticationCancelled)
-        #expect(server.count(.asked) == 0)
+        #expect(server.count(.requestBegan) == 0)
         try await server.stop()
     }
 
@@ -106,15 +106,15 @@ import Testing
     @Test func requestIsNotSentBeforeTheTrustDecision() async throws {
         for name in ["good", "self"] {
             let server = try await SecureServer(name)
-            let heldChallenges = HeldChallenges()
-            async let outcome = SecureLoads().load(server.url, holding: heldChallenges)
-            let challenge = try await heldChallenges.next()
+            let pendingChallenges = PendingChallenges()
+            async let outcome = SecureLoads().load(server.url, pending: pendingChallenges)
+            let challenge = try await pendingChallenges.next()
             // Another load runs to its end first. Bytes that the first load had sent meanwhile would have arrived.
             _ = try await SecureLoads().load(server.url, answering: .use(.serverTrust))
-            #expect(server.count(.asked) == 1)
+            #expect(server.count(.requestBegan) == 1)
             challenge.answer(.use(.serverTrust))
             #expect(try await outcome.text == "hello")
-            #expect(server.count(.asked) == 2)
+            #expect(server.count(.requestBegan) == 2)
             try await server.stop()
         }
     }
@@ -128,7 +128,7 @@ import Testing
         #expect(second.code == .certificateNotTrusted)
         #expect(second.text.contains("self-signed"))
         #expect(second.challenges == 1)
-        #expect(server.count(.asked) == 1)
+        #expect(server.count(.requestBegan) == 1)
         try await server.stop()
     }
 
@@ -151,17 +151,17 @@ import Testing
         let rejected = try await loads.load(server.url, answering: .rejectProtectionSpace)
         #expect(rejected.code == .secureConnectionFailed)
         #expect(server.count(.connected) == 1)
-        #expect(server.count(.asked) == 1)
+        #expect(server.count(.requestBegan) == 1)
         try await server.stop()
     }
 
     /// Several loads wait for one connection. The first load rejects the server.
     @Test func rejectionFailsOnlyItsOwnLoad() async throws {
         let server = try await SecureServer("good")
-        let loads = try SecureLoads { $0.connections.perHost = 1 }
-        let heldChallenges = HeldChallenges()
-        async let first = loads.load(server.url, holding: heldChallenges)
-        let challenge = try await heldChallenges.next()
+        let loads = try SecureLoads { $0.connectionLimits.perHost = 1 }
+        let pendingChallenges = PendingChallenges()
+        async let first = loads.load(server.url, pending: pendingChallenges)
+        let challenge = try await pendingChallenges.next()
         let second = RecordingDelegate()
         loads.loader.task(for: try Request(server.url), delegate: second).resume()
         challenge.answer(.rejectProtectionSpace)
@@ -175,33 +175,33 @@ import Testing
         for name in ["good", "self"] {
             let server = try await SecureServer(name)
             let loads = try SecureLoads()
-            let heldChallenges = HeldChallenges()
-            let delegate = RecordingDelegate(onChallenge: { heldChallenges.hold($0) })
+            let pendingChallenges = PendingChallenges()
+            let delegate = RecordingDelegate(onChallenge: { pendingChallenges.add($0) })
             let task = loads.loader.task(for: try Request(server.url), delegate: delegate)
             task.resume()
-            let challenge = try await heldChallenges.next()
+            let challenge = try await pendingChallenges.next()
             task.cancel()
             await delegate.ended()
             #expect(delegate.error?.code == .cancelled)
             try await server.wait(for: .closed)
             challenge.answer(.use(.serverTrust))
-            #expect(server.count(.asked) == 0)
+            #expect(server.count(.requestBegan) == 0)
             try await server.stop()
         }
     }
 
     @Test func serverThatClosesDuringAChallengeFailsTheLoad() async throws {
         let server = try await SecureServer("good")
-        let heldChallenges = HeldChallenges()
-        async let outcome = SecureLoads().load(server.url, holding: heldChallenges)
-        let challenge = try await heldChallenges.next()
+        let pendingChallenges = PendingChallenges()
+        async let outcome = SecureLoads().load(server.url, pending: pendingChallenges)
+        let challenge = try await pendingChallenges.next()
         // The handshake is paused meanwhile.
         #expect(server.count(.secured(nil)) == 0)
         try server.closeAll()
         let ended = try await outcome
         #expect(ended.code == .secureConnectionFailed)
         #expect(ended.text.contains("while a challenge waited for a decision"))
-        #expect(ended.delegate.events.contains(.challengeWithdrawn))
+        #expect(ended.delegate.events.contains(.challengeCancelled))
         challenge.answer(.use(.serverTrust))
         try await server.stop()
     }

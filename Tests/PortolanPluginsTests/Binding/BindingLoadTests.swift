@@ -49,7 +49,7 @@ import Testing
         #expect(client.events == [.response(5), .data(5), .finished])
     }
 
-    /// Before a load, nobody knows whether a conditional step will deliver bytes.
+    /// The check before the load cannot know whether a conditional step delivers bytes.
     @Test func responseMayFollowConditionalDelivery() throws {
         let harness = try BindingHarness(
             #"[{"deliver": "x", "when": {"value": "{method}", "equals": "PUT"}}, {"respond": {"status": 203}}, {"deliver": "y"}]"#)
@@ -59,7 +59,8 @@ import Testing
     @Test func invalidStatusFailsTheLoad() throws {
         let harness = try BindingHarness(
             #"[{"respond": {"status": "{setting:status}"}}]"#, settings: #"{"status": {"type": "integer", "default": 199}}"#)
-        #expect(try harness.load().error == LoadError(.badResponse, message: "the binding gives the status 199, which is not valid"))
+        #expect(
+            try harness.load().error == LoadError(.badResponse, message: "the binding gives the status 199, which is not from 200 to 599"))
     }
 
     @Test func textWithNULIsNotPassedToFunctions() throws {
@@ -72,7 +73,7 @@ import Testing
             #"[{"when": {"value": "{property:n}", "isNull": false}, "call": "bf_note"}, {"call": "bf_int8", "with": ["{setting:n}"]}]"#,
             settings: #"{"n": {"type": "integer", "default": 128}}"#)
         let client = try harness.load()
-        #expect(client.error?.message == "128 does not fit the library's int8; ask for another value")
+        #expect(client.error?.message == "128 does not fit the library's int8; use another value in the request")
     }
 
     @Test func libraryReadsTheRequestBodyByCallback() throws {
@@ -100,12 +101,12 @@ import Testing
         #expect(client.error?.code == .protocolViolation && client.bytes.isEmpty)
     }
 
-    @Test func aCallbackOnAnotherThreadDeliversNothing() throws {
+    @Test func callbackOnAnotherThreadDeliversNothing() throws {
         let client = try BindingHarness(#"[{"call": "bf_write_elsewhere", "check": {"equals": 0}}]"#).load()
         #expect(client.bytes.isEmpty && client.error == nil)
     }
 
-    @Test func aCallbackAfterItsLoadDeliversNothing() throws {
+    @Test func callbackAfterItsLoadDeliversNothing() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_keep", "when": {"value": "{url.path}", "equals": "/keep"}},
@@ -121,7 +122,7 @@ import Testing
                     "the callback 'write' was called after the end of its load; it "
                         + "returned 'stopped', or 0")
             })
-        // The closure now belongs to another load. The host distinguishes the two loads by their user data.
+        // The closure now serves another load. The host compares the user data.
         let other = try harness.load("bound://h/other")
         #expect(other.bytes == Array("own".utf8))
         #expect(other.error?.message == "the callback 'write' was called with another load's user data")
@@ -137,13 +138,13 @@ import Testing
         #expect(failure == LoadError(.notFound, message: "bf_open_into of plugin.so failed with 9: the thing was refused"))
     }
 
-    @Test func aHandleThatIsNULLIsAFailure() throws {
+    @Test func handleThatIsNULLIsAFailure() throws {
         let client = try BindingHarness(#"[{"call": "bf_open", "with": ["refused"], "cleanup": {"call": "bf_note"}}, {"call": "bf_note"}]"#)
             .load()
         #expect(client.error?.message == "bf_open of plugin.so returned NULL, which it should not")
     }
 
-    /// The failing step is the one that should have set the values for the error's text.
+    /// The error's text uses values that the failing step should have set.
     @Test(arguments: [
         (#""call": "bf_open", "with": ["refused"], "result": "x""#, "bf_open of plugin.so returned NULL, which it should not"),
         (#""call": "bf_open_into", "with": ["refused", "x"], "check": {"equals": 0}"#, "bf_open_into of plugin.so failed with 9"),
@@ -170,7 +171,7 @@ import Testing
         #expect(client.error?.message == "bf_int8 of plugin.so failed with -1: line\u{FFFD}break\u{FFFD}[31m")
     }
 
-    @Test func aLibraryThatCannotBeSetUpIsRefused() throws {
+    @Test func libraryThatCannotBeSetUpIsRefused() throws {
         let error = #expect(throws: LoadError.self) {
             try BindingHarness(#"[{"call": "bf_note"}]"#, ["setup": #"[{"call": "bf_int8", "with": [1], "check": {"equals": 1}}]"#])
         }
@@ -178,7 +179,7 @@ import Testing
         #expect(error?.message == "plugin.so can't be set up: bf_int8 of plugin.so failed with -1")
     }
 
-    @Test func aLibraryIsSetUpOnce() throws {
+    @Test func libraryIsSetUpOnce() throws {
         let harness = try BindingHarness(
             #"[{"call": "bf_calls", "result": "n"}, {"deliver": "{n}{method}"}]"#, ["setup": #"[{"call": "bf_note"}]"#])
         for _ in 0..<3 { #expect(try harness.text() == "1GET") }
@@ -226,7 +227,7 @@ import Testing
         #expect(load.violations.isEmpty)
     }
 
-    /// The callback's own reader stops the load, and the library ignores the callback's result.
+    /// The client stops the load in the callback, and the library ignores the callback's result.
     @Test func clientThatStopsEndsTheCallByTheStopFunction() throws {
         let client = RecordingClient { _, event in event == .data(1) ? .stopped : .keepGoing }
         #expect(try Self.writingAndWaiting().load(client: client).events == [.response(nil), .data(1)])
@@ -244,7 +245,7 @@ import Testing
         #expect(client.bytes == Array("/abc".utf8) && load.violations.isEmpty)
     }
 
-    @Test func manyLoadsRunAtOnce() async throws {
+    @Test func manyLoadsRunAtTheSameTime() async throws {
         let harness = try BindingHarness("[\(Self.write)]")
         let registry = ProtocolRegistry()
         for handler in harness.plugin.handlers { registry.register(handler) }
@@ -253,7 +254,7 @@ import Testing
             for index in 0..<200 {
                 group.addTask { String(decoding: try await loader.data(from: "bound://h/\(index)").0, as: UTF8.self) == "/\(index)" }
             }
-            for try await isRight in group { #expect(isRight) }
+            for try await isCorrect in group { #expect(isCorrect) }
         }
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// A library may retain values from its `setup`, because no call tells it to release them.
+/// A library can keep values from its `setup`, because no call tells it to release them.
 @Suite(.timeLimit(.minutes(2))) struct BindingSetupTests {
     private static let text = "a text that setup hands over, and that is longer than what an allocator writes into freed memory"
     private static let setup = """

@@ -111,7 +111,7 @@ import Testing
     func dataAboveTheSizeLimitIsRefused(_ step: String) throws {
         let client = try BindingHarness("[\(step)]").load()
         #expect(client.bytes.isEmpty && client.error?.code == .limitExceeded)
-        #expect(client.error?.message == "plugin.so gives 268435457 bytes at once; the limit is 268435456")
+        #expect(client.error?.message == "plugin.so gives 268435457 bytes at a time; the limit is 268435456")
     }
 
     @Test func handleIsCleanedUpAfterSuccessAndFailure() throws {
@@ -156,7 +156,7 @@ import Testing
         #expect(try harness.text("bound://h/?\(path)") == text)
     }
 
-    /// Zero is a value like any other. A text comes from the call's outputs, or from their length.
+    /// Zero is also delivered. The text contains outputs of the call.
     @Test(arguments: [("{digit} ", "1 0 2 0 "), ("{digit}{url.scheme}", "1bound0bound2bound0bound")])
     func numbersOfTheLastCallAreDelivered(_ template: String, _ text: String) throws {
         let steps = """
@@ -177,7 +177,7 @@ import Testing
     }
 
     /// The result that ends the repetition only marks the last call.
-    @Test func theResultThatEndsARepeatedCallIsNotDelivered() throws {
+    @Test func resultThatEndsARepeatedCallIsNotDelivered() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_open", "with": ["{url.query|}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
@@ -215,6 +215,6 @@ import Testing
 
     @Test func countAboveTheBufferCapacityIsRefused() throws {
         let client = try BindingHarness(#"[{"call": "bf_overfill", "with": [{"room": 8}], "deliver": "{room}"}]"#).load()
-        #expect(client.error?.message == "bf_overfill of plugin.so says it filled 9 bytes of 8" && client.bytes.isEmpty)
+        #expect(client.error?.message == "bf_overfill of plugin.so reports 9 bytes in a buffer of 8" && client.bytes.isEmpty)
     }
 }

@@ -31,7 +31,7 @@ import Testing
         #expect(found["org.nobody"] == nil)
     }
 
-    @Test func manifestNamedAsItsFolderIsUsedAlone() throws {
+    @Test func onlyTheManifestNamedAsItsFolderIsUsed() throws {
         try install("all/a", "org.expected")
         try folder.file("all/a/other.plugin.json", ManifestText.of("org.other", scheme: "x"))
         #expect(catalogue("all").plugins.map(\.identifier) == ["org.expected"])
@@ -77,7 +77,7 @@ import Testing
         #expect(
             found.problems.map(\.description)
                 == ["one/b/b", "two/a/a"].map {
-                    "\(folder($0)).plugin.json: MANIF-10: org.x is also in '\(folder("one/a/a.plugin.json"))', which is found first; remove one"
+                    "\(folder($0)).plugin.json: MANIF-10: org.x is also in '\(folder("one/a/a.plugin.json"))', which is found first; remove one of them"
                 })
     }
 
@@ -88,7 +88,7 @@ import Testing
                 == ["\(folder("none")): the folder to search for plugins does not exist; make it, or do not name it"])
     }
 
-    @Test func aRelativeFolderIsRefused() {
+    @Test func relativeFolderIsRefused() {
         let path = PluginSearchPath(["plugins", ""])
         #expect(
             PluginCatalogue(searching: path, policy: PluginPolicy()).problems.map(\.detail)

@@ -37,7 +37,7 @@ import Testing
 
     @Test(
         "A library without a manifest is refused, and the error names the manifest to write", arguments: ["tide.so", "tide.so.1.2", "tide"])
-    func aLibraryWithoutAManifestNeedsOne(name: String) throws {
+    func libraryWithoutAManifestIsRefused(name: String) throws {
         try folder.folder("mine")
         try folder.library("mine/\(name)", "template")
         #expect(
@@ -84,7 +84,7 @@ import Testing
         #expect(try catalogue().plugin(at: folder("source/template")).folder == folder("installed/template"))
     }
 
-    @Test func aSourceFolderOfADeniedPluginDoesNotOpen() throws {
+    @Test func sourceFolderOfADeniedPluginDoesNotOpen() throws {
         try folder.plugin("source/template", ManifestText.template())
         try folder.plugin("installed/template", ManifestText.template(), fixture: "template")
         var policy = PluginPolicy()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// When the host opens a library, and what it requires then.
+/// When the host opens a library, and what it checks.
 @Suite(.timeLimit(.minutes(2))) struct OpeningTests {
     private let folder: TestFolder
     private let log = RecordingLog()

@@ -45,7 +45,7 @@ import Testing
         #expect(
             catalogue(lists).problems.map(\.detail)
                 == [
-                    "the plugin org.portolan.variant is denied by 'org.portolan.variant'; remove that from the deny list of \(folder("policy-2.json")) to use it"
+                    "the plugin org.portolan.variant is denied by 'org.portolan.variant'; remove this pattern from the deny list of \(folder("policy-2.json")) to use it"
                 ])
         #expect(
             catalogue(try policy("{allow: ['*']}", "{allow: ['org.portolan.variant']}")).problems.map(\.detail)
@@ -59,11 +59,11 @@ import Testing
         #expect(
             catalogue(policy).problems.map(\.detail).sorted() == [
                 "the plugin org.portolan.template is not on the allow list; add it there to use it",
-                "the plugin org.portolan.variant is denied by 'org.portolan.variant'; remove that from the deny list to use it",
+                "the plugin org.portolan.variant is denied by 'org.portolan.variant'; remove this pattern from the deny list to use it",
             ])
     }
 
-    @Test func aDeniedPluginIsNotOpened() async throws {
+    @Test func deniedPluginIsNotOpened() async throws {
         let registry = ProtocolRegistry()
         catalogue(try policy("{deny: ['org.portolan.template']}")).register(in: registry)
         let loader = Loader(configuration: .init(), registry: registry)

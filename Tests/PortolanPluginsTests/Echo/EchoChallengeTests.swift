@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithout, .authenticationRequired),
+        (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithoutCredential, .authenticationRequired),
         (.performDefault, .authenticationRequired), (.rejectProtectionSpace, .authenticationRequired),
     ])
     func everyOtherDispositionFails(_ answer: ChallengeAnswer, _ code: LoadError.Code) throws {

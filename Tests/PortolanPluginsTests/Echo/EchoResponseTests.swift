@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func eventsArriveInOrder() throws {
-        let steps = LoadStep.allCases.map { "step=\($0)" }.joined(separator: "&")
+        let steps = LoadStep.allCases.map { "step=\($0.name)" }.joined(separator: "&")
         let client = try Echo.run("echo:text?text=abcde&piece=2&interim=103&interim=102&trailer=X-T:%20v&trailer=u:w&\(steps)")
         let before: [RecordingClient.Event] = LoadStep.allCases.map { .step($0) } + [.interim(103), .interim(102)]
         #expect(client.events == before + [.response(5), .data(2), .data(2), .data(1), .trailers, .finished])

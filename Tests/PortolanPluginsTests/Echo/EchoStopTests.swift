@@ -5,7 +5,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// A stop ends each kind of wait at once: the load is destroyed, and no event follows.
+/// A stop ends each kind of wait immediately: the load is destroyed, and no event follows.
 @Suite(.timeLimit(.minutes(2))) struct EchoStopTests {
     private static let cancelled = RecordingClient.Event.failed(PluginCancelTests.cancelled)
 

@@ -66,7 +66,7 @@ import Testing
         source.fail(LoadError(.ioFailed, message: "the disk went away"))
         let client = try Echo.run("echo:\(command)") { $0.body = source.body(length: 10) }
         #expect(client.error?.code == .bodyFailed)
-        #expect((client.error?.cause as? LoadError)?.message == "the disk went away")
+        #expect((client.error?.underlyingError as? LoadError)?.message == "the disk went away")
     }
 
     @Test func sinkCountsTheBytes() throws {

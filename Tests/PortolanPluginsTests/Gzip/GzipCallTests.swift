@@ -16,7 +16,7 @@ import Testing
         var wakes = 0
     }
 
-    // … because this suite's tests run one after another, and each calls the plugin on one thread.
+    // … because the tests of this suite run one after another, and each calls the plugin on one thread.
     nonisolated(unsafe) private static var host = Host()
     nonisolated(unsafe) private static var piece = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
 
@@ -59,7 +59,7 @@ import Testing
         return unsafe client
     }
 
-    /// Starts a load whose inner body repeats `piece` without end, and calls `woken` once.
+    /// Starts a load whose nested body repeats `piece` without end, and calls `woken` once.
     ///
     /// - Returns: the bytes pulled, the bytes delivered and the wakes requested, after the start and after the call of
     ///   `woken`.

@@ -6,7 +6,7 @@ import PortolanTestSupport
 import TestThreads
 import Testing
 
-/// The gzip plugin with a slow reader, with a caller that cancels, and with an inner load that acts independently.
+/// The gzip plugin with a slow reader, with a caller that cancels, and with an nested load that acts independently.
 @Suite(.timeLimit(.minutes(2))) struct GzipFlowTests {
     /// Fills six buffers of the plugin, and part of a seventh.
     private static let count = 1_700_000
@@ -41,8 +41,8 @@ import Testing
         #expect(harness.violations.isEmpty)
     }
 
-    /// The plugin pauses the inner load by not pulling, and the buffered bytes are bounded (NEST-04).
-    @Test func pausePropagatesToTheInnerLoad() async throws {
+    /// The plugin pauses the nested load by not pulling, and the buffered bytes are bounded (NEST-04).
+    @Test func pausePropagatesToTheNestedLoad() async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
         let (paused, seen) = (ConditionLock(false), ConditionLock(0))
@@ -76,8 +76,8 @@ import Testing
         #expect(harness.violations.isEmpty)
     }
 
-    /// The plugin delivers decompressed data without waiting for the rest of the inner load (PERF-04).
-    @Test func aSlowInnerLoadIsDeliveredAsItComes() async throws {
+    /// The plugin delivers decompressed data without waiting for the rest of the nested load (PERF-04).
+    @Test func bytesOfASlowNestedLoadAreDeliveredImmediately() async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
         let seen = ConditionLock(0)
@@ -102,7 +102,7 @@ import Testing
     // MARK: Cancel
 
     /// Cancels at the response and at each piece, by the delegate's result and by the task (CANCEL-01, CANCEL-08).
-    @Test(arguments: 0..<7, [true, false]) func aCancelAtAnyDeliveryStopsTheInnerLoad(_ stop: Int, byResult: Bool) async throws {
+    @Test(arguments: 0..<7, [true, false]) func aCancelAtAnyDeliveryStopsTheNestedLoad(_ stop: Int, byResult: Bool) async throws {
         let manual = ManualHandler(schemes: .only(["inner"])) { load in
             load.respond()
             load.deliver(Self.zeros)
@@ -110,7 +110,7 @@ import Testing
         let harness = try GzipHarness(manual)
         let count = ConditionLock(0)
         let delegate = RecordingDelegate { event, task in
-            if event.isAboutInner { return .keepGoing }
+            if event.isAboutNestedLoad { return .keepGoing }
             let isLast = count.withLock { count in
                 defer { count += 1 }
                 return count == stop
@@ -124,12 +124,12 @@ import Testing
         await delegate.ended()
         #expect(harness.violations.isEmpty)
         #expect(manual.loads.map(\.calls) == [[.start, .stop]])
-        #expect(delegate.events.count { !$0.isAboutInner } == stop + 2)
+        #expect(delegate.events.count { !$0.isAboutNestedLoad } == stop + 2)
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
     /// Cancels before any event, and while the load waits for its reader.
-    @Test(arguments: [true, false]) func cancelWhileWaitingStopsTheInnerLoad(isPaused: Bool) async throws {
+    @Test(arguments: [true, false]) func cancelWhileWaitingStopsTheNestedLoad(isPaused: Bool) async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
         let paused = ConditionLock(false)
@@ -154,7 +154,7 @@ import Testing
     }
 
     /// The rest of a malformed file is not needed.
-    @Test func malformedDataStopsTheInnerLoad() async throws {
+    @Test func malformedDataStopsTheNestedLoad() async throws {
         let manual = ManualHandler(schemes: .only(["inner"])) { load in
             load.respond()
             load.deliver("no gzip")
@@ -165,10 +165,10 @@ import Testing
         #expect(manual.loads.map(\.calls) == [[.start, .stop]])
     }
 
-    // MARK: Inner load
+    // MARK: Nested load
 
-    /// A failure at any piece becomes the outer failure, with its code and as its cause, and never a finish (NEST-02).
-    @Test(arguments: [0, 1, 9, 18]) func innerFailureIsTheCauseOfTheOuterFailure(after count: Int) throws {
+    /// A failure at any piece becomes the parent failure, with its code and as its cause, and never a finish (NEST-02).
+    @Test(arguments: [0, 1, 9, 18]) func failureOfTheNestedLoadIsTheCauseOfTheParentsFailure(after count: Int) throws {
         let failure = LoadError(.connectionLost, message: "the line broke")
         var response = StubResponse.pieces(Array(Self.pieces.prefix(count)))
         response.announcesLength = false
@@ -177,20 +177,20 @@ import Testing
         let error = try #require(harness.load().error)
         #expect(error.code == .connectionLost)
         #expect(error.message != failure.message)
-        #expect(error.cause as? LoadError == failure)
+        #expect(error.underlyingError as? LoadError == failure)
         #expect(harness.violations.isEmpty)
     }
 
-    @Test func innerFailureBeforeTheResponseIsTheCauseOfTheOuterFailure() throws {
+    @Test func failureOfTheNestedLoadIsTheCauseOfTheParentsFailure() throws {
         let failure = LoadError(.notFound, domain: "org.example.inner", message: "it is gone")
         let harness = try GzipHarness(PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in throw failure })
         let error = try #require(harness.load().error)
         #expect(error.code == failure.code)
         #expect(error.domain == failure.domain)
-        #expect(error.cause as? LoadError == failure)
+        #expect(error.underlyingError as? LoadError == failure)
     }
 
-    @Test func innerRedirectsAreFollowed() throws {
+    @Test func redirectsOfTheNestedLoadAreFollowed() throws {
         let elsewhere = try URLRecord(parsing: "inner:there")
         let file = Self.zeros
         let harness = try GzipHarness(
@@ -217,7 +217,7 @@ import Testing
         #expect(harness.violations.isEmpty)
     }
 
-    /// Runs more loads than the plugin has threads. They are nested twice, so inner loads need a thread while outer
+    /// Runs more loads than the plugin has threads. They are nested twice, so nested loads need a thread while outer
     /// loads hold theirs.
     @Test func hundredsOfConcurrentLoadsAllEnd() throws {
         let harness = try GzipHarness([GzipSample().member(Self.zeros)])
@@ -236,9 +236,9 @@ import Testing
 }
 
 extension RecordingDelegate.Event {
-    fileprivate var isAboutInner: Bool {
+    fileprivate var isAboutNestedLoad: Bool {
         switch self {
-        case .inner, .innerEnd: true
+        case .nestedLoadBegan, .nestedLoadEnded: true
         default: false
         }
     }

@@ -63,6 +63,6 @@ extension Array where Element == UInt8 {
 extension LoadError {
     /// The codes of the error and of its causes.
     var codes: [Code] {
-        [code] + ((cause as? LoadError)?.codes ?? [])
+        [code] + ((underlyingError as? LoadError)?.codes ?? [])
     }
 }

@@ -6,7 +6,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// The inner request of the gzip plugin, and the response that it delivers.
+/// The nested request of the gzip plugin, and the response that it delivers.
 @Suite(.timeLimit(.minutes(2))) struct GzipMessageTests {
     private static let file = GzipSample().member(Array("Ahoy\n".utf8))
 
@@ -48,13 +48,13 @@ import Testing
     }
 
     @Test(arguments: ["gzip:inner:x?a=b&c", "gzip:inner:x?a=b&c#part", "GZIP:inner:x?a=b&c#"])
-    func innerRequestHasTheQueryButNotTheFragment(_ url: String) throws {
+    func nestedRequestHasTheQueryButNotTheFragment(_ url: String) throws {
         let seen = ConditionLock<[Request]>([])
         _ = try harness(seen).response(to: Request(url))
         #expect(seen.withLock { $0.map(\.url.description) } == ["inner:x?a=b&c"])
     }
 
-    @Test func innerRequestHasNoFieldsAndNoBody() throws {
+    @Test func nestedRequestHasNoFieldsAndNoBody() throws {
         let seen = ConditionLock<[Request]>([])
         var request = try Request("gzip:inner:x")
         request.fields[.range] = "bytes=1-2"
@@ -87,20 +87,20 @@ import Testing
     }
 
     @Test(arguments: ["gzip:", "gzip:file.gz", "gzip:/folder/file.gz", "gzip://u:s3cr3t@host/file.gz", "gzip:?x:y", "gzip:#data:,x"])
-    func urlWithoutAnAbsoluteInnerURLIsABadURL(_ url: String) throws {
+    func urlWithoutAnAbsoluteNestedURLIsABadURL(_ url: String) throws {
         let error = try #require(harness().load(url).error)
         #expect(error.code == .badURL)
-        #expect(error.cause == nil)
+        #expect(error.underlyingError == nil)
         #expect(error.message.contains("write it as in gzip:") && !error.message.contains("s3cr3t"))
     }
 
-    @Test func malformedInnerURLIsABadURL() throws {
+    @Test func malformedNestedURLIsABadURL() throws {
         let error = try #require(harness().load("gzip:http://u:s3cr3t@x%20y/").error)
         #expect(error.codes == [.badURL, .badURL])
         #expect(!"\(error)".contains("s3cr3t"))
     }
 
-    @Test func unknownInnerSchemeIsUnsupported() throws {
+    @Test func unknownNestedSchemeIsUnsupported() throws {
         #expect(try harness().load("gzip:nobody:x").error?.code == .unsupportedScheme)
     }
 

@@ -24,7 +24,8 @@ final class HTTPEventRecorder: LoadDelegate {
     private let pauses: Bool
 
     /// - Parameters:
-    ///   - answers: the answers to challenges, by the number of previous failures; after the last, `continueWithout`.
+    ///   - answers: the answers to challenges, by the number of previous failures; after the last,
+    ///     `continueWithoutCredential`.
     ///   - pauses: whether each delivery returns a pause.
     init(answers: [ChallengeAnswer] = [], redirects: RedirectAction = .follow, pauses: Bool = false) {
         self.answers = answers
@@ -88,7 +89,7 @@ final class HTTPEventRecorder: LoadDelegate {
         // Omits steps that differ: one side reuses its connections, and the other resolves no names.
         if [.requestSent, .firstByte].contains(step) { note("step \(step)") }
     }
-    func loadTaskDidSend(_ task: LoadTask) { state.withLock { $0.sent = task.progress.sent } }
+    func loadTaskDidSend(_ task: LoadTask) { state.withLock { $0.sent = task.progress.bytesSent } }
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
@@ -108,7 +109,7 @@ final class HTTPEventRecorder: LoadDelegate {
         let place = "\(space.protocolName)://\(space.host):\(space.port ?? -1) realm '\(space.realm ?? "-")'"
         let number = challenge.previousFailureCount
         note("challenge \(space.kind) of \(place), proxy \(space.isProxy), failures \(number), previous \(previous)")
-        challenge.answer(number < answers.count ? answers[number] : .continueWithout)
+        challenge.answer(number < answers.count ? answers[number] : .continueWithoutCredential)
     }
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         note("needs a new body")

@@ -66,11 +66,11 @@ import Testing
         var body: Body?
         if load.isChunked {
             let source = HandFedBody()
-            for start in stride(from: 0, to: load.upload, by: 7000) { source.feed(HTTPExchange.letters(min(7000, load.upload - start))) }
+            for start in stride(from: 0, to: load.upload, by: 7000) { source.feed(HTTPTransaction.letters(min(7000, load.upload - start))) }
             source.finish()
             body = source.body(length: nil)
         } else if load.upload > 0 {
-            body = .bytes(HTTPExchange.letters(load.upload))
+            body = .bytes(HTTPTransaction.letters(load.upload))
         }
         var request = try Request(servers.url(load.server, load.path, host: "127.0.0.1"), method: load.method, body: body)
         for (name, value) in load.fields { request.fields.append(HTTPField(name: try #require(.init(name)), value: value)) }

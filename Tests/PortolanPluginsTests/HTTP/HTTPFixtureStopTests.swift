@@ -39,8 +39,8 @@ import Testing
             case .receiving: [.receiveHead, .send(text: head), bytes, .stall]
             case .paused: [.receiveHead, .send(text: head), .forever([bytes])]
             case .challenged:
-                HTTPExchange.respond("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n") + [.stall]
-            case .redirecting: HTTPExchange.respond("HTTP/1.1 302 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n") + [.stall]
+                HTTPTransaction.respond("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n") + [.stall]
+            case .redirecting: HTTPTransaction.respond("HTTP/1.1 302 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n") + [.stall]
             }
         }
     }
@@ -99,7 +99,7 @@ import Testing
         task.resume()
         await delegate.ended()
         #expect(delegate.events.last == .finished)
-        #expect(task.progress.sent == Int64(length) && task.progress.expectedToSend == Int64(length))
+        #expect(task.progress.bytesSent == Int64(length) && task.progress.expectedBytesToSend == Int64(length))
         // The kernel's buffers of both sockets hold at most 10 MiB.
         #expect(source.largestLead < 12 << 20)
         #expect(try await harness.violations() == [])

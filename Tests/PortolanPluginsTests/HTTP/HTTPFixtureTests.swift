@@ -8,24 +8,24 @@ import Testing
 
 /// An HTTP plugin can do everything that the built-in handler can: the events and the bytes are the same.
 @Suite(.timeLimit(.minutes(10))) struct HTTPFixtureTests {
-    @Test(arguments: HTTPExchange.all)
-    func builtInHandlerBehavesAsTheTableSays(exchange: HTTPExchange) async throws {
-        let outcome = try await exchange.run(on: .builtIn)
-        #expect(Self.occurInOrder(exchange.expectedEvents, in: outcome.events) { $0.hasPrefix($1) }, "\(outcome.events)")
+    @Test(arguments: HTTPTransaction.all)
+    func builtInHandlerBehavesAsTheTableSays(transaction: HTTPTransaction) async throws {
+        let outcome = try await transaction.run(on: .builtIn)
+        #expect(Self.occurInOrder(transaction.expectedEvents, in: outcome.events) { $0.hasPrefix($1) }, "\(outcome.events)")
         #expect(
-            Self.occurInOrder(exchange.expectedRequests, in: outcome.received.flatMap { $0.split(separator: "\n") }) { $0.contains($1) },
+            Self.occurInOrder(transaction.expectedRequests, in: outcome.received.flatMap { $0.split(separator: "\n") }) { $0.contains($1) },
             "\(outcome.received)")
     }
 
-    @Test(arguments: HTTPExchange.all, HTTPSide.plugins)
-    func pluginBehavesAsTheBuiltInHandler(exchange: HTTPExchange, side: HTTPSide) async throws {
-        let (plugin, builtIn) = (try await exchange.run(on: side), try await exchange.run(on: .builtIn))
+    @Test(arguments: HTTPTransaction.all, HTTPSide.plugins)
+    func pluginBehavesAsTheBuiltInHandler(transaction: HTTPTransaction, side: HTTPSide) async throws {
+        let (plugin, builtIn) = (try await transaction.run(on: side), try await transaction.run(on: .builtIn))
         #expect(plugin == builtIn)
     }
 
-    @Test(arguments: HTTPExchange.all, HTTPSide.allCases)
-    func pausingAtEachDeliveryChangesNothing(exchange: HTTPExchange, side: HTTPSide) async throws {
-        let (paused, unpaused) = (try await exchange.run(on: side, pausing: true), try await exchange.run(on: side))
+    @Test(arguments: HTTPTransaction.all, HTTPSide.allCases)
+    func pausingAtEachDeliveryChangesNothing(transaction: HTTPTransaction, side: HTTPSide) async throws {
+        let (paused, unpaused) = (try await transaction.run(on: side, pausing: true), try await transaction.run(on: side))
         #expect(paused == unpaused)
     }
 

@@ -45,9 +45,9 @@ struct HTTPHarness: Sendable {
         plain.threadCount = 1
         plain.userAgent = nil
         plain.accept = nil
-        plain.asksForContentCodings = false
-        plain.expectation.threshold = nil
-        plain.expectation.wait = .seconds(100)
+        plain.sendsAcceptEncoding = false
+        plain.expectContinue.bodySizeThreshold = nil
+        plain.expectContinue.timeout = .seconds(100)
         return plain
     }
 

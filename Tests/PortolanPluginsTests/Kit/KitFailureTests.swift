@@ -28,8 +28,57 @@ import Testing
         #expect(!message.isEmpty && message.utf8.count <= 4096 && !message.contains("\n"))
     }
 
+    @Test(
+        "An error about the order of events names the call, the broken rule and the remedy",
+        arguments: [
+            (
+                "no-response",
+                "the plugin's load function returned without a response, which breaks ORDER-01; "
+                    + "call didReceive with a PluginResponse, or throw a PluginError"
+            ),
+            (
+                "data-first",
+                "didLoad was called before didReceive, which breaks ORDER-01; call didReceive with a PluginResponse first"
+            ),
+            (
+                "two-responses",
+                "didReceive was called twice, which breaks ORDER-08; deliver one response, or set isMultipart in the PluginDescription"
+            ),
+            (
+                "data-after-trailers",
+                "didLoad was called after didReceiveTrailers, which breaks ORDER-13; deliver all data before the trailers"
+            ),
+            (
+                "interim-late",
+                "didReceiveInterim was called after didReceive, which breaks ORDER-13; call didReceiveInterim before the response"
+            ),
+            ("redirect-late", "wasRedirected was called after didReceive, which breaks ORDER-13; call wasRedirected before the response"),
+            (
+                "too-long",
+                "the body has more bytes than PluginResponse.expectedLength (1), which breaks BODY-02; give the right length, or nil"
+            ),
+            (
+                "too-short",
+                "the body has 0 bytes, fewer than PluginResponse.expectedLength (1), which breaks BODY-02; "
+                    + "deliver all bytes, or throw a PluginError if the source ended early"
+            ),
+            (
+                "bad-sent",
+                "didSend was called with a total of -1 bytes after 0, which breaks ORDER-09; "
+                    + "give the bytes sent since the start of the body: the total only rises, up to the body's 0 bytes"
+            ),
+            (
+                "confirms-nothing",
+                "cachedResponseIsValid was called without a stored response, which breaks ORDER-10; "
+                    + "call it only if cachedResponse is not nil"
+            ),
+        ])
+    func orderErrorIsActionable(_ name: String, _ message: String) async throws {
+        #expect(try await kit.run("kit:\(name)").error?.message == message)
+    }
+
     @Test func causesAndDomainsReachTheHost() async throws {
-        let cause = try await kit.run("kit:fail").error?.cause as? LoadError
+        let cause = try await kit.run("kit:fail").error?.underlyingError as? LoadError
         #expect(cause == LoadError(.ioFailed, message: "EACCES"))
         let own = try await kit.run("kit:fail-own").error
         #expect(own?.domain == "org.example.tide" && own?.code.rawValue == 7)

@@ -34,7 +34,7 @@ extension KitHandler {
         },
         "redirect-late": { _, client in
             try await client.didReceive(PluginResponse())
-            try await client.wasRedirected(to: PluginChange(url: "kit:text"))
+            try await client.wasRedirected(to: PluginRequestChanges(url: "kit:text"))
         },
         "too-long": { _, client in
             try await client.didReceive(PluginResponse(expectedLength: 1))
@@ -50,15 +50,18 @@ extension KitHandler {
             try await client.didReceiveTrailers([PluginField(name: "a b", value: "")])
         },
         "bad-length": { _, client in try await client.didReceive(PluginResponse(expectedLength: -2)) },
-        "bad-redirect": { _, client in try await client.wasRedirected(to: PluginChange(url: "//relative")) },
-        "bad-realm": { _, client in _ = try await client.ask(PluginChallenge(protocolName: "kit", host: "", realm: "a\nb")) },
+        "bad-redirect": { _, client in try await client.wasRedirected(to: PluginRequestChanges(url: "//relative")) },
+        "bad-realm": { _, client in _ = try await client.didReceiveChallenge(PluginChallenge(protocolName: "kit", host: "", realm: "a\nb"))
+        },
         "bad-sent": { _, client in try await client.didSend(total: -1) },
         "bad-nest": { request, client in
-            for try await _ in client.load(PluginChange(url: "kit:text", method: "G T")) {}
+            for try await _ in client.load(PluginRequestChanges(url: "kit:text", method: "G T")) {}
         },
         "two-questions": { _, client in
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<2 { group.addTask { _ = try await client.ask(PluginChallenge(protocolName: "kit", host: "")) } }
+                for _ in 0..<2 {
+                    group.addTask { _ = try await client.didReceiveChallenge(PluginChallenge(protocolName: "kit", host: "")) }
+                }
                 while try await group.next() != nil {}
             }
         },

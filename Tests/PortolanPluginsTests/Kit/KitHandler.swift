@@ -9,7 +9,8 @@ import TestThreads
 /// it.
 struct KitHandler: RequestChoosing, RequestCanonicalizing {
     static let description = PluginDescription(
-        identifier: "org.portolan.kit", name: "Kit", vendor: "The Portolan authors", version: "1.0.0", schemes: ["kit"])
+        identifier: "org.portolan.kit", name: "Kit", vendor: "The Portolan authors", version: "1.0.0", schemes: ["kit"],
+        usesCookies: true)
 
     struct Settings: Decodable {
         struct Limits: Decodable { var depth: Int? }
@@ -35,15 +36,16 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
 
     func canInit(_ request: PluginRequest) -> Bool { request.path != "declined" }
 
-    func canonicalRequest(for request: PluginRequest) -> PluginChange? {
-        request.path != "text" || request.query == nil ? nil : PluginChange(url: "kit:\(request.path)", fields: [("x-canonical", "1")])
+    func canonicalRequest(for request: PluginRequest) -> PluginRequestChanges? {
+        request.path != "text" || request.query == nil
+            ? nil : PluginRequestChanges(url: "kit:\(request.path)", fields: [("x-canonical", "1")])
     }
 
     func load(_ request: PluginRequest, client: PluginClient) async throws {
         if request.path == "settings" {
             return try await Self.answer("\(settings.greeting ?? "-") \(settings.limits?.depth ?? -1)", client)
         }
-        guard let load = (Self.loads.merging(Self.hostile) { $1 })[request.path] else {
+        guard let load = try (Self.loads.merging(Self.hostile) { $1 })[request.decodedPath()] else {
             throw PluginError(.notFound, message: "there is no load '\(request.path)'")
         }
         try await load(request, client)
@@ -67,6 +69,9 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
 extension KitHandler {
     static let loads: [String: Load] = [
         "text": { _, client in try await answer("ahoy", client) },
+        "query": { request, client in
+            try await answer("\(request.decodedQueryValue("a b") ?? "-"),\(request.decodedQueryValue("c") ?? "-")", client)
+        },
         "empty": { _, client in try await client.didReceive(PluginResponse()) },
         "head": { _, client in try await client.didReceive(PluginResponse(expectedLength: 7)) },
         "all": { _, client in
@@ -103,14 +108,14 @@ extension KitHandler {
             while true { try await client.didLoad(piece) }
         },
         "redirect": { request, client in
-            try await client.wasRedirected(to: PluginChange(url: "kit:text"), response: PluginResponse(status: 302))
+            try await client.wasRedirected(to: PluginRequestChanges(url: "kit:text"), response: PluginResponse(status: 302))
             try await answer("not followed", client)
         },
-        "redirect-bare": { _, client in try await client.wasRedirected(to: PluginChange(url: "kit:text")) },
+        "redirect-bare": { _, client in try await client.wasRedirected(to: PluginRequestChanges(url: "kit:text")) },
         "upload": { request, client in
             try await client.didReceive(PluginResponse(expectedLength: request.bodyLength))
             var total: Int64 = 0
-            for try await piece in client.body(pieces: 1000) {
+            for try await piece in client.body(pieceSize: 1000) {
                 total += Int64(piece.count)
                 try await client.didSend(total: total)
                 try await client.didLoad(piece)
@@ -125,7 +130,7 @@ extension KitHandler {
             try await answer(text, client)
         },
         "ask": { request, client in
-            let answer = try await client.ask(PluginChallenge(protocolName: "kit", host: "", realm: "r"))
+            let answer = try await client.didReceiveChallenge(PluginChallenge(protocolName: "kit", host: "", realm: "r"))
             switch answer {
             case .use(let credential): try await Self.answer("\(credential.user.text):\(credential.password.text)", client)
             case .cancel: throw PluginError(.authenticationCancelled, message: "cancelled")
@@ -135,7 +140,7 @@ extension KitHandler {
         // Continues with the first result: the answer, or a child task that gives up.
         "ask-in-vain": { request, client in
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { _ = try? await client.ask(PluginChallenge(protocolName: "kit", host: "")) }
+                group.addTask { _ = try? await client.didReceiveChallenge(PluginChallenge(protocolName: "kit", host: "")) }
                 group.addTask { try? await client.didReach(.connected) }
                 await group.next()
                 group.cancelAll()
@@ -143,7 +148,7 @@ extension KitHandler {
             try await answer("gave up", client)
         },
         "nest": { request, client in
-            for try await event in client.load(.inner(request.query ?? "")) {
+            for try await event in client.load(.nested(request.query ?? "")) {
                 switch event {
                 case .response(let response): try await client.didReceive(PluginResponse(mimeType: response.mimeType))
                 case .data(let bytes): try await client.didLoad(bytes)
@@ -151,7 +156,7 @@ extension KitHandler {
             }
         },
         "nest-first-piece": { request, client in
-            for try await event in client.load(.inner(request.query ?? "")) {
+            for try await event in client.load(.nested(request.query ?? "")) {
                 if case .data = event { break }
             }
             try await answer("enough", client)
@@ -197,7 +202,7 @@ extension KitHandler {
         },
         "confirm": { _, client in
             guard client.cachedResponse != nil else { throw PluginError(.badRequest, message: "nothing is stored") }
-            let stored = try await client.readCached(at: 2)
+            let stored = try await client.readCachedBody(at: 2)
             try await client.cachedResponseIsValid(newer: PluginResponse(fields: [PluginField(name: "x-stored", value: "\(stored.count)")]))
         },
         "fail": { _, _ in throw PluginError(.accessDenied, message: "no", cause: PluginError(.ioFailed, message: "EACCES")) },

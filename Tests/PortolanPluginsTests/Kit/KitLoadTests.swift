@@ -94,7 +94,7 @@ import Testing
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
         let load = try kit.start("kit:redirect", client)
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         try await kit.finish(load)
         let redirect = RecordingClient.Event.redirect("kit:text")
         #expect(client.events == (isTaken ? [redirect] : [redirect, .response(12), .data(12), .finished]))
@@ -131,7 +131,7 @@ import Testing
         source.fail(LoadError(.ioFailed, message: "the disk went away"))
         let client = try await kit.run("kit:upload") { $0.body = source.body(length: nil) }
         #expect(client.error?.code == .bodyFailed)
-        #expect((client.error?.cause as? LoadError)?.message == "the disk went away")
+        #expect((client.error?.underlyingError as? LoadError)?.message == "the disk went away")
     }
 
     @Test(arguments: [true, false]) func challengeIsAnsweredImmediatelyOrLater(_ isLater: Bool) async throws {
@@ -149,9 +149,9 @@ import Testing
         #expect(try await kit.run("kit:ask", RecordingClient(onChallenge: { $0.answer(answer) })).error?.code == code)
     }
 
-    @Test func abandonedChallengeIsWithdrawn() async throws {
+    @Test func abandonedChallengeIsCancelled() async throws {
         let client = try await kit.run("kit:ask-in-vain")
-        #expect(client.events.contains(.challengeWithdrawn))
+        #expect(client.events.contains(.challengeCancelled))
         #expect(client.text == "gave up")
     }
 

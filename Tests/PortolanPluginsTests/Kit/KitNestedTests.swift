@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: ["kit:nest?stub:1000000", "kit:nest?kit:nest?stub:1000000"])
-    func innerBytesArrive(_ url: String) throws {
+    func bytesOfANestedLoadArrive(_ url: String) throws {
         let (data, response) = try loader.waitForData(for: Request(url))
         #expect(data.count == 1_000_000 && data.allSatisfy { $0 == 7 })
         #expect(response.mimeType?.essence == "application/octet-stream")
@@ -32,17 +32,17 @@ import Testing
     }
 
     @Test(arguments: ["kit:nest?stub:0?fail", "kit:nest?stub:500000?fail", "kit:nest?kit:nest?stub:500000?fail"])
-    func innerFailureIsTheCauseOfTheOuterFailure(_ url: String) throws {
+    func failureOfTheNestedLoadIsTheCauseOfTheParentsFailure(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }
         #expect(error?.code == PluginStubHandler.failure.code, "\(String(describing: error))")
         var root = error
-        while let cause = root?.cause as? LoadError { root = cause }
+        while let cause = root?.underlyingError as? LoadError { root = cause }
         #expect(root == PluginStubHandler.failure && error != PluginStubHandler.failure)
         waitUntilIdle()
     }
 
-    @Test(arguments: ["kit:nest?nosuch:x", "kit:nest?/relative"]) func innerRequestThatCannotBeOpenedFails(_ url: String) throws {
-        #expect(#expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }?.cause != nil)
+    @Test(arguments: ["kit:nest?nosuch:x", "kit:nest?/relative"]) func nestedRequestWithAnInvalidURLFails(_ url: String) throws {
+        #expect(#expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }?.underlyingError != nil)
         waitUntilIdle()
     }
 
@@ -53,7 +53,7 @@ import Testing
         waitUntilIdle()
     }
 
-    @Test func stoppingTheOuterLoadStopsTheInnerLoad() async throws {
+    @Test func stoppingTheParentLoadStopsTheNestedLoad() async throws {
         let (bytes, _) = try await loader.bytes(for: Request("kit:nest?stub:10000?hang"))
         for try await chunk in bytes {
             #expect(!chunk.isEmpty)

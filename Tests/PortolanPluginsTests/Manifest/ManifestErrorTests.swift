@@ -39,6 +39,12 @@ import Testing
         ("schemes", "[\"x\", \"y\", \"x\"]", "7:25", "'schemes[2]' is named twice"),
         ("schemes", "[\"x\", 7]", "7:20", "'schemes[1]' is a number, where a string is needed"),
         ("hostVersions", "\"^1.0.0\"", "8:19", "'hostVersions' is not a range of versions, as in '>=0.1.0 <1.0.0'"),
+        ("permissions", "\"cookies\"", "8:18", "'permissions' is a string, where an array is needed"),
+        (
+            "permissions", "[\"network\"]", "8:19",
+            "'permissions[0]' is not a permission; the permissions of this host are: 'cookies'"
+        ),
+        ("permissions", "[\"cookies\", \"cookies\"]", "8:30", "'permissions[1]' is named twice"),
         ("settings", "[]", "8:15", "'settings' is an array, where an object is needed"),
         (
             "settings", "{\"9\": {}}", "8:16",
@@ -57,7 +63,7 @@ import Testing
         ("nmae", "1", "8:3", "'nmae' is not a known name here; did you mean 'name'?"),
         (
             "entirely", "1", "8:3",
-            "'entirely' is not a known name here; known are $schema, identifier, name, vendor, version, description, library, sha256, schemes, hostVersions, settings, conformance, binding"
+            "'entirely' is not a known name here; known are $schema, identifier, name, vendor, version, description, library, sha256, schemes, hostVersions, permissions, settings, conformance, binding"
         ), ("isolation", "\"none\"", "8:3", "'isolation' is not a known name here; known are $schema"),
     ])
     func errorIsReportedWithLineAndColumn(name: String, json: String, place: String, detail: String) throws {
@@ -75,7 +81,10 @@ import Testing
         ("\"mime\": \"text/plain;x=y\"", "is 'text/plain;x=y', which is not a MIME type"),
         ("\"mime\": \"Text/plain\"", "is 'Text/plain', which is not a MIME type without parameters"),
         ("\"length\": -1", "is -1, where an integer from 0 to 9223372036854775807 is needed"), ("\"sha256\": \"\"", "is '', where 64 hex"),
-        ("\"tags\": [\"tiny\"]", "has to be one of small, large, empty, fails, redirects, challenges, uploads, nested, hangs"),
+        (
+            "\"tags\": [\"tiny\"]",
+            "has to be one of small, large, empty, fails, redirects, challenges, cancelsChallenge, uploads, nested, hangs"
+        ),
         ("\"tags\": \"small\"", "is a string, where an array is needed"),
         ("\"error\": \"nosuch\"", "is 'nosuch', which is neither a published code nor domain:number"),
         ("\"error\": \"org.x:\"", "is 'org.x:', which is neither"),

@@ -16,6 +16,7 @@ import Testing
             ManifestText.with([
                 "$schema": "\"plugin-manifest.schema.json\"", "description": "\"What it is for.\"", "schemes": "[\"x\", \"a+b-c.1\"]",
                 "sha256": "\"\(String(repeating: "aB", count: 32))\"", "hostVersions": "\">=0.1.0 <2.0.0\"", "library": "\"lib/x.so\"",
+                "permissions": "[\"cookies\"]",
                 "settings": """
                 {"z": {"type": "boolean", "required": true}, "a": {"type": "integer", "default": 3, "minimum": 1, "maximum": 9, "description": "D"}}
                 """,
@@ -31,6 +32,7 @@ import Testing
         #expect(manifest.sha256 == String(repeating: "ab", count: 32))
         #expect(manifest.schemes == .only(["x", "a+b-c.1"]))
         #expect(manifest.hostVersions?.text == ">=0.1.0 <2.0.0")
+        #expect(manifest.permissions == [.cookies])
         #expect(manifest.settings.map(\.name) == ["a", "z"])
         try #require(manifest.settings.count > 1)
         let (a, z) = (manifest.settings[0], manifest.settings[1])
@@ -47,7 +49,7 @@ import Testing
     @Test func omittedMembersAreNil() throws {
         let manifest = try Self.read(ManifestText.with())
         #expect(manifest.summary == nil && manifest.sha256 == nil && manifest.hostVersions == nil && manifest.conformance == nil)
-        #expect(manifest.settings.isEmpty)
+        #expect(manifest.settings.isEmpty && manifest.permissions.isEmpty)
     }
 
     @Test func schemesMayBeAny() throws {

@@ -13,7 +13,7 @@ struct InProcessPlugin {
     let handler: any ProtocolHandler
     private let instance: HostedInstance
 
-    /// Each load is its own client: the functions receive the `portolan_client`.
+    /// The functions receive the `portolan_client`, which is also the pointer of the load.
     init(
         run: Function? = nil, start: Function? = nil, resume: Function? = nil, woken: Function? = nil, stop: Function? = nil,
         logger: Logger = Logger(label: "tests")
@@ -29,15 +29,15 @@ struct InProcessPlugin {
         var handler = unsafe portolan_handler()
         unsafe handler.size = UInt32(MemoryLayout<portolan_handler>.size)
         unsafe handler.identifier = Self.string("org.portolan.inside")
-        unsafe handler.schemes = Self.place(Self.string("inside"))
+        unsafe handler.schemes = Self.permanentCopy(of: Self.string("inside"))
         unsafe handler.scheme_count = 1
-        unsafe handler.loads = Self.place(loads)
+        unsafe handler.loads = Self.permanentCopy(of: loads)
         unsafe handler.make = { _, _, _, client, _ in UnsafeMutableRawPointer(client) }
         var plugin = unsafe portolan_plugin()
         unsafe plugin.size = UInt32(MemoryLayout<portolan_plugin>.size)
         unsafe plugin.abi_major = PORTOLAN_ABI_MAJOR
         unsafe plugin.identifier = Self.string("org.portolan.inside")
-        unsafe plugin.handlers = Self.place(Self.place(handler))
+        unsafe plugin.handlers = Self.permanentCopy(of: Self.permanentCopy(of: handler))
         unsafe plugin.handler_count = 1
         let descriptor = unsafe try PluginDescriptor(plugin)
         instance = unsafe try HostedInstance(
@@ -53,13 +53,13 @@ struct InProcessPlugin {
         unsafe portolan_string(bytes: UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self), length: text.utf8CodeUnitCount)
     }
 
-    /// Stores a value for the lifetime of the process, like a constant of a library. The list of addresses marks it as
-    /// used.
-    private static func place<Value>(_ value: Value) -> UnsafePointer<Value> {
-        let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
-        unsafe place.initialize(to: value)
-        constants.withLock { $0.append(UInt(bitPattern: place)) }
-        return unsafe UnsafePointer(place)
+    /// Stores a value for the lifetime of the process, like a constant of a library. The list of addresses prevents
+    /// reports of leaks.
+    private static func permanentCopy<Value>(of value: Value) -> UnsafePointer<Value> {
+        let pointer = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+        unsafe pointer.initialize(to: value)
+        constants.withLock { $0.append(UInt(bitPattern: pointer)) }
+        return unsafe UnsafePointer(pointer)
     }
 
     private static let constants = ConditionLock<[UInt]>([])

@@ -2,16 +2,16 @@
 
 /// Builds the text of a valid manifest with members added or removed.
 enum ManifestText {
-    private static let sound = [
+    private static let validMembers = [
         ("identifier", "\"org.portolan.x\""), ("name", "\"X\""), ("vendor", "\"V\""), ("version", "\"1.0.0\""), ("library", "\"x.so\""),
         ("schemes", "[\"x\"]"),
     ]
 
     /// - Parameter changes: members as JSON; `nil` removes a member.
     static func with(_ changes: [String: String?] = [:]) -> String {
-        let kept = sound.filter { changes[$0.0] == nil }
+        let unchanged = validMembers.filter { changes[$0.0] == nil }
         let added = changes.sorted { $0.key < $1.key }.compactMap { name, value in value.map { (name, $0) } }
-        return "{\n" + (kept + added).map { "  \"\($0.0)\": \($0.1)" }.joined(separator: ",\n") + "\n}\n"
+        return "{\n" + (unchanged + added).map { "  \"\($0.0)\": \($0.1)" }.joined(separator: ",\n") + "\n}\n"
     }
 
     /// A manifest with one setting called `s`.

@@ -7,8 +7,8 @@ import Synchronization
 final class PluginStubHandler: ProtocolHandler {
     let identifier = "org.portolan.stub"
     let schemes = SchemeSet.only(["stub"])
-    /// The number of loads that have started and not ended.
-    let live = ConditionLock(0)
+    /// The number of loads that have not ended.
+    let liveLoads = ConditionLock(0)
 
     static let failure = LoadError(.connectionLost, message: "the stub broke off")
 
@@ -17,14 +17,14 @@ final class PluginStubHandler: ProtocolHandler {
     }
 
     func waitUntilIdle() {
-        live.wait { $0 == 0 ? () : nil }
+        liveLoads.wait { $0 == 0 ? () : nil }
     }
 
     private final class StubLoad: ProtocolLoad {
         private struct State {
-            var left: Int
+            var remainingCount: Int
             var hasResponded = false
-            var isOver = false
+            var isEnded = false
         }
 
         private let calls = SerialCalls()
@@ -37,8 +37,8 @@ final class PluginStubHandler: ProtocolHandler {
             self.request = request
             self.handler = handler
             self.client = client
-            state = Mutex(State(left: Int(request.url.path) ?? 0))
-            handler.live.withLock { $0 += 1 }
+            state = Mutex(State(remainingCount: Int(request.url.path) ?? 0))
+            handler.liveLoads.withLock { $0 += 1 }
         }
 
         func startLoading() { calls.submit(.start, perform: perform) }
@@ -55,8 +55,8 @@ final class PluginStubHandler: ProtocolHandler {
             let piece = [UInt8](repeating: 7, count: 10_000)
             while true {
                 let count = state.withLock { state in
-                    defer { state.left -= min(state.left, piece.count) }
-                    return state.isOver ? -1 : min(state.left, piece.count)
+                    defer { state.remainingCount -= min(state.remainingCount, piece.count) }
+                    return state.isEnded ? -1 : min(state.remainingCount, piece.count)
                 }
                 guard count > 0 else { return count < 0 ? () : finish() }
                 let flow = unsafe piece[..<count].withUnsafeBytes { unsafe client.didLoad($0.bytes) }
@@ -74,11 +74,11 @@ final class PluginStubHandler: ProtocolHandler {
         }
 
         private func end() {
-            let wasOver = state.withLock { state in
-                defer { state.isOver = true }
-                return state.isOver
+            let wasEnded = state.withLock { state in
+                defer { state.isEnded = true }
+                return state.isEnded
             }
-            if !wasOver { handler.live.withLockBroadcasting { $0 -= 1 } }
+            if !wasEnded { handler.liveLoads.withLockBroadcasting { $0 -= 1 } }
         }
     }
 }

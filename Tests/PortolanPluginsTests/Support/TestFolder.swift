@@ -109,6 +109,6 @@ final class TestFolder {
         guard status == 0 else { throw Failed(call: call, number: errno) }
     }
 
-    /// Whether this user can give files to others; only root can.
+    /// Whether this user can give files to other users. Only root can.
     static let canGiveAway = geteuid() == 0
 }

@@ -71,7 +71,7 @@ final class TestHandlerLoad: HandlerLoadObserver {
     }
 }
 
-/// Allows the handler load to be created before its observer is complete.
+/// Forwards to a ``TestHandlerLoad``, which does not exist when the handler load is created.
 private final class ObserverRelay: HandlerLoadObserver, @unchecked Sendable {  // … because `target` is set before the load starts
     weak var target: TestHandlerLoad?
 

@@ -11,7 +11,7 @@ import Testing
     import Musl
 #endif
 
-/// Who may own and write trusted files. The user is 1000 with the primary group 100.
+/// Which owners and permissions are trusted. The user is 1000, with the primary group 100.
 @Suite struct FileOwnershipTests {
     private static let owner = FileOwnership(user: 1000, primaryGroup: 100) { _ in nil }
 
@@ -59,19 +59,19 @@ import Testing
     }
 
     @Test("The user's primary group may not write if it has other members") func primaryGroupWithOtherMembersMayNotWrite() {
-        let asked = ConditionLock<[gid_t]>([])
+        let lookedUp = ConditionLock<[gid_t]>([])
         let owner = FileOwnership(user: 1000, primaryGroup: 100) { group in
-            asked.withLock { $0.append(group) }
+            lookedUp.withLock { $0.append(group) }
             return "'bob' is also a member"
         }
         for _ in 0..<3 {
             #expect(
                 Self.objection(S_IFDIR, 0o775, 1000, 100, isAbove: true, owner: owner)
-                    == "it is writable by group 100, which is not yours alone: 'bob' is also a member; remove that permission (chmod g-w)")
+                    == "it is writable by group 100, which has other members: 'bob' is also a member; remove that permission (chmod g-w)")
         }
         // Irrelevant groups are not looked up, and each result is cached.
         #expect(Self.objection(S_IFDIR, 0o755, 1000, 100, isAbove: true, owner: owner) == nil)
-        #expect(asked.withLock { $0 } == [100])
+        #expect(lookedUp.withLock { $0 } == [100])
     }
 
     @Test("A file is not trusted if an access list lets others write, or might") func accessListThatMayAllowWritesIsNotTrusted() {

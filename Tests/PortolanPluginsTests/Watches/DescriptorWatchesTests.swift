@@ -12,7 +12,7 @@ import Testing
     import Musl
 #endif
 
-/// The recorded events, the news of watches, and the owners of descriptors.
+/// The events of watches and timers, and descriptors that several loads use.
 @Suite(.timeLimit(.minutes(10))) struct DescriptorWatchesTests {
     private final class ReadinessRecorder: Sendable {
         let readyCount = ConditionLock(0)
@@ -36,8 +36,8 @@ import Testing
         for round in 1...3 {
             #expect(watches.watch(pair.plugins, for: [.readable, .hungUp]) == 0)
             recorder.wait(for: round)
-            #expect(watches.takeNews(isPaused: false))
-            #expect(!watches.takeNews(isPaused: false))
+            #expect(watches.takeNewEvents(isPaused: false))
+            #expect(!watches.takeNewEvents(isPaused: false))
             #expect(watches.takeReady(pair.plugins) == .readable)
             #expect(watches.takeReady(pair.plugins) == [])
         }
@@ -64,18 +64,18 @@ import Testing
         let pair = try WatchedSocketPair()
         let watches = recorder.watches()
         // Fills the socket, so that it is only readable.
-        let room = [UInt8](repeating: 0, count: 1 << 16)
-        while unsafe send(pair.plugins, room, room.count, CInt(MSG_DONTWAIT)) > 0 {}
+        let bytes = [UInt8](repeating: 0, count: 1 << 16)
+        while unsafe send(pair.plugins, bytes, bytes.count, CInt(MSG_DONTWAIT)) > 0 {}
         pair.send("x")
         #expect(watches.watch(pair.plugins, for: [.readable, .writable]) == 0)
         recorder.wait()
-        #expect(!watches.takeNews(isPaused: true), "readable waits for the resume; writable is armed again")
-        var drain = room
+        #expect(!watches.takeNewEvents(isPaused: true), "readable waits for the resume; writable is armed again")
+        var drain = bytes
         while unsafe recv(pair.tests, &drain, drain.count, CInt(MSG_DONTWAIT)) > 0 {}
         recorder.wait(for: 2)
-        #expect(watches.takeNews(isPaused: true))
+        #expect(watches.takeNewEvents(isPaused: true))
         #expect(watches.takeReady(pair.plugins) == [.readable, .writable])
-        #expect(!watches.takeNews(isPaused: false))
+        #expect(!watches.takeNewEvents(isPaused: false))
         watches.giveUp()
     }
 
@@ -85,11 +85,11 @@ import Testing
         pair.send("x")
         #expect(watches.watch(pair.plugins, for: .readable) == 0)
         recorder.wait()
-        #expect(!watches.takeNews(isPaused: true))
+        #expect(!watches.takeNewEvents(isPaused: true))
         var byte: UInt8 = 0
         #expect(unsafe read(pair.plugins, &byte, 1) == 1)
         #expect(watches.watch(pair.plugins, for: .readable) == 0)
-        #expect(!watches.takeNews(isPaused: false))
+        #expect(!watches.takeNewEvents(isPaused: false))
         #expect(watches.takeReady(pair.plugins) == [])
         watches.giveUp()
     }
@@ -100,8 +100,8 @@ import Testing
         let next = second.watches()
         let number = dup(pairs[0].plugins)
         #expect(first.watch(number, for: .readable) == 0)
-        // Assigns the same number, as after close(2) and open(2). While other tests run, those calls may return other
-        // numbers.
+        // Assigns the same number, as close(2) and open(2) can do. Those calls could return another number while other
+        // tests run.
         #expect(dup2(pairs[1].plugins, number) == number)
         #expect(next.watch(number, for: .readable) == 0)
         #expect(recorder.closed.withLock { $0 } == [number])
@@ -109,7 +109,7 @@ import Testing
         pairs[1].send("x")
         second.wait()
         #expect(next.takeReady(number) == .readable)
-        #expect(!first.takeNews(isPaused: false))
+        #expect(!first.takeNewEvents(isPaused: false))
         first.giveUp()
         #expect(next.watch(number, for: .readable) == 0)
         second.wait(for: 2)
@@ -132,7 +132,7 @@ import Testing
         close(number)
     }
 
-    /// The poller recorded an event of the old watch, and reports it when the new watch is armed.
+    /// The poller reports an event of the old watch after the new watch has begun.
     @Test func eventOfARemovedWatchIsNotReportedForTheNextOne() throws {
         let pair = try WatchedSocketPair()
         let watches = recorder.watches()
@@ -142,10 +142,10 @@ import Testing
         watches.becameReady(pair.plugins, 1, for: .readable)
         watches.becameReady(pair.plugins, 2, for: .writable)
         watches.wasClosed(pair.plugins, 1)
-        #expect(!watches.takeNews(isPaused: false) && watches.takeReady(pair.plugins) == [])
+        #expect(!watches.takeNewEvents(isPaused: false) && watches.takeReady(pair.plugins) == [])
         #expect(recorder.closed.withLock { $0 }.isEmpty)
         watches.becameReady(pair.plugins, 2, for: .all)
-        #expect(watches.takeNews(isPaused: false) && watches.takeReady(pair.plugins) == [.readable, .hungUp])
+        #expect(watches.takeNewEvents(isPaused: false) && watches.takeReady(pair.plugins) == [.readable, .hungUp])
         watches.giveUp()
     }
 
@@ -157,17 +157,17 @@ import Testing
         watches.setTimer(0, 30)
         clock.advance(by: .milliseconds(20))
         recorder.wait()
-        #expect(watches.takeNews(isPaused: true))
+        #expect(watches.takeNewEvents(isPaused: true))
         #expect(!watches.takeFired(0), "the timer was set again")
         #expect(watches.takeFired(1) && !watches.takeFired(1))
         watches.setTimer(0, -1)
         watches.setTimer(2, .max)
         clock.advance(by: .seconds(100))
-        #expect(!watches.takeNews(isPaused: false))
+        #expect(!watches.takeNewEvents(isPaused: false))
         watches.setTimer(2, 5)
         watches.giveUp()
         clock.advance(by: .seconds(100))
-        #expect(!watches.takeNews(isPaused: false))
+        #expect(!watches.takeNewEvents(isPaused: false))
         #expect(recorder.readyCount.withLock { $0 } == 1)
     }
 }

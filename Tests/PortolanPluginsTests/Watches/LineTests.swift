@@ -11,7 +11,7 @@ import Testing
     import Musl
 #endif
 
-/// A network plugin without a thread: the host watches its socket and its timers.
+/// A network plugin without a thread. The host watches its socket and timers.
 @Suite(.timeLimit(.minutes(10))) struct LineTests {
     private let plugin: Plugin
 
@@ -154,10 +154,10 @@ import Testing
         let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }
         let load = try makeLoad(pair, "word", client)
         load.start()
-        var seen = 0
+        var eventCount = 0
         while client.events.last?.isEnd != true {
-            client.wait { $0.count > seen }
-            seen = client.events.count
+            client.wait { $0.count > eventCount }
+            eventCount = client.events.count
             load.handlerLoad.resume()
         }
         end(load)

@@ -28,8 +28,8 @@ import Testing
             calls.withLock { $0 = [] }
         }
 
-        func note(_ call: String) { calls.withLockBroadcasting { $0.append(call) } }
-        func note(_ result: Int32) { results.withLock { $0.append(result) } }
+        func record(_ call: String) { calls.withLockBroadcasting { $0.append(call) } }
+        func record(_ result: Int32) { results.withLock { $0.append(result) } }
     }
 
     @Suite(.serialized, .timeLimit(.minutes(10))) struct WatchResults {
@@ -50,7 +50,7 @@ import Testing
         @Test func closedDescriptorIsAnError() throws {
             let results = unsafe try run { load in
                 let client = unsafe WatchingClient(load)
-                for number: CInt in [-1, .max, 1 << 20] { WatchResults.recorder.note(client.watch(number, 1)) }
+                for number: CInt in [-1, .max, 1 << 20] { WatchResults.recorder.record(client.watch(number, 1)) }
                 client.respond()
                 client.finish()
             }
@@ -63,7 +63,7 @@ import Testing
             let results = unsafe try run(
                 { load in
                     let client = unsafe WatchingClient(load)
-                    WatchResults.recorder.note(client.watch(WatchResults.number, 1))
+                    WatchResults.recorder.record(client.watch(WatchResults.number, 1))
                     client.respond()
                     client.finish()
                 }, on: file)
@@ -76,10 +76,10 @@ import Testing
                 { load in
                     let client = unsafe WatchingClient(load)
                     let copies = (0..<DescriptorWatches.limit + 1).map { _ in dup(WatchResults.number) }
-                    for copy in copies { WatchResults.recorder.note(client.watch(copy, 1)) }
+                    for copy in copies { WatchResults.recorder.record(client.watch(copy, 1)) }
                     // Removing a watch makes room for another one.
                     client.unwatch(copies[0])
-                    WatchResults.recorder.note(client.watch(copies[DescriptorWatches.limit], 1))
+                    WatchResults.recorder.record(client.watch(copies[DescriptorWatches.limit], 1))
                     client.respond()
                     client.finish()
                     for copy in copies { close(copy) }
@@ -95,7 +95,7 @@ import Testing
             let results = unsafe try run(
                 { load in
                     let client = unsafe WatchingClient(load)
-                    WatchResults.recorder.note(client.watch(WatchResults.number, 1))
+                    WatchResults.recorder.record(client.watch(WatchResults.number, 1))
                     client.unwatch(WatchResults.number)
                     client.respond()
                     client.finish()
@@ -112,8 +112,8 @@ import Testing
                     let client = unsafe WatchingClient(load)
                     client.respond()
                     client.finish()
-                    WatchResults.recorder.note(client.watch(WatchResults.number, 1))
-                    WatchResults.recorder.note(client.setTimer(0, 0))
+                    WatchResults.recorder.record(client.watch(WatchResults.number, 1))
+                    WatchResults.recorder.record(client.setTimer(0, 0))
                 }, on: pair.plugins)
             #expect(results == [-1, -1])
         }
@@ -147,8 +147,8 @@ import Testing
     @Suite(.serialized, .timeLimit(.minutes(10))) struct Closing {
         private static let recorder = Recorder()
 
-        /// The number may belong to another descriptor by then, so the load receives no more events. The log reports
-        /// the error to the author.
+        /// The number can belong to another descriptor then, so the load receives no more events. The log reports the
+        /// mistake.
         @Test func closingAWatchedDescriptorIsReported() throws {
             let pair = try WatchedSocketPair()
             let log = RecordingLog()
@@ -186,11 +186,11 @@ import Testing
                     _ = client.watch(Pauses.recorder.descriptor.withLock { $0 }, 1)
                     _ = client.setTimer(0, 20)
                 },
-                resume: { _ in Pauses.recorder.note("resume") },
+                resume: { _ in Pauses.recorder.record("resume") },
                 woken: { load in
                     let client = unsafe WatchingClient(load)
-                    if client.fired(0) { return Pauses.recorder.note("timer") }
-                    Pauses.recorder.note("readable \(client.ready(Pauses.recorder.descriptor.withLock { $0 }))")
+                    if client.fired(0) { return Pauses.recorder.record("timer") }
+                    Pauses.recorder.record("readable \(client.ready(Pauses.recorder.descriptor.withLock { $0 }))")
                     client.finish()
                 })
             let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }

@@ -11,23 +11,23 @@ import Testing
 
 /// Byte connections for a protocol other than HTTP.
 @Suite("Byte connections", .timeLimit(.minutes(1))) struct ByteConnectorTests {
-    /// More bytes than the buffers of two sockets hold.
+    /// A request head and more bytes than fit in the buffers of two sockets.
     private static let large = [UInt8]("start\r\n\r\n".utf8) + [UInt8](repeating: 0x2A, count: 24 << 20)
 
-    enum Way: CaseIterable { case clear, tls }
+    enum Security: CaseIterable { case clear, tls }
 
-    @Test("After finishWriting(), all written bytes arrive, and bytes from the server are still received", arguments: Way.allCases)
-    func halfClose(way: Way) async throws {
+    @Test("After finishWriting(), all written bytes arrive, and bytes from the server are still received", arguments: Security.allCases)
+    func halfClose(security: Security) async throws {
         let isFinished = try Gate()
         let readAll = SecureServer.Behaviour.script([
             .wait(isFinished), .receive(Self.large.count - 9), .receiveToEnd, .send(text: "got it all"),
         ])
-        let server = try await way == .tls ? SecureServer("good", readAll) : SecureServer(nil, readAll)
+        let server = try await security == .tls ? SecureServer("good", readAll) : SecureServer(nil, readAll)
         let client = try Client()
-        let opened = try await client.open(to: server.port, offering: way == .tls ? [] : nil).get()
-        #expect((opened.value.security != nil) == (way == .tls))
-        client.inTurn {
-            opened.value.transport.hand(to: client)
+        let opened = try await client.open(to: server.port, offering: security == .tls ? [] : nil).get()
+        #expect((opened.value.security != nil) == (security == .tls))
+        client.runOnLoop {
+            opened.value.transport.setReceiver(client)
             opened.value.transport.write(Self.large)
             #expect(!opened.value.transport.isWritable)
             opened.value.transport.finishWriting()
@@ -35,7 +35,7 @@ import Testing
             opened.value.transport.write([UInt8]("never".utf8))
             isFinished.open()
         }
-        #expect(try await client.untilEnd() == "got it all")
+        #expect(try await client.textAtEnd() == "got it all")
         try await server.stop()
     }
 
@@ -48,9 +48,9 @@ import Testing
         }
         let client = try Client()
         let opened = try await client.open(to: server.port, offering: nil).get()
-        client.inTurn { opened.value.transport.hand(to: client) }
+        client.runOnLoop { opened.value.transport.setReceiver(client) }
         try await client.wait(for: "ready\r\n")
-        let outcome = try await client.secure(opened, port: server.port) {
+        let outcome = try await client.startTLS(opened, port: server.port) {
             opened.value.transport.write(Self.large)
             #expect(!opened.value.transport.isWritable)
             isWritten.open()
@@ -60,12 +60,12 @@ import Testing
             return
         }
         #expect(security.version == "TLSv1.3" && security.applicationProtocol == nil && !security.isResumed)
-        client.inTurn {
-            opened.value.transport.hand(to: client)
+        client.runOnLoop {
+            opened.value.transport.setReceiver(client)
             opened.value.transport.write([UInt8]("GET\r\n\r\n".utf8))
         }
         try await client.wait(for: "ready\r\n" + SecureServer.hello)
-        client.inTurn { opened.value.transport.close() }
+        client.runOnLoop { opened.value.transport.close() }
         try await server.stop()
     }
 
@@ -74,21 +74,22 @@ import Testing
         let server = try await SecureServer("misnamed") { $0.prelude = [.send(text: "ready")] }
         let client = try Client()
         let opened = try await client.open(to: server.port, offering: nil).get()
-        client.inTurn { opened.value.transport.hand(to: client) }
+        client.runOnLoop { opened.value.transport.setReceiver(client) }
         try await client.wait(for: "ready")
-        let outcome = try await client.secure(opened, port: server.port) {}
+        let outcome = try await client.startTLS(opened, port: server.port) {}
         guard case .refused(let error) = outcome.value else {
             Issue.record("\(outcome.value)")
             return
         }
         #expect(error.code == .certificateNotTrusted)
-        client.inTurn { opened.value.transport.close() }
-        _ = try await client.untilEnd()
+        client.runOnLoop { opened.value.transport.close() }
+        _ = try await client.textAtEnd()
         try await server.stop()
     }
 
-    /// An attacker on the path could add bytes to the server's agreement. These bytes never count as protected.
-    @Test("Clear bytes after the server's agreement fail the handshake")
+    /// An attacker on the path could add bytes after the server's agreement to start TLS. The client must not treat
+    /// these bytes as protected.
+    @Test("Cleartext bytes after the server's agreement fail the handshake")
     func startTLSWithInjectedBytes() async throws {
         let isRequested = try Gate()
         let server = try await SecureServer("good") {
@@ -96,16 +97,16 @@ import Testing
         }
         let client = try Client()
         let opened = try await client.open(to: server.port, offering: nil).get()
-        client.inTurn { opened.value.transport.hand(to: client) }
+        client.runOnLoop { opened.value.transport.setReceiver(client) }
         try await client.wait(for: "ready")
-        let outcome = try await client.secure(opened, port: server.port) { isRequested.open() }
+        let outcome = try await client.startTLS(opened, port: server.port) { isRequested.open() }
         guard case .failed(let error) = outcome.value else {
             Issue.record("\(outcome.value)")
             return
         }
         #expect(error.code == .secureConnectionFailed)
         #expect(client.text == "ready")
-        client.inTurn { opened.value.transport.close() }
+        client.runOnLoop { opened.value.transport.close() }
         try await server.stop()
     }
 
@@ -116,15 +117,15 @@ import Testing
         let server = try ScriptedServer([.wait(isRequested), .receive(5), .halfClose, .receiveToEnd])
         let client = try Client()
         let opened = try await client.open(to: server.port, offering: nil).get()
-        client.inTurn { opened.value.transport.hand(to: client) }
-        let outcome = try await client.secure(opened, port: server.port) { isRequested.open() }
+        client.runOnLoop { opened.value.transport.setReceiver(client) }
+        let outcome = try await client.startTLS(opened, port: server.port) { isRequested.open() }
         guard case .failed = outcome.value else {
             Issue.record("\(outcome.value)")
             return
         }
         #expect(await client.isQuiet())
-        client.inTurn { opened.value.transport.close() }
-        #expect(try await client.untilEnd().isEmpty)
+        client.runOnLoop { opened.value.transport.close() }
+        #expect(try await client.textAtEnd().isEmpty)
     }
 
     @Test("Starting TLS on a closed connection fails, also before the handshake has begun", arguments: [true, false])
@@ -132,7 +133,7 @@ import Testing
         let server = try ScriptedServer([.stall])
         let client = try Client()
         let opened = try await client.open(to: server.port, offering: nil).get()
-        let outcome = try await client.secure(opened, port: server.port) {
+        let outcome = try await client.startTLS(opened, port: server.port) {
             if isClosedFirst { opened.value.transport.close() }
         } then: {
             opened.value.transport.close()
@@ -144,7 +145,7 @@ import Testing
         #expect(error.code == .cancelled)
     }
 
-    @Test("TLS may start on a thread that waits for the connection")
+    @Test("TLS can start on a thread that waits for the connection")
     func startTLSInAWaitingThread() async throws {
         let isWaiting = try Gate()
         let server = try await SecureServer("good") { $0.prelude = [.wait(isWaiting), .send(text: "ready")] }
@@ -153,14 +154,14 @@ import Testing
         _ = try await client.context().get()
         let opened = try await client.open(to: server.port, offering: nil).get()
         let isSecured = try Gate()
-        client.inTurn { opened.value.transport.hand(to: client) }
+        client.runOnLoop { opened.value.transport.setReceiver(client) }
         client.whenReceiving("ready") { [weak client] in
             client?.startTLS(on: opened, port: server.port) { outcome in
                 if case .secured = outcome { isSecured.open() }
             }
         }
         _ = try await inOwnThread {
-            client.inTurn {
+            client.runOnLoop {
                 opened.value.transport.drive(for: LoadWaiter()) {
                     isWaiting.open()
                     return true
@@ -168,40 +169,40 @@ import Testing
             }
         }
         try await isSecured.wait()
-        client.inTurn {
-            opened.value.transport.hand(to: client)
+        client.runOnLoop {
+            opened.value.transport.setReceiver(client)
             opened.value.transport.write([UInt8]("GET\r\n\r\n".utf8))
         }
         try await client.wait(for: "ready" + SecureServer.hello)
-        client.inTurn { opened.value.transport.close() }
+        client.runOnLoop { opened.value.transport.close() }
         try await server.stop()
     }
 
     @Test("The tickets of a resumed session keep the time of the certificate's verification")
-    func evidenceKeepsItsTime() async throws {
+    func resumedTicketKeepsItsTime() async throws {
         let server = try await SecureServer("good")
         let client = try Client()
         let peer = Client.peer("127.0.0.1", server.port)
         let tickets = try await client.context().get().tickets
-        var earlier: Int64 = 0
+        var earlierTime: Int64 = 0
         for isResumed in [false, true] {
             let opened = try await client.open(to: server.port, offering: []).get()
             #expect(opened.value.security?.isResumed == isResumed)
             // TLS 1.3 sends tickets after the handshake.
-            client.inTurn {
-                opened.value.transport.hand(to: client)
+            client.runOnLoop {
+                opened.value.transport.setReceiver(client)
                 opened.value.transport.write([UInt8]("GET\r\n\r\n".utf8))
             }
             try await client.wait(for: String(repeating: SecureServer.hello, count: isResumed ? 2 : 1))
-            client.inTurn { opened.value.transport.close() }
+            client.runOnLoop { opened.value.transport.close() }
             let ticket = try #require(tickets.ticket(for: peer, now: Int64(Date().timeIntervalSince1970)))
             if isResumed {
-                #expect(ticket.evidence.time == earlier)
+                #expect(ticket.evaluation.time == earlierTime)
             } else {
                 tickets.removeAll(for: peer)
-                earlier = ticket.evidence.time - 3600
-                let evidence = ServerTrustEvaluation(chain: ticket.evidence.chain, verdict: nil, time: earlier)
-                tickets.add(TLSTicket(kept: ticket.kept, evidence: evidence), for: peer)
+                earlierTime = ticket.evaluation.time - 3600
+                let evaluation = ServerTrustEvaluation(chain: ticket.evaluation.chain, error: nil, time: earlierTime)
+                tickets.add(TLSTicket(session: ticket.session, evaluation: evaluation), for: peer)
             }
         }
         try await server.stop()
@@ -212,15 +213,15 @@ import Testing
         let server = try await SecureServer("good")
         let client = try Client()
         let opened = try await client.open(to: server.port, offering: ["http/1.1"], host: "localhost").get()
-        #expect(client.steps == [.nameFound, .connected, .secured])
+        #expect(client.steps == [.domainResolved, .connected, .tlsEstablished])
         #expect(opened.value.security?.applicationProtocol == "http/1.1")
         #expect(opened.value.remoteAddress == "127.0.0.1:\(server.port)")
-        client.inTurn { opened.value.transport.close() }
+        client.runOnLoop { opened.value.transport.close() }
         try await server.stop()
     }
 }
 
-/// A program that uses byte connections: a loop, a connector, and the bytes that were read.
+/// A client of byte connections. It has its own event loop and connector, and records the bytes that arrive.
 private final class Client: ByteConnectionReceiver, Sendable {
     private struct State {
         var text = ""
@@ -254,7 +255,7 @@ private final class Client: ByteConnectionReceiver, Sendable {
     var steps: [LoadStep] { state.state.steps }
 
     func isQuiet() async -> Bool { await connector.loop.isQuiet() }
-    func inTurn<Value>(_ body: () -> Value) -> Value { connector.loop.inTurn(body) }
+    func runOnLoop<Value>(_ body: () -> Value) -> Value { connector.loop.runExclusively(body) }
 
     func open(to port: Int, offering protocols: [String]?, host: String = "127.0.0.1") async -> Result<LoopBound<OpenConnection>, LoadError>
     {
@@ -275,8 +276,9 @@ private final class Client: ByteConnectionReceiver, Sendable {
 
     static func peer(_ host: String, _ port: Int) -> TLSPeer { TLSPeer(host: host, port: port, description: "the server") }
 
-    /// - Parameters: closures that run on the event loop, directly before and after the request for the handshake.
-    func secure(
+    /// Starts TLS and waits for the outcome. `before` and `after` run on the event loop directly before and after
+    /// `startTLS`.
+    func startTLS(
         _ opened: LoopBound<OpenConnection>, port: Int, after before: @escaping @Sendable () -> Void,
         then after: @escaping @Sendable () -> Void = {}
     ) async throws -> LoopBound<TLSHandshake.Outcome> {
@@ -299,7 +301,7 @@ private final class Client: ByteConnectionReceiver, Sendable {
 
     func wait(for text: String) async throws { try await state.wait { $0.text == text } }
 
-    func untilEnd() async throws -> String {
+    func textAtEnd() async throws -> String {
         try await state.wait { $0.hasEnded }
         return text
     }

@@ -7,25 +7,25 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("Connection attempts", .timeLimit(.minutes(1))) struct ConnectionAttemptTests {
-    /// The moment at which an attempt is cancelled. Its look-up has not begun.
+    /// The moment at which the test cancels the attempt. The look-up has not begun.
     enum Moment: CaseIterable {
-        case atOnce, inTheNextTurn
-        /// The origin's address is looked up after the connection to a SOCKS5 proxy.
-        case behindTheProxy
+        case immediately, inTheNextIteration
+        /// The client looks up the address of the origin after it has connected to a SOCKS5 proxy.
+        case afterTheProxyConnected
     }
 
-    @Test(arguments: Moment.allCases) func cancelledAttemptsLookUpNoName(moment: Moment) async throws {
-        let held = HeldNames()
-        let names = held.service(limit: 1)
-        _ = names.find("slow") { _ in }
+    @Test(arguments: Moment.allCases) func cancelledAttemptLooksUpNoName(moment: Moment) async throws {
+        let lookUp = BlockingLookUp()
+        let resolver = lookUp.makeResolver(limit: 1)
+        _ = resolver.resolve("slow") { _ in }
         let server = try ScriptedServer([.receive(1)])
-        var endpoint = Endpoint(TLSPeer(host: "given-up.test", port: 80, description: "given-up.test"))
-        if moment == .behindTheProxy { endpoint.proxy = Proxy(kind: .socks5(.local), host: "127.0.0.1", port: server.port) }
+        var endpoint = Endpoint(TLSPeer(host: "cancelled.test", port: 80, description: "cancelled.test"))
+        if moment == .afterTheProxyConnected { endpoint.proxy = Proxy(kind: .socks5(.local), host: "127.0.0.1", port: server.port) }
         let loop = try #require(try SocketEventLoop.shared.get().first)
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         loop.execute { [endpoint] in
             let configuration = TransportConfiguration()
-            let connector = ByteConnector(configuration, contexts: TLSContextCache(configuration.tls), names: names, on: loop)
+            let connector = ByteConnector(configuration, contexts: TLSContextCache(configuration.tls), resolver: resolver, on: loop)
             var attempt: ByteConnectionAttempt?
             let new = connector.attempt(to: endpoint, for: nil) { step in
                 #expect(step == .connected)
@@ -38,15 +38,15 @@ import Testing
             attempt = new
             new.start()
             switch moment {
-            case .atOnce: new.cancel()
-            case .inTheNextTurn: loop.execute { new.cancel() }
-            case .behindTheProxy: break
+            case .immediately: new.cancel()
+            case .inTheNextIteration: loop.execute { new.cancel() }
+            case .afterTheProxyConnected: break
             }
         }
         for await _ in ends {}
-        async let last = names.addresses(of: "last")
-        held.release()
+        async let last = resolver.addresses(of: "last")
+        lookUp.release()
         _ = try await last
-        #expect(held.lookedUp == ["slow", "last"])
+        #expect(lookUp.startedNames == ["slow", "last"])
     }
 }

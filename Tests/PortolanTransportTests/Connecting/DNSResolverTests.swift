@@ -7,53 +7,53 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("Looking up names", .timeLimit(.minutes(10))) struct DNSResolverTests {
-    /// More of these names than there are processors.
+    /// More names than there are processors.
     @Test func blockedLookupsDoNotDelayOthers() async throws {
-        let held = HeldNames()
-        defer { held.release() }
-        let names = held.service()
-        for index in 0..<40 { _ = names.find("slow\(index).test") { _ in } }
-        try #require(await held.haveBegun(40))
-        #expect(try await names.addresses(of: "quick.test").map(\.ip.text) == ["127.0.0.1"])
+        let lookUp = BlockingLookUp()
+        defer { lookUp.release() }
+        let resolver = lookUp.makeResolver()
+        for index in 0..<40 { _ = resolver.resolve("slow\(index).test") { _ in } }
+        try #require(await lookUp.waitForLookUps(40))
+        #expect(try await resolver.addresses(of: "quick.test").map(\.ip.text) == ["127.0.0.1"])
     }
 
     @Test func lookupsBeyondTheLimitWait() async throws {
-        let held = HeldNames()
-        defer { held.release() }
-        let names = held.service(limit: 2)
-        for name in ["slow1", "slow2", "a"] { _ = names.find(name) { _ in } }
-        try #require(await held.haveBegun(2))
-        async let last = names.addresses(of: "b")
-        held.release()
+        let lookUp = BlockingLookUp()
+        defer { lookUp.release() }
+        let resolver = lookUp.makeResolver(limit: 2)
+        for name in ["slow1", "slow2", "a"] { _ = resolver.resolve(name) { _ in } }
+        try #require(await lookUp.waitForLookUps(2))
+        async let last = resolver.addresses(of: "b")
+        lookUp.release()
         _ = try await last
-        #expect(Set(held.lookedUp.prefix(2)) == ["slow1", "slow2"])
-        #expect(Set(held.lookedUp) == ["slow1", "slow2", "a", "b"])
+        #expect(Set(lookUp.startedNames.prefix(2)) == ["slow1", "slow2"])
+        #expect(Set(lookUp.startedNames) == ["slow1", "slow2", "a", "b"])
     }
 
-    @Test func withdrawnNameIsNotLookedUp() async throws {
-        let held = HeldNames()
-        let names = held.service(limit: 1)
-        _ = names.find("slow") { _ in }
-        let request = names.find("given-up") { _ in _ = Issue.record("a withdrawn request got an answer") }
-        #expect(names.withdraw(request))
-        #expect(!names.withdraw(request))
-        async let last = names.addresses(of: "last")
-        held.release()
+    @Test func cancelledNameIsNotLookedUp() async throws {
+        let lookUp = BlockingLookUp()
+        let resolver = lookUp.makeResolver(limit: 1)
+        _ = resolver.resolve("slow") { _ in }
+        let request = resolver.resolve("cancelled") { _ in _ = Issue.record("a cancelled request got a result") }
+        #expect(resolver.cancel(request))
+        #expect(!resolver.cancel(request))
+        async let last = resolver.addresses(of: "last")
+        lookUp.release()
         _ = try await last
-        #expect(held.lookedUp == ["slow", "last"])
+        #expect(lookUp.startedNames == ["slow", "last"])
         // The next request for the name starts a new look-up.
-        _ = try await names.addresses(of: "given-up")
+        _ = try await resolver.addresses(of: "cancelled")
     }
 
     @Test func concurrentRequestsShareOneLookup() async throws {
-        let held = HeldNames()
-        let names = held.service()
-        let answerCount = Mutex(0)
-        let first = names.find("slow.test") { _ in _ = Issue.record("a withdrawn request got an answer") }
+        let lookUp = BlockingLookUp()
+        let resolver = lookUp.makeResolver()
+        let resultCount = Mutex(0)
+        let first = resolver.resolve("slow.test") { _ in _ = Issue.record("a cancelled request got a result") }
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         for _ in 0..<10 {
-            _ = names.find("slow.test") { _ in
-                if answerCount.withLock({
+            _ = resolver.resolve("slow.test") { _ in
+                if resultCount.withLock({
                     $0 += 1
                     return $0 == 10
                 }) {
@@ -61,33 +61,33 @@ import Testing
                 }
             }
         }
-        #expect(names.withdraw(first))
-        try #require(await held.haveBegun(1))
-        held.release()
+        #expect(resolver.cancel(first))
+        try #require(await lookUp.waitForLookUps(1))
+        lookUp.release()
         for await _ in ends {}
-        #expect(held.lookedUp == ["slow.test"])
+        #expect(lookUp.startedNames == ["slow.test"])
         // The resolver does not cache addresses.
-        _ = try await names.addresses(of: "slow.test")
-        #expect(held.lookedUp.count == 2)
-        #expect(answerCount.withLock { $0 } == 10)
+        _ = try await resolver.addresses(of: "slow.test")
+        #expect(lookUp.startedNames.count == 2)
+        #expect(resultCount.withLock { $0 } == 10)
     }
 
-    @Test func requestAfterAWithdrawalStartsANewLookup() async throws {
-        let held = HeldNames()
-        defer { held.release() }
-        let names = held.service()
-        let request = names.find("slow.test") { _ in _ = Issue.record("a withdrawn request got an answer") }
-        try #require(await held.haveBegun(1))
-        #expect(names.withdraw(request))
-        async let addresses = names.addresses(of: "slow.test")
-        try #require(await held.haveBegun(2))
-        held.release()
+    @Test func requestAfterACancellationStartsANewLookup() async throws {
+        let lookUp = BlockingLookUp()
+        defer { lookUp.release() }
+        let resolver = lookUp.makeResolver()
+        let request = resolver.resolve("slow.test") { _ in _ = Issue.record("a cancelled request got a result") }
+        try #require(await lookUp.waitForLookUps(1))
+        #expect(resolver.cancel(request))
+        async let addresses = resolver.addresses(of: "slow.test")
+        try #require(await lookUp.waitForLookUps(2))
+        lookUp.release()
         #expect(try await addresses.count == 1)
     }
 
     @Test func lookupFailureIsReported() async throws {
-        let names = HeldNames().service()
-        let error = try await #require(throws: NameError.self) { try await names.addresses(of: "missing.test") }
+        let resolver = BlockingLookUp().makeResolver()
+        let error = try await #require(throws: NameError.self) { try await resolver.addresses(of: "missing.test") }
         #expect(error.description == "Name or service not known")
     }
 

@@ -16,7 +16,7 @@ struct ConnectNegotiationTests {
 
     private enum Outcome: Equatable {
         case needsMore
-        case established(taken: Int)
+        case established(consumedCount: Int)
         case failed(LoadError)
     }
 
@@ -28,7 +28,7 @@ struct ConnectNegotiationTests {
             var offset = 0
             do throws(LoadError) {
                 if try negotiation.next(unsafe piece.span.bytes, from: &offset) == .established {
-                    return .established(taken: start + offset)
+                    return .established(consumedCount: start + offset)
                 }
             } catch {
                 return .failed(error)
@@ -56,7 +56,7 @@ struct ConnectNegotiationTests {
     ])
     func bytesAfterASuccessHeadBelongToTheTunnel(_ head: String) throws {
         for size in [1, 7, 1000] {
-            #expect(try Self.run(head + "\u{16}\u{3}\u{1}", by: size) == .established(taken: head.utf8.count))
+            #expect(try Self.run(head + "\u{16}\u{3}\u{1}", by: size) == .established(consumedCount: head.utf8.count))
         }
         for count in 0..<head.utf8.count {
             #expect(try Self.run(String(decoding: head.utf8.prefix(count), as: UTF8.self), by: 1000) == .needsMore, "\(count)")
@@ -106,7 +106,7 @@ struct ConnectNegotiationTests {
     }
 
     @Test func tooManyInterimResponsesFail() throws {
-        let input = String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: HTTPLimits().interimResponses + 1)
+        let input = String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: HTTPLimits().maximumInterimResponsesPerResponse + 1)
         guard case .failed(let error) = try Self.run(input, by: 1000) else {
             Issue.record("no failure")
             return
@@ -121,6 +121,6 @@ struct ConnectNegotiationTests {
             Issue.record("no failure")
             return
         }
-        #expect((error.cause as? ProxyChallenge)?.offers == [.basic(realm: "r")])
+        #expect((error.underlyingError as? ProxyChallenge)?.offers == [.basic(realm: "r")])
     }
 }

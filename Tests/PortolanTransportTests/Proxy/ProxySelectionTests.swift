@@ -7,13 +7,13 @@ import Testing
 
 @Suite("Selection of the proxy for a URL")
 struct ProxySelectionTests {
-    /// Variables, a URL, and the proxy for it; `nil` means a direct connection to the origin.
+    /// Environment variables, a URL, and the proxy for it; `nil` means a direct connection to the origin.
     private static let rows: [([String: String], String, String?)] = [
         ([:], "http://h/", nil),
         ([:], "https://h/", nil),
         (["http_proxy": "p:1"], "http://h/", "http://p:1"),
         (["http_proxy": "p:1"], "https://h/", nil),
-        // A variable that the client of a CGI program can set never counts.
+        // The client of a CGI program can set HTTP_PROXY with a `Proxy` field, so the variable is ignored.
         (["HTTP_PROXY": "p:1"], "http://h/", nil),
         (["HTTP_PROXY": "p:1"], "https://h/", nil),
         (["HTTP_PROXY": "evil:1", "http_proxy": "p:1"], "http://h/", "http://p:1"),
@@ -73,12 +73,12 @@ struct ProxySelectionTests {
     @Test func proxyOfTheRequestComesFirst() throws {
         let selection = Self.selection(["http_proxy": "p:1", "no_proxy": "h"])
         var request = try Request("http://h/")
-        request[RequestProxy.self] = "socks5://q:2"
+        request.proxy = "socks5://q:2"
         #expect(try selection.proxy(for: request)?.description == "socks5://q:2")
         request.url = try URLRecord(parsing: "http://other/")
-        request[RequestProxy.self] = "direct"
+        request.proxy = "direct"
         #expect(try selection.proxy(for: request) == nil)
-        request[RequestProxy.self] = "ftp://q"
+        request.proxy = "ftp://q"
         #expect(throws: LoadError.self) { try selection.proxy(for: request) }
     }
 

@@ -14,13 +14,12 @@ struct SOCKS5NegotiationTests {
             to: destination, port: 0x1F90, through: Proxy(kind: .socks5(.byProxy), host: "p.test", port: 1080, credential: login))
     }
 
-    /// The outcome of a negotiation: the bytes that it sends after the greeting, and its end.
+    /// The result of a negotiation: the bytes that the client sends after the greeting, and how the negotiation ended.
     private struct Outcome: Equatable {
         var sent: [[UInt8]] = []
         var isEstablished = false
         var error: LoadError?
-        /// The number of bytes that were consumed.
-        var taken = 0
+        var consumedCount = 0
     }
 
     /// Feeds the input in pieces of `size` bytes.
@@ -36,7 +35,7 @@ struct SOCKS5NegotiationTests {
                     case .send(let bytes): outcome.sent.append(bytes)
                     case .established:
                         outcome.isEstablished = true
-                        outcome.taken += offset
+                        outcome.consumedCount += offset
                         return outcome
                     }
                 }
@@ -44,7 +43,7 @@ struct SOCKS5NegotiationTests {
                 outcome.error = error
                 return outcome
             }
-            outcome.taken += offset
+            outcome.consumedCount += offset
         }
         return outcome
     }
@@ -82,7 +81,7 @@ struct SOCKS5NegotiationTests {
         for login in [nil, Self.login] {
             let before: [UInt8] = login == nil ? [5, 0] : [5, 2, 1, 0]
             let outcome = Self.run(try Self.negotiation(login: login), before + reply + Array("HTTP/1.1".utf8), by: size)
-            #expect(outcome.isEstablished && outcome.taken == before.count + reply.count)
+            #expect(outcome.isEstablished && outcome.consumedCount == before.count + reply.count)
             #expect(outcome.sent == (login == nil ? [] : [[1, 1, 0x75, 2, 0x70, 0x77]]) + [Self.nameRequest])
         }
     }
@@ -108,7 +107,8 @@ struct SOCKS5NegotiationTests {
         }
     }
 
-    /// The bytes of a hostile or incorrect server, whether a log-in was offered, the code, and words of the message.
+    /// The bytes of a hostile or incorrect server, whether the client offers a log-in, the code of the error, and a
+    /// part of its message.
     private static let failures: [(input: [UInt8], hasLogin: Bool, code: LoadError.Code, phrase: String)] = [
         ([4], false, .socksFailed, "version is 4"), ([0x48, 0x54], false, .socksFailed, "version is 72"),
         ([5, 1], false, .socksFailed, "method 1"),

@@ -11,13 +11,14 @@ import Testing
 /// Exclusive use of a loop, its work and its timers.
 @Suite("Socket event loops", .timeLimit(.minutes(10)))
 struct SocketEventLoopTests {
-    /// State that is used on the event loop only. The count or the flag would show two users at once.
-    private final class Shared: @unchecked Sendable {  // … because that is what is tested
+    /// State that is used on the event loop only. A wrong count or an overlap shows that two threads used it at the
+    /// same time.
+    private final class SharedState: @unchecked Sendable {  // … because the test checks the exclusive use
         var count = 0
         var isBusy = false
         var overlaps = 0
 
-        func touch() {
+        func use() {
             if isBusy { overlaps += 1 }
             isBusy = true
             count += 1
@@ -25,10 +26,10 @@ struct SocketEventLoopTests {
         }
     }
 
-    /// A connection that handles a response may have another connection checked, of which TLS has read something.
+    /// While the receiver of one connection handles bytes, it can cause a read of another connection on the same loop.
     @Test(arguments: [4, 64]) func nestedReadDoesNotChangeBorrowedBytes(_ size: Int) throws {
         let loop = try SocketEventLoop()
-        var seen: [[UInt8]] = []
+        var received: [[UInt8]] = []
         func read(_ byte: UInt8, _ size: Int, _ body: (borrowing RawSpan) -> Void) {
             _ = unsafe loop.receive(atMost: size) { buffer in
                 unsafe buffer.initializeMemory(as: UInt8.self, repeating: byte)
@@ -37,32 +38,32 @@ struct SocketEventLoopTests {
                 body($0)
             }
         }
-        func note(_ span: borrowing RawSpan) { seen.append(unsafe span.withUnsafeBytes { unsafe Array($0) }) }
-        loop.inTurn {
-            read(1, 8) { outer in
-                read(2, size) { note($0) }
-                note(outer)
+        func record(_ span: borrowing RawSpan) { received.append(unsafe span.withUnsafeBytes { unsafe Array($0) }) }
+        loop.runExclusively {
+            read(1, 8) { borrowed in
+                read(2, size) { record($0) }
+                record(borrowed)
             }
         }
-        #expect(seen == [[UInt8](repeating: 2, count: size), [UInt8](repeating: 1, count: 8)])
+        #expect(received == [[UInt8](repeating: 2, count: size), [UInt8](repeating: 1, count: 8)])
     }
 
-    @Test func turnsAreExclusive() async throws {
+    @Test func onlyOneThreadIsOnTheLoop() async throws {
         let loop = try SocketEventLoop()
-        let shared = Shared()
-        let (threads, each) = (8, 3_000)
+        let shared = SharedState()
+        let (threadCount, usesPerThread) = (8, 3_000)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for thread in 0..<threads {
+            for thread in 0..<threadCount {
                 group.addTask {
                     try await inOwnThread {
-                        for number in 0..<each {
+                        for number in 0..<usesPerThread {
                             if (number + thread) % 3 == 0 {
-                                loop.inTurn { shared.touch() }
-                            } else if loop.enter() {
-                                shared.touch()
+                                loop.runExclusively { shared.use() }
+                            } else if loop.tryEnter() {
+                                shared.use()
                                 loop.leave()
                             } else {
-                                loop.execute { shared.touch() }
+                                loop.execute { shared.use() }
                             }
                         }
                     }
@@ -73,8 +74,8 @@ struct SocketEventLoopTests {
         let done = try Gate()
         loop.execute { done.open() }
         try await done.wait()
-        loop.inTurn {
-            #expect(shared.count == threads * each)
+        loop.runExclusively {
+            #expect(shared.count == threadCount * usesPerThread)
             #expect(shared.overlaps == 0)
         }
     }
@@ -83,7 +84,7 @@ struct SocketEventLoopTests {
         let loop = try SocketEventLoop()
         for _ in 0..<200 {
             let done = try Gate()
-            loop.inTurn {
+            loop.runExclusively {
                 loop.execute { done.open() }
                 #expect(!done.isOpen)
             }
@@ -112,36 +113,36 @@ struct SocketEventLoopTests {
 
     @Test func queuedWorkIsNotOvertaken() async throws {
         let loop = try SocketEventLoop()
-        loop.enterInTime()
+        loop.enterWhenFree()
         loop.execute {}
-        // The loop is in use and has queued work. Each of these makes `enter()` return `false`.
-        #expect(!loop.enter())
+        // The loop is in use and has queued work. Each of these makes `tryEnter()` return `false`.
+        #expect(!loop.tryEnter())
         #expect(loop.isOnLoop)
         loop.leave()
         #expect(!loop.isOnLoop)
     }
 
-    @Test func timerFiresInATurn() async throws {
+    @Test func timerFiresOnTheLoop() async throws {
         let loop = try SocketEventLoop()
         let fired = try Gate()
-        let wasInTurn = Mutex(false)
-        _ = loop.inTurn {
+        let wasOnLoop = Mutex(false)
+        _ = loop.runExclusively {
             loop.schedule(after: .milliseconds(5)) {
-                wasInTurn.withLock { $0 = loop.isOnLoop }
+                wasOnLoop.withLock { $0 = loop.isOnLoop }
                 fired.open()
             }
         }
         try await fired.wait()
-        #expect(wasInTurn.withLock { $0 })
+        #expect(wasOnLoop.withLock { $0 })
     }
 
     /// The loop sleeps until the later timer, so the earlier one must wake it.
     @Test func earlierTimerWakesTheLoop() async throws {
         let loop = try SocketEventLoop()
-        _ = loop.inTurn { loop.schedule(after: .seconds(3_600)) {} }
+        _ = loop.runExclusively { loop.schedule(after: .seconds(3_600)) {} }
         for _ in 0..<20 {
             let fired = try Gate()
-            _ = loop.inTurn { loop.schedule(after: .milliseconds(1)) { fired.open() } }
+            _ = loop.runExclusively { loop.schedule(after: .milliseconds(1)) { fired.open() } }
             try await fired.wait()
         }
     }
@@ -150,11 +151,11 @@ struct SocketEventLoopTests {
         let loop = try SocketEventLoop()
         let fired = Mutex<[Int]>([])
         let last = try Gate()
-        loop.inTurn {
+        loop.runExclusively {
             _ = loop.schedule(after: .milliseconds(60)) { last.open() }
-            let off = loop.schedule(after: .milliseconds(2)) { fired.withLock { $0.append(0) } }
+            let cancelled = loop.schedule(after: .milliseconds(2)) { fired.withLock { $0.append(0) } }
             for number in [3, 1, 2] { _ = loop.schedule(after: .milliseconds(number * 10)) { fired.withLock { $0.append(number) } } }
-            off.cancel()
+            cancelled.cancel()
         }
         try await last.wait()
         #expect(fired.withLock { $0 } == [1, 2, 3])
@@ -163,7 +164,7 @@ struct SocketEventLoopTests {
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min / 2), .zero, .nanoseconds(1)])
     func timersAcceptAnyDuration(_ time: Duration) async throws {
         let loop = try SocketEventLoop()
-        let timer = loop.inTurn { loop.schedule(after: time) {} }
+        let timer = loop.runExclusively { loop.schedule(after: time) {} }
         let done = try Gate()
         loop.execute { done.open() }
         try await done.wait()

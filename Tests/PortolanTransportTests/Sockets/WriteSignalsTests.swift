@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanTransport
 
-/// On threads that already block SIGPIPE, so that a pending signal can be checked.
+/// The tests run on threads that already block SIGPIPE, so that they can check for a pending signal.
 @Suite struct WriteSignalsTests {
     private static func isPending(_ signal: CInt = SIGPIPE) -> Bool {
         var pending = sigset_t()
@@ -28,11 +28,11 @@ import Testing
     }
 
     @Test func signalPendingBeforeIsKept() async throws {
-        let stays = try await inOwnThread {
+        let isPending = try await inOwnThread {
             Self.raiseSignal()
             withoutWriteSignals { Self.raiseSignal() }
             return Self.isPending()
         }
-        #expect(stays)
+        #expect(isPending)
     }
 }

@@ -27,7 +27,7 @@ import Testing
         #expect(ServerCertificate(der: der + [0]) == nil)
     }
 
-    /// Parsing may return anything, but must not trap.
+    /// Parsing can succeed or fail, but must not trap.
     @Test func changedBytesCauseNoTrap() throws {
         let der = try certificates().der("good")
         for index in der.indices {
@@ -36,7 +36,7 @@ import Testing
                 changed[index] = value
                 guard let certificate = ServerCertificate(der: changed) else { continue }
                 _ = CertificateProblem.error(
-                    CertificateProblem.find(in: [changed], for: ServerName(host: "127.0.0.1"), ChainFinding(code: 20, depth: 0), now: 0),
+                    CertificateProblem.find(in: [changed], for: ServerName(host: "127.0.0.1"), ChainError(code: 20, depth: 0), now: 0),
                     of: TLSPeer(host: "127.0.0.1", port: 443, description: "https://127.0.0.1"), chain: [certificate.der])
             }
         }
@@ -91,16 +91,16 @@ import Testing
             ("::1", [UInt8](repeating: 0, count: 15) + [1], true), ("0:0::1", [UInt8](repeating: 0, count: 15) + [1], true),
             ("::ffff:127.0.0.1", [127, 0, 0, 1], false),
         ] as [(String, [UInt8], Bool)])
-    func anAddressMatchesItself(host: String, bytes: [UInt8], matches: Bool) throws {
+    func addressMatchesItself(host: String, bytes: [UInt8], matches: Bool) throws {
         #expect(ServerName(host: host).isNamed(by: try Self.certificate(addresses: [bytes])) == matches)
     }
 
-    @Test func anAddressIsNeverMatchedByADNSName() throws {
+    @Test func dnsNameNeverMatchesAnAddress() throws {
         #expect(!ServerName(host: "127.0.0.1").isNamed(by: try Self.certificate(dns: ["127.0.0.1", "*.0.0.1"])))
         #expect(ServerName(host: "127.0.0.1").indication == nil)
     }
 
-    @Test func aNameInAMessageIsShortAndOnOneLine() throws {
+    @Test func nameInAMessageIsShortAndOnOneLine() throws {
         #expect(DisplayText.line("a\nb\u{202E}c\u{7}") == "a\u{FFFD}b\u{FFFD}c\u{FFFD}")
         #expect(DisplayText.line(String(repeating: "x", count: 1000)).count == 65)
     }

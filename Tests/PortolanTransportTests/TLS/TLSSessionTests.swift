@@ -14,15 +14,15 @@ import Testing
     func closeNotifyIsSentAgain() async throws {
         let server = try await SecureServer("good", .script([.receiveToEnd, .send(text: "seen")]))
         try await inOwnThread {
-            let carrier = try ValveCarrier(port: server.port)
+            let transport = try BlockableTransport(port: server.port)
             let delegate = TrustingDelegate()
             var settings = TLSSettings()
             settings.verification = .none
             let context = try TLSContext(settings, roots: TLSContext.Roots(), protocols: [], identity: nil)
-            let session = try TLSSession(context, over: carrier, serverName: nil, ticket: nil, delegate: delegate)
+            let session = try TLSSession(context, over: transport, serverName: nil, ticket: nil, delegate: delegate)
             while true {
                 guard case .done = session.handshake() else {
-                    carrier.waitToRead()
+                    transport.waitToRead()
                     continue
                 }
                 break
@@ -32,21 +32,21 @@ import Testing
                 Issue.record("the head was not sent")
                 return
             }
-            let count = carrier.sendCount
-            carrier.isOpen = false
+            let count = transport.sendCount
+            transport.acceptsBytes = false
             #expect(!session.shutDown())
-            #expect(carrier.sendCount == count)
-            carrier.isOpen = true
+            #expect(transport.sendCount == count)
+            transport.acceptsBytes = true
             #expect(session.shutDown())
-            #expect(carrier.sendCount == count + 1)
+            #expect(transport.sendCount == count + 1)
             #expect(session.shutDown())
-            #expect(carrier.sendCount == count + 1)
-            // The server responds when it has received the end of TLS. The end of the socket has not arrived.
+            #expect(transport.sendCount == count + 1)
+            // The server responds when it has received close_notify. The socket is still open for sending.
             var response = [UInt8](repeating: 0, count: 4)
             reading: while true {
                 switch unsafe response.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
                 case .bytes: break reading
-                case .wantsRead: carrier.waitToRead()
+                case .wantsRead: transport.waitToRead()
                 case .wantsWrite, .paused, .end, .failed: return _ = Issue.record("no response came")
                 }
             }
@@ -55,64 +55,64 @@ import Testing
         try await server.stop()
     }
 
-    @Test("A session reads a limited number of bytes in one turn, and continues in the next")
-    func readsOfOneTurnAreLimited() async throws {
+    @Test("A session reads a limited number of bytes in one loop iteration, and continues in the next")
+    func readsOfOneIterationAreLimited() async throws {
         let size = 1 << 20
         let server = try await SecureServer("good", .script([.send([UInt8](repeating: 7, count: size))]))
         try await inOwnThread {
-            let carrier = try ValveCarrier(port: server.port)
+            let transport = try BlockableTransport(port: server.port)
             let delegate = TrustingDelegate()
             var settings = TLSSettings()
             settings.verification = .none
             let context = try TLSContext(settings, roots: TLSContext.Roots(), protocols: [], identity: nil)
-            let session = try TLSSession(context, over: carrier, serverName: nil, ticket: nil, delegate: delegate)
+            let session = try TLSSession(context, over: transport, serverName: nil, ticket: nil, delegate: delegate)
             while true {
                 guard case .done = session.handshake() else {
-                    carrier.waitToRead()
+                    transport.waitToRead()
                     continue
                 }
                 break
             }
             _ = unsafe Array("a\r\n\r\n".utf8).withUnsafeBytes { unsafe session.write($0) }
             session.beginIteration()
-            var (count, turn, turns) = (0, 0, 0)
+            var (count, iterationBytes, iterationCount) = (0, 0, 0)
             var buffer = [UInt8](repeating: 0, count: 16 << 10)
             reading: while count < size {
                 switch unsafe buffer.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
-                case .bytes(let read): (count, turn) = (count + read, turn + read)
-                case .wantsRead: carrier.waitToRead()
+                case .bytes(let read): (count, iterationBytes) = (count + read, iterationBytes + read)
+                case .wantsRead: transport.waitToRead()
                 case .paused:
-                    #expect(turn <= TLSSession.turnLimit + 64 << 10)
-                    (turn, turns) = (0, turns + 1)
+                    #expect(iterationBytes <= TLSSession.iterationLimit + 64 << 10)
+                    (iterationBytes, iterationCount) = (0, iterationCount + 1)
                     session.beginIteration()
                 case .wantsWrite, .end, .failed: break reading
                 }
             }
-            #expect(count == size && turns >= 3)
+            #expect(count == size && iterationCount >= 3)
         }
         try await server.stop()
     }
 
     @Test("A session is resumed for a day after the certificate was verified, and not after the certificate's end")
-    func evidenceHasALimit() throws {
+    func evaluationExpires() throws {
         let chain = [try certificates().der("good")]
         let end = try #require(ServerCertificate(der: chain[0])?.notAfter.seconds)
         let time: Int64 = 1_800_000_000
-        let evidence = ServerTrustEvaluation(chain: chain, verdict: nil, time: time)
+        let evaluation = ServerTrustEvaluation(chain: chain, error: nil, time: time)
         let day: Int64 = 24 * 3600
-        #expect(!evidence.isValid(at: time - 1))
-        #expect(evidence.isValid(at: time))
-        #expect(evidence.isValid(at: time + day - 1))
-        #expect(!evidence.isValid(at: time + day))
-        let last = ServerTrustEvaluation(chain: chain, verdict: nil, time: end)
+        #expect(!evaluation.isValid(at: time - 1))
+        #expect(evaluation.isValid(at: time))
+        #expect(evaluation.isValid(at: time + day - 1))
+        #expect(!evaluation.isValid(at: time + day))
+        let last = ServerTrustEvaluation(chain: chain, error: nil, time: end)
         #expect(last.isValid(at: end) && !last.isValid(at: end + 1))
     }
 }
 
-/// A socket that accepts no bytes while the valve is closed. For one thread.
-private final class ValveCarrier: TLSRecordTransport {
+/// A socket that accepts no bytes while `acceptsBytes` is false. For one thread.
+private final class BlockableTransport: TLSRecordTransport {
     private let socket: Socket
-    var isOpen = true
+    var acceptsBytes = true
     private(set) var sendCount = 0
 
     struct Failure: Error {}
@@ -130,21 +130,21 @@ private final class ValveCarrier: TLSRecordTransport {
     func waitToRead() { wait(for: POLLIN) }
 
     private func wait(for event: CInt) {
-        var wanted = pollfd(fd: socket.descriptor, events: Int16(event), revents: 0)
-        unsafe poll(&wanted, 1, 20_000)
+        var request = pollfd(fd: socket.descriptor, events: Int16(event), revents: 0)
+        unsafe poll(&request, 1, 20_000)
     }
 
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult { unsafe socket.receive(target) }
     var isDrained: Bool { socket.isDrained }
 
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult {
-        guard isOpen else { return .wouldBlock }
+        guard acceptsBytes else { return .wouldBlock }
         sendCount += 1
         return unsafe socket.send(bytes)
     }
 }
 
 private final class TrustingDelegate: TLSSessionDelegate {
-    func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainFinding?) -> Bool? { true }
+    func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainError?) -> Bool? { true }
     func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice? { ClientIdentityChoice.none }
 }

@@ -22,7 +22,8 @@ import Testing
         #expect(zip(IDNATable.compositions, IDNATable.compositions.dropFirst()).allSatisfy(<))
     }
 
-    /// Checks the first three and the last two code points of each run, where a confusion with another run would show.
+    /// Checks the first three and the last two code points of each run, because these would show a confusion with
+    /// another run.
     @Test func mappingResultsAreValidCodePoints() {
         let starts = IDNATable.mapping.map { UInt32($0 & 0x1F_FFFF) }
         for (start, end) in zip(starts, starts.dropFirst() + [0x110000]) {

@@ -115,7 +115,7 @@ package func certificates() throws -> Certificates { try Certificates.shared.get
 extension SecureServer {
     /// - Parameter name: the name of the server's certificate.
     package convenience init(
-        _ name: String, _ behaviour: Behaviour = .answer(SecureServer.hello), on loopback: Loopback = .ipv4,
+        _ name: String, _ behaviour: Behaviour = .respond(SecureServer.hello), on loopback: Loopback = .ipv4,
         change: (inout Settings) throws -> Void = { _ in }
     ) async throws {
         // Creating the certificates waits for a process.

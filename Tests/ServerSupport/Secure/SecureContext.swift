@@ -3,8 +3,8 @@
 import CPortolanOpenSSL
 
 /// State that the connections of a ``SecureServer`` share (SSL_CTX_new(3)).
-// @unchecked Sendable … because it does not change after its creation, and OpenSSL counts the references to the
-// context; @safe because nothing unsafe leaves this folder.
+// @unchecked Sendable … because the class is immutable and OpenSSL counts the references to the context; @safe because
+// the class is not visible outside of this folder.
 @safe
 final class SecureContext: @unchecked Sendable {
     let settings: SecureServer.Settings
@@ -95,15 +95,15 @@ final class SecureContext: @unchecked Sendable {
     }
 
     private func setCallbacks() {
-        let own = unsafe Unmanaged.passUnretained(self).toOpaque()
+        let pointer = unsafe Unmanaged.passUnretained(self).toOpaque()
         if !settings.applicationProtocols.isEmpty {
             unsafe SSL_CTX_set_alpn_select_cb(
                 context,
-                { _, chosen, length, offered, offeredLength, own in
-                    guard let own = unsafe own else { return SSL_TLSEXT_ERR_ALERT_FATAL }
-                    let context = unsafe Unmanaged<SecureContext>.fromOpaque(own).takeUnretainedValue()
+                { _, chosen, length, offered, offeredLength, pointer in
+                    guard let pointer = unsafe pointer else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+                    let context = unsafe Unmanaged<SecureContext>.fromOpaque(pointer).takeUnretainedValue()
                     return unsafe context.choose(chosen, length, offered, offeredLength)
-                }, own)
+                }, pointer)
         }
         if settings.refusesName {
             _ = unsafe portolan_SSL_CTX_set_servername_callback(context) { _, alert, _ in
@@ -113,7 +113,7 @@ final class SecureContext: @unchecked Sendable {
         }
         unsafe SSL_CTX_set_keylog_callback(context) { ssl, line in
             guard let ssl = unsafe ssl, let line = unsafe line else { return }
-            unsafe SecureWire.of(ssl)?.note(secret: String(cString: line))
+            unsafe SecureWire.wire(of: ssl)?.recordSecret(String(cString: line))
         }
     }
 

@@ -10,7 +10,7 @@ extension SecureServer {
             case der(chain: [[UInt8]], key: [UInt8])
         }
 
-        /// The values on the wire (RFC 8446 §4.2.1).
+        /// A version of TLS. The raw value is the number in the protocol (RFC 8446 §4.2.1).
         package enum Version: Int32, Sendable {
             case tls10 = 0x0301
             case tls11 = 0x0302
@@ -18,7 +18,7 @@ extension SecureServer {
             case tls13 = 0x0304
         }
 
-        /// Whether clients send a certificate. `roots` is the path of a PEM file.
+        /// Whether the server requests certificates of clients. `roots` is the path of a PEM file.
         package enum ClientCertificates: Sendable {
             case none
             case optional(roots: String)
@@ -26,7 +26,7 @@ extension SecureServer {
         }
 
         package var certificate: Certificate
-        /// Steps in clear text before the handshake, as with STARTTLS.
+        /// The steps before the handshake, in clear text, as with STARTTLS.
         package var prelude: [ScriptedServer.Step] = []
         package var minimumVersion = Version.tls12
         package var maximumVersion = Version.tls13
@@ -47,19 +47,20 @@ extension SecureServer {
         package var sendsCloseNotify = true
         /// Whether the server refuses each client with unrecognized_name.
         package var refusesName = false
-        /// The maximum bytes of a record, 512 to 16384. A larger handshake message spans several records.
+        /// The maximum size of a record in bytes, from 512 to 16384. A larger handshake message spans several records.
         package var recordLimit: Int?
-        /// The maximum bytes of a packet during the handshake. `nil` means no limit.
+        /// The maximum size of a packet during the handshake, in bytes. `nil` means no limit.
         package var packetLimit: Int?
 
         package init(_ certificate: Certificate) { self.certificate = certificate }
     }
 
-    /// The server's behaviour on a connection, after the handshake if there is one.
+    /// What the server does on each connection, over TLS after the handshake.
     package enum Behaviour: Sendable {
-        case answer(String)
-        /// Sends the text as soon as a byte arrives, then closes the connection.
-        case clear(String)
+        /// Sends this response to each request.
+        case respond(String)
+        /// Sends the text when a byte arrives, then closes the connection.
+        case sendAtFirstByte(String)
         /// Never sends anything.
         case silence
         /// Resets the connection when a byte arrives.
@@ -67,38 +68,38 @@ extension SecureServer {
         /// Closes the connection when a byte arrives, without sending anything.
         case close
         /// Sends this response, then closes the connection without close_notify.
-        case cut(String)
-        /// Acts like `answer` over HTTP/1.1. Over HTTP/2, resets each stream with HTTP_1_1_REQUIRED.
+        case respondWithoutCloseNotify(String)
+        /// Acts like `respond` over HTTP/1.1. Over HTTP/2, resets each stream with HTTP_1_1_REQUIRED.
         case requireHTTP1(String)
         /// Runs these steps after the head of a request has arrived.
         case script([ScriptedServer.Step])
 
-        /// - Parameter asked: called at the first byte of each request.
-        func steps(applicationProtocol: String?, asked: @escaping @Sendable () -> Void) -> [ScriptedServer.Step] {
-            let start: [ScriptedServer.Step] = [.receive(1), .perform(asked)]
+        /// - Parameter requestBegan: called at the first byte of each request.
+        func steps(applicationProtocol: String?, requestBegan: @escaping @Sendable () -> Void) -> [ScriptedServer.Step] {
+            let start: [ScriptedServer.Step] = [.receive(1), .perform(requestBegan)]
             let head = start + [.receiveThrough("\r\n\r\n")]
             switch self {
-            case .requireHTTP1 where applicationProtocol == "h2": return Self.refusingStreams(asked)
-            case .answer(let text), .requireHTTP1(let text): return [.forever(head + [.send(text: text)])]
-            case .clear(let text): return start + [.send(text: text)]
+            case .requireHTTP1 where applicationProtocol == "h2": return Self.refusingStreams(requestBegan)
+            case .respond(let text), .requireHTTP1(let text): return [.forever(head + [.send(text: text)])]
+            case .sendAtFirstByte(let text): return start + [.send(text: text)]
             case .silence: return start + [.receiveToEnd]
             case .reset: return start + [.reset]
             case .close: return start + [.close]
-            case .cut(let text): return head + [.send(text: text), .close]
+            case .respondWithoutCloseNotify(let text): return head + [.send(text: text), .close]
             case .script(let steps): return head + steps
             }
         }
 
-        /// HTTP/2 as raw bytes (RFC 9113 §3.4, §6.4, §6.5).
-        private static func refusingStreams(_ asked: @escaping @Sendable () -> Void) -> [ScriptedServer.Step] {
+        /// Sends HTTP/2 frames as raw bytes (RFC 9113 §3.4, §6.4, §6.5).
+        private static func refusingStreams(_ requestBegan: @escaping @Sendable () -> Void) -> [ScriptedServer.Step] {
             let settings: UInt8 = 4
             let http11Required: [UInt8] = [0, 0, 0, 0x0D]
             return [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send([0, 0, 0, settings, 0, 0, 0, 0, 0]),
-                .answerFrames { frame in
+                .respondToFrames { frame in
                     if frame.type == settings, frame.flags & 1 == 0 { return [0, 0, 0, settings, 1, 0, 0, 0, 0] }
                     guard frame.isHead else { return [] }
-                    asked()
+                    requestBegan()
                     let stream = (0..<4).map { UInt8(truncatingIfNeeded: frame.stream >> (24 - 8 * $0)) }
                     return [0, 0, 4, 3, 0] + stream + http11Required
                 },

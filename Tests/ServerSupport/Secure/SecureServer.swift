@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A TLS server in this process for one test, on OpenSSL and its own threads. It responds to each request whose head it
-/// can read. It shares no code with the tested code.
+/// A TLS server in the process of the test. It uses OpenSSL and its own threads, and shares no code with the tested
+/// code.
 ///
-/// ``stop()`` returns after all connections and threads have ended. `deinit` ends them at the latest.
+/// ``stop()`` closes all connections and returns after all threads have ended. `deinit` does the same.
 package final class SecureServer: Sendable {
     package enum Event: Hashable, Sendable {
         case connected
-        /// Accompanies ``secured(_:)``, with the name that the client indicated (RFC 6066 §3).
+        /// Precedes ``secured(_:)``. The value is the server name that the client sent (RFC 6066 §3).
         case named(String?)
-        /// Accompanies ``secured(_:)`` if the client resumed a session.
+        /// Precedes ``secured(_:)`` if the client resumed a session.
         case resumed
-        /// The handshake succeeded, with the common name of the client's certificate.
+        /// The handshake succeeded. The value is the common name of the client's certificate.
         case secured(String?)
-        /// The handshake failed, or the client sent an alert; with OpenSSL's reason.
+        /// The handshake failed, or the client sent an alert. The value is OpenSSL's reason.
         case failed(String)
-        /// The first byte of a request arrived, decrypted if the connection uses TLS.
-        case asked
+        /// The first byte of a request arrived. Over TLS, the server has decrypted it.
+        case requestBegan
         case closed
     }
 
@@ -28,7 +28,7 @@ package final class SecureServer: Sendable {
     private let acceptor: ConnectionAcceptor
 
     /// - Parameter settings: `nil` disables TLS.
-    package init(_ settings: Settings?, _ behaviour: Behaviour = .answer(SecureServer.hello), on loopback: Loopback = .ipv4) throws {
+    package init(_ settings: Settings?, _ behaviour: Behaviour = .respond(SecureServer.hello), on loopback: Loopback = .ipv4) throws {
         self.loopback = loopback
         host = SecureHost(try settings.map(SecureContext.init), prelude: settings?.prelude ?? [], behaviour)
         acceptor = try ConnectionAcceptor(on: loopback, port: 0, for: host, accepting: .max)
@@ -44,12 +44,12 @@ package final class SecureServer: Sendable {
     /// Closes all connections and waits until all threads have ended.
     ///
     /// - Throws: `CancellationError`
-    package func stop() async throws { try await acceptor.end() }
+    package func stop() async throws { try await acceptor.closeAsync() }
 
     /// Closes the current connections.
     package func closeAll() throws { try acceptor.closeConnections() }
 
-    // MARK: What happened
+    // MARK: Events
 
     /// The events of all connections, in order.
     package var events: [Event] { host.events.state }
@@ -58,14 +58,14 @@ package final class SecureServer: Sendable {
 
     /// Waits until the event has occurred `times` times.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled first, so that a test over its time limit ends.
+    /// - Throws: `CancellationError` if the task is cancelled first.
     package func wait(for event: Event, times: Int = 1) async throws {
         try await host.events.wait { events in events.count { $0 == event } >= times }
     }
 
     /// Waits until a handshake has failed. The alert has been sent by then.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled first, so that a test over its time limit ends.
+    /// - Throws: `CancellationError` if the task is cancelled first.
     package func waitForFailure() async throws {
         try await host.events.wait { events in events.contains { if case .failed = $0 { true } else { false } } }
     }
@@ -85,36 +85,36 @@ private final class SecureHost: ConnectionHost {
         self.behaviour = behaviour
     }
 
-    func didAccept(_ index: Int) { note(.connected) }
+    func didAccept(_ index: Int) { record(.connected) }
 
-    func didClose(_ index: Int) { note(.closed) }
+    func didClose(_ index: Int) { record(.closed) }
 
-    func converse(on socket: ServerSocket, _ index: Int) throws {
+    func serve(_ socket: ServerSocket, _ index: Int) throws {
         guard let context else { return try run(on: socket, over: socket, applicationProtocol: nil) }
-        var clear = Conversation(socket, over: socket)
-        let wire = try SecureWire(socket, context, received: try clear.begin(prelude))
+        var clear = ScriptRunner(socket, over: socket)
+        let wire = try SecureWire(socket, context, received: try clear.runPrelude(prelude))
         do {
             try wire.handshake()
-            note(.named(wire.serverName))
-            if wire.isResumed { note(.resumed) }
-            note(.secured(wire.peerName))
+            record(.named(wire.serverName))
+            if wire.isResumed { record(.resumed) }
+            record(.secured(wire.peerName))
             try run(on: socket, over: wire, applicationProtocol: wire.applicationProtocol)
-        } catch ConversationEnd.serverIsClosed {
+        } catch ScriptEnd.serverIsClosed {
             wire.sendCloseNotifyWithoutBlocking()
         } catch let failure as SecureWire.Failure {
-            note(.failed(failure.reason))
-            // Closing with unread data would send a reset, which may overtake the alert.
+            record(.failed(failure.reason))
+            // A close with unread data would send a reset, and the client could lose the alert.
             socket.endSending()
             while try !socket.receive().isEmpty {}
         } catch let error as ServerError {
-            note(.failed(error.description))
+            record(.failed(error.description))
         }
     }
 
     private func run(on socket: ServerSocket, over wire: any Wire, applicationProtocol: String?) throws {
-        var conversation = Conversation(socket, over: wire)
-        try conversation.run(behaviour.steps(applicationProtocol: applicationProtocol) { [self] in note(.asked) })
+        var runner = ScriptRunner(socket, over: wire)
+        try runner.run(behaviour.steps(applicationProtocol: applicationProtocol) { [self] in record(.requestBegan) })
     }
 
-    private func note(_ event: SecureServer.Event) { events.update { $0.append(event) } }
+    private func record(_ event: SecureServer.Event) { events.update { $0.append(event) } }
 }

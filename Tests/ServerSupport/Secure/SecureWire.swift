@@ -3,8 +3,9 @@
 import CPortolanOpenSSL
 import Glibc
 
-/// The server's side of TLS over a socket (SSL_new(3)). OpenSSL reads and writes memory; this class reads and writes
-/// the socket. So waits end when the server is closed, and no write raises SIGPIPE. For use on one thread.
+/// The server's side of TLS over a socket (SSL_new(3)). OpenSSL reads and writes memory buffers, and this class reads
+/// and writes the socket, so that closing the server ends all waits and no write raises SIGPIPE. Only one thread can
+/// use a wire.
 @safe
 final class SecureWire: Wire {
     /// A TLS failure that ends the connection.
@@ -38,7 +39,7 @@ final class SecureWire: Wire {
         unsafe self.outgoing = outgoing
         if !received.isEmpty { unsafe BIO_write(incoming, received, Int32(received.count)) }
         packetLimit = context.settings.packetLimit
-        if packetLimit != nil { try SystemCalls.sendAtOnce(socket.socket) }
+        if packetLimit != nil { try SystemCalls.disableNagle(socket.socket) }
         unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
         if let limit = context.settings.recordLimit { try limitRecords(limit) }
     }
@@ -46,15 +47,15 @@ final class SecureWire: Wire {
     deinit { unsafe SSL_free(ssl) }
 
     /// The wire that belongs to `ssl`.
-    static func of(_ ssl: OpaquePointer) -> SecureWire? {
-        guard let own = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
-        return unsafe Unmanaged<SecureWire>.fromOpaque(own).takeUnretainedValue()
+    static func wire(of ssl: OpaquePointer) -> SecureWire? {
+        guard let pointer = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
+        return unsafe Unmanaged<SecureWire>.fromOpaque(pointer).takeUnretainedValue()
     }
 
     // MARK: Handshake and its results
 
     func handshake() throws {
-        guard try unsafe perform({ unsafe SSL_do_handshake($0) }) > 0 else { throw ConversationEnd.peerHasGone }
+        guard try unsafe perform({ unsafe SSL_do_handshake($0) }) > 0 else { throw ScriptEnd.peerEndedSending }
         packetLimit = nil
     }
 
@@ -100,12 +101,12 @@ final class SecureWire: Wire {
         socket.endSending()
     }
 
-    /// Sends close_notify when the server is being closed, if that is possible without blocking.
+    /// Sends close_notify while the server closes, if the socket accepts it without blocking.
     func sendCloseNotifyWithoutBlocking() {
         guard context.settings.sendsCloseNotify, !hasSentCloseNotify else { return }
         hasSentCloseNotify = true
         _ = unsafe SSL_shutdown(ssl)
-        _ = try? SystemCalls.send(takeOutgoing()[...], to: socket.socket)
+        _ = try? SystemCalls.send(readOutgoing()[...], to: socket.socket)
     }
 
     private func closeNotify() throws {
@@ -117,7 +118,7 @@ final class SecureWire: Wire {
 
     /// Repeats an OpenSSL call until OpenSSL needs no more bytes from the peer.
     ///
-    /// - Returns: the result of the call; 0 if the peer has ended its direction.
+    /// - Returns: the result of the call; 0 if the peer has ended sending.
     private func perform(_ call: (OpaquePointer) -> Int32) throws -> Int32 {
         while true {
             ERR_clear_error()
@@ -132,22 +133,22 @@ final class SecureWire: Wire {
             try flush()
             switch error {
             case SSL_ERROR_NONE: return result
-            case SSL_ERROR_WANT_READ: guard try fill() else { return 0 }
+            case SSL_ERROR_WANT_READ: guard try receiveRecords() else { return 0 }
             case SSL_ERROR_ZERO_RETURN: return 0
             default: throw Failure(reason: "SSL_get_error \(error)")
             }
         }
     }
 
-    /// - Returns: false if the peer has ended its direction.
-    private func fill() throws -> Bool {
+    /// - Returns: `false` if the peer has ended sending.
+    private func receiveRecords() throws -> Bool {
         let bytes = try socket.receive()
         _ = unsafe bytes.withUnsafeBytes { unsafe BIO_write(incoming, $0.baseAddress, Int32($0.count)) }
         return !bytes.isEmpty
     }
 
     private func flush() throws {
-        let bytes = takeOutgoing()
+        let bytes = readOutgoing()
         var rest = bytes[...]
         while !rest.isEmpty {
             let packet = rest.prefix(packetLimit ?? rest.count)
@@ -156,7 +157,7 @@ final class SecureWire: Wire {
         }
     }
 
-    private func takeOutgoing() -> [UInt8] {
+    private func readOutgoing() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(unsafe BIO_ctrl_pending(outgoing)))
         guard !bytes.isEmpty else { return [] }
         let count = unsafe BIO_read(outgoing, &bytes, Int32(bytes.count))
@@ -182,7 +183,7 @@ final class SecureWire: Wire {
         case .limitRecords(let limit): try limitRecords(limit)
         case .limitPackets(let limit):
             packetLimit = limit
-            try SystemCalls.sendAtOnce(socket.socket)
+            try SystemCalls.disableNagle(socket.socket)
         case .sendInClear(let bytes): try socket.send(bytes[...])
         case .sendSealed(let records):
             guard sealer != nil else { throw ServerError("sendSealed needs TLS 1.3") }
@@ -191,7 +192,7 @@ final class SecureWire: Wire {
     }
 
     /// SSL_CTX_set_keylog_callback(3): `SERVER_TRAFFIC_SECRET_0 <random> <secret>`.
-    func note(secret line: String) {
+    func recordSecret(_ line: String) {
         let words = line.split(separator: " ")
         guard words.count == 3, words[0] == "SERVER_TRAFFIC_SECRET_0" else { return }
         let digits = words[2].utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Apache: a second opinion on HTTP/1.1 and HTTP/2, digest authentication, programs that write as they go, client certificates that TLS refuses."""
+"""Apache: another implementation of HTTP/1.1 and HTTP/2, with digest authentication, CGI programs, and client certificates that TLS refuses."""
 
 import hashlib
 import pathlib
 
 from .group import Server
-from .place import Missing
+from .workspace import Missing
 
 MODULES = [
     "mpm_event", "unixd", "authn_core", "authn_file", "authz_core", "authz_user", "authz_host", "auth_basic", "auth_digest", "mime", "headers", "env", "setenvif",
@@ -75,28 +75,28 @@ Alias /hints {site}/page.html
 """
 
 PROGRAMS = {
-    # No length: HTTP/1.1 has it in chunks.
+    # Sends no length, so Apache sends chunks over HTTP/1.1.
     "chunks": "printf 'Content-Type: text/plain\\r\\n\\r\\n'\nfor part in one two three; do echo $part; done\n",
     "environment": "printf 'Content-Type: text/plain\\r\\n\\r\\n'\nenv | sort\n",
     "mirror": "printf 'Content-Type: application/octet-stream\\r\\n\\r\\n'\nexec cat\n",
 }
 
 
-def servers(spot):
-    program = spot.program("apache2")
-    folder = spot.folder_for("apache")
+def servers(workspace):
+    program = workspace.program("apache2")
+    folder = workspace.folder_for("apache")
     programs = folder / "programs"
     make_programs(programs)
     (folder / "digests").write_text(digest("ishmael", "Harbour", "call-me"))
-    ports = {name: spot.endpoint(f"apache.{name}", scheme) for name, scheme in [("http", "http"), ("https", "https"), ("clientRequired", "https")]}
-    certificates = spot.authority.folder
+    ports = {name: workspace.endpoint(f"apache.{name}", scheme) for name, scheme in [("http", "http"), ("https", "https"), ("clientRequired", "https")]}
+    certificates = workspace.authority.folder
     configuration = CONFIGURATION.format(
-        folder=folder, site=spot.site, programs=programs, certificates=certificates, modules=load_modules(),
+        folder=folder, site=workspace.site, programs=programs, certificates=certificates, modules=load_modules(),
         http=ports["http"], https=ports["https"], client=ports["clientRequired"],
         listen="\n".join(f"Listen 127.0.0.1:{port}" for port in ports.values()),
         secure=f"SSLEngine on\n    SSLCertificateFile {certificates}/good.pem\n    SSLCertificateKeyFile {certificates}/good.key")
     (folder / "apache.conf").write_text(configuration)
-    # -X: one process; it would refuse to be root.
+    # -X: one process. Apache refuses to run as root.
     command = [program, "-X", "-f", folder / "apache.conf"]
     return [Server("apache", command, list(ports.values()), folder / "output.log", unprivileged=True, later_log=folder / "error.log")]
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates, made on the spot: an authority that the tests trust, one that nobody trusts, and each certificate that has something wrong."""
+"""Makes certificates: a trusted and an untrusted authority, and valid and invalid certificates of servers and clients."""
 
 import datetime
 import subprocess
 
-from .place import Missing
+from .workspace import Missing
 
-# The names of a good certificate; none of the others' matter.
+# The names of a valid certificate.
 GOOD = "DNS:localhost,DNS:portolan.test,DNS:*.wild.portolan.test,IP:127.0.0.1,IP:::1"
 PASSWORD = "open sesame"
 
@@ -51,7 +51,7 @@ authorityKeyIdentifier = keyid
 
 
 class Authority:
-    """Files are NAME.pem and NAME.key (PKCS #8); keys are on P-256, for they are made in no time."""
+    """The files are NAME.pem and NAME.key (PKCS #8). The keys are on P-256, because openssl makes them quickly."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -118,7 +118,7 @@ class Authority:
         self.openssl(
             "ca", "-batch", "-notext", "-config", self.folder / "openssl.cnf", "-extensions", kind, "-in", request, "-out",
             self.certificate(name), "-startdate", self.time(start), "-enddate", self.time(end), *signer, names=names)
-        # The tool makes keys for their owner only, and a server that dropped root's rights reads them too.
+        # openssl makes keys that only their owner can read, but servers that run as nobody read them too.
         self.key(name).chmod(0o644)
 
     def time(self, offset):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes: started together, ready together, ended together."""
+"""Starts the server processes, waits until they are ready, and ends them."""
 
 import ctypes
 import dataclasses
@@ -13,7 +13,7 @@ import sys
 import time
 import typing
 
-from .place import Missing
+from .workspace import Missing
 
 PR_SET_PDEATHSIG = 1
 READY_WITHIN = 30
@@ -31,27 +31,27 @@ def accepts(port):
 
 @dataclasses.dataclass
 class Server:
-    """One process in the foreground; where there are several, the kernel would end the first only."""
+    """A server with one process in the foreground. The kernel would not end its child processes."""
 
     name: str
     command: list
     ports: list
     log: pathlib.Path
     environment: dict = dataclasses.field(default_factory=dict)
-    # Refuses to run as root.
+    # Whether the server refuses to run as root.
     unprivileged: bool = False
-    # Where it goes on once it has read its configuration.
+    # The log that the server writes after it has read its configuration.
     later_log: pathlib.Path = None
-    # Whether it is ready at a port.
-    answers: typing.Callable[[int], bool] = accepts
+    # Returns whether the server responds on a port.
+    responds: typing.Callable[[int], bool] = accepts
 
-    def last_words(self):
+    def last_output(self):
         return tail(self.later_log) or tail(self.log) or "it said nothing"
 
 
 class Group:
-    def __init__(self, spot):
-        self.spot = spot
+    def __init__(self, workspace):
+        self.workspace = workspace
         self.processes = []
 
     def __enter__(self):
@@ -70,45 +70,45 @@ class Group:
     def start(self, server):
         parent = os.getpid()
 
-        def in_child():
-            # After the change of user, which would clear it. The parent may have gone before the call.
+        def set_up_child():
+            # Runs after the change of user, which would clear the setting. The parent can have ended before the call.
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:
                 os._exit(1)
 
         account = {}
         if server.unprivileged and os.geteuid() == 0:
-            shut = self.spot.shut_folder()
-            if shut:
-                raise Missing(f"it runs as nobody, who may not enter {shut}: 'chmod o+x {shut}', or set TMPDIR to another folder")
+            closed_folder = self.workspace.inaccessible_folder()
+            if closed_folder:
+                raise Missing(f"it runs as nobody, who may not enter {closed_folder}: 'chmod o+x {closed_folder}', or set TMPDIR to another folder")
             account = {"user": "nobody", "group": "nogroup", "extra_groups": []}
         with open(server.log, "ab") as log:
             return subprocess.Popen(
                 [str(word) for word in server.command],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.spot.folder,
-                env={**os.environ, "LC_ALL": "C", **server.environment}, preexec_fn=in_child, **account)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.workspace.folder,
+                env={**os.environ, "LC_ALL": "C", **server.environment}, preexec_fn=set_up_child, **account)
 
     def wait_until_ready(self):
-        """Each part that does not come up within the limit, with its reason; its other processes end."""
+        """Returns the parts that do not respond within the time limit, with the reasons."""
         missing = {}
         deadline = time.monotonic() + READY_WITHIN
         for part, server, process in self.processes:
             for port in server.ports:
-                while part not in missing and not server.answers(port):
+                while part not in missing and not server.responds(port):
                     if process.poll() is not None:
-                        missing[part] = f"{server.name} ended with {process.returncode} at its start: {server.last_words()}"
+                        missing[part] = f"{server.name} ended with {process.returncode} at its start: {server.last_output()}"
                     elif time.monotonic() > deadline:
-                        missing[part] = f"{server.name} did not listen on {port} within {READY_WITHIN} s: {server.last_words()}"
+                        missing[part] = f"{server.name} did not listen on {port} within {READY_WITHIN} s: {server.last_output()}"
                     else:
                         time.sleep(0.01)
         return missing
 
     def watch(self, standard_input, limit):
-        """Returns when standard input ends or the time is over; says when a server ends before that."""
+        """Waits for the end of standard input or the time limit. Reports servers that end earlier."""
         deadline = time.monotonic() + limit
         watched = {os.pidfd_open(process.pid): (server, process) for _, server, process in self.processes if process.poll() is None}
-        while (left := deadline - time.monotonic()) > 0:
-            ready, _, _ = select.select([standard_input, *watched], [], [], left)
+        while (remaining := deadline - time.monotonic()) > 0:
+            ready, _, _ = select.select([standard_input, *watched], [], [], remaining)
             for descriptor in ready:
                 if descriptor == standard_input:
                     if not os.read(standard_input, 4096):
@@ -116,7 +116,7 @@ class Group:
                     continue
                 server, process = watched.pop(descriptor)
                 os.close(descriptor)
-                print(f"serve: {server.name} ended with {process.wait()}: {server.last_words()}", file=sys.stderr, flush=True)
+                print(f"serve: {server.name} ended with {process.wait()}: {server.last_output()}", file=sys.stderr, flush=True)
         print(f"serve: ended after the limit of {limit} s", file=sys.stderr)
 
 

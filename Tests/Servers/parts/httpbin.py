@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""httpbin from PyPI, in the environment that scripts/packages.sh makes."""
+"""httpbin from PyPI, in the virtual environment that scripts/packages.sh makes."""
 
 from .group import Server
-from .place import UNPACKED, Missing
+from .workspace import UNPACKED, Missing
 
 
-def servers(spot):
+def servers(workspace):
     python = UNPACKED / "httpbin/bin/python"
     if not python.exists():
-        raise Missing(f"httpbin is not installed: {why()}")
-    folder = spot.folder_for("httpbin")
-    port = spot.endpoint("httpbin.http", "http")
+        raise Missing(f"httpbin is not installed: {missing_reason()}")
+    folder = workspace.folder_for("httpbin")
+    port = workspace.endpoint("httpbin.http", "http")
     command = [python, "-m", "waitress", f"--listen=127.0.0.1:{port}", "--threads=16", "--no-expose-tracebacks", "httpbin:app"]
     environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
     return [Server("httpbin", command, [port], folder / "output.log", environment)]
 
 
-def why():
-    """What the package installer said last, if it has been run."""
+def missing_reason():
+    """Returns the reason missing_reason httpbin is not installed, from the log of the installation."""
     log = UNPACKED / "httpbin.log"
     if not log.exists():
         return "run scripts/packages.sh test"

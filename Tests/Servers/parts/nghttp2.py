@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nghttpd: HTTP/2 as the people see it who wrote the library."""
+"""nghttpd: the HTTP/2 server of the nghttp2 project."""
 
 from .group import Server
 
-# Endpoint, whether there is TLS, options.
+# Endpoint, whether it uses TLS, options.
 VARIANTS = [
     ("nghttpd.https", True, []),
     ("nghttpd.http", False, []),
@@ -17,15 +17,15 @@ VARIANTS = [
 ]
 
 
-def servers(spot):
-    program = spot.program("nghttpd")
-    folder = spot.folder_for("nghttpd")
-    certificate, key = spot.authority.certificate("good"), spot.authority.key("good")
-    made = []
+def servers(workspace):
+    program = workspace.program("nghttpd")
+    folder = workspace.folder_for("nghttpd")
+    certificate, key = workspace.authority.certificate("good"), workspace.authority.key("good")
+    servers_of_part = []
     for name, secure, options in VARIANTS:
-        port = spot.endpoint(name, "https" if secure else "http")
+        port = workspace.endpoint(name, "https" if secure else "http")
         identity = [key, certificate] if secure else []
         switches = [] if secure else ["--no-tls"]
-        command = [program, "--address=127.0.0.1", f"--htdocs={spot.site}", *switches, *options, str(port), *identity]
-        made.append(Server(name, command, [port], folder / f"{name}.log"))
-    return made
+        command = [program, "--address=127.0.0.1", f"--htdocs={workspace.site}", *switches, *options, str(port), *identity]
+        servers_of_part.append(Server(name, command, [port], folder / f"{name}.log"))
+    return servers_of_part

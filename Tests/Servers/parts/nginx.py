@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nginx: one process with many ports, and another for the benchmarks."""
+"""nginx: one process with many ports, and another process for the benchmarks."""
 
 from .group import Server
 from .site import sparse
 
-# One process: with a master, the workers would outlive a kill of it.
+# One process. With a master process, the workers would survive a kill of the master.
 HEAD = """
 daemon off;
 master_process off;
@@ -19,7 +19,7 @@ http {{
     scgi_temp_path {folder}/scgi;
 """
 
-# One line a request, for tests that ask what reached a server and on which connection.
+# One line for each request, so that tests can check the received requests and their connections.
 LOG = """
     log_format portolan escape=json '{{"port":$server_port,"method":"$request_method","target":"$request_uri","protocol":"$server_protocol",'
         '"status":$status,"connection":$connection,"requests":$connection_requests,"received":$request_length,"sent":$bytes_sent,"completion":"$request_completion"}}';
@@ -78,7 +78,7 @@ CODINGS = {
     "unknown": "zebra", "cut": "gzip", "bomb": "gzip",
 }
 
-# Endpoint, whether it speaks HTTP/2, and what its server block says besides.
+# Endpoint, whether it offers HTTP/2, and further directives of its server block.
 SECURE = [
     ("nginx.https", True, ""),
     ("nginx.https1", False, ""),
@@ -97,42 +97,42 @@ SECURE = [
 ]
 
 
-def servers(spot):
-    program = spot.program("nginx")
-    folder = spot.folder_for("nginx")
-    certificates = spot.authority.folder
+def servers(workspace):
+    program = workspace.program("nginx")
+    folder = workspace.folder_for("nginx")
+    certificates = workspace.authority.folder
     (folder / "users").write_text("ishmael:{PLAIN}call-me\n")
-    pressed = spot.site / "pressed"
+    pressed = workspace.site / "pressed"
     pressed.mkdir(exist_ok=True)
-    (pressed / "page.html.gz").write_bytes((spot.site / "coded" / "gzip").read_bytes())
+    (pressed / "page.html.gz").write_bytes((workspace.site / "coded" / "gzip").read_bytes())
 
-    http = spot.endpoint("nginx.http", "http", ipv6=True)
+    http = workspace.endpoint("nginx.http", "http", ipv6=True)
     common = LOCATIONS.format(
-        site=spot.site, folder=folder, echo=ECHO, http=http, codings=coded_locations(), redirects=redirects(), statuses=statuses())
+        site=workspace.site, folder=folder, echo=ECHO, http=http, codings=coded_locations(), redirects=redirects(), statuses=statuses())
     blocks = [
-        block(spot, "nginx.http", http, "", "", common),
-        block(spot, "nginx.http2", spot.endpoint("nginx.http2", "http"), "http2", "", common),
-        block(spot, "nginx.http2Tenth", spot.endpoint("nginx.http2Tenth", "http"), "http2", "keepalive_requests 10;", common),
-        block(spot, "nginx.brief", spot.endpoint("nginx.brief", "http"), "", "keepalive_requests 3; keepalive_timeout 1s;", common),
+        block(workspace, "nginx.http", http, "", "", common),
+        block(workspace, "nginx.http2", workspace.endpoint("nginx.http2", "http"), "http2", "", common),
+        block(workspace, "nginx.http2Tenth", workspace.endpoint("nginx.http2Tenth", "http"), "http2", "keepalive_requests 10;", common),
+        block(workspace, "nginx.brief", workspace.endpoint("nginx.brief", "http"), "", "keepalive_requests 3; keepalive_timeout 1s;", common),
     ]
-    for name, http2, words in SECURE:
-        port = spot.endpoint(name, "https", ipv6=True)
-        blocks.append(block(spot, name, port, "ssl http2" if http2 else "ssl", words.format(c=certificates), common))
+    for name, http2, directives in SECURE:
+        port = workspace.endpoint(name, "https", ipv6=True)
+        blocks.append(block(workspace, name, port, "ssl http2" if http2 else "ssl", directives.format(c=certificates), common))
 
     head = HEAD + LOG
     configuration = head.format(folder=folder, certificates=certificates, level="info") + "\n".join(blocks) + "}\n"
-    spot.files["nginx.log"] = folder / "access.log"
-    spot.values.update({"user": "ishmael", "password": "call-me"})
+    workspace.files["nginx.log"] = folder / "access.log"
+    workspace.values.update({"user": "ishmael", "password": "call-me"})
     (folder / "access.log").touch()
-    ports = [value["port"] for name, value in spot.endpoints.items() if name.startswith("nginx.")]
+    ports = [value["port"] for name, value in workspace.endpoints.items() if name.startswith("nginx.")]
     return [run(program, "nginx", folder, configuration, ports)]
 
 
-def block(spot, name, port, protocol, words, locations):
+def block(workspace, name, port, protocol, directives, locations):
     listen = f"listen 127.0.0.1:{port} {protocol};"
-    if spot.endpoints[name]["ipv6"]:
+    if workspace.endpoints[name]["ipv6"]:
         listen += f" listen [::1]:{port} ipv6only=on {protocol};"
-    return f"    server {{ {listen} {words}\n{locations}    }}\n"
+    return f"    server {{ {listen} {directives}\n{locations}    }}\n"
 
 
 def coded_locations():
@@ -148,12 +148,12 @@ def statuses():
     return "\n".join(f'        location = /status/{code} {{ return {code} "{code}\\n"; }}' for code in STATUSES)
 
 
-def bench_servers(spot):
-    """Nothing that costs time: no log, no compression, no end to a connection; files through sendfile, and NAME.gz for who accepts it."""
-    program = spot.program("nginx")
-    folder = spot.folder_for("bench")
-    root = spot.root or make_bench_files(spot.folder_for("bench-files"))
-    http, https = spot.endpoint("bench.http", "http"), spot.endpoint("bench.https", "https")
+def bench_servers(workspace):
+    """The fastest configuration: without a log, compression or limits for connections. Sends files by sendfile, and NAME.gz to clients that accept it."""
+    program = workspace.program("nginx")
+    folder = workspace.folder_for("bench")
+    root = workspace.root or make_bench_files(workspace.folder_for("bench-files"))
+    http, https = workspace.endpoint("bench.http", "http"), workspace.endpoint("bench.https", "https")
     configuration = HEAD.format(folder=folder, level="error") + f"""
     access_log off;
     sendfile on;
@@ -164,8 +164,8 @@ def bench_servers(spot):
     gzip_static on;
     default_type application/octet-stream;
     client_max_body_size 0;
-    ssl_certificate {spot.authority.folder}/good.pem;
-    ssl_certificate_key {spot.authority.folder}/good.key;
+    ssl_certificate {workspace.authority.folder}/good.pem;
+    ssl_certificate_key {workspace.authority.folder}/good.key;
     root {root};
     location_placeholder
 }}
@@ -188,5 +188,5 @@ def make_bench_files(root):
 def run(program, name, folder, configuration, ports):
     path = folder / "nginx.conf"
     path.write_text(configuration)
-    # What it says before it has read its configuration goes to a file of the system's without -e.
+    # Without -e, nginx would write its first messages to a log of the system.
     return Server(name, [program, "-e", folder / "error.log", "-p", folder, "-c", path], ports, folder / "error.log")

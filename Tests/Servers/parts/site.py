@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that are served."""
+"""Makes the files that the servers serve."""
 
 import gzip
 import random
@@ -21,7 +21,7 @@ def make(folder):
 
 
 def text(lines):
-    """Compresses about as well as a page does."""
+    """Returns text that compresses about as well as a web page."""
     words = "sea port chart coast wind compass harbour rhumb line cape shoal anchor".split()
     source = random.Random(7)
     return "".join(f"{number}: {' '.join(source.choices(words, k=9))}\n" for number in range(lines))
@@ -40,13 +40,13 @@ def make_plain(folder):
 
 
 def sparse(path, size):
-    """Zeros that take no room on the disk."""
+    """Makes a file of zeros that uses no space on the disk."""
     with open(path, "wb") as file:
         file.truncate(size)
 
 
 def make_coded(folder):
-    """What each holds is plain.txt, under the field that nginx's configuration gives it."""
+    """Makes files with the content of plain.txt in several content codings. The configuration of nginx sets the field."""
     coded = folder / "coded"
     coded.mkdir()
     plain = text(600).encode()
@@ -69,7 +69,7 @@ def make_coded(folder):
 
 
 def bomb():
-    """1 GiB of zeros in a little over 1 MB: members of 64 MiB, for one is quick to make."""
+    """Returns 1 GiB of zeros in about 1 MB. Repeats a gzip member of 64 MiB, because compressing 1 GiB takes longer."""
     return gzip.compress(bytes(64 * MIB), mtime=0) * 16
 
 

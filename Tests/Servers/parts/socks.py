@@ -4,13 +4,13 @@
 from .group import Server
 
 
-def servers(spot):
-    program = spot.program("microsocks")
-    folder = spot.folder_for("socks")
-    made = []
+def servers(workspace):
+    program = workspace.program("microsocks")
+    folder = workspace.folder_for("socks")
+    servers_of_part = []
     for name, options in [("open", []), ("locked", ["-u", "ishmael", "-P", "call-me"])]:
-        port = spot.endpoint(f"socks.{name}", "socks5")
+        port = workspace.endpoint(f"socks.{name}", "socks5")
         log = folder / f"{name}.log"
-        spot.files[f"socks.{name}.log"] = log
-        made.append(Server(f"socks.{name}", [program, "-i", "127.0.0.1", "-p", port, *options], [port], log))
-    return made
+        workspace.files[f"socks.{name}.log"] = log
+        servers_of_part.append(Server(f"socks.{name}", [program, "-i", "127.0.0.1", "-p", port, *options], [port], log))
+    return servers_of_part

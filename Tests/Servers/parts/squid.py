@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""squid: a forward proxy that anybody may use, and two for those who know the password, by Basic and by Digest."""
+"""squid: an open forward proxy, and two proxies that require a password, by Basic and by Digest."""
 
 import hashlib
 import os
@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from .group import Server
-from .place import UNPACKED, Missing
+from .workspace import UNPACKED, Missing
 
 CONFIGURATION = """
 {ports}
@@ -38,14 +38,14 @@ http_access deny at_locked !known
 http_access allow all
 workers 1
 """
-# Users for wrong passwords. A request of a user whom squid is looking up for another request shares the result, whatever its password.
+# Users for tests with wrong passwords. Squid uses the result of one check for all concurrent requests of a user, even if their passwords differ.
 OTHERS = ["ahab", "starbuck"]
 BASIC = """
 auth_param basic program {helpers}/basic_ncsa_auth {folder}/users
 auth_param basic realm Strait
 auth_param basic children 2 startup=1 queue-size=64
 """
-# Squid takes each nonce three times only, so that clients have to renew it.
+# Squid accepts each nonce three times, so that clients must renew it.
 DIGEST = """
 auth_param digest program {helpers}/digest_file_auth -c {folder}/users
 auth_param digest realm Narrows
@@ -54,9 +54,9 @@ auth_param digest nonce_max_count 3
 """
 
 
-def servers(spot):
-    program = pathlib.Path(spot.program("squid"))
-    folder = spot.folder_for("squid")
+def servers(workspace):
+    program = pathlib.Path(workspace.program("squid"))
+    folder = workspace.folder_for("squid")
     root = program.parents[2]
     if root == UNPACKED and os.geteuid() == 0:
         root = copy(root, folder)
@@ -64,8 +64,8 @@ def servers(spot):
     helpers, share = root / "usr/lib/squid", root / "usr/share/squid"
     if not helpers.exists() or not share.exists():
         raise Missing(f"squid's files are not below {root}/usr: run scripts/packages.sh test")
-    ports = {name: spot.endpoint(f"squid.{name}", "http") for name in ["open", "locked", "digest"]}
-    spot.files["squid.log"] = folder / "access.log"
+    ports = {name: workspace.endpoint(f"squid.{name}", "http") for name in ["open", "locked", "digest"]}
+    workspace.files["squid.log"] = folder / "access.log"
 
     def server(name, folder, lines, authentication, users, ports):
         (folder / "users").write_text(users + "\n")
@@ -78,8 +78,8 @@ def servers(spot):
         command = [program, "-N", "-f", folder / "squid.conf"]
         return Server(name, command, ports, folder / "output.log", unprivileged=True, later_log=folder / "cache.log")
 
-    other = spot.folder_for("squid-digest")
-    hash = crypted("call-me")
+    other = workspace.folder_for("squid-digest")
+    hash = password_hash("call-me")
     secret = hashlib.md5(b"ishmael:Narrows:call-me").hexdigest()
     return [
         server("squid", folder, "http_port 127.0.0.1:{open}\nhttp_port 127.0.0.1:{locked} name=locked".format(**ports), BASIC,
@@ -90,7 +90,7 @@ def servers(spot):
 
 
 def copy(root, folder):
-    """Where this one is root, squid is nobody, who may not be able to reach a checkout in somebody's home."""
+    """Copies squid to the folder of the tests. It runs as nobody if `serve` runs as root, and nobody often cannot read a home folder."""
     there = folder / "root"
     for part in ["usr/sbin", "usr/lib/squid", "usr/share/squid/icons", "usr/share/squid-langpack/templates"]:
         shutil.copytree(root / part, there / part, symlinks=True)
@@ -98,6 +98,6 @@ def copy(root, folder):
     return there
 
 
-def crypted(password):
-    """As the helper compares it (crypt(3), SHA-512): openssl has it, and Python's own is going away."""
+def password_hash(password):
+    """Returns the hash that the helper of squid expects (crypt(3))."""
     return subprocess.run(["openssl", "passwd", "-5", password], check=True, capture_output=True, text=True).stdout.strip()

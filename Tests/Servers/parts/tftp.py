@@ -9,15 +9,15 @@ from .group import Server
 READ, DATA, ACKNOWLEDGEMENT = 1, 3, 4
 
 
-def servers(spot):
-    program = spot.program("atftpd")
-    port = spot.endpoint("tftp.server", "tftp", datagrams=True)
-    command = [program, "--daemon", "--no-fork", "--tftpd-timeout", "0", "--bind-address", "127.0.0.1", "--port", port, "--logfile", "-", spot.site]
-    return [Server("tftp.server", command, [port], spot.folder_for("tftp") / "tftp.log", answers=answers)]
+def servers(workspace):
+    program = workspace.program("atftpd")
+    port = workspace.endpoint("tftp.server", "tftp", datagrams=True)
+    command = [program, "--daemon", "--no-fork", "--tftpd-timeout", "0", "--bind-address", "127.0.0.1", "--port", port, "--logfile", "-", workspace.site]
+    return [Server("tftp.server", command, [port], workspace.folder_for("tftp") / "tftp.log", responds=responds)]
 
 
-def answers(port):
-    """Reads a file of one block; each answer comes from a port of its own."""
+def responds(port):
+    """Reads a file of one block. The server sends each response from a new port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(0.2)
         try:

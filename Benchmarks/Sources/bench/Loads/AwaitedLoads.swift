@@ -3,7 +3,7 @@
 import CTally
 import Synchronization
 
-/// Awaits loads one after another, in one task or in several concurrent ones.
+/// Awaits loads one after another, in one task or in each of several concurrent tasks.
 enum AwaitedLoads {
     static func run(
         times: Int, inFlight count: Int, _ load: @escaping @Sendable () async throws -> bench_tally
@@ -18,7 +18,7 @@ enum AwaitedLoads {
             for _ in 0..<count {
                 group.addTask {
                     var tally = bench_tally()
-                    while counter.takesOne { tally += try await load() }
+                    while counter.takeOne() { tally += try await load() }
                     return tally
                 }
             }
@@ -27,10 +27,10 @@ enum AwaitedLoads {
     }
 
     private final class Counter: Sendable {
-        private let left: Atomic<Int>
+        private let remainingCount: Atomic<Int>
 
-        init(_ count: Int) { left = Atomic(count) }
+        init(_ count: Int) { remainingCount = Atomic(count) }
 
-        var takesOne: Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
+        func takeOne() -> Bool { remainingCount.subtract(1, ordering: .relaxed).newValue >= 0 }
     }
 }

@@ -3,11 +3,11 @@
 import Foundation
 
 extension Fixture {
-    /// Makes a file of `size` pseudorandom bytes. Files of all sizes start with the same bytes, and repeat after 16
-    /// MiB, so that slow peers may read a shorter file.
+    /// Makes a file of `size` pseudorandom bytes. All files start with the same bytes and repeat after 16 MiB, so that
+    /// slow peers can read a shorter file.
     ///
     /// - Returns: the file's name in ``scratch``, such as `1GiB.bin`.
-    func noise(_ size: Int) throws -> String {
+    func noiseFile(_ size: Int) throws -> String {
         let name = Self.name(size) + ".bin"
         _ = try file(name) { path in try Self.writeNoise(size, to: path) }
         return name
@@ -23,15 +23,15 @@ extension Fixture {
 
     private static func writeNoise(_ size: Int, to path: String) throws {
         guard FileManager.default.createFile(atPath: path, contents: nil), let file = FileHandle(forWritingAtPath: path) else {
-            throw Missing("\(path) can't be written; name another folder with --scratch")
+            throw MeasurementError("\(path) can't be written; name another folder with --scratch")
         }
         defer { try? file.close() }
         var source = TestBytes(seed: 1)
-        let piece = source.noise(min(size, 16 << 20))
-        var rest = size
-        while rest > 0 {
-            try file.write(contentsOf: piece.prefix(rest))
-            rest -= min(rest, piece.count)
+        let block = source.noise(min(size, 16 << 20))
+        var remainingSize = size
+        while remainingSize > 0 {
+            try file.write(contentsOf: block.prefix(remainingSize))
+            remainingSize -= min(remainingSize, block.count)
         }
     }
 }

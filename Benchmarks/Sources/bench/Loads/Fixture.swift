@@ -5,13 +5,13 @@ import Portolan
 import PortolanPlugins
 import Synchronization
 
-/// The files, plugins and servers that the rows need. Files that take long to make are kept.
+/// The files, plugins and servers that the rows need. The files stay for the next run of the program.
 final class Fixture: Sendable {
     /// The folder for files that the rows make once.
     let scratch: String
     /// The plugin libraries.
     let plugins: String
-    /// The command line program whose start some rows measure.
+    /// The `portolan` program, whose start some rows measure.
     let portolan: String
     /// The program that starts the servers.
     private let servers: String
@@ -36,7 +36,7 @@ final class Fixture: Sendable {
     func loader(withPlugin library: String) throws -> Loader {
         let path = plugins + "/" + library
         guard FileManager.default.fileExists(atPath: path) else {
-            throw Missing("\(path) does not exist; run 'make bench' to build it, or name its folder with --plugins")
+            throw MeasurementError("\(path) does not exist; run 'make bench' to build it, or name its folder with --plugins")
         }
         var configuration = Loader.Configuration()
         configuration.handlers = try Plugin(contentsOf: path).handlers
@@ -51,7 +51,7 @@ final class Fixture: Sendable {
         return Loader(configuration: configuration)
     }
 
-    /// Returns the file `name`, which `make` makes if it does not exist. An unfinished file has another name.
+    /// Returns the path of the file `name`. If the file does not exist, `make` writes it under a temporary name first.
     func file(_ name: String, make: (_ path: String) throws -> Void) throws -> String {
         let path = scratch + "/" + name
         if FileManager.default.fileExists(atPath: path) { return path }
@@ -71,7 +71,7 @@ final class Fixture: Sendable {
 }
 
 /// The reason why a row cannot be measured.
-struct Missing: Error, CustomStringConvertible {
+struct MeasurementError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) {

@@ -12,7 +12,7 @@ final class GzipFileWriter {
     init(creating path: String) throws {
         self.path = path
         unsafe file = gzopen(path, "wb6")
-        if unsafe file == nil { throw Missing("\(path) can't be written; name another folder with --scratch") }
+        if unsafe file == nil { throw MeasurementError("\(path) can't be written; name another folder with --scratch") }
     }
 
     deinit {
@@ -21,12 +21,12 @@ final class GzipFileWriter {
 
     func write(_ bytes: Data) throws {
         let written = unsafe bytes.withUnsafeBytes { unsafe gzwrite(file, $0.baseAddress, UInt32($0.count)) }
-        guard Int(written) == bytes.count else { throw Missing("\(path) can't be written; is the disk full?") }
+        guard Int(written) == bytes.count else { throw MeasurementError("\(path) can't be written; is the disk full?") }
     }
 
     func close() throws {
         let code = unsafe gzclose(file)
         unsafe file = nil
-        guard code == Z_OK else { throw Missing("\(path) can't be written; is the disk full?") }
+        guard code == Z_OK else { throw MeasurementError("\(path) can't be written; is the disk full?") }
     }
 }

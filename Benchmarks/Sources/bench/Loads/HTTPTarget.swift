@@ -2,7 +2,7 @@
 
 import CTally
 
-/// A body on the benchmarks' nginx.
+/// A body that the nginx of the benchmarks serves.
 struct HTTPTarget: Sendable {
     let url: String
     /// The size of the body in bytes.
@@ -14,15 +14,17 @@ struct HTTPTarget: Sendable {
     struct Security: Hashable, Sendable {
         /// The file with the certificate of the only trusted authority.
         let authority: String
-        /// Whether HTTP/2 is offered; otherwise only HTTP/1.1 is.
+        /// Whether the client offers HTTP/2. Otherwise it offers only HTTP/1.1.
         let usesHTTP2: Bool
     }
 
-    /// The parts that a raw loop needs to connect to 127.0.0.1.
-    func parts() throws -> (port: UInt16, path: String) {
+    /// The parts of the URL that a raw loop needs to connect to 127.0.0.1.
+    func portAndPath() throws -> (port: UInt16, path: String) {
         let rest = url.drop { $0 != ":" }.dropFirst(3)
         let authority = rest.prefix { $0 != "/" }
-        guard let port = authority.split(separator: ":").last.flatMap({ UInt16($0) }) else { throw Missing("\(url) names no port") }
+        guard let port = authority.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+            throw MeasurementError("\(url) names no port")
+        }
         return (port, String(rest.dropFirst(authority.count)))
     }
 }
@@ -30,13 +32,13 @@ struct HTTPTarget: Sendable {
 extension Fixture {
     /// Returns a target with `size` pseudorandom bytes, over plain HTTP/1.1.
     func target(_ size: Int) throws -> HTTPTarget {
-        let name = try noise(size)
+        let name = try noiseFile(size)
         return HTTPTarget(url: try nginx().http + "/" + name, size: size)
     }
 
     /// Returns the same target over TLS.
     func secureTarget(_ size: Int, usesHTTP2: Bool) throws -> HTTPTarget {
-        let name = try noise(size)
+        let name = try noiseFile(size)
         let nginx = try nginx()
         let security = HTTPTarget.Security(authority: nginx.authority, usesHTTP2: usesHTTP2)
         return HTTPTarget(url: nginx.https + "/" + name, size: size, security: security)

@@ -23,8 +23,8 @@ struct MemoryReport: AsyncParsableCommand {
         print(tally.count, tally.sum, max(0, try Self.status("VmHWM") - idle))
     }
 
-    /// Starts the process, and adds its result to `reports`.
-    static func ofStarted(_ name: String, _ small: HTTPTarget, _ large: HTTPTarget, into reports: Sampler.Reports) throws -> bench_tally {
+    /// Runs the command in a new process, and adds the printed memory size to `reports`.
+    static func runProcess(_ name: String, _ small: HTTPTarget, _ large: HTTPTarget, into reports: Sampler.Reports) throws -> bench_tally {
         let (process, output) = (Process(), Pipe())
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         process.arguments = ["memory-report", name, small.url, "\(small.size)", large.url, "\(large.size)"]
@@ -34,18 +34,18 @@ struct MemoryReport: AsyncParsableCommand {
         process.waitUntilExit()
         let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { UInt64($0) }
         guard process.terminationStatus == 0, numbers.count == 3 else {
-            throw Missing("'bench memory-report \(name)' ended with status \(process.terminationStatus) and printed '\(text)'")
+            throw MeasurementError("'bench memory-report \(name)' ended with status \(process.terminationStatus) and printed '\(text)'")
         }
         reports.add(Int(numbers[2]))
         return bench_tally(count: numbers[0], sum: numbers[1])
     }
 
-    /// Returns a value from this process's status in proc(5), in bytes.
+    /// Returns a value of /proc/self/status in bytes (proc(5)).
     private static func status(_ key: String) throws -> Int {
         let text = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = text.split(separator: "\n").first { $0.hasPrefix(key + ":") }
         guard let kilobytes = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) else {
-            throw Missing("/proc/self/status has no \(key)")
+            throw MeasurementError("/proc/self/status has no \(key)")
         }
         return kilobytes << 10
     }

@@ -2,16 +2,17 @@
 
 import Foundation
 
-/// An nginx process on loopback, which keeps connections open and writes no log. `Tests/Servers/serve --only bench`
-/// starts it.
+/// An nginx process on loopback. It keeps connections open and writes no log. `Tests/Servers/serve --only bench` starts
+/// it.
 ///
-/// The server ends when its standard input, a pipe, closes: with this object, or with this process, however that ends.
+/// The server ends when its standard input closes. That is a pipe of this object, so the server also ends when this
+/// process is killed.
 final class NginxServer: Sendable {
     let http: String
     let https: String
     /// The certificate of the authority that signed the server's certificate.
     let authority: String
-    /// Retained until deinit, which closes it.
+    /// Retained, because its release closes the pipe.
     private let pipe: Pipe
 
     /// - Parameters:
@@ -19,7 +20,7 @@ final class NginxServer: Sendable {
     ///   - root: the folder to serve.
     init(program: String, root: String) throws {
         guard FileManager.default.isExecutableFile(atPath: program) else {
-            throw Missing("\(program) does not exist; run bench in the folder of the sources, or name the program with --servers")
+            throw MeasurementError("\(program) does not exist; run bench in the folder of the sources, or name the program with --servers")
         }
         let (process, input, output) = (Process(), Pipe(), Pipe())
         process.executableURL = URL(fileURLWithPath: program)
@@ -27,27 +28,27 @@ final class NginxServer: Sendable {
         process.standardInput = input
         process.standardOutput = output
         try process.run()
-        let place = try Self.read(output.fileHandleForReading, program)
+        let description = try Self.read(output.fileHandleForReading, program)
         pipe = input
-        http = try place.origin("bench.http")
-        https = try place.origin("bench.https")
-        authority = place.files["ca"] ?? ""
+        http = try description.origin("bench.http")
+        https = try description.origin("bench.https")
+        authority = description.files["ca"] ?? ""
     }
 
-    /// Reads the one line of output; the program continues to run.
-    private static func read(_ output: FileHandle, _ program: String) throws -> Place {
+    /// Reads the first line of output. The program continues to run.
+    private static func read(_ output: FileHandle, _ program: String) throws -> ServerDescription {
         var text = Data()
         while text.last != UInt8(ascii: "\n") {
             let more = output.availableData
             guard !more.isEmpty else {
-                throw Missing("\(program) ended without the address of nginx; run 'make bench' to install what it needs")
+                throw MeasurementError("\(program) ended without the address of nginx; run 'make bench' to install what it needs")
             }
             text += more
         }
-        return try JSONDecoder().decode(Place.self, from: text)
+        return try JSONDecoder().decode(ServerDescription.self, from: text)
     }
 
-    private struct Place: Decodable {
+    private struct ServerDescription: Decodable {
         struct Endpoint: Decodable {
             let scheme: String
             let port: Int
@@ -58,7 +59,7 @@ final class NginxServer: Sendable {
         let missing: [String: String]
 
         func origin(_ name: String) throws -> String {
-            guard let endpoint = endpoints[name] else { throw Missing(missing["bench"] ?? "nginx has no endpoint \(name)") }
+            guard let endpoint = endpoints[name] else { throw MeasurementError(missing["bench"] ?? "nginx has no endpoint \(name)") }
             return "\(endpoint.scheme)://127.0.0.1:\(endpoint.port)"
         }
     }

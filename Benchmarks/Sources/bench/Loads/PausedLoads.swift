@@ -4,10 +4,10 @@ import CTally
 import Portolan
 import Synchronization
 
-/// Loads whose readers pause after the first bytes. Tests that the memory for waiting bytes is bounded.
+/// Loads whose delegate pauses them after the first bytes, to measure the memory of unread bytes.
 final class PausedLoads: LoadDelegate {
     private struct State {
-        var paused = 0
+        var pausedCount = 0
         var continuation: CheckedContinuation<Void, any Error>?
     }
 
@@ -16,8 +16,8 @@ final class PausedLoads: LoadDelegate {
 
     private init(_ count: Int) { self.count = count }
 
-    /// Makes a competitor whose run ends when `count` loads of `target` are paused, and more bytes had time to arrive.
-    /// Its tally counts the loads.
+    /// Makes a competitor that pauses `count` loads of `target` and waits, so that more bytes can arrive. The tally
+    /// counts the loads.
     static func competitor(_ target: HTTPTarget, count: Int, with loader: Loader = .shared) throws -> Competitor {
         let request = try Request(target.url)
         return Competitor("\(count) paused", amount: 1) {
@@ -25,7 +25,7 @@ final class PausedLoads: LoadDelegate {
             let tasks = (0..<count).map { _ in loader.task(for: request, delegate: delegate) }
             defer { for task in tasks { task.cancel() } }
             try await delegate.waitUntilPaused(tasks)
-            // A loader that reads on despite the pause needs time for it: at 1 GB/s, this time allows 500 MB.
+            // A loader that ignores the pause needs time to read: 500 MB at 1 GB/s.
             try await Task.sleep(for: .milliseconds(500))
             return bench_tally(count: UInt64(count), sum: 0)
         }
@@ -39,16 +39,16 @@ final class PausedLoads: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        let waiting = state.withLock { state in
-            state.paused += 1
-            return state.paused == count ? state.continuation.take() : nil
+        let continuation = state.withLock { state in
+            state.pausedCount += 1
+            return state.pausedCount == count ? state.continuation.take() : nil
         }
-        waiting?.resume()
+        continuation?.resume()
         return .pause
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        guard let error, let waiting = state.withLock({ $0.continuation.take() }) else { return }
-        waiting.resume(throwing: error)
+        guard let error, let continuation = state.withLock({ $0.continuation.take() }) else { return }
+        continuation.resume(throwing: error)
     }
 }

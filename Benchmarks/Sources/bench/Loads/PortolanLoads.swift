@@ -4,8 +4,8 @@ import CTally
 import FoundationEssentials
 import Portolan
 
-/// The measured forms of Portolan. They use the shared loader for http:, as programs do, and a loader that trusts the
-/// benchmarks' authority for https:.
+/// The competitors that load with Portolan, one for each form of the API. They use the shared loader for http:, as
+/// programs do. For https:, they use a loader that trusts the certificate authority of the benchmarks.
 enum PortolanLoads {
     static let name = "portolan"
 
@@ -19,7 +19,7 @@ enum PortolanLoads {
         return Loader(configuration: configuration)
     }
 
-    /// The delegate form with `count` loads in flight. Each load starts when the one before it ends.
+    /// Loads with a delegate, `count` at the same time. The end of a load starts the next one.
     static func chained(
         _ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil, name: String = name
     ) throws -> Competitor {

@@ -4,11 +4,11 @@ import CTally
 import Portolan
 import Synchronization
 
-/// Consumes the borrowed bytes of a load in place, as callers do that want no copy.
+/// Consumes the borrowed bytes of a load without copying them.
 @safe
-final class TallyingDelegate: LoadDelegate, @unchecked Sendable {  // … because a load's calls are serial, and the end is the last one
-    /// A pointer, as in the C peers: the exclusivity check of a stored property would be the caller's cost, not the
-    /// loader's.
+final class TallyingDelegate: LoadDelegate, @unchecked Sendable {  // … because the calls for a load are serial
+    /// A pointer, as in the C peers. A stored property would add the cost of an exclusivity check, which is not a cost
+    /// of the loader.
     private let tally: UnsafeMutablePointer<bench_tally>
     private let continuation: CheckedContinuation<bench_tally, any Error>
 

@@ -2,7 +2,7 @@
 
 import CTally
 
-/// Runs the competitors of a row alternately, and takes the median of each one's rounds.
+/// Runs the competitors of a row alternately, and computes the median of each competitor.
 struct Measurement {
     let rounds: Int
 
@@ -23,7 +23,7 @@ struct Measurement {
         return (medians[0], Dictionary(peers) { first, _ in first })
     }
 
-    /// Runs each competitor once without measuring, and checks that all do the same work.
+    /// Runs each competitor once without measuring, and checks that all competitors read the same bytes.
     private func warmUp(_ competitors: [Competitor]) async throws {
         var first: (Competitor, bench_tally)?
         for competitor in competitors {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A row of the table, ready to be measured: the same work, done by Portolan and by others.
+/// A row of the table: work that Portolan and other programs do, to compare their costs.
 struct Row: Sendable {
     let unit: Unit
     let sampler: Sampler
@@ -56,10 +56,10 @@ enum Unit: String, Sendable {
 
 /// The limits for the value of a row.
 struct Budget: Sendable {
-    /// A value that the row must reach, or must not exceed.
+    /// A minimum or maximum for the value of the row.
     struct Limit: Sendable {
         let isMinimum: Bool
-        /// In the row's unit, from the values of the peers by name; `nil` if a peer that it needs is missing.
+        /// Computes the limit in the unit of the row from the values of the peers by name. `nil` if a peer is missing.
         let value: @Sendable ([String: Double]) -> Double?
     }
 
@@ -80,7 +80,7 @@ struct Budget: Sendable {
     /// The known limits in the row's unit.
     func limits(_ peers: [String: Double]) -> [Double] { limits.compactMap { $0.value(peers) } }
 
-    /// For a row that is only informative.
+    /// No limit, for a row that is only informative.
     static let none = Budget("none", [])
 
     static func atLeast(_ limit: Double, _ unit: Unit) -> Budget {
@@ -103,7 +103,8 @@ struct Budget: Sendable {
         Budget("≤ \(Figure.short(limit)) \(unit.rawValue) over \(peer)", isMinimum: false) { peers in peers[peer].map { $0 + limit } }
     }
 
-    /// Compares the costs above those of the raw loop, which does only the unavoidable work.
+    /// Limits the cost above that of the raw loop, which does only the unavoidable work, to a multiple of the peer's
+    /// cost above it.
     static func atMost(_ factor: Double, of peer: String, over raw: String) -> Budget {
         Budget("over \(raw) ≤ \(Figure.short(factor)) × \(peer)", isMinimum: false) { peers in
             guard let peer = peers[peer], let raw = peers[raw] else { return nil }

@@ -10,7 +10,7 @@ enum Sampler: Sendable {
     case process
     /// The processor time of child processes that have ended and were waited for, in nanoseconds.
     case children
-    /// Values that started processes reported about themselves.
+    /// Values that child processes measured and printed.
     case reports(Reports)
 
     /// Sums the reported values.

@@ -19,30 +19,30 @@
         static let name = "AsyncHTTPClient"
         static let nameOfFuture = "AHC future"
 
-        /// The properties in which clients differ.
-        private struct Kind: Hashable {
+        /// The configuration of a client.
+        private struct ClientOptions: Hashable {
             var security: HTTPTarget.Security?
             var decodes = false
         }
 
         // Never shut down, because they live as long as the process.
         private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        private static let clients = Mutex<[Kind: HTTPClient]>([:])
+        private static let clients = Mutex<[ClientOptions: HTTPClient]>([:])
 
-        private static func client(_ kind: Kind) -> HTTPClient {
+        private static func client(_ options: ClientOptions) -> HTTPClient {
             clients.withLock { clients in
-                if let client = clients[kind] { return client }
-                let client = HTTPClient(eventLoopGroup: group, configuration: configuration(kind))
-                clients[kind] = client
+                if let client = clients[options] { return client }
+                let client = HTTPClient(eventLoopGroup: group, configuration: configuration(options))
+                clients[options] = client
                 return client
             }
         }
 
-        private static func configuration(_ kind: Kind) -> HTTPClient.Configuration {
+        private static func configuration(_ options: ClientOptions) -> HTTPClient.Configuration {
             let pool = HTTPClient.Configuration.ConnectionPool(idleTimeout: .minutes(60), concurrentHTTP1ConnectionsPerHostSoftLimit: 1024)
             var configuration = HTTPClient.Configuration(
-                connectionPool: pool, decompression: kind.decodes ? .enabled(limit: .none) : .disabled)
-            guard let security = kind.security else { return configuration }
+                connectionPool: pool, decompression: options.decodes ? .enabled(limit: .none) : .disabled)
+            guard let security = options.security else { return configuration }
             var tls = TLSConfiguration.makeClientConfiguration()
             tls.trustRoots = .file(security.authority)
             configuration.tlsConfiguration = tls
@@ -52,7 +52,7 @@
 
         static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Competitor? {
             let request = try HTTPClient.Request(url: target.url)
-            let client = client(Kind(security: target.security))
+            let client = client(ClientOptions(security: target.security))
             return Competitor(name, amount: amount ?? times) {
                 try await RequestChains.load(request, times: times, inFlight: count, with: client)
             }
@@ -61,13 +61,13 @@
         /// - Parameter decodes: whether the client requests gzip and decodes it.
         static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Competitor? {
             let request = try HTTPClient.Request(url: target.url)
-            let client = client(Kind(security: target.security, decodes: decodes))
+            let client = client(ClientOptions(security: target.security, decodes: decodes))
             return Competitor(name, amount: amount) { try await RequestChains.load(request, times: 1, inFlight: 1, with: client) }
         }
 
         static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1) -> Competitor? {
             let request = HTTPClientRequest(url: target.url)
-            let client = client(Kind(security: target.security))
+            let client = client(ClientOptions(security: target.security))
             return Competitor(name, amount: times) {
                 try await AwaitedLoads.run(times: times, inFlight: count) {
                     let body = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: target.size)
@@ -78,7 +78,7 @@
 
         static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Competitor? {
             let request = try HTTPClient.Request(url: target.url)
-            let client = client(Kind(security: target.security))
+            let client = client(ClientOptions(security: target.security))
             return Competitor(nameOfFuture, amount: times) {
                 var tally = bench_tally()
                 for _ in 0..<times {
@@ -90,14 +90,14 @@
         }
     }
 
-    /// Sends requests one after another, several at a time, all on one event loop.
+    /// Sends requests in several concurrent chains, all on one event loop. The end of a request starts the next one.
     private final class RequestChains: @unchecked Sendable {  // … because its mutable state is used on its event loop only
         private let request: HTTPClient.Request
         private let client: HTTPClient
         private let eventLoop: any EventLoop
         private let continuation: CheckedContinuation<bench_tally, any Error>
-        private var left: Int
-        private var running: Int
+        private var remainingCount: Int
+        private var runningCount: Int
         private var tally = bench_tally()
         private var error: (any Error)?
 
@@ -106,7 +106,7 @@
             _ continuation: CheckedContinuation<bench_tally, any Error>
         ) {
             (self.request, self.client, self.eventLoop, self.continuation) = (request, client, eventLoop, continuation)
-            (left, running) = (times, count)
+            (remainingCount, runningCount) = (times, count)
         }
 
         /// - Returns: the tally of all bodies.
@@ -123,8 +123,8 @@
         }
 
         private func loadNext() {
-            guard left > 0 else { return end() }
-            left -= 1
+            guard remainingCount > 0 else { return end() }
+            remainingCount -= 1
             let task = client.execute(request: request, delegate: TallyingResponseDelegate(eventLoop))
             task.futureResult.whenComplete { [self] result in
                 switch result {
@@ -133,15 +133,15 @@
                     loadNext()
                 case .failure(let error):
                     self.error = self.error ?? error
-                    left = 0
+                    remainingCount = 0
                     end()
                 }
             }
         }
 
         private func end() {
-            running -= 1
-            guard running == 0 else { return }
+            runningCount -= 1
+            guard runningCount == 0 else { return }
             if let error { continuation.resume(throwing: error) } else { continuation.resume(returning: tally) }
         }
     }

@@ -3,8 +3,8 @@
 import CCurl
 import CTally
 
-/// An easy handle of libcurl for one URL. It is used repeatedly and keeps its connection. Its write function takes the
-/// tally of the borrowed bytes in place, as Portolan's delegate does.
+/// An easy handle of libcurl for one URL. It loads the URL repeatedly and keeps its connection. The write function
+/// reads the borrowed bytes without a copy, as Portolan's delegate does.
 @safe
 final class CurlHandle: @unchecked Sendable {  // … because the runs of a competitor are sequential
     struct Options: Sendable {
@@ -12,7 +12,7 @@ final class CurlHandle: @unchecked Sendable {  // … because the runs of a comp
         var bufferSize: Int?
         /// The content codings to accept and decode; `nil` for none.
         var codings: String?
-        /// For TLS: the trusted authority, and whether HTTP/2 is offered.
+        /// The settings for TLS; `nil` for none.
         var security: HTTPTarget.Security?
 
         static let largeBuffer = Options(bufferSize: 512 << 10)
@@ -22,7 +22,7 @@ final class CurlHandle: @unchecked Sendable {  // … because the runs of a comp
     private let tally: UnsafeMutablePointer<bench_tally>
 
     init(_ url: String, _ options: Options = Options()) throws {
-        guard let handle = unsafe curl_easy_init() else { throw Missing("curl_easy_init gave no handle") }
+        guard let handle = unsafe curl_easy_init() else { throw MeasurementError("curl_easy_init gave no handle") }
         unsafe self.handle = handle
         unsafe tally = .allocate(capacity: 1)
         unsafe tally.initialize(to: bench_tally())
@@ -50,20 +50,19 @@ final class CurlHandle: @unchecked Sendable {  // … because the runs of a comp
         unsafe tally.deallocate()
     }
 
-    /// Loads the URL.
     func load() throws -> bench_tally {
         try Self.check(unsafe curl_easy_perform(handle))
-        return takeTally()
+        return resetTally()
     }
 
     /// Returns and resets the tally of the last load.
-    func takeTally() -> bench_tally {
+    func resetTally() -> bench_tally {
         defer { unsafe tally.pointee = bench_tally() }
         return unsafe tally.pointee
     }
 
     static func check(_ code: CURLcode) throws {
-        guard code == CURLE_OK else { throw unsafe Missing("libcurl: " + String(cString: curl_easy_strerror(code))) }
+        guard code == CURLE_OK else { throw unsafe MeasurementError("libcurl: " + String(cString: curl_easy_strerror(code))) }
     }
 
     private let write: bench_curl_write = { bytes, _, length, context in

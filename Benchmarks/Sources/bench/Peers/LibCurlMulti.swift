@@ -2,7 +2,7 @@
 
 // The peer "libcurl multi": one multi handle that keeps a connection for each of its easy handles, driven by
 // curl_multi_socket_action and epoll(7). A finished easy handle is added again. "libcurl poll" is the same, driven by
-// curl_multi_perform and curl_multi_poll. It checks all handles each time, but for many responses at once.
+// curl_multi_perform and curl_multi_poll. Each call checks all handles, but handles many responses.
 
 import CCurl
 import CLinux
@@ -30,22 +30,22 @@ enum LibCurlMulti {
 final class CurlMultiHandle: @unchecked Sendable {  // … because the runs of a competitor are sequential
     let multi: UnsafeMutableRawPointer
     private let handles: [CurlHandle]
-    private let places: [UnsafeMutableRawPointer: Int]
-    /// The target of libcurl's callbacks, which also occur during its cleanup.
-    fileprivate var callee: CurlSockets?
+    private let indices: [UnsafeMutableRawPointer: Int]
+    /// Retained, because libcurl also calls it during the cleanup of the multi handle.
+    fileprivate var sockets: CurlSockets?
 
     init(_ url: String, _ options: CurlHandle.Options, count: Int) throws {
-        guard let multi = unsafe curl_multi_init() else { throw Missing("curl_multi_init gave no handle") }
+        guard let multi = unsafe curl_multi_init() else { throw MeasurementError("curl_multi_init gave no handle") }
         unsafe self.multi = multi
         let handles = try (0..<count).map { _ in try CurlHandle(url, options) }
         self.handles = handles
-        unsafe places = Dictionary(uniqueKeysWithValues: handles.indices.map { unsafe (handles[$0].handle, $0) })
+        unsafe indices = Dictionary(uniqueKeysWithValues: handles.indices.map { unsafe (handles[$0].handle, $0) })
         try Self.check(unsafe bench_curl_multi_set_number(multi, CURLMOPT_MAXCONNECTS, count))
     }
 
     deinit { unsafe curl_multi_cleanup(multi) }
 
-    /// - Parameter drive: runs libcurl until a transfer may have finished.
+    /// - Parameter drive: runs libcurl once. It returns when a transfer can have finished.
     func load(times: Int, drivenBy drive: (CurlMultiHandle) throws -> Void) throws -> bench_tally {
         var (tally, added, done) = (bench_tally(), min(handles.count, times), 0)
         for handle in handles.prefix(added) { try Self.check(unsafe curl_multi_add_handle(multi, handle.handle)) }
@@ -56,8 +56,8 @@ final class CurlMultiHandle: @unchecked Sendable {  // … because the runs of a
                 guard unsafe message.pointee.msg == CURLMSG_DONE, let handle = unsafe message.pointee.easy_handle else { continue }
                 try CurlHandle.check(unsafe message.pointee.data.result)
                 try Self.check(unsafe curl_multi_remove_handle(multi, handle))
-                guard let place = unsafe places[handle] else { continue }
-                tally += handles[place].takeTally()
+                guard let index = unsafe indices[handle] else { continue }
+                tally += handles[index].resetTally()
                 done += 1
                 guard added < times else { continue }
                 try Self.check(unsafe curl_multi_add_handle(multi, handle))
@@ -75,21 +75,21 @@ final class CurlMultiHandle: @unchecked Sendable {  // … because the runs of a
     }
 
     static func check(_ code: CURLMcode) throws {
-        guard code == CURLM_OK else { throw unsafe Missing("libcurl: " + String(cString: curl_multi_strerror(code))) }
+        guard code == CURLM_OK else { throw unsafe MeasurementError("libcurl: " + String(cString: curl_multi_strerror(code))) }
     }
 }
 
-/// The sockets and the timeout that libcurl wants to wait for.
+/// Waits for the sockets and the timeout that libcurl requests.
 @safe
 private final class CurlSockets: @unchecked Sendable {  // … because the runs of a competitor are sequential
     private let poller: Poller
     private var watched: Set<Int32> = []
-    /// When to call libcurl without a socket event, in milliseconds from now; negative for never.
-    private var limit = -1
+    /// The time until libcurl needs a call without a socket event, in milliseconds. Negative if it needs none.
+    private var timeout = -1
 
     init(_ multiHandle: CurlMultiHandle) throws {
         poller = try Poller()
-        multiHandle.callee = self
+        multiHandle.sockets = self
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         try CurlMultiHandle.check(
             unsafe bench_curl_multi_set_callbacks(
@@ -99,9 +99,9 @@ private final class CurlSockets: @unchecked Sendable {  // … because the runs 
                     unsafe Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
                     return 0
                 },
-                { _, limit, context in
+                { _, timeout, context in
                     guard let context = unsafe context else { return -1 }
-                    unsafe Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().limit = limit
+                    unsafe Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().timeout = timeout
                     return 0
                 }, context))
     }
@@ -117,22 +117,22 @@ private final class CurlSockets: @unchecked Sendable {  // … because the runs 
     }
 
     func drive(_ multiHandle: CurlMultiHandle) throws {
-        guard limit != 0 else { return try act(multiHandle, noSocket, 0) }
+        guard timeout != 0 else { return try performAction(multiHandle, timeoutSocket, 0) }
         var isIdle = true
-        try poller.wait(atMost: Int32(clamping: limit)) { socket, events in
+        try poller.wait(atMost: Int32(clamping: timeout)) { socket, events in
             isIdle = false
             let bits = (events & bench_epoll_in != 0 ? CURL_CSELECT_IN : 0) | (events & bench_epoll_out != 0 ? CURL_CSELECT_OUT : 0)
-            try act(multiHandle, Int32(socket), bits)
+            try performAction(multiHandle, Int32(socket), bits)
         }
-        if isIdle { try act(multiHandle, noSocket, 0) }
+        if isIdle { try performAction(multiHandle, timeoutSocket, 0) }
     }
 
-    private func act(_ multiHandle: CurlMultiHandle, _ socket: Int32, _ bits: Int32) throws {
-        if socket == noSocket { limit = -1 }
+    private func performAction(_ multiHandle: CurlMultiHandle, _ socket: Int32, _ bits: Int32) throws {
+        if socket == timeoutSocket { timeout = -1 }
         var running: Int32 = 0
         try CurlMultiHandle.check(unsafe curl_multi_socket_action(multiHandle.multi, socket, bits, &running))
     }
 }
 
-/// CURL_SOCKET_TIMEOUT, a macro with a cast, which Swift does not import.
-private let noSocket: Int32 = -1
+/// CURL_SOCKET_TIMEOUT, which Swift does not import because it is a macro with a cast.
+private let timeoutSocket: Int32 = -1

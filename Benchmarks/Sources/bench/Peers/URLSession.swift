@@ -24,7 +24,7 @@ enum URLSessionPeer {
     private static let session = URLSession(configuration: configuration)
 
     static func url(_ text: String) throws -> URL {
-        guard let url = URL(string: text) else { throw Missing("Foundation does not parse \(text.prefix(40)) as a URL") }
+        guard let url = URL(string: text) else { throw MeasurementError("Foundation does not parse \(text.prefix(40)) as a URL") }
         return url
     }
 
@@ -62,8 +62,8 @@ enum URLSessionPeer {
 /// Runs data tasks one after another, several at a time.
 private final class DataTaskChains: Sendable {
     private struct State {
-        var left: Int
-        var running: Int
+        var remainingCount: Int
+        var runningCount: Int
         var tally = bench_tally()
         var error: (any Error)?
     }
@@ -77,32 +77,36 @@ private final class DataTaskChains: Sendable {
         _ url: URL, times: Int, inFlight count: Int, _ session: URLSession, _ continuation: CheckedContinuation<bench_tally, any Error>
     ) {
         (self.url, self.session, self.continuation) = (url, session, continuation)
-        state = Mutex(State(left: times, running: count))
+        state = Mutex(State(remainingCount: times, runningCount: count))
     }
 
     func loadNext() {
-        let isMore = state.withLock { state in
-            state.left -= 1
-            return state.left >= 0
+        let hasMore = state.withLock { state in
+            state.remainingCount -= 1
+            return state.remainingCount >= 0
         }
-        guard isMore else { return end() }
+        guard hasMore else { return end() }
         session.dataTask(with: url) { [self] body, _, error in
             state.withLock { state in
                 state.tally += bench_tally(of: (body ?? Data()).bytes)
                 state.error = state.error ?? error
-                if error != nil { state.left = 0 }
+                if error != nil { state.remainingCount = 0 }
             }
             loadNext()
         }.resume()
     }
 
     private func end() {
-        let last = state.withLock { state -> State? in
-            state.running -= 1
-            return state.running == 0 ? state : nil
+        let finalState = state.withLock { state -> State? in
+            state.runningCount -= 1
+            return state.runningCount == 0 ? state : nil
         }
-        guard let last else { return }
-        if let error = last.error { continuation.resume(throwing: error) } else { continuation.resume(returning: last.tally) }
+        guard let finalState else { return }
+        if let error = finalState.error {
+            continuation.resume(throwing: error)
+        } else {
+            continuation.resume(returning: finalState.tally)
+        }
     }
 }
 

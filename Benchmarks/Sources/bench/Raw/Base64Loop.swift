@@ -7,10 +7,10 @@
 import CTally
 
 enum Base64Loop {
-    private static let none: UInt32 = 1 << 31
+    private static let invalid: UInt32 = 1 << 31
 
     private static let table: [UInt32] = {
-        var table = [UInt32](repeating: none, count: 256)
+        var table = [UInt32](repeating: invalid, count: 256)
         for (value, letter) in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8.enumerated() {
             table[Int(letter)] = UInt32(value)
         }
@@ -21,32 +21,32 @@ enum Base64Loop {
         let padding = (0..<min(2, text.count)).count { text[text.count - 1 - $0] == UInt8(ascii: "=") }
         var bytes = [UInt8](repeating: 0, count: text.count / 4 * 3 - padding)
         var output = bytes.mutableSpan
-        guard decode(text, with: table.span, into: &output) else { throw Missing("the base64 of the row is invalid") }
+        guard decode(text, with: table.span, into: &output) else { throw MeasurementError("the base64 of the row is invalid") }
         return bytes
     }
 
-    /// - Returns: Whether all letters are valid.
+    /// - Returns: whether all letters are valid.
     private static func decode(_ text: Span<UInt8>, with table: Span<UInt32>, into output: inout MutableSpan<UInt8>) -> Bool {
-        var (read, written, seen) = (0, 0, UInt32(0))
+        var (read, written, combined) = (0, 0, UInt32(0))
         while written + 3 <= output.count {
             let (a, b, c, d) = (
                 table[Int(text[read])], table[Int(text[read + 1])], table[Int(text[read + 2])], table[Int(text[read + 3])]
             )
             let word = a << 18 | b << 12 | c << 6 | d
-            seen |= a | b | c | d
+            combined |= a | b | c | d
             output[written] = UInt8(truncatingIfNeeded: word >> 16)
             output[written + 1] = UInt8(truncatingIfNeeded: word >> 8)
             output[written + 2] = UInt8(truncatingIfNeeded: word)
             read += 4
             written += 3
         }
-        guard written < output.count else { return seen & none == 0 }
+        guard written < output.count else { return combined & invalid == 0 }
         let word = table[Int(text[read])] << 18 | table[Int(text[read + 1])] << 12 | (table[Int(text[read + 2])] & 63) << 6
         for shift: UInt32 in [16, 8] where written < output.count {
             output[written] = UInt8(truncatingIfNeeded: word >> shift)
             written += 1
         }
-        return seen & none == 0
+        return combined & invalid == 0
     }
 
     /// - Parameter start: the number of bytes of `text` before the base64.

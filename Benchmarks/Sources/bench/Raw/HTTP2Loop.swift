@@ -3,8 +3,8 @@
 // The raw loop "raw" of the HTTP/2 rows: one connection, with nghttp2 on OpenSSL as a C program uses them. The output
 // of nghttp2_session_mem_send(3) is joined and written with one SSL_write_ex(3). SSL_read_ex(3) reads from a blocking
 // socket into one buffer of 512 KiB, and the bytes go to nghttp2_session_mem_recv(3). The end of a stream submits the
-// next request. The windows have 16 MiB, and nghttp2 keeps them open. The tally is taken of each borrowed piece in
-// place.
+// next request. The windows have 16 MiB, and nghttp2 keeps them open. The tally is consumedCount of each borrowed piece
+// in place.
 
 import CPortolanNGHTTP2
 import CTally
@@ -21,10 +21,10 @@ private final class RawHTTP2: @unchecked Sendable {  // … because the runs of 
     /// The data for nghttp2's callbacks.
     @unsafe
     private struct State {
-        var sum = bench_tally()
-        var left = 0
-        var running = 0
-        var isFaulty = false
+        var total = bench_tally()
+        var remainingCount = 0
+        var runningCount = 0
+        var hasFailed = false
         let fields: UnsafeMutableBufferPointer<nghttp2_nv>
         let send: UnsafeMutableBufferPointer<UInt8>
     }
@@ -39,7 +39,7 @@ private final class RawHTTP2: @unchecked Sendable {  // … because the runs of 
     private let tallies: UnsafeMutableBufferPointer<bench_tally>
 
     init(_ target: HTTPTarget, streams count: Int) throws {
-        let (port, path) = try target.parts()
+        let (port, path) = try target.portAndPath()
         tls = try RawTLS(target)
         unsafe tallies = .allocate(capacity: count)
         unsafe tallies.initialize(repeating: bench_tally())
@@ -56,7 +56,7 @@ private final class RawHTTP2: @unchecked Sendable {  // … because the runs of 
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Self.didReceive)
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Self.didClose)
         guard unsafe nghttp2_session_client_new(&session, callbacks, state) == 0, let session = unsafe session else {
-            throw Missing("raw: nghttp2_session_client_new failed")
+            throw MeasurementError("raw: nghttp2_session_client_new failed")
         }
         unsafe self.session = session
         let settings = [
@@ -93,18 +93,21 @@ private final class RawHTTP2: @unchecked Sendable {  // … because the runs of 
     }
 
     func load(times: Int) throws -> bench_tally {
-        unsafe state.pointee.sum = bench_tally()
-        unsafe state.pointee.left = times
-        for index in unsafe tallies.indices where unsafe state.pointee.left > 0 {
+        unsafe state.pointee.total = bench_tally()
+        unsafe state.pointee.remainingCount = times
+        for index in unsafe tallies.indices where unsafe state.pointee.remainingCount > 0 {
             unsafe Self.submit(session, state, tallies.baseAddress.map { unsafe $0 + index })
         }
-        while unsafe state.pointee.running > 0 {
+        while unsafe state.pointee.runningCount > 0 {
             try send()
             let count = unsafe try tls.read(into: buffer.bytes)
-            let taken = unsafe nghttp2_session_mem_recv(session, buffer.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), count)
-            guard taken == count, unsafe !state.pointee.isFaulty else { throw Missing("raw: a stream of HTTP/2 has failed") }
+            let consumedCount = unsafe nghttp2_session_mem_recv(
+                session, buffer.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), count)
+            guard consumedCount == count, unsafe !state.pointee.hasFailed else {
+                throw MeasurementError("raw: a stream of HTTP/2 has failed")
+            }
         }
-        return unsafe state.pointee.sum
+        return unsafe state.pointee.total
     }
 
     private func send() throws {
@@ -113,7 +116,7 @@ private final class RawHTTP2: @unchecked Sendable {  // … because the runs of 
         while true {
             var frame: UnsafePointer<UInt8>?
             let count = unsafe nghttp2_session_mem_send(session, &frame)
-            guard count >= 0, filled + count <= output.count else { throw Missing("raw: nghttp2_session_mem_send: \(count)") }
+            guard count >= 0, filled + count <= output.count else { throw MeasurementError("raw: nghttp2_session_mem_send: \(count)") }
             guard count > 0, let frame = unsafe frame else { break }
             unsafe output.baseAddress?.advanced(by: filled).update(from: frame, count: count)
             filled += count
@@ -124,11 +127,11 @@ private final class RawHTTP2: @unchecked Sendable {  // … because the runs of 
     private static func submit(
         _ session: OpaquePointer?, _ state: UnsafeMutablePointer<State>, _ tally: UnsafeMutablePointer<bench_tally>?
     ) {
-        unsafe state.pointee.left -= 1
-        unsafe state.pointee.running += 1
+        unsafe state.pointee.remainingCount -= 1
+        unsafe state.pointee.runningCount += 1
         let fields = unsafe state.pointee.fields
         let stream = unsafe nghttp2_submit_request(session, nil, fields.baseAddress, fields.count, nil, tally)
-        if stream < 0 { unsafe state.pointee.isFaulty = true }
+        if stream < 0 { unsafe state.pointee.hasFailed = true }
     }
 
     private static let didReceive: nghttp2_on_data_chunk_recv_callback = { session, _, stream, bytes, count, _ in
@@ -139,16 +142,16 @@ private final class RawHTTP2: @unchecked Sendable {  // … because the runs of 
 
     private static let didClose: nghttp2_on_stream_close_callback = { session, stream, code, userData in
         guard let state = unsafe userData?.assumingMemoryBound(to: State.self) else { return 0 }
-        unsafe state.pointee.running -= 1
+        unsafe state.pointee.runningCount -= 1
         guard code == 0,
             let tally = unsafe nghttp2_session_get_stream_user_data(session, stream)?.assumingMemoryBound(to: bench_tally.self)
         else {
-            unsafe state.pointee.isFaulty = true
+            unsafe state.pointee.hasFailed = true
             return 0
         }
-        unsafe state.pointee.sum += tally.pointee
+        unsafe state.pointee.total += tally.pointee
         unsafe tally.pointee = bench_tally()
-        if unsafe state.pointee.left > 0 { unsafe submit(session, state, tally) }
+        if unsafe state.pointee.remainingCount > 0 { unsafe submit(session, state, tally) }
         return 0
     }
 }

@@ -32,7 +32,7 @@ enum Inflate {
                 unsafe bench_tally_add(&tally, output.baseAddress, outputSize - Int(stream.avail_out))
             } while unsafe stream.avail_out == 0 && !isComplete
         }
-        guard isComplete else { throw Missing("zlib: \(path) is not a complete gzip file; delete it, and bench creates it again") }
+        guard isComplete else { throw MeasurementError("zlib: \(path) is not a complete gzip file; delete it, and bench creates it again") }
         return tally
     }
 
@@ -41,6 +41,6 @@ enum Inflate {
     }
 
     private static func check(_ code: Int32, _ path: String) throws {
-        guard code == Z_OK else { throw unsafe Missing("zlib: \(path): \(String(cString: zError(code)))") }
+        guard code == Z_OK else { throw unsafe MeasurementError("zlib: \(path): \(String(cString: zError(code)))") }
     }
 }

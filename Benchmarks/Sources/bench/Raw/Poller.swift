@@ -20,24 +20,24 @@ final class Poller: @unchecked Sendable {  // … because the runs of a competit
         unsafe events.deallocate()
     }
 
-    /// - Parameter mark: the value passed to `body` when there is something to read.
-    func watch(_ watched: Int32, as mark: UInt64) throws {
-        guard control(EPOLL_CTL_ADD, watched, bench_epoll_in, mark) else { throw RawSocket.failure("epoll_ctl") }
+    /// - Parameter tag: the value that `wait` passes to `body` when bytes are available.
+    func watch(_ socket: Int32, as tag: UInt64) throws {
+        guard control(EPOLL_CTL_ADD, socket, bench_epoll_in, tag) else { throw RawSocket.failure("epoll_ctl") }
     }
 
-    func control(_ operation: Int32, _ watched: Int32, _ interest: UInt32, _ mark: UInt64) -> Bool {
-        var event = unsafe epoll_event(events: interest, data: epoll_data_t(u64: mark))
-        return unsafe epoll_ctl(descriptor, operation, watched, &event) == 0
+    func control(_ operation: Int32, _ socket: Int32, _ interest: UInt32, _ tag: UInt64) -> Bool {
+        var event = unsafe epoll_event(events: interest, data: epoll_data_t(u64: tag))
+        return unsafe epoll_ctl(descriptor, operation, socket, &event) == 0
     }
 
     /// Waits for events or the end of the time limit, and calls `body` for each event.
     ///
     /// - Parameter limit: the time limit in milliseconds; negative for none.
-    func wait(atMost limit: Int32 = -1, _ body: (_ mark: UInt64) throws -> Void) throws {
-        try wait(atMost: limit) { mark, _ in try body(mark) }
+    func wait(atMost limit: Int32 = -1, _ body: (_ tag: UInt64) throws -> Void) throws {
+        try wait(atMost: limit) { tag, _ in try body(tag) }
     }
 
-    func wait(atMost limit: Int32, _ body: (_ mark: UInt64, _ events: UInt32) throws -> Void) throws {
+    func wait(atMost limit: Int32, _ body: (_ tag: UInt64, _ events: UInt32) throws -> Void) throws {
         let count = unsafe epoll_wait(descriptor, events.baseAddress, Int32(events.count), limit)
         guard count >= 0 || errno == EINTR else { throw RawSocket.failure("epoll_wait") }
         for index in 0..<Int(max(0, count)) {

@@ -26,12 +26,12 @@ final class RawSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    static func failure(_ call: String) -> Missing {
-        unsafe Missing("raw: \(call): \(String(cString: strerror(errno)))")
+    static func failure(_ call: String) -> MeasurementError {
+        unsafe MeasurementError("raw: \(call): \(String(cString: strerror(errno)))")
     }
 }
 
-/// A connection of the raw loops with HTTP/1.1, with or without TLS. It sends the same request repeatedly from memory.
+/// An HTTP/1.1 connection of the raw loops, with or without TLS. It sends the same request repeatedly.
 @safe
 final class RawConnection: @unchecked Sendable {  // … because the runs of a competitor are sequential
     private enum Transport {
@@ -43,7 +43,7 @@ final class RawConnection: @unchecked Sendable {  // … because the runs of a c
     private let request: [UInt8]
 
     init(_ target: HTTPTarget) throws {
-        let (port, path) = try target.parts()
+        let (port, path) = try target.portAndPath()
         request = Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nUser-Agent: raw\r\nAccept: */*\r\n\r\n".utf8)
         transport = target.security == nil ? .plain(try RawSocket(port: port)) : .secure(try RawTLS(target))
     }
@@ -55,13 +55,13 @@ final class RawConnection: @unchecked Sendable {  // … because the runs of a c
         }
     }
 
-    /// Makes a TLS connection non-blocking, for several connections with epoll(7).
-    func stopBlocking() throws {
-        if case .secure(let tls) = transport { try tls.stopBlocking() }
+    /// Makes a TLS connection non-blocking, so that epoll(7) can wait for several connections.
+    func makeNonBlocking() throws {
+        if case .secure(let tls) = transport { try tls.makeNonBlocking() }
     }
 
-    /// Whether OpenSSL may have buffered bytes that epoll(7) does not report.
-    var mayHaveBufferedBytes: Bool { if case .secure = transport { true } else { false } }
+    /// Whether OpenSSL can have bytes in its buffer, which epoll(7) does not report.
+    var canHaveBufferedBytes: Bool { if case .secure = transport { true } else { false } }
 
     func sendRequest() throws {
         try unsafe request.withUnsafeBytes { bytes in
@@ -74,19 +74,19 @@ final class RawConnection: @unchecked Sendable {  // … because the runs of a c
         }
     }
 
-    /// Reads the available bytes, once; with TLS, at most one record.
+    /// Reads available bytes once. Over TLS, reads at most one record.
     ///
-    /// - Returns: Whether the response is complete; `nil` if no bytes are available.
+    /// - Returns: whether the response is complete; `nil` if no bytes are available.
     func read(_ response: inout RawResponse, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool? {
         let count: Int
         switch transport {
         case .plain(let socket):
             count = unsafe recv(socket.descriptor, buffer.baseAddress, buffer.count, 0)
-            guard count > 0 else { throw count == 0 ? Missing("raw: nginx closed the connection") : RawSocket.failure("recv") }
+            guard count > 0 else { throw count == 0 ? MeasurementError("raw: nginx closed the connection") : RawSocket.failure("recv") }
         case .secure(let tls):
             count = unsafe try tls.read(into: buffer)
             guard count > 0 else { return nil }
         }
-        return unsafe try response.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        return unsafe try response.consume(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
 }

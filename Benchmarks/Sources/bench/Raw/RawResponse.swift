@@ -4,33 +4,33 @@ import CLinux
 import CTally
 import Glibc
 
-/// The minimal HTTP/1.1 parser of the raw loops. It expects a head that ends with an empty line, arrives whole with the
-/// first read, and has the length of the body in nginx's spelling. It ignores everything else.
+/// The minimal HTTP/1.1 parser of the raw loops. The first read must contain the complete head, with a `Content-Length`
+/// field in the spelling of nginx. The parser ignores everything else.
 struct RawResponse {
     private(set) var tally = bench_tally()
-    private var left: Int?
+    private var remainingLength: Int?
 
     /// Consumes the next bytes.
     ///
-    /// - Returns: Whether the response is complete.
-    mutating func take(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
-        guard let left else { return unsafe try takeHead(bytes) }
-        unsafe takeBody(bytes, of: left)
-        return self.left == 0
+    /// - Returns: whether the response is complete.
+    mutating func consume(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
+        guard let remainingLength else { return unsafe try consumeHead(bytes) }
+        unsafe consumeBody(bytes, of: remainingLength)
+        return self.remainingLength == 0
     }
 
-    private mutating func takeHead(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
+    private mutating func consumeHead(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
         guard let start = bytes.baseAddress, let end = unsafe bench_find(start, bytes.count, "\r\n\r\n"),
             let length = unsafe bench_find(start, end - start, "Content-Length: ")
-        else { throw Missing("raw: nginx's head arrived in several pieces, or has no Content-Length") }
-        let left = unsafe strtol((length + 16).assumingMemoryBound(to: CChar.self), nil, 10)
+        else { throw MeasurementError("raw: nginx's head arrived in several pieces, or has no Content-Length") }
+        let remainingLength = unsafe strtol((length + 16).assumingMemoryBound(to: CChar.self), nil, 10)
         let headSize = unsafe end + 4 - start
-        unsafe takeBody(UnsafeRawBufferPointer(rebasing: bytes[headSize...]), of: left)
-        return self.left == 0
+        unsafe consumeBody(UnsafeRawBufferPointer(rebasing: bytes[headSize...]), of: remainingLength)
+        return self.remainingLength == 0
     }
 
-    private mutating func takeBody(_ bytes: UnsafeRawBufferPointer, of left: Int) {
+    private mutating func consumeBody(_ bytes: UnsafeRawBufferPointer, of remainingLength: Int) {
         unsafe bench_tally_add(&tally, bytes.baseAddress, bytes.count)
-        self.left = left - bytes.count
+        self.remainingLength = remainingLength - bytes.count
     }
 }

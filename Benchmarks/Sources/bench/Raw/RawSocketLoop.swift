@@ -31,7 +31,7 @@ enum RawSocketLoop {
         let (poller, buffer) = (try Poller(), ReceiveBuffer(bufferSize))
         let connections = try (0..<count).map { _ in try RawConnection(target) }
         for (index, connection) in connections.enumerated() {
-            try connection.stopBlocking()
+            try connection.makeNonBlocking()
             try poller.watch(connection.descriptor, as: UInt64(index))
         }
         return Competitor(name, amount: amount) {
@@ -47,7 +47,7 @@ enum RawSocketLoop {
                     var isComplete: Bool?
                     repeat {
                         unsafe isComplete = try connection.read(&responses[Int(index)], into: buffer.bytes)
-                    } while connection.mayHaveBufferedBytes && isComplete == false
+                    } while connection.canHaveBufferedBytes && isComplete == false
                     guard isComplete == true else { return }
                     tally += responses[Int(index)].tally
                     responses[Int(index)] = RawResponse()

@@ -15,7 +15,7 @@ enum ReadLoop {
         return tally
     }
 
-    /// Reads the file at `path`, and passes each borrowed piece to `body`.
+    /// Reads the file at `path`, and passes the borrowed bytes of each read to `body`.
     static func read(_ path: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("open", path) }
@@ -34,7 +34,7 @@ enum ReadLoop {
         Competitor("read", amount: amount) { try load(path) }
     }
 
-    private static func failure(_ call: String, _ path: String) -> Missing {
-        unsafe Missing("\(call) \(path): \(String(cString: strerror(errno)))")
+    private static func failure(_ call: String, _ path: String) -> MeasurementError {
+        unsafe MeasurementError("\(call) \(path): \(String(cString: strerror(errno)))")
     }
 }

@@ -2,21 +2,21 @@
 
 import PortolanHTML
 
-/// The results as one self-contained page: for each row, bars of Portolan and its peers in one run, and the budget as a
-/// line. The numbers stand beside the bars.
+/// The results as an HTML page without other files. Each row has bars for Portolan and its peers, with their numbers,
+/// and a line for the budget.
 struct BenchReportPage {
     private let results: [RowResult]
 
     init(_ results: [RowResult]) { self.results = results }
 
     var text: String {
-        let over = results.filter { !$0.within }.map(\.name)
+        let exceeded = results.filter { !$0.within }.map(\.name)
         let summary =
             results.isEmpty
             ? "No row was measured."
-            : over.isEmpty
+            : exceeded.isEmpty
                 ? "All \(results.count) rows are within their budgets."
-                : "\(over.count) of \(results.count) rows are over their budgets: \(over.joined(separator: ", "))."
+                : "\(exceeded.count) of \(results.count) rows are over their budgets: \(exceeded.joined(separator: ", "))."
         let body = """
             <header>
             <h1>Benchmarks</h1>
@@ -44,16 +44,16 @@ struct BenchReportPage {
             <span class="\(result.within ? "within" : "over")">\(result.within ? "✓ within budget" : "✕ over budget"): \(HTMLEscaping.escaped(result.budget))</span><br>
             <span class="note">\(HTMLEscaping.escaped(result.unit)), \(better)</span></th>
             """
-        func row(_ program: String, _ value: Double, ratio: String, isOwn: Bool) -> String {
+        func row(_ program: String, _ value: Double, ratio: String, isPortolan: Bool) -> String {
             let limits = result.limits.map { #"<span class="line" style="left:\#(percent($0, of: largest))%"></span>"# }.joined()
             return """
-                <tr>\(isOwn ? name : "")<td>\(isOwn ? "<b>Portolan</b>" : HTMLEscaping.escaped(program))</td><td class="number">\(Figure.short(value))</td>\
-                <td class="number">\(ratio)</td><td class="chart"><div class="track" aria-hidden="true"><span class="bar \(isOwn ? "own" : "peer")" style="width:\(percent(value, of: largest))%"></span>\(limits)</div></td></tr>
+                <tr>\(isPortolan ? name : "")<td>\(isPortolan ? "<b>Portolan</b>" : HTMLEscaping.escaped(program))</td><td class="number">\(Figure.short(value))</td>\
+                <td class="number">\(ratio)</td><td class="chart"><div class="track" aria-hidden="true"><span class="bar \(isPortolan ? "own" : "peer")" style="width:\(percent(value, of: largest))%"></span>\(limits)</div></td></tr>
                 """
         }
         let lines =
-            [row("Portolan", result.value, ratio: "", isOwn: true)]
-            + peers.map { row($0.key, $0.value, ratio: $0.value == 0 ? "–" : Figure.short(result.value / $0.value), isOwn: false) }
+            [row("Portolan", result.value, ratio: "", isPortolan: true)]
+            + peers.map { row($0.key, $0.value, ratio: $0.value == 0 ? "–" : Figure.short(result.value / $0.value), isPortolan: false) }
         return "<tbody>\(lines.joined(separator: "\n"))</tbody>"
     }
 

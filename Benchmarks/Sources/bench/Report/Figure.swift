@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Formats numbers for people.
+/// Formats numbers for the table and the page.
 enum Figure {
-    /// Returns three significant digits, or all digits before the point.
+    /// Returns three significant digits, or all digits before the decimal point if there are more.
     static func short(_ value: Double) -> String {
         guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
         let places = abs(value) >= 100 ? 0 : abs(value) >= 10 ? 1 : abs(value) >= 1 ? 2 : 3

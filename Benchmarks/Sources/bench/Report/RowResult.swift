@@ -11,7 +11,7 @@ struct RowResult: Codable, Sendable {
     /// The medians of the peers, by name.
     let peers: [String: Double]
     let budget: String
-    /// The limits of the budget in the row's unit, as far as the peers that it names were measured.
+    /// The limits of the budget in the unit of the row. A limit is left out if its peer was not measured.
     let limits: [Double]
     let within: Bool
 }

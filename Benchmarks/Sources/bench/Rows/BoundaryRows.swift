@@ -4,8 +4,8 @@ import CTally
 import FoundationEssentials
 import Portolan
 
-/// Measures did_load calls of a C plugin, through the adapter and the core to the caller's delegate. The peer is the
-/// same loop in the same library, which calls a client of the library (Plugins/Events/events.c).
+/// Measures the did_load calls of a C plugin, through the adapter and the core to the delegate of the caller. The peer
+/// is the same loop in the same library, which calls a C client directly (Plugins/Events/events.c).
 enum BoundaryRows {
     static func event(_ fixture: Fixture) throws -> Row {
         let count = 2_000_000
@@ -28,7 +28,7 @@ enum BoundaryRows {
             Competitor("portolan", amount: amount) { try await TallyingDelegate.load(through, with: loader) },
             Competitor("direct", amount: amount) {
                 let (tally, _) = try await loader.data(for: direct)
-                guard tally.count == MemoryLayout<bench_tally>.size else { throw Missing("events://direct gave no tally") }
+                guard tally.count == MemoryLayout<bench_tally>.size else { throw MeasurementError("events://direct gave no tally") }
                 return bench_tally(
                     count: unsafe tally.bytes.unsafeLoadUnaligned(as: UInt64.self),
                     sum: unsafe tally.bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt64.self))

@@ -14,7 +14,7 @@ enum CookieRow {
         let storage = CookieStorage()
         let urls = try (0..<domains).map { try Request("https://www.site\($0).example/account/orders?page=2").url }
         for number in 0..<10 * domains {
-            guard let context = CookieContext(urls[number % domains], now: Date()) else { throw Missing("a URL has no host") }
+            guard let context = CookieContext(urls[number % domains], now: Date()) else { throw MeasurementError("a URL has no host") }
             // Half of the cookies are for all hosts of the domain.
             let domain = number / domains % 2 == 0 ? "" : "; Domain=site\(number % domains).example"
             try storage.receive(Array("name\(number / domains)=0123456789abcdef; Path=/\(domain)".utf8).span, in: context)
@@ -27,7 +27,7 @@ enum CookieRow {
                 for index in 0..<times {
                     let context = CookieContext(urls[index % domains], now: Date())
                     guard let header = context.flatMap({ storage.header(for: $0) }), header.count == 10 * 22 + 9 * 2 else {
-                        throw Missing("a request has no cookies")
+                        throw MeasurementError("a request has no cookies")
                     }
                 }
                 return bench_tally()
@@ -36,7 +36,7 @@ enum CookieRow {
                 // The raw loop: one access to a dictionary of finished fields.
                 Competitor("dictionary", amount: times) {
                     for index in 0..<times where table[hosts[index % domains]]?.isEmpty != false {
-                        throw Missing("the dictionary has no entry")
+                        throw MeasurementError("the dictionary has no entry")
                     }
                     return bench_tally()
                 }

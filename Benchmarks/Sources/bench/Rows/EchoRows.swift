@@ -5,8 +5,8 @@ import Portolan
 /// Compares events of the Echo plugin, which uses the Swift kit, with those of an equivalent C plugin (Plugins/Echo).
 /// Both are event-driven, and both go through the host to a delegate.
 enum EchoRows {
-    /// Events of 64 KiB, the default of Echo.
-    static func usual(_ fixture: Fixture) throws -> Row { try row(fixture, count: 8192, length: 65536) }
+    /// Events of 64 KiB, the default size of Echo.
+    static func defaultSize(_ fixture: Fixture) throws -> Row { try row(fixture, count: 8192, length: 65536) }
 
     /// Events of 64 bytes, as in the row boundary-event, to measure the cost per event.
     static func small(_ fixture: Fixture) throws -> Row { try row(fixture, count: 1_000_000, length: 64) }

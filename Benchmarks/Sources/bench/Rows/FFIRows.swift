@@ -3,13 +3,13 @@
 import Portolan
 
 /// Measures calls of a C library that a manifest binds (Plugins/Calls). Each call includes all parts of a step: the
-/// arguments, the call, its result, and the check whether the load is still wanted. The peer is a loop with the same
-/// calls in the library.
+/// arguments, the call, its result, and the check for a stopped load. The peer is a loop with the same calls in the
+/// library.
 enum FFIRows {
     private static let count = 1_000_000
 
-    /// Three words, which go straight to the function.
-    static func words(_ fixture: Fixture) throws -> Row { try row(fixture, "bound", "direct") }
+    /// Three arguments of one word, which need no conversion.
+    static func wordArguments(_ fixture: Fixture) throws -> Row { try row(fixture, "bound", "direct") }
 
     /// Variable arguments.
     static func variadic(_ fixture: Fixture) throws -> Row { try row(fixture, "variadic", "direct-variadic") }

@@ -8,7 +8,7 @@ enum FileRow {
     private static let size = 1 << 30
 
     static func make(_ fixture: Fixture) throws -> Row {
-        let path = fixture.scratch + "/" + (try fixture.noise(size))
+        let path = fixture.scratch + "/" + (try fixture.noiseFile(size))
         let url = URL(fileURLWithPath: path).absoluteString
         let request = try Request(url)
         return Row(

@@ -20,7 +20,7 @@ enum GzipRow {
             budget: .atLeast(0.95, of: "zlib"))
     }
 
-    /// - Returns: The path of the compressed file.
+    /// - Returns: the path of the compressed file.
     static func file(_ fixture: Fixture) throws -> String {
         try fixture.file(name + ".gz", make: write)
     }

@@ -14,7 +14,8 @@ enum HTTPBulkRows {
             budget: .atMost(1.15, of: RawSocketLoop.name))
     }
 
-    /// The same over TLS, without URLSession, which on Linux trusts only the system's authorities.
+    /// The same over TLS. URLSession is not a peer, because on Linux it trusts only the certificate authorities of the
+    /// system.
     static func secure(_ fixture: Fixture) throws -> Row { try secure(fixture, usesHTTP2: false) }
 
     static func http2(_ fixture: Fixture) throws -> Row { try secure(fixture, usesHTTP2: true) }
@@ -26,26 +27,26 @@ enum HTTPBulkRows {
             budget: .atMost(1, of: LibCurl.nameOfLarge).and(.atMost(1, of: LibCurl.name)))
     }
 
-    /// The peak resident memory during a load of 1 GiB, above that after a first small load. Each competitor runs in a
-    /// separate process.
+    /// The peak resident memory during a load of 1 GiB, minus the resident memory after a small load. Each competitor
+    /// runs in a separate process.
     static func memory(_ fixture: Fixture) throws -> Row {
         let (small, large) = (try fixture.target(1 << 10), try fixture.target(size))
         let reports = Sampler.Reports()
         let names = [PortolanLoads.name] + (try peers(large)).map(\.name)
         let competitors = names.map { name in
-            Competitor(name, amount: 1) { try MemoryReport.ofStarted(name, small, large, into: reports) }
+            Competitor(name, amount: 1) { try MemoryReport.runProcess(name, small, large, into: reports) }
         }
         return Row(
             unit: .mebibytes, sampler: .reports(reports), subject: competitors[0], peers: Array(competitors.dropFirst()),
             budget: .atMost(16, .mebibytes))
     }
 
-    /// The same with 64 loads of 1 GiB that their readers pause.
+    /// The same with 64 loads of 1 GiB that their delegate pauses.
     static func pausedMemory(_ fixture: Fixture) throws -> Row {
         let (small, large) = (try fixture.target(1 << 10), try fixture.target(size))
         let reports = Sampler.Reports()
         let subject = Competitor(PortolanLoads.name, amount: 1) {
-            try MemoryReport.ofStarted(try pausedLoads(large).name, small, large, into: reports)
+            try MemoryReport.runProcess(try pausedLoads(large).name, small, large, into: reports)
         }
         return Row(unit: .mebibytes, sampler: .reports(reports), subject: subject, peers: [], budget: .atMost(128, .mebibytes))
     }
@@ -55,7 +56,7 @@ enum HTTPBulkRows {
     /// Returns the competitor with this name, which streams `target` or pauses loads of it.
     static func competitor(_ name: String, _ target: HTTPTarget) throws -> Competitor {
         let all = [try PortolanLoads.streamed(target, amount: target.size), try pausedLoads(target)] + (try peers(target))
-        guard let found = all.first(where: { $0.name == name }) else { throw Missing("there is no competitor '\(name)'") }
+        guard let found = all.first(where: { $0.name == name }) else { throw MeasurementError("there is no competitor '\(name)'") }
         return found
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A body of 128 MiB of log lines, which nginx has compressed and Portolan decodes before its delegate receives it. The
-/// rate counts the decoded bytes. zlib reads the same data from a file.
+/// A body of 128 MiB of log lines that nginx sends in compressed form. Portolan decodes it before the delegate receives
+/// it. The rate counts the decoded bytes. zlib reads the same data from a file.
 enum HTTPGzipRow {
     static func make(_ fixture: Fixture) throws -> Row {
         let size = GzipRow.size

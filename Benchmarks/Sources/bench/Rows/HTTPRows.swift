@@ -2,33 +2,33 @@
 
 import Portolan
 
-/// Measures http: loads of 1 KiB over persistent connections, in each of the caller's forms.
+/// Measures http: loads of 1 KiB over persistent connections, in each form of the API.
 enum HTTPRows {
     private static let size = 1 << 10
-    /// The numbers of loads per run; slow competitors load less often.
-    private static let (often, seldom, rarely) = (20_000, 5_000, 500)
+    /// The numbers of loads per run, smaller for slow competitors.
+    private static let (times, fewTimes, fewestTimes) = (20_000, 5_000, 500)
 
-    /// The delegate form; the next load starts when the last one ends.
+    /// The delegate form. The end of a load starts the next load.
     static func get(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         return Row(
-            unit: .microseconds, subject: try PortolanLoads.chained(target, times: often),
+            unit: .microseconds, subject: try PortolanLoads.chained(target, times: times),
             peers: [
-                try LibCurl.competitor(loading: target.url, times: often, amount: often),
-                try AsyncHTTPClientPeer.chained(target, times: seldom),
-                try URLSessionPeer.chained(target, times: rarely, inFlight: 1),
-                try RawSocketLoop.competitor(target, times: often, amount: often),
+                try LibCurl.competitor(loading: target.url, times: times, amount: times),
+                try AsyncHTTPClientPeer.chained(target, times: fewTimes),
+                try URLSessionPeer.chained(target, times: fewestTimes, inFlight: 1),
+                try RawSocketLoop.competitor(target, times: times, amount: times),
             ],
             budget: .atMost(0.7, of: LibCurl.name, over: RawSocketLoop.name))
     }
 
-    /// The delegate form, by a loader that keeps cookies and HSTS hosts, and has none.
+    /// The delegate form with a loader whose storages for cookies and HSTS hosts are empty.
     static func policies(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         let (with, without) = (Loader(configuration: .ephemeral), Loader(configuration: .init()))
         return Row(
-            unit: .microseconds, subject: try PortolanLoads.chained(target, times: often, with: with),
-            peers: [try PortolanLoads.chained(target, times: often, with: without, name: "without")],
+            unit: .microseconds, subject: try PortolanLoads.chained(target, times: times, with: with),
+            peers: [try PortolanLoads.chained(target, times: times, with: without, name: "without")],
             budget: .atMost(1.03, of: "without"))
     }
 
@@ -36,10 +36,10 @@ enum HTTPRows {
     static func blocking(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         return Row(
-            unit: .microseconds, subject: try PortolanLoads.blocking(target, times: often),
+            unit: .microseconds, subject: try PortolanLoads.blocking(target, times: times),
             peers: [
-                try LibCurl.competitor(loading: target.url, times: often, amount: often),
-                try RawSocketLoop.competitor(target, times: often, amount: often),
+                try LibCurl.competitor(loading: target.url, times: times, amount: times),
+                try RawSocketLoop.competitor(target, times: times, amount: times),
             ],
             budget: .atMost(1, of: LibCurl.name, over: RawSocketLoop.name))
     }
@@ -48,13 +48,13 @@ enum HTTPRows {
     static func awaited(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         return Row(
-            unit: .microseconds, subject: try PortolanLoads.awaited(target, times: often),
+            unit: .microseconds, subject: try PortolanLoads.awaited(target, times: times),
             peers: [
-                try LibCurl.competitor(loading: target.url, times: often, amount: often),
-                AsyncHTTPClientPeer.awaited(target, times: seldom),
-                try AsyncHTTPClientPeer.awaitedFuture(target, times: seldom),
-                URLSessionPeer.competitor(loading: target.url, times: rarely, amount: rarely),
-                try RawSocketLoop.competitor(target, times: often, amount: often),
+                try LibCurl.competitor(loading: target.url, times: times, amount: times),
+                AsyncHTTPClientPeer.awaited(target, times: fewTimes),
+                try AsyncHTTPClientPeer.awaitedFuture(target, times: fewTimes),
+                URLSessionPeer.competitor(loading: target.url, times: fewestTimes, amount: fewestTimes),
+                try RawSocketLoop.competitor(target, times: times, amount: times),
             ],
             budget: .atMost(0.5, of: AsyncHTTPClientPeer.name).and(.atMost(0.2, of: URLSessionPeer.name)))
     }
@@ -63,13 +63,13 @@ enum HTTPRows {
     static func concurrent(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         return Row(
-            unit: .microseconds, subject: try PortolanLoads.chained(target, times: often, inFlight: 64),
+            unit: .microseconds, subject: try PortolanLoads.chained(target, times: times, inFlight: 64),
             peers: [
-                try LibCurlMulti.competitor(loading: target.url, times: often, inFlight: 64, amount: often),
-                try LibCurlMulti.competitor(loading: target.url, times: often, inFlight: 64, amount: often, polls: true),
-                try AsyncHTTPClientPeer.chained(target, times: seldom, inFlight: 64),
-                try URLSessionPeer.chained(target, times: rarely, inFlight: 64),
-                try RawSocketLoop.competitor(target, times: often, inFlight: 64, amount: often),
+                try LibCurlMulti.competitor(loading: target.url, times: times, inFlight: 64, amount: times),
+                try LibCurlMulti.competitor(loading: target.url, times: times, inFlight: 64, amount: times, polls: true),
+                try AsyncHTTPClientPeer.chained(target, times: fewTimes, inFlight: 64),
+                try URLSessionPeer.chained(target, times: fewestTimes, inFlight: 64),
+                try RawSocketLoop.competitor(target, times: times, inFlight: 64, amount: times),
             ],
             budget: .atMost(0.8, of: LibCurlMulti.name).and(.atMost(0.8, of: LibCurlMulti.nameOfPolling)))
     }
@@ -78,12 +78,12 @@ enum HTTPRows {
     static func awaitedConcurrent(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         return Row(
-            unit: .microseconds, subject: try PortolanLoads.awaited(target, times: often, inFlight: 64),
+            unit: .microseconds, subject: try PortolanLoads.awaited(target, times: times, inFlight: 64),
             peers: [
-                try LibCurlMulti.competitor(loading: target.url, times: often, inFlight: 64, amount: often),
-                try LibCurlMulti.competitor(loading: target.url, times: often, inFlight: 64, amount: often, polls: true),
-                AsyncHTTPClientPeer.awaited(target, times: seldom, inFlight: 64),
-                try RawSocketLoop.competitor(target, times: often, inFlight: 64, amount: often),
+                try LibCurlMulti.competitor(loading: target.url, times: times, inFlight: 64, amount: times),
+                try LibCurlMulti.competitor(loading: target.url, times: times, inFlight: 64, amount: times, polls: true),
+                AsyncHTTPClientPeer.awaited(target, times: fewTimes, inFlight: 64),
+                try RawSocketLoop.competitor(target, times: times, inFlight: 64, amount: times),
             ],
             budget: .atMost(1.2, of: LibCurlMulti.name).and(.atMost(1.2, of: LibCurlMulti.nameOfPolling)))
     }

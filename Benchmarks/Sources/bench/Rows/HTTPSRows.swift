@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Measures https: loads of 1 KiB over persistent connections, with HTTP/1.1 and with HTTP/2, in the delegate form.
-/// URLSession is no peer, because on Linux it trusts only the system's authorities.
+/// URLSession is not a peer, because on Linux it trusts only the certificate authorities of the system.
 enum HTTPSRows {
     private static let size = 1 << 10
-    private static let (often, seldom) = (20_000, 5_000)
+    private static let (times, fewTimes) = (20_000, 5_000)
 
     static func http1(_ fixture: Fixture) throws -> Row { try get(fixture, usesHTTP2: false) }
 
@@ -27,32 +27,32 @@ enum HTTPSRows {
     private static func get(_ fixture: Fixture, usesHTTP2: Bool) throws -> Row {
         let target = try fixture.secureTarget(size, usesHTTP2: usesHTTP2)
         return Row(
-            unit: .microseconds, subject: try PortolanLoads.chained(target, times: often),
+            unit: .microseconds, subject: try PortolanLoads.chained(target, times: times),
             peers: [
-                try LibCurl.competitor(loading: target.url, CurlHandle.Options(security: target.security), times: often, amount: often),
-                try AsyncHTTPClientPeer.chained(target, times: seldom),
+                try LibCurl.competitor(loading: target.url, CurlHandle.Options(security: target.security), times: times, amount: times),
+                try AsyncHTTPClientPeer.chained(target, times: fewTimes),
                 try raw(target, inFlight: 1),
             ],
             budget: .atMost(0.7, of: LibCurl.name, over: RawSocketLoop.name))
     }
 
-    /// 64 loads at a time, each on its own connection, or all as streams of one connection.
+    /// 64 loads at the same time, each on a separate connection, or all as streams of one connection.
     private static func concurrent(_ fixture: Fixture, usesHTTP2: Bool, budget: Budget) throws -> Row {
         let target = try fixture.secureTarget(size, usesHTTP2: usesHTTP2)
         let options = CurlHandle.Options(security: target.security)
         return Row(
-            unit: .microseconds, subject: try PortolanLoads.chained(target, times: often, inFlight: 64),
+            unit: .microseconds, subject: try PortolanLoads.chained(target, times: times, inFlight: 64),
             peers: [
-                try LibCurlMulti.competitor(loading: target.url, options, times: often, inFlight: 64, amount: often),
-                try LibCurlMulti.competitor(loading: target.url, options, times: often, inFlight: 64, amount: often, polls: true),
-                try AsyncHTTPClientPeer.chained(target, times: seldom, inFlight: 64),
+                try LibCurlMulti.competitor(loading: target.url, options, times: times, inFlight: 64, amount: times),
+                try LibCurlMulti.competitor(loading: target.url, options, times: times, inFlight: 64, amount: times, polls: true),
+                try AsyncHTTPClientPeer.chained(target, times: fewTimes, inFlight: 64),
                 try raw(target, inFlight: 64),
             ], budget: budget)
     }
 
     private static func raw(_ target: HTTPTarget, inFlight count: Int) throws -> Competitor {
         target.security?.usesHTTP2 == true
-            ? try HTTP2Loop.competitor(target, times: often, inFlight: count, amount: often)
-            : try RawSocketLoop.competitor(target, times: often, inFlight: count, amount: often)
+            ? try HTTP2Loop.competitor(target, times: times, inFlight: count, amount: times)
+            : try RawSocketLoop.competitor(target, times: times, inFlight: count, amount: times)
     }
 }

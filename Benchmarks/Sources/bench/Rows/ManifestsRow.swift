@@ -11,7 +11,7 @@ enum ManifestsRow {
 
     static func make(_ fixture: Fixture) throws -> Row {
         guard FileManager.default.isExecutableFile(atPath: fixture.portolan) else {
-            throw Missing("\(fixture.portolan) does not exist; run 'make bench' to build it, or name it with --portolan")
+            throw MeasurementError("\(fixture.portolan) does not exist; run 'make bench' to build it, or name it with --portolan")
         }
         let full = try fixture.emptyFolder("manifests")
         let empty = try fixture.emptyFolder("no-manifests")
@@ -50,12 +50,12 @@ enum ManifestsRow {
         try Data().write(to: URL(fileURLWithPath: "\(home)/\(name).so"))
     }
 
-    /// Without this check, a command line that ignores manifests would be the fastest.
+    /// Without this check, a program that ignores manifests would have the best value.
     private static func checkThatManifestsAreRead(_ portolan: String, _ folder: String) throws {
         let (_, output) = try run(portolan, ["plugins", "list"], plugins: folder)
         let known = output.split(separator: "\n").count { $0.contains("org.portolan.bench.bench") }
         guard known != count else { return }
-        throw Missing(
+        throw MeasurementError(
             "\(portolan) finds \(known) of the \(count) plugins in \(folder); see 'PORTOLAN_PLUGIN_PATH=\(folder) portolan plugins list'")
     }
 
@@ -64,7 +64,7 @@ enum ManifestsRow {
             var tally = bench_tally()
             for _ in 0..<starts {
                 let (status, output) = try run(portolan, ["get", "data:,x"], plugins: folder)
-                guard status == 0 else { throw Missing("'portolan get data:,x' ended with status \(status)") }
+                guard status == 0 else { throw MeasurementError("'portolan get data:,x' ended with status \(status)") }
                 tally += bench_tally(of: Data(output.utf8).bytes)
             }
             return tally

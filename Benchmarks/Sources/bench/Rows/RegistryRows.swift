@@ -4,8 +4,8 @@ import CTally
 @_spi(Benchmarks) import Portolan
 import PortolanHandlers
 
-/// Measures the look-up of a handler among others that name their schemes, with all parts of a load's look-up: the
-/// loader's own handlers first, loop guards, `canInit`, and the count of the handler's loads.
+/// Measures the look-up of the handler for a load among handlers with schemes. It includes all parts of the look-up:
+/// the handlers of the loader, loop guards, `canInit`, and the count of the handler's loads.
 enum RegistryRows {
     private static let times = 200_000
 
@@ -22,7 +22,7 @@ enum RegistryRows {
             budget: .atMost(200, .nanoseconds).and(.atMost(1.25, of: "of 10")))
     }
 
-    /// Looks up ten requests alternately, for any number of handlers.
+    /// Looks up the handlers of ten requests in turn.
     private static func competitor(_ name: String, handlers count: Int) throws -> Competitor {
         let registry = ProtocolRegistry()
         for index in 0..<count { registry.register(SilentHandler(scheme: "s\(index)")) }
@@ -40,7 +40,7 @@ enum RegistryRows {
         let schemes = (0..<10).map { "s\($0 * (count / 10))" }
         return Competitor("dictionary", amount: times) {
             for index in 0..<times where handlers[schemes[index % schemes.count]] == nil {
-                throw Missing("the dictionary has no entry for a scheme")
+                throw MeasurementError("the dictionary has no entry for a scheme")
             }
             return bench_tally()
         }

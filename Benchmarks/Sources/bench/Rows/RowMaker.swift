@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A row by its name, whose resources are made only when it is measured.
+/// Makes a row and its resources when the row is measured.
 struct RowMaker: Sendable {
     let name: String
     let summary: String
@@ -16,9 +16,9 @@ struct RowMaker: Sendable {
         RowMaker(name: "cookies-10000", summary: "the Cookie field of a request, among 10,000 cookies", make: CookieRow.make),
         RowMaker(name: "boundary-event", summary: "an event of 64 bytes from a C plugin to a delegate", make: BoundaryRows.event),
         RowMaker(name: "boundary-bulk", summary: "events of 1 MiB from a C plugin to a delegate", make: BoundaryRows.bulk),
-        RowMaker(name: "echo-kit", summary: "an event of 64 KiB from Echo, which uses the Swift kit", make: EchoRows.usual),
+        RowMaker(name: "echo-kit", summary: "an event of 64 KiB from Echo, which uses the Swift kit", make: EchoRows.defaultSize),
         RowMaker(name: "echo-kit-64", summary: "the same with events of 64 bytes", make: EchoRows.small),
-        RowMaker(name: "ffi", summary: "a call with three arguments that a manifest binds", make: FFIRows.words),
+        RowMaker(name: "ffi", summary: "a call with three arguments that a manifest binds", make: FFIRows.wordArguments),
         RowMaker(name: "ffi-variadic", summary: "the same with variable arguments", make: FFIRows.variadic),
         RowMaker(name: "gzip", summary: "gzip:file: 128 MiB, through the plugin, streamed", make: GzipRow.make),
         RowMaker(name: "manifests-1000", summary: "start of the command line with 1,000 installed manifests", make: ManifestsRow.make),

@@ -4,7 +4,7 @@
 /// **Two styles of load, one client.** A *blocking* load is one function on a thread that the host owns. A client call
 /// waits if the reader is slow, if the upload body has no bytes yet, or if a challenge has no answer yet. An
 /// *event-driven* load never blocks. The host starts, resumes, wakes, answers and stops it, and each of these calls
-/// returns at once.
+/// returns immediately.
 ///
 /// **Serial calls.** All calls into one load are serial, so an author needs no lock. An event-driven load calls its
 /// client only during a call from the host into the load. A thread or an event loop of the plugin calls `wake`, and the
@@ -19,11 +19,11 @@
 ///
 /// **Growth.** A struct that can grow begins with `size`. The side that fills the struct sets `size` to `sizeof`. The
 /// other side reads up to the smaller of the two sizes, and at least the size of version 1 (DESC-05). Never copy a
-/// borrowed struct by its `size`: your struct may be shorter. `portolan_string`, `portolan_field` and
+/// borrowed struct by its `size`, because your struct can be shorter. `portolan_string`, `portolan_field` and
 /// `portolan_property` never grow. Reserved members are zero. New abilities are extensions, which a plugin requests by
 /// name.
 ///
-/// **Values.** Arguments are values, so a load can run in another process. There a call may return PORTOLAN_CONTINUE
+/// **Values.** Arguments are values, so a load can run in another process. There, a call can return PORTOLAN_CONTINUE
 /// before the reader has taken the bytes, up to a window, and PORTOLAN_STOPPED late.
 ///
 /// **Leaving.** No exception, panic, longjmp or thread exit leaves a function of a plugin. A load-thread has 512 KiB of
@@ -45,7 +45,7 @@
 /// The version of the contract. A host and a plugin with different major versions do not load each other. A minor
 /// version only appends members and names.
 #define PORTOLAN_ABI_MAJOR 1u
-#define PORTOLAN_ABI_MINOR 1u
+#define PORTOLAN_ABI_MINOR 2u
 
 /// For the entry function: exports it even if the library is built with `-fvisibility=hidden`.
 #define PORTOLAN_EXPORT __attribute__((visibility("default")))
@@ -73,7 +73,7 @@
 #define PORTOLAN_END PORTOLAN_END_LANGUAGE
 #endif
 
-/// An enumeration that is always 32 bits wide and signed. It may hold any value, so keep a default case.
+/// An enumeration that is always 32 bits wide and signed. It can have any value, so keep a default case.
 #if defined(__clang__) || defined(__cplusplus)
 #define PORTOLAN_ENUM(name) enum name : int32_t; typedef enum name name; enum name : int32_t
 #else

@@ -23,10 +23,10 @@ PORTOLAN_ENUM(portolan_method) {
 typedef struct portolan_challenge {
     uint32_t size;
     portolan_method method;
-    /// `protocol` and `host` are never absent; `realm` may be. `protocol` is the scheme of the URL, as in `https`, or
+    /// `protocol` and `host` are never absent. `realm` can be absent. `protocol` is the scheme of the URL, as in `https`, or
     /// of the proxy.
     portolan_string protocol, host, realm;
-    /// If the method has several schemes of its own: `basic`, `digest`. Otherwise absent.
+    /// The authentication scheme, such as `basic` or `digest`. Absent if the method has no schemes.
     portolan_string scheme;
     /// -1 if there is none.
     int32_t port;
@@ -49,17 +49,17 @@ PORTOLAN_ENUM(portolan_disposition) {
     /// Continue without a credential. Deliver what the peer then sends, or fail with
     /// PORTOLAN_ERROR_AUTHENTICATION_REQUIRED. Check: CHAL-06
     PORTOLAN_WITHOUT = 2,
-    /// As if nobody had been asked. For server trust: check the chain with the system's roots. Otherwise the host has
-    /// no more credentials: as PORTOLAN_WITHOUT.
+    /// The caller does not decide. For server trust: check the chain with the system's roots. Otherwise the host has no
+    /// credential: same as PORTOLAN_WITHOUT.
     PORTOLAN_DEFAULT = 3,
-    /// Not this space: try the next space that the peer offers, or fail as above. Check: CHAL-07
+    /// Reject this space: try the next space that the peer offers, or fail as for PORTOLAN_WITHOUT. Check: CHAL-07
     PORTOLAN_REJECT_SPACE = 4,
     /// End with PORTOLAN_ERROR_AUTHENTICATION_CANCELLED. Check: CHAL-05
     PORTOLAN_CANCEL = 5
 };
 
-/// The answer to a challenge. The host wipes it when it is no longer borrowed. A plugin wipes its own copies. The
-/// secrets never appear in a message, in a log line, or in a URL or field that the plugin gives back (CHAL-09).
+/// The answer to a challenge. The host wipes it when it is no longer borrowed. A plugin wipes its copies. The plugin
+/// never writes the secrets to a message, a log line, a URL or a field (CHAL-09).
 /// Check: CHAL-02, CHAL-03
 typedef struct portolan_answer {
     uint32_t size;

@@ -53,7 +53,7 @@ typedef struct portolan_client portolan_client;
 struct portolan_client {
     uint32_t size, reserved;
 
-    /// Delivers an interim response, status 100 to 199, before the response. There may be any number.
+    /// Delivers an interim response, status 100 to 199, before the response. There can be several.
     /// [serial] or [load-thread]. Check: ORDER-03
     void (*did_receive_interim)(portolan_client *, const portolan_response *);
 
@@ -87,7 +87,7 @@ struct portolan_client {
     /// body as usual; without a response, fail with PORTOLAN_ERROR_BAD_REDIRECT. PORTOLAN_PAUSE (event-driven loads
     /// only): the decision is pending. `resume` then means not taken; `stop` or `destroy` means taken. A blocking load
     /// waits for the decision.
-    /// Since version 1.1, `to` may have no URL. The redirect then leads to the response's Location, which may be
+    /// Since version 1.1, `to` can have no URL. The redirect then leads to the response's Location, which can be
     /// relative (RFC 9110 section 10.2.2). A Location that is no valid target is not taken, and the host fails the load
     /// after the response is delivered, because text of a peer violates no rule of this contract.
     /// [serial] or [load-thread]. Check: ORDER-04, REDIR-01 to REDIR-06, SEC-03
@@ -112,13 +112,13 @@ struct portolan_client {
     portolan_flow (*did_receive_challenge)(portolan_client *, const portolan_challenge *,
                                            const portolan_answer *PORTOLAN_NULLABLE *PORTOLAN_NULLABLE answer);
 
-    /// Withdraws a challenge that waits, because the peer closed the connection. `answered` is then not called.
+    /// Cancels an open challenge, because the peer closed the connection. `answered` is then not called.
     /// Event-driven loads only.
     /// [serial]. Check: CHAL-08
     void (*did_cancel_challenge)(portolan_client *);
 
     /// Reads the next bytes of the upload body into `buffer`. Returns the number of bytes, 0 at the end, PORTOLAN_WAIT,
-    /// or PORTOLAN_STOPPED. A body that failed returns PORTOLAN_STOPPED, too, and ends the load with its own cause.
+    /// or PORTOLAN_STOPPED. If the body fails, returns PORTOLAN_STOPPED, and the host ends the load with the body's error.
     /// [serial] or [load-thread]. Check: UPLOAD-01 to UPLOAD-09, CANCEL-07
     int64_t (*read_body)(portolan_client *, void *buffer, size_t capacity);
 
@@ -142,7 +142,7 @@ struct portolan_client {
     int32_t (*is_stopped)(portolan_client *);
 
     /// Makes the host call `woken` soon, at least once after this call, unless the load is over. Never waits. The
-    /// plugin's own threads may call only this function, and not after `destroy` has returned.
+    /// plugin's threads can call only this function, and not after `destroy` has returned.
     /// [any]. Check: THREAD-01, LIFE-11, ORDER-12
     void (*wake)(portolan_client *);
 };

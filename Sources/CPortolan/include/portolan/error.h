@@ -9,7 +9,7 @@
 PORTOLAN_BEGIN
 
 /// The published codes. Callers branch on them, so a plugin uses the nearest published code instead of its own. Only
-/// the host creates PROTOCOL_VIOLATION, PLUGIN_NOT_LOADABLE and PLUGIN_REFUSED; a layered handler may pass them on.
+/// the host creates PROTOCOL_VIOLATION, PLUGIN_NOT_LOADABLE and PLUGIN_REFUSED; a layered handler can pass them on.
 /// Check: ERR-01, ERR-03, ERR-04
 PORTOLAN_ENUM(portolan_code) {
     PORTOLAN_ERROR_UNKNOWN = -1,                  ///< The cause is not known.
@@ -17,7 +17,7 @@ PORTOLAN_ENUM(portolan_code) {
     PORTOLAN_ERROR_UNSUPPORTED_SCHEME = -3,       ///< No handler accepts this request.
     PORTOLAN_ERROR_BAD_REQUEST = -4,              ///< A method, field or property that the handler cannot serve.
     PORTOLAN_ERROR_NOT_FOUND = -5,                ///< Nothing exists at that URL.
-    PORTOLAN_ERROR_ACCESS_DENIED = -6,            ///< It exists but may not be read.
+    PORTOLAN_ERROR_ACCESS_DENIED = -6,            ///< It exists, but the caller has no permission to read it.
     PORTOLAN_ERROR_IS_DIRECTORY = -7,             ///< The URL names a directory.
     PORTOLAN_ERROR_NOT_REGULAR_FILE = -8,         ///< A FIFO, socket or device.
     PORTOLAN_ERROR_RANGE_NOT_SATISFIABLE = -9,    ///< The range lies outside the resource.
@@ -49,11 +49,11 @@ PORTOLAN_ENUM(portolan_code) {
     PORTOLAN_ERROR_CLIENT_CERTIFICATE_UNUSABLE = -35,///< The client's certificate or key can't be read, or they do not match.
     PORTOLAN_ERROR_EMPTY_RESPONSE = -36,          ///< The server closed the connection without a response.
     PORTOLAN_ERROR_PROXY_NOT_FOUND = -37,         ///< The proxy's host name does not resolve, or its URL is malformed.
-    PORTOLAN_ERROR_TUNNEL_FAILED = -38,           ///< An HTTP proxy made no tunnel to the server (CONNECT); it may require a password.
-    PORTOLAN_ERROR_SOCKS_FAILED = -39             ///< A SOCKS proxy made no connection to the server; it may require a password.
+    PORTOLAN_ERROR_TUNNEL_FAILED = -38,           ///< An HTTP proxy made no tunnel to the server (CONNECT). It can require a password.
+    PORTOLAN_ERROR_SOCKS_FAILED = -39             ///< A SOCKS proxy made no connection to the server. It can require a password.
 };
 
-/// Why something failed. The receiver copies all of it before the call returns, so a message may be on the stack.
+/// Why something failed. The receiver copies all of it before the call returns, so a message can be on the stack.
 /// Check: ORDER-11, ERR-02, ERR-03, ERR-05
 typedef struct portolan_error {
     uint32_t size;

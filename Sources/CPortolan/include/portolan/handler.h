@@ -15,8 +15,13 @@ PORTOLAN_BEGIN
 
 /// Bits of `portolan_handler.flags`.
 PORTOLAN_ENUM(portolan_handler_flags) {
-    PORTOLAN_ANY_SCHEME = 1, ///< An interposer: asked about every request; `schemes` is ignored.
-    PORTOLAN_MULTIPART = 2   ///< One load may deliver several responses, each with its data. Check: ORDER-08
+    PORTOLAN_ANY_SCHEME = 1, ///< An interposer: the host offers it every request. `schemes` is ignored.
+    PORTOLAN_MULTIPART = 2,  ///< One load can deliver several responses, each with its data. Check: ORDER-08
+    /// The loads send and store cookies, like loads of `http:`. The host adds a `Cookie` field to the request, and stores
+    /// the `Set-Cookie` fields of responses and redirects. `Secure` cookies need `https`, `wss` or a local host. The
+    /// manifest must have the permission `cookies`: without it, the host ignores this bit and logs a warning. The host
+    /// also ignores this bit with PORTOLAN_ANY_SCHEME. Since version 1.2. Check: MANIF-08
+    PORTOLAN_COOKIES = 4
 };
 
 /// A handler. Static: the handler, and everything that it points to, is valid as long as the library.
@@ -43,14 +48,14 @@ typedef struct portolan_handler {
     /// [any]. Check: CANON-01 to CANON-03, CANON-06
     void (*PORTOLAN_NULLABLE canonical_request)(void *PORTOLAN_NULLABLE plugin, const portolan_request *, portolan_canonical *);
 
-    /// Returns 1 if a response stored for one of two canonical requests may serve the other, otherwise 0. The order of
+    /// Returns 1 if a response stored for one of two canonical requests can be used for the other, otherwise 0. The order of
     /// the requests does not matter. NULL: 1 if their URLs are equal.
     /// [any]. Check: CANON-04, CANON-05
     int32_t (*PORTOLAN_NULLABLE is_cache_equivalent)(void *PORTOLAN_NULLABLE plugin, const portolan_request *, const portolan_request *);
 
-    /// Makes a load, without starting it: no client call, nothing slow. `cached` is a stored response that the load may
+    /// Makes a load, without starting it: no client call, nothing slow. `cached` is a stored response that the load can
     /// confirm, or NULL. Request, stored response and client are borrowed until `destroy` has returned. Returns the
-    /// load. To refuse, calls `refusal->give`, returns NULL, and keeps nothing of the load.
+    /// load. To refuse, calls `refusal->give`, returns NULL, and frees everything of the load.
     /// [any]. Check: LIFE-01, LIFE-07, ORDER-06, ERR-04
     void *PORTOLAN_NULLABLE (*PORTOLAN_NULLABLE make)(void *PORTOLAN_NULLABLE plugin, const portolan_request *,
                                                       const portolan_response *PORTOLAN_NULLABLE cached, portolan_client *,

@@ -59,7 +59,7 @@ static inline int64_t portolan_put_end(char *PORTOLAN_NULLABLE buffer, size_t ca
 
 /// Percent-decodes `encoded` once: `%2541` becomes `%41`. A `+` stays a `+`. Writes the bytes and a NUL after them.
 /// Returns the number of bytes without the NUL. If it is not below `capacity`, only a NUL was written, and the call
-/// needs a buffer that is one byte larger than the returned number (`buffer` may be NULL if `capacity` is 0). Returns a
+/// needs a buffer that is one byte larger than the returned number (`buffer` can be NULL if `capacity` is 0). Returns a
 /// `portolan_refused` for refused input. An absent string gives 0. Check: SEC-01, CAN-07
 static inline int64_t portolan_decode(portolan_string encoded, char *PORTOLAN_NULLABLE buffer, size_t capacity) {
     size_t at = 0, length = 0;
@@ -73,9 +73,9 @@ static inline int64_t portolan_decode(portolan_string encoded, char *PORTOLAN_NU
 
 /// Decodes a URL's path once, and appends it to `root`, which is a path of the system and is not decoded. `/` separates
 /// segments, plain or encoded. Empty segments and `.` are left out, so a leading `/` means the root, not that of the
-/// system. A `..` is refused, even if it would stay inside, because it may not behind a symbolic link. An empty path
+/// system. A `..` is refused, even if it would stay inside the root, because after a symbolic link it can leave the root. An empty path
 /// gives the root. The result has no `/` at its end, unless it is `/`. The rest is as in `portolan_decode`. The file
-/// system is not read: if links may lead out of the root, open with openat2(2) and RESOLVE_BENEATH. Check: SEC-02
+/// system is not read: if links can lead out of the root, open with openat2(2) and RESOLVE_BENEATH. Check: SEC-02
 static inline int64_t portolan_join(portolan_string root, portolan_string path, char *PORTOLAN_NULLABLE buffer, size_t capacity) {
     /* `dots`: the segment's first dots, which are not written yet. `written`: whether any byte of it is written. */
     size_t at = 0, length = 0, dots = 0, written = 0;

@@ -23,12 +23,12 @@ struct portolan_host {
     uint32_t size;
     /// The host's PORTOLAN_ABI_MINOR.
     uint32_t abi_minor;
-    /// The host's own version, SemVer.
+    /// The version of the host (Semantic Versioning).
     portolan_string version;
     /// A JSON object: the manifest's configuration, overridden by the user's. Check: REG-06
     portolan_string configuration;
-    /// The scalars of `configuration`, so that C needs no parser. Members of nested objects are named `a.b`. Arrays and
-    /// nulls are left out.
+    /// The scalars of `configuration`, so that C needs no parser. Members of nested objects have names like `a.b`.
+    /// Arrays and nulls are omitted.
     const portolan_property *PORTOLAN_NULLABLE settings;
     size_t setting_count;
 

@@ -9,7 +9,7 @@
 PORTOLAN_BEGIN
 
 /// Either `run` (blocking), or `start`, `resume` and `woken` (event-driven), and always `destroy`. The host refuses a
-/// table with both styles, with neither style, or without `destroy` (DESC-05). Calls may come on different threads, one
+/// table with both styles, with neither style, or without `destroy` (DESC-05). Calls can come on different threads, one
 /// after another. Check: THREAD-01, THREAD-02
 typedef struct portolan_load_table {
     uint32_t size, reserved;
@@ -20,7 +20,7 @@ typedef struct portolan_load_table {
     /// [load-thread]. Check: LIFE-02, ORDER-02, LIFE-04
     void (*PORTOLAN_NULLABLE run)(void *load);
 
-    /// Starts an event-driven load. Returns at once; `woken` handles what is not ready. Called once, or never if the
+    /// Starts an event-driven load. Returns immediately; `woken` handles what is not ready. Called once, or never if the
     /// load is stopped first.
     /// [serial]. Check: LIFE-03, LIFE-04
     void (*PORTOLAN_NULLABLE start)(void *load);
@@ -31,21 +31,21 @@ typedef struct portolan_load_table {
     void (*PORTOLAN_NULLABLE resume)(void *load);
 
     /// Called after `wake`, or after PORTOLAN_WAIT when the wait is over, or without a reason. Checks everything that
-    /// may be ready. Several wakes may cause one call. It is also called while the load is paused, and then delivers
+    /// can be ready. Several wakes can cause one call. It is also called while the load is paused, and then delivers
     /// nothing.
     /// [serial]. Check: FLOW-01, UPLOAD-02
     void (*PORTOLAN_NULLABLE woken)(void *load);
 
     /// Receives the answer to a challenge that returned PORTOLAN_WAIT. Called once, or never if the load is stopped or
-    /// the challenge is withdrawn. The answer is borrowed for the call. NULL only in loads that never send a challenge.
+    /// the challenge is cancelled. The answer is borrowed for the call. NULL only in loads that never send a challenge.
     /// [serial]. Check: CHAL-02, CANCEL-06
     void (*PORTOLAN_NULLABLE answered)(void *load, const portolan_answer *);
 
     /// Stops the load, because nobody wants the rest. Called at most once, never before `start` or `run`, and never
-    /// after an end; NULL is allowed. Returns at once and does not wait for `run`. An event-driven load releases what
+    /// after an end; NULL is allowed. Returns immediately and does not wait for `run`. An event-driven load releases what
     /// it can, and delivers nothing more. For a blocking load, `stop` interrupts a system call of the load (shuts the
-    /// socket down, writes to a pipe); the host has already released client calls that wait. `stop` may be called when
-    /// `run` is about to return; `destroy` waits for both. Of the client, it may use only the [any] functions.
+    /// socket down, writes to a pipe); the host has already released client calls that wait. `stop` can be called while
+    /// `run` is returning; `destroy` waits for both. `stop` can call only the [any] functions of the client.
     /// [serial]; of a blocking load [concurrent]. Check: CANCEL-01 to CANCEL-09, LIFE-05, LIFE-06, FLOW-05
     void (*PORTOLAN_NULLABLE stop)(void *load);
 

@@ -23,14 +23,14 @@ typedef struct portolan_plugin {
     portolan_string name, vendor;
     /// SemVer. Check: DESC-07
     portolan_string version;
-    /// At least one. The host registers them in this order, so the last one is asked first.
+    /// At least one. The host registers them in this order, so the last one takes precedence.
     const portolan_handler *PORTOLAN_NULLABLE const *PORTOLAN_NULLABLE handlers;
     size_t handler_count;
 
     /// Starts one instance, before the host asks one of its handlers. Reads the configuration. To refuse a value that
-    /// it cannot use, calls `refusal->give`, names the key, and keeps nothing. Returns the state of the instance. The
-    /// state may be NULL: only a refusal is a failure. Several instances may exist at once, and share nothing that a
-    /// caller can see. NULL: there is no state, and every instance starts.
+    /// it cannot use, calls `refusal->give`, names the key, and frees everything. Returns the state of the instance. The
+    /// state can be NULL, because only a refusal is a failure. Several instances can exist at the same time, and share
+    /// nothing that a caller can see. NULL: there is no state, and every instance starts.
     /// [any], but once for each instance. Check: REG-01 to REG-06
     void *PORTOLAN_NULLABLE (*PORTOLAN_NULLABLE init)(portolan_host *, portolan_refusal *);
 
@@ -39,7 +39,7 @@ typedef struct portolan_plugin {
     /// [any], but once for each instance. Check: REG-05, REG-07, UNLOAD-01, UNLOAD-03
     void (*PORTOLAN_NULLABLE deinit)(void *PORTOLAN_NULLABLE plugin);
 
-    /// Returns an ability of the plugin that a host may request, or NULL for every identifier that the plugin does not
+    /// Returns an ability of the plugin that a host can request, or NULL for every identifier that the plugin does not
     /// know. NULL: there is none.
     /// [any], between init and deinit. Check: DESC-11
     const void *PORTOLAN_NULLABLE (*PORTOLAN_NULLABLE extension)(void *PORTOLAN_NULLABLE plugin, const char *identifier);

@@ -33,7 +33,7 @@ PORTOLAN_ENUM(portolan_service) {
 /// and of the other pure functions are borrowed for the call. Check: CAN-08, LIFE-08
 typedef struct portolan_request {
     uint32_t size;
-    /// 1 if the method is safe (RFC 9110 section 9.2.1). A failed load may then be repeated without asking.
+    /// 1 if the method is safe (RFC 9110 section 9.2.1). A failed load can then be repeated without asking.
     uint32_t method_is_safe;
     /// Absolute, as requested. For messages, and for peers that need the whole URL. User information in it is secret
     /// (ERR-05).
@@ -52,8 +52,8 @@ typedef struct portolan_request {
     size_t field_count, property_count;
     /// The number of bytes that `read_body` will return: -1 if unknown, 0 for no body. Check: UPLOAD-04, UPLOAD-05
     int64_t body_length;
-    /// How long the load may make no progress, in milliseconds; 0 for no limit. The host measures the time and stops
-    /// the load. A plugin may pass the number on.
+    /// The maximum time without progress, in milliseconds; 0 for no limit. The host measures the time and stops the load. A
+    /// plugin can pass the number on.
     int64_t timeout_ms;
     /// The page for which this is loaded, for cookies and their policies. Absent: the request's own URL.
     portolan_string main_document;

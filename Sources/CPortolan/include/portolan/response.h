@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// A response without its body: what it is, how long its body is, and whether it may be stored.
+/// A response without its body: what it is, how long its body is, and whether it can be stored.
 #ifndef PORTOLAN_RESPONSE_H
 #define PORTOLAN_RESPONSE_H
 
@@ -8,7 +8,7 @@
 
 PORTOLAN_BEGIN
 
-/// Whether this response may be stored. Zero means no. Check: CACHE-01, CACHE-05
+/// Whether this response can be stored. Zero means no. Check: CACHE-01, CACHE-05
 PORTOLAN_ENUM(portolan_storage) {
     PORTOLAN_STORE_NOT = 0,
     PORTOLAN_STORE_IN_MEMORY = 1, ///< Until the process ends, never on disk.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /// An extension: the host watches descriptors and timers for an event-driven load, so that a plugin of a network
-/// protocol needs no thread of its own.
+/// protocol needs no thread.
 ///
 /// When one of them is ready, the host calls `woken`, and calls into a load stay serial. The load then calls `ready`
-/// and `fired`, or just tries to read and write without waiting, as after any other `woken`. A whole load is a loop:
+/// and `fired`, or tries to read and write without waiting, as after any other `woken`. A whole load is a loop:
 ///
 ///     read until it says EAGAIN; watch(client, fd, PORTOLAN_READABLE); return
 ///
@@ -13,7 +13,7 @@
 ///
 /// **Pauses.** While the load is paused, the host records readable descriptors and hang-ups, but does not report them.
 /// They cause no `woken` before `resume` has returned, and none at all if `resume` has armed the watch again. Writable
-/// descriptors and timers are reported in a pause, too.
+/// descriptors and timers are also reported in a pause.
 ///
 /// **Descriptors** belong to the plugin: it opens and closes them, and sets O_NONBLOCK. It calls `unwatch` before it
 /// closes a watched descriptor (WATCH-03), but not in `stop` or `destroy`. Before these calls, and when the load
@@ -40,7 +40,7 @@ PORTOLAN_ENUM(portolan_readiness) {
     PORTOLAN_HUNG_UP = 4   ///< The other side sends nothing more, or there was an error, which is reported even without this bit.
 };
 
-/// The number of descriptors and timers that one load may have watched at once.
+/// The number of descriptors and timers that one load can watch at the same time.
 #define PORTOLAN_WATCH_LIMIT 64
 #define PORTOLAN_TIMER_LIMIT 8
 
@@ -50,7 +50,7 @@ typedef struct portolan_watch_table {
 
     /// Watches `descriptor` until it is ready for one of the bits in `readiness`, at least one of which is set. An
     /// armed watch of the descriptor is changed, and its recorded readiness is dropped. Returns 0; PORTOLAN_STOPPED if
-    /// the load is over; otherwise an errno(3), and nothing is watched: EBADF for a descriptor that is not open, EPERM
+    /// the load has ended; otherwise an errno(3), and nothing is watched: EBADF for a descriptor that is not open, EPERM
     /// for one that is always ready, such as a regular file, EBUSY if another load watches it, EMFILE above
     /// PORTOLAN_WATCH_LIMIT, ENOSPC or ENOMEM if the system has no more.
     /// [serial]. Check: WATCH-01, WATCH-02, FLOW-09
@@ -65,7 +65,7 @@ typedef struct portolan_watch_table {
     void (*unwatch)(portolan_client *, int32_t descriptor);
 
     /// Sets timer number `timer`, from 0, to fire once in `delay_ms` milliseconds, or never if `delay_ms` is negative.
-    /// The previous setting is dropped. A timer may be late, but is never early. Returns 0, or PORTOLAN_STOPPED if the
+    /// The previous setting is dropped. A timer can be late, but is never early. Returns 0, or PORTOLAN_STOPPED if the
     /// load is over.
     /// [serial]. Check: WATCH-01, WATCH-02
     int32_t (*set_timer)(portolan_client *, int32_t timer, int64_t delay_ms);

@@ -5,12 +5,11 @@ import Portolan
 /// The destination of a body.
 ///
 /// The calls are serial, in this order: `begin` (again for each part), `write`, then `complete` or `abandon`. Only
-/// `abandon` may come at any time, and from any thread.
+/// `abandon` can be called at any time, and from any thread.
 protocol BodyOutput: AnyObject, Sendable {
     /// Whether the output is a terminal. Valid after `begin`.
     var isTerminal: Bool { get }
-    /// Whether a new output can write the load from its start again. `false` if bytes went out that cannot be taken
-    /// back.
+    /// Whether the next attempt can write the body from its start. `false` if a reader has received bytes of this one.
     var canStartAgain: Bool { get }
     /// Opens the output; called when the response has arrived.
     func begin(_ response: Response) throws(Failure)
@@ -33,7 +32,7 @@ extension BodyOutput {
     }
 }
 
-/// Discards the body: for heads alone, and for events that carry the body themselves.
+/// Discards the body, because the events contain it.
 final class DiscardingOutput: BodyOutput {
     func begin(_ response: Response) {}
     func write(_ bytes: borrowing RawSpan) {}

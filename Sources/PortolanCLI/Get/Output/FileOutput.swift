@@ -3,14 +3,14 @@
 import Portolan
 import Synchronization
 
-/// Writes a body to a file, which appears under its name only when it is complete.
+/// Writes a body to a file. The file gets its name only when the body is complete.
 final class FileOutput: BodyOutput {
     enum Target: Sendable {
         /// Replaces a regular file.
         case path(String)
-        /// A file in the current folder, named as the last part of the request's URL, whatever redirects follow. With
-        /// `usesSuggestion`, the name that the response suggests takes precedence; it never names a hidden file. An
-        /// existing file is not overwritten.
+        /// A file in the current folder. Its name is the last part of the request's URL, also after redirects. With
+        /// `usesSuggestion`, the name that the response suggests takes precedence; that name never begins with a dot.
+        /// An existing file is not overwritten.
         case remoteName(of: URLRecord, usesSuggestion: Bool)
     }
 
@@ -27,7 +27,7 @@ final class FileOutput: BodyOutput {
         switch target {
         case .path(let path): opened = try PartialFile(for: path, collision: .replaces)
         case .remoteName(let url, let usesSuggestion):
-            // A URL with an opaque path, such as one of a layered protocol, has no last part.
+            // A URL with an opaque path, such as `gzip:file:///x`, has no last part.
             let path = Self.name(of: url, usesSuggestion || url.hasOpaquePath ? response : nil)
             opened = try PartialFile(for: path, collision: .fails)
         }

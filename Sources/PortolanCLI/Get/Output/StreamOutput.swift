@@ -3,27 +3,27 @@
 import Portolan
 import Synchronization
 
-/// Writes a body as it arrives, without a copy, to standard output, another descriptor, a FIFO or a device.
+/// Writes each part of a body when it arrives, without a copy: to standard output, another descriptor, a FIFO or a
+/// device.
 final class StreamOutput: BodyOutput {
     private let name: String
     private let target: StreamTarget
-    /// Whether the descriptor is closed after a complete body.
-    private let closes: Bool
-    /// `nil` before the response.
+    private let closesWhenComplete: Bool
+    /// `nil` until the response arrives, unless the target is an open descriptor.
     private let descriptor: Mutex<Descriptor?>
     private let hasWritten = Atomic(false)
 
     static func standardOutput() -> StreamOutput {
-        StreamOutput(name: "standard output", .descriptor(.standardOutput), closes: false)
+        StreamOutput(name: "standard output", .descriptor(.standardOutput), closesWhenComplete: false)
     }
 
     /// - Parameter path: the path of the target, for messages.
     convenience init(path: String, _ target: StreamTarget) {
-        self.init(name: "'\(path)'", target, closes: true)
+        self.init(name: "'\(path)'", target, closesWhenComplete: true)
     }
 
-    private init(name: String, _ target: StreamTarget, closes: Bool) {
-        (self.name, self.target, self.closes) = (name, target, closes)
+    private init(name: String, _ target: StreamTarget, closesWhenComplete: Bool) {
+        (self.name, self.target, self.closesWhenComplete) = (name, target, closesWhenComplete)
         descriptor = if case .descriptor(let open) = target { Mutex(open) } else { Mutex(nil) }
     }
 
@@ -52,7 +52,7 @@ final class StreamOutput: BodyOutput {
     }
 
     func complete() throws(Failure) {
-        guard closes, let open = descriptor.withLock({ $0 }) else { return }
+        guard closesWhenComplete, let open = descriptor.withLock({ $0 }) else { return }
         descriptor.withLock { $0 = nil }
         do throws(SystemError) {
             try open.close()
@@ -61,7 +61,7 @@ final class StreamOutput: BodyOutput {
         }
     }
 
-    /// Does nothing: bytes that went out cannot be taken back. The descriptor stays open until the program ends,
-    /// because a write may still block on it.
+    /// Does nothing, because the reader already has the bytes. The descriptor stays open until the program ends,
+    /// because a write can still block on it.
     func abandon() {}
 }

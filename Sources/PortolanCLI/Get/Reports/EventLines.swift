@@ -5,11 +5,12 @@ import Portolan
 import PortolanJSON
 import PortolanTrace
 
-/// Reports a load as JSON on standard output, one event a line.
+/// Prints the events of a load on standard output as JSON, one event per line.
 final class EventLines: LoadObserver {
     private let includesBody: Bool
 
-    /// - Parameter includesBody: whether the events contain the bytes of the body, because no other output does.
+    /// - Parameter includesBody: whether the events contain the bytes of the body. They do if no other output gets the
+    ///   body.
     init(includesBody: Bool) {
         self.includesBody = includesBody
     }
@@ -21,13 +22,13 @@ final class EventLines: LoadObserver {
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure) {
         var members: JSONValue = ["bytes": .integer(bytes.byteCount)]
         if includesBody {
-            members = EventWords.data(unsafe bytes.withUnsafeBytes { unsafe Array($0) }, count: bytes.byteCount)
+            members = EventJSON.data(unsafe bytes.withUnsafeBytes { unsafe Array($0) }, count: bytes.byteCount)
         }
-        try StandardOutput.write(EventWords.line("data", time, members))
+        try StandardOutput.write(EventJSON.line("data", time, members))
     }
 
     static func line(for event: LoadEvent, at time: Duration) -> JSONValue {
-        EventWords.line(name(of: event), time, members(of: event))
+        EventJSON.line(name(of: event), time, members(of: event))
     }
 
     private static func name(of event: LoadEvent) -> String {
@@ -35,8 +36,8 @@ final class EventLines: LoadObserver {
         case .started: "started"
         case .redirected: "redirect"
         case .challenged: "challenge"
-        case .innerBegan: "inner"
-        case .innerEnded: "innerEnd"
+        case .nestedLoadBegan: "inner"
+        case .nestedLoadEnded: "innerEnd"
         case .interim: "interim"
         case .response: "response"
         case .trailers: "trailers"
@@ -51,31 +52,31 @@ final class EventLines: LoadObserver {
 
     private static func members(of event: LoadEvent) -> JSONValue {
         switch event {
-        case .started(let request, let handler): EventWords.started(request, handler: handler)
-        case .redirected(let request, let response): EventWords.redirect(to: request.url, response)
-        case .challenged(let space, let failures, _, let verdict): challenge(space, failures, verdict)
-        case .innerBegan(let inner, let handler):
+        case .started(let request, let handler): EventJSON.started(request, handler: handler)
+        case .redirected(let request, let response): EventJSON.redirect(to: request.url, response)
+        case .challenged(let space, let failures, _, let decision): challenge(space, failures, decision)
+        case .nestedLoadBegan(let inner, let handler):
             [
                 "url": .string(inner.url.redacted), "method": .string(inner.method.rawValue),
                 "handler": .text(handler), "depth": .integer(inner.depth),
             ]
-        case .innerEnded(let inner, let bytes, let error):
+        case .nestedLoadEnded(let inner, let bytes, let error):
             [
                 "url": .string(inner.url.redacted), "depth": .integer(inner.depth), "bytes": .integer(bytes),
                 "code": .text(error?.name),
             ]
-        case .interim(let response): EventWords.interim(response)
-        case .response(let response): EventWords.response(response)
+        case .interim(let response): EventJSON.interim(response)
+        case .response(let response): EventJSON.response(response)
         case .trailers(let fields): ["headers": FieldList(fields).json]
-        case .sent(let progress): ["bytes": .integer(progress.sent), "expected": .count(progress.expectedToSend)]
-        case .step(let step): ["step": .string("\(step)")]
+        case .sent(let progress): ["bytes": .integer(progress.bytesSent), "expected": .count(progress.expectedBytesToSend)]
+        case .step(let step): ["step": .string(step.name)]
         case .metrics(let metrics, let start): ["requests": .array(metrics.timings.map { request($0, since: start) })]
-        case .retrying(let failure, let wait, let rest):
+        case .retrying(let failure, let wait, let attemptsLeft):
             [
                 "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)), "wait": .milliseconds(wait),
-                "rest": .integer(rest),
+                "rest": .integer(attemptsLeft),
             ]
-        case .finished(let totals): EventWords.finished(bytes: totals.bytes, redirects: totals.redirects)
+        case .finished(let totals): EventJSON.finished(bytes: totals.bytes, redirects: totals.redirects)
         case .failed(let failure):
             [
                 "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)),
@@ -86,10 +87,10 @@ final class EventLines: LoadObserver {
 
     private static func request(_ timings: RequestTimings, since start: Duration) -> JSONValue {
         func time(_ duration: Duration?) -> JSONValue { duration.map { .milliseconds($0) } ?? .null }
-        let report = timings.report
+        let report = timings.transfer
         return [
-            "start": time(start + timings.start), "waiting": time(timings.waiting), "nameLookUp": time(timings.nameLookUp),
-            "connecting": time(timings.connecting), "securing": time(timings.securing), "sending": time(timings.sending),
+            "start": time(start + timings.start), "waiting": time(timings.waiting), "nameLookUp": time(timings.domainLookup),
+            "connecting": time(timings.connecting), "securing": time(timings.tlsHandshake), "sending": time(timings.sending),
             "answering": time(timings.awaitingResponse), "receiving": time(timings.receiving), "total": time(timings.total),
             "protocol": .text(report?.networkProtocol), "tlsVersion": .text(report?.tlsVersion),
             "tlsResumed": report?.tlsVersion == nil ? .null : .bool(report?.isTLSResumed == true),
@@ -100,11 +101,11 @@ final class EventLines: LoadObserver {
         ]
     }
 
-    private static func challenge(_ space: ProtectionSpace, _ failures: Int, _ verdict: PasswordAnswer.Verdict) -> JSONValue {
+    private static func challenge(_ space: ProtectionSpace, _ failures: Int, _ decision: ChallengeResponder.Decision) -> JSONValue {
         let answer =
-            switch verdict {
+            switch decision {
             case .answered: "credential"
-            case .leftAlone: "default"
+            case .notHandled: "default"
             case .refused: "cancel"
             }
         return [

@@ -5,40 +5,40 @@ import Portolan
 
 /// An event of a load, for observers. Body bytes use a separate method, because they are borrowed.
 enum LoadEvent: Sendable {
-    /// - Parameter handler: the handler that takes the request; `nil` if none does.
+    /// - Parameter handler: the identifier of the handler that loads the request; `nil` if there is none.
     case started(Request, handler: String?)
     case redirected(to: Request, Response)
     /// - Parameter isTrusted: for a server-trust challenge, whether default handling trusts the server.
-    case challenged(ProtectionSpace, failures: Int, isTrusted: Bool, PasswordAnswer.Verdict)
-    /// - Parameter handler: the handler that takes the nested request.
-    case innerBegan(InnerReport, handler: String?)
-    case innerEnded(InnerReport, bytes: Int64, LoadError?)
+    case challenged(ProtectionSpace, failures: Int, isTrusted: Bool, ChallengeResponder.Decision)
+    /// - Parameter handler: the identifier of the handler that loads the nested request; `nil` if there is none.
+    case nestedLoadBegan(NestedLoadReport, handler: String?)
+    case nestedLoadEnded(NestedLoadReport, bytes: Int64, LoadError?)
     case interim(Response)
     case response(Response)
     case trailers(HTTPFields)
     case sent(LoadProgress)
     case step(LoadStep)
-    /// The event before the last one, if the load used the network.
+    /// Sent just before ``finished(_:)`` or ``failed(_:)``, if the load used the network.
     ///
-    /// - Parameter since: when the measured try started, relative to the start of the load.
+    /// - Parameter since: when the measured attempt started, relative to the start of the first attempt.
     case metrics(LoadMetrics, since: Duration)
     case finished(LoadTotals)
     case failed(Failure)
-    /// Replaces ``failed(_:)`` if another try follows after a delay.
+    /// Replaces ``failed(_:)`` if another attempt follows after a delay.
     ///
-    /// - Parameter rest: the number of tries left, including the next one.
-    case retrying(Failure, after: Duration, rest: Int)
+    /// - Parameter attemptsLeft: the number of attempts that can follow, including the next one.
+    case retrying(Failure, after: Duration, attemptsLeft: Int)
 }
 
-/// A load nested in the reported one.
-struct InnerReport: Equatable, Sendable {
+/// A load that the handler of the reported load has started.
+struct NestedLoadReport: Equatable, Sendable {
     var url: URLRecord
     let method: HTTPRequest.Method
-    /// 1: nested directly in the load; 2: nested in such a load; and so on.
+    /// 1 for a load that is nested directly in the reported load, 2 for a load nested in that one, and so on.
     let depth: Int
 }
 
-extension InnerReport {
+extension NestedLoadReport {
     init(_ task: LoadTask) {
         self.init(url: task.originalRequest.url, method: task.originalRequest.method, depth: task.nestingDepth)
     }
@@ -52,7 +52,8 @@ struct LoadTotals: Equatable, Sendable {
 
 /// Reports a load while it runs. Calls are serial.
 protocol LoadObserver: AnyObject, Sendable {
-    /// - Parameter time: the time since the start of the load's first try.
+    /// - Parameter time: the time since the start of the first attempt.
+    /// - Throws: ``Failure`` to end the load.
     func observe(_ event: LoadEvent, at time: Duration) throws(Failure)
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure)
 }

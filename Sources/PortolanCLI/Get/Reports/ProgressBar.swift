@@ -3,7 +3,7 @@
 import Portolan
 import Synchronization
 
-/// Shows the progress of a load on one line of the terminal, which is cleared at the end.
+/// Shows the progress of a load on one line of the terminal, and clears the line at the end.
 final class ProgressBar: LoadObserver {
     /// Loads that end sooner show no bar.
     private static let delay = Duration.milliseconds(300)
@@ -11,7 +11,7 @@ final class ProgressBar: LoadObserver {
 
     private let terminal: Descriptor
     private let lastDrawn = Mutex<Duration?>(nil)
-    /// When this try started.
+    /// When this attempt started.
     private let start = Mutex(Duration.zero)
 
     init(terminal: Descriptor) {
@@ -22,23 +22,23 @@ final class ProgressBar: LoadObserver {
         switch event {
         case .started: start.withLock { $0 = time }
         case .finished, .failed, .retrying: clear()
-        case .sent(let progress) where progress.received == 0: draw(progress.sent, of: progress.expectedToSend, at: time)
-        case .redirected, .challenged, .innerBegan, .innerEnded, .interim, .response, .trailers, .sent, .step, .metrics: break
+        case .sent(let progress) where progress.bytesReceived == 0: draw(progress.bytesSent, of: progress.expectedBytesToSend, at: time)
+        case .redirected, .challenged, .nestedLoadBegan, .nestedLoadEnded, .interim, .response, .trailers, .sent, .step, .metrics: break
         }
     }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) {
-        draw(progress.received, of: progress.expected, at: time)
+        draw(progress.bytesReceived, of: progress.expectedBytesToReceive, at: time)
     }
 
     private func draw(_ count: Int64, of expected: Int64?, at time: Duration) {
         let time = time - start.withLock { $0 }
-        let draws = lastDrawn.withLock { last in
+        let isDue = lastDrawn.withLock { last in
             guard time >= last.map({ $0 + Self.interval }) ?? Self.delay else { return false }
             last = time
             return true
         }
-        guard draws else { return }
+        guard isDue else { return }
         let line = Self.line(received: count, of: expected, after: time, columns: terminal.columns ?? 80)
         Diagnostics.write("\r\(line)\u{1B}[K")
     }
@@ -71,8 +71,8 @@ final class ProgressBar: LoadObserver {
 
     /// Returns a bar such as `[===>    ]`, with `width` places between the brackets.
     static func bar(_ fraction: Double, width: Int) -> String {
-        let done = Int(min(1, max(0, fraction)) * Double(width))
-        let bar = String(repeating: "=", count: done) + (done < width ? ">" : "")
+        let filled = Int(min(1, max(0, fraction)) * Double(width))
+        let bar = String(repeating: "=", count: filled) + (filled < width ? ">" : "")
         return "[\(bar)\(String(repeating: " ", count: width - bar.count))]"
     }
 

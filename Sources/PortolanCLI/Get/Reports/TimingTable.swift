@@ -2,8 +2,7 @@
 
 import Portolan
 
-/// A table for people of the time that each request spent in each phase, in milliseconds. `-` marks a phase that did
-/// not happen.
+/// A table that shows how many milliseconds each phase of each request took. `-` marks a phase that did not occur.
 ///
 ///     request  wait  name  connect  TLS  send  response  body  total  (ms)
 ///           1     -   0.3      0.2  1.9   0.1       3.2   0.4    6.1  h2, TLSv1.3, new connection to 127.0.0.1:443, …
@@ -12,7 +11,8 @@ struct TimingTable {
 
     private static let titles = ["request", "wait", "name", "connect", "TLS", "send", "response", "body", "total"]
 
-    /// - Parameter checksTrust: whether certificates are checked; if so, a TLS proxy that a request used is trusted.
+    /// - Parameter checksTrust: whether the program checks certificates. If it does, a TLS proxy in the table was
+    ///   trusted.
     init(_ metrics: LoadMetrics, checksTrust: Bool = true) {
         let timings = metrics.timings
         let rows = timings.enumerated().map { index, timings in Self.cells(timings, number: index + 1) }
@@ -20,12 +20,12 @@ struct TimingTable {
         func line(_ cells: [String]) -> String {
             zip(cells, widths).map { String(repeating: " ", count: $1 - $0.count) + $0 }.joined(separator: "  ")
         }
-        lines = [line(Self.titles) + "  (ms)"] + zip(rows, timings).map { line($0) + "  " + Self.phrase($1.report, checksTrust) }
+        lines = [line(Self.titles) + "  (ms)"] + zip(rows, timings).map { line($0) + "  " + Self.phrase($1.transfer, checksTrust) }
     }
 
     private static func cells(_ timings: RequestTimings, number: Int) -> [String] {
         let phases = [
-            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.awaitingResponse,
+            timings.waiting, timings.domainLookup, timings.connecting, timings.tlsHandshake, timings.sending, timings.awaitingResponse,
             timings.receiving, timings.total,
         ]
         return ["\(number)"] + phases.map { $0?.milliseconds ?? "-" }

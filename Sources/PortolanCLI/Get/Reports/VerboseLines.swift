@@ -2,9 +2,10 @@
 
 import HTTPTypes
 import Portolan
+import PortolanHTTPSyntax
 import PortolanTrace
 
-/// Reports a load on standard error, for people: `*` marks events, `<` marks received heads and trailers.
+/// Prints the events of a load on standard error. `*` marks events, and `<` marks received heads and trailers.
 final class VerboseLines: LoadObserver {
     private let checksTrust: Bool
 
@@ -24,24 +25,42 @@ final class VerboseLines: LoadObserver {
             ["* \(request.method.rawValue) \(request.url.shortDescription)", "* handler: \(handler ?? "none")"]
         case .redirected(let request, let response):
             ["* redirected\(response.status.map { " (\($0.code))" } ?? "") to \(request.url.shortDescription) after \(moment)"]
-        case .challenged(let space, let failures, let isTrusted, let verdict):
-            ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil)): \(phrase(for: verdict))"]
-        case .innerBegan(let inner, let handler):
+        case .challenged(let space, let failures, let isTrusted, let decision):
+            ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil))\(suffix(for: decision, in: space))"]
+        case .nestedLoadBegan(let inner, let handler):
             ["* nested load, depth \(inner.depth): \(inner.method.rawValue) \(inner.url.shortDescription), handler: \(handler ?? "none")"]
-        case .innerEnded(let inner, let bytes, let error):
+        case .nestedLoadEnded(let inner, let bytes, let error):
             [
                 "* nested load, depth \(inner.depth): \(inner.url.shortDescription) \(error.map { "ended (\($0.name))" } ?? "finished")"
                     + " after \(moment), \(bytes) bytes"
             ]
         case .interim(let response): HeadText(response).lines.map { "< \($0)" }
-        case .response(let response): HeadText(response).lines.map { "< \($0)" } + ["* response after \(moment)"]
+        case .response(let response):
+            HeadText(response).lines.map { "< \($0)" }
+                + [UnsupportedSchemes.line(for: response), "response after \(moment)"].compactMap {
+                    $0.map { "* \($0)" }
+                }
         case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }
-        case .sent(let progress): ["* sent \(progress.sent) bytes\(progress.expectedToSend.map { " of \($0)" } ?? "")"]
-        case .step(let step): ["* \(step) after \(moment)"]
-        case .metrics(let metrics, _): TimingTable(metrics, checksTrust: checksTrust).lines.map { "* \($0)" }
+        case .sent(let progress): ["* sent \(progress.bytesSent) bytes\(progress.expectedBytesToSend.map { " of \($0)" } ?? "")"]
+        case .step(let step): ["* \(step.name) after \(moment)"]
+        case .metrics(let metrics, _): (TimingTable(metrics, checksTrust: checksTrust).lines + resends(in: metrics)).map { "* \($0)" }
         case .retrying: []  // reported as a warning
         case .finished(let totals): ["* \(totals.bytes) bytes, \(totals.redirects) redirects, finished after \(moment)"]
         case .failed: ["* failed after \(moment)"]
+        }
+    }
+
+    /// One line for each request that was sent again, with what the server demanded. The delegate receives no challenge
+    /// if a credential of the load already answers it.
+    private static func resends(in metrics: LoadMetrics) -> [String] {
+        metrics.timings.enumerated().compactMap { index, timings in
+            guard let response = timings.resentAfterResponse else { return nil }
+            let (number, code) = (index + 1, response.status.code)
+            let field: HTTPField.Name = code == 407 ? .proxyAuthenticate : .wwwAuthenticate
+            let schemes = HTTPChallenge.schemes(field, of: response.headerFields).map { "'\($0)'" }.joined(separator: ", ")
+            guard !schemes.isEmpty else { return "request \(number) got the status \(code); request \(number + 1) repeats it" }
+            return "request \(number) got the status \(code), the challenge of the \(code == 407 ? "proxy" : "server") is \(schemes); "
+                + "request \(number + 1) responds to it"
         }
     }
 
@@ -49,17 +68,25 @@ final class VerboseLines: LoadObserver {
     private static func challengeText(_ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?) -> String {
         let place = "'\(space.host)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
         return switch space.kind {
-        case .password: "password challenge by \(place), \(failures) failures so far"
-        case .clientCertificate: "clientCertificate challenge by \(place)"
-        case .serverTrust: "serverTrust of \(place): \(isTrusted.map { $0 ? "trusted" : "not trusted" } ?? "not checked because of -k")"
+        case .password(let scheme):
+            "\(title(of: scheme)) challenge of \(space.isProxy ? "proxy " : "")\(place), \(failures) failures before it"
+        case .clientCertificate: "client certificate challenge of \(place)"
+        case .serverTrust:
+            "server certificate of \(place): \(isTrusted.map { $0 ? "trusted" : "not trusted" } ?? "not checked because of -k")"
         }
     }
 
-    private static func phrase(for verdict: PasswordAnswer.Verdict) -> String {
-        switch verdict {
-        case .answered: "answered with -u"
-        case .leftAlone: "default handling"
-        case .refused: "cancelled"
+    /// The name of an authentication scheme as RFCs write it.
+    private static func title(of scheme: String) -> String {
+        scheme.isEmpty ? "password" : scheme.prefix(1).uppercased() + scheme.dropFirst()
+    }
+
+    private static func suffix(for decision: ChallengeResponder.Decision, in space: ProtectionSpace) -> String {
+        switch (decision, space.kind) {
+        case (.answered, _): ": sending user name and password"
+        case (.notHandled, .password): ": no user name and password for it"
+        case (.notHandled, _): ""
+        case (.refused, _): ": cancelled"
         }
     }
 }

@@ -13,8 +13,8 @@ struct Resume: Equatable, Sendable {
     /// Whether the existing bytes are content-coded (`--coded`).
     var isCoded = false
 
-    /// Requests the missing bytes without a content coding, because an offset in decoded bytes is no offset in coded
-    /// ones.
+    /// Requests the missing bytes without a content coding, because an offset in the decoded bytes means nothing in the
+    /// coded ones.
     func requestRemainder(in request: inout Request) {
         if !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "identity" }
         guard offset > 0 else { return }
@@ -22,29 +22,30 @@ struct Resume: Equatable, Sendable {
         request.fields[.ifRange] = validator
     }
 
-    enum Verdict: Equatable {
-        /// The body is the missing part, of `count` bytes. The whole has `size` bytes.
+    /// What to do with the body of a response.
+    enum Decision: Equatable {
+        /// The body is the missing part and has `count` bytes. The complete resource has `size` bytes.
         case append(count: Int64?, size: Int64?)
-        /// The body is the whole resource. It has changed, or it starts with the existing bytes.
+        /// The body is the complete resource, which replaces the existing bytes.
         case startOver
-        /// Nothing is missing. The body is not part of the resource.
+        /// No bytes are missing, so the body is ignored. It is not part of the resource.
         case complete
     }
 
-    /// Decides what the body of a response is.
+    /// Decides what to do with the body of a response.
     ///
     /// - Throws: ``ExitStatus/badRange`` if the body is not usable.
-    func evaluate(_ response: Response) throws(Failure) -> Verdict {
+    func evaluate(_ response: Response) throws(Failure) -> Decision {
         let name = response.url.shortDescription
-        // In protocols without a status, the field alone marks a partial response.
+        // In protocols without a status, only the field marks a partial response.
         let code = response.status?.code ?? (response.fields.contains(.contentRange) ? 206 : 200)
         let range = response.fields[.contentRange].flatMap(ContentRange.init(parsing:))
         switch code {
         case 206 where offset > 0:
-            try refuseCodings(of: response)
+            try rejectCodings(of: response)
             return try checkRange(range, of: response)
         case 200..<300 where code != 206:
-            try refuseCodings(of: response)
+            try rejectCodings(of: response)
             guard offset > 0, validator == nil else { return .startOver }
             throw Failure(
                 .badRange,
@@ -56,13 +57,13 @@ struct Resume: Equatable, Sendable {
                 .badRange, "\(name) has no bytes from \(offset) on\(size), so it does not continue the existing bytes; load it without -C")
         default:
             throw Failure(
-                .statusRefused, "\(name) cannot be continued: the response is \(response.status?.line ?? "a part that was not requested")")
+                .httpError, "\(name) cannot be continued: the response is \(response.status?.line ?? "a part that was not requested")")
         }
     }
 
-    /// Rejects content codings: coded bytes cannot follow decoded ones, and a part of them cannot be decoded alone (RFC
-    /// 9110 §14.2).
-    private func refuseCodings(of response: Response) throws(Failure) {
+    /// Rejects content codings. Coded bytes cannot follow decoded ones, and a part of coded bytes cannot be decoded
+    /// without the others (RFC 9110 §14.2).
+    private func rejectCodings(of response: Response) throws(Failure) {
         let codings = response.remainingContentCodings
         guard !isCoded, !codings.isEmpty else { return }
         throw Failure(
@@ -71,7 +72,7 @@ struct Resume: Equatable, Sendable {
                 + "load it without -C, or from its start with --coded")
     }
 
-    private func checkRange(_ range: ContentRange?, of response: Response) throws(Failure) -> Verdict {
+    private func checkRange(_ range: ContentRange?, of response: Response) throws(Failure) -> Decision {
         let name = response.url.shortDescription
         guard let range, let bytes = range.bytes, bytes.lowerBound == offset else {
             throw Failure(
@@ -83,14 +84,14 @@ struct Resume: Equatable, Sendable {
         return .append(count: bytes.upperBound - bytes.lowerBound + 1, size: range.size)
     }
 
-    /// Returns a strong validator of the response's content: a strong entity tag, otherwise a date that counts as
-    /// strong.
+    /// Returns a strong validator of the response's content: the entity tag if it is strong, otherwise the date of the
+    /// last change if RFC 9110 accepts it as strong.
     ///
     /// RFC 9110 §8.8.1, §8.8.2.2, §13.1.5
     static func validator(of response: Response) -> String? {
         if let tag = response.fields[.eTag] { return tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.utf8.count >= 2 ? tag : nil }
         guard let text = response.fields[.lastModified], let modified = HTTPDate(parsing: text, now: 0) else { return nil }
-        // The content may change again within the second of its last change, and the two dates may come from different
+        // The content can change again within the second of its last change, and the two dates can come from different
         // clocks.
         guard let date = response.fields[.date] else { return response.status == nil ? text : nil }
         guard let sent = HTTPDate(parsing: date, now: 0), sent.secondsSince1970 - modified.secondsSince1970 >= 60 else { return nil }

@@ -20,14 +20,14 @@ enum ResumePoint: ExpressibleByArgument, Equatable {
         }
     }
 
-    /// Describes what the file already contains.
+    /// Makes the description of the load that continues this file.
     ///
     /// - Parameter isCoded: whether the file contains content-coded bytes.
     func resume(of place: ResumedFile.Place, isCoded: Bool) throws(Failure) -> Resume {
         let path = place.path
         let (size, validator): (Int64, String?)
         do throws(SystemError) {
-            (size, validator) = try Self.contents(of: place)
+            (size, validator) = try Self.sizeAndValidator(of: place)
         } catch {
             throw Failure(.writeFailed, "cannot read '\(path)': \(error)")
         }
@@ -37,13 +37,13 @@ enum ResumePoint: ExpressibleByArgument, Equatable {
         return Resume(offset: size, validator: validator, isCoded: isCoded)
     }
 
-    private static func contents(of place: ResumedFile.Place) throws(SystemError) -> (size: Int64, validator: String?) {
+    private static func sizeAndValidator(of place: ResumedFile.Place) throws(SystemError) -> (size: Int64, validator: String?) {
         guard FileSystem.kind(at: place.path) != nil else { return (0, nil) }
         let file = try FileSystem.openForReading(place.path, followsLinks: place.followsLinks)
         let (size, validator) = (FileSystem.size(of: file), FileSystem.attribute(FileSystem.continuationAttribute, of: file))
         try file.close()
         guard let size else { throw .notRegularFile }
-        // Another program may have written the attribute, with any content.
+        // Another program can have written any text to the attribute.
         return (size, validator.flatMap { HTTPField.isValidValue($0) ? $0 : nil })
     }
 }

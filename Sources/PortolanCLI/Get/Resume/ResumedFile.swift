@@ -3,16 +3,19 @@
 import Portolan
 import Synchronization
 
-/// Appends a body to the file of an earlier load. If this load breaks off too, its bytes stay in the file.
+/// Appends a body to the file of an earlier load. If this load fails, too, its bytes stay in the file.
 ///
 /// Until the file is complete, an extended attribute stores the validator of the resource (``Resume/validator(of:)``).
-/// On a file system without extended attributes, the load cannot detect that another resource of the same or a greater
-/// length replaced the first.
+/// On a file system without extended attributes, the load cannot detect that the resource has changed, unless it has
+/// become shorter.
 final class ResumedFile: BodyOutput {
     private enum State {
-        case waiting
-        case open(Descriptor, left: Int64?, size: Int64?)
-        /// Ignores the body.
+        case waitingForResponse
+        /// - Parameters:
+        ///   - remainingLength: the number of bytes that must still arrive; `nil` if unknown.
+        ///   - size: the size of the complete resource; `nil` if unknown.
+        case open(Descriptor, remainingLength: Int64?, size: Int64?)
+        /// The file is complete, so the body is ignored.
         case complete
     }
 
@@ -24,8 +27,8 @@ final class ResumedFile: BodyOutput {
         /// A path from the user.
         static func path(_ path: String) -> Place { Place(path: path, followsLinks: true) }
 
-        /// A name from a URL: a regular file in the current folder, or none yet. Symbolic links are rejected, because
-        /// they could lead out of the folder.
+        /// A name from a URL, for a regular file in the current folder that can be missing. Symbolic links are
+        /// rejected, because they can lead out of the folder.
         static func named(_ name: String) throws(Failure) -> Place {
             let kind = FileSystem.isLink(name) ? "a symbolic link" : FileSystem.kind(at: name)?.otherThanRegular
             guard let kind else { return Place(path: name, followsLinks: false) }
@@ -36,7 +39,7 @@ final class ResumedFile: BodyOutput {
     private let place: Place
     private var path: String { place.path }
     private let resume: Resume
-    private let state = Mutex(State.waiting)
+    private let state = Mutex(State.waitingForResponse)
 
     init(_ place: Place, _ resume: Resume) {
         self.place = place
@@ -46,12 +49,12 @@ final class ResumedFile: BodyOutput {
     var canStartAgain: Bool { true }
 
     func begin(_ response: Response) throws(Failure) {
-        guard state.withLock({ if case .waiting = $0 { true } else { false } }) else { return }
+        guard state.withLock({ if case .waitingForResponse = $0 { true } else { false } }) else { return }
         switch try resume.evaluate(response) {
         case .complete: state.withLock { $0 = .complete }
         case .append(let count, let size):
             let file = try open()
-            state.withLock { $0 = .open(file, left: count, size: size) }
+            state.withLock { $0 = .open(file, remainingLength: count, size: size) }
         case .startOver:
             let file = try open()
             do throws(SystemError) {
@@ -60,7 +63,7 @@ final class ResumedFile: BodyOutput {
             } catch {
                 throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
             }
-            state.withLock { $0 = .open(file, left: nil, size: nil) }
+            state.withLock { $0 = .open(file, remainingLength: nil, size: nil) }
         }
     }
 
@@ -80,10 +83,10 @@ final class ResumedFile: BodyOutput {
     func write(_ bytes: borrowing RawSpan) throws(Failure) {
         let count = Int64(bytes.byteCount)
         let (file, isTooMuch) = state.withLock { state -> (Descriptor?, Bool) in
-            guard case .open(let file, let left, let size) = state else { return (nil, false) }
-            guard let left else { return (file, false) }
-            state = .open(file, left: left - count, size: size)
-            return (file, left < count)
+            guard case .open(let file, let remainingLength, let size) = state else { return (nil, false) }
+            guard let remainingLength else { return (file, false) }
+            state = .open(file, remainingLength: remainingLength - count, size: size)
+            return (file, remainingLength < count)
         }
         guard !isTooMuch else { throw Failure(.badResponse, "more bytes came for '\(path)' than the response's Content-Range announced") }
         guard let file else { return }
@@ -95,10 +98,10 @@ final class ResumedFile: BodyOutput {
     }
 
     func complete() throws(Failure) {
-        guard case .open(let file, let left, let size) = state.withLock({ $0 }) else { return }
-        state.withLock { $0 = .waiting }
+        guard case .open(let file, let remainingLength, let size) = state.withLock({ $0 }) else { return }
+        state.withLock { $0 = .waitingForResponse }
         let written = FileSystem.size(of: file)
-        if (left ?? 0) > 0 || (size ?? written) != written {
+        if (remainingLength ?? 0) > 0 || (size ?? written) != written {
             throw Failure(
                 .truncated,
                 "'\(path)' has \(written ?? 0) bytes\(size.map { " of \($0)" } ?? "") now, and the server sent no more; try again")
@@ -111,7 +114,7 @@ final class ResumedFile: BodyOutput {
         }
     }
 
-    /// Does nothing. The received bytes stay, so that another load can resume. The descriptor stays open until the
-    /// program ends, because a write may still block on it.
+    /// Does nothing. The received bytes stay in the file, so that another load can continue. The descriptor stays open
+    /// until the program ends, because a write can still block on it.
     func abandon() {}
 }

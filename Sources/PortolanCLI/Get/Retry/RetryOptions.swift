@@ -7,24 +7,24 @@ struct RetryOptions: ParsableArguments {
     @Option(
         name: .customLong("retry"),
         help: ArgumentHelp(
-            "Retry this many times after a time-out, a name that was not found, or a status of 408, 429, 500, 502, 503 or 504.",
+            "Retry this many times after a timeout, a failed DNS lookup, or a response with status 408, 429, 500, 502, 503 or 504.",
             valueName: "n"))
     var limit = 0
 
     @Option(
         name: .customLong("retry-delay"),
         help: ArgumentHelp(
-            "Wait this long before each retry. Without it, and with 0: 1 second, then 2, 4 and so on.", valueName: "seconds"),
+            "Wait this long before each retry. Without it, the delay doubles: 1, 2, 4 … seconds.", valueName: "seconds"),
         transform: Seconds.init(parsing:))
     var delay: Seconds?
 
     @Option(
         name: .customLong("retry-max-time"),
-        help: ArgumentHelp("Start no retry later than this after the start of the first try; 0 is no limit.", valueName: "seconds"),
+        help: ArgumentHelp("Start no retry later than this after the start of the first attempt; 0 means no limit.", valueName: "seconds"),
         transform: Seconds.init(parsing:))
     var timeLimit: Seconds?
 
-    @Flag(name: .customLong("retry-connrefused"), help: "Retry also if no connection could be made.")
+    @Flag(name: .customLong("retry-connrefused"), help: "Retry also if the connection was refused or could not be made.")
     var includesRefused = false
 
     func validate() throws {

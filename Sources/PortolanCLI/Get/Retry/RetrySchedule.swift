@@ -2,36 +2,37 @@
 
 /// Decides when a load is tried again. It has no clock; the caller passes the times.
 struct RetrySchedule: Equatable, Sendable {
-    /// The longest wait without `--retry-delay`. If a server requests a longer one, the load is not tried again.
+    /// The longest wait without `--retry-delay`. If a server requests a longer wait, there is no
+    /// other attempt.
     static let longestWait = Duration.seconds(600)
 
     let limit: Int
-    /// The delay before each try. `nil`: one second before the first, doubled before each further one.
+    /// The delay before each retry. `nil`: one second before the first retry, and twice as long before each further
+    /// one.
     let delay: Duration?
     let timeLimit: Duration?
     let includesRefused: Bool
-    /// The number of further tries so far.
-    private(set) var count = 0
+    /// The number of retries that have started.
+    private(set) var retryCount = 0
 
     init(limit: Int, delay: Duration? = nil, timeLimit: Duration? = nil, includesRefused: Bool = false) {
         (self.limit, self.delay, self.timeLimit, self.includesRefused) = (limit, delay, timeLimit, includesRefused)
     }
 
-    /// The number of tries left.
-    var rest: Int { limit - count }
+    var retriesLeft: Int { limit - retryCount }
 
-    /// Whether another try follows.
+    /// Whether another attempt follows.
     enum Decision: Equatable, Sendable {
         case wait(Duration)
-        /// - Parameter reason: why no try follows although some are left; `nil` if none are left or none were
-        ///   requested.
+        /// - Parameter reason: why no attempt follows although retries are left; `nil` if no retries are left, or the
+        ///   user requested none.
         case giveUp(reason: String?)
     }
 
-    /// - Parameter elapsed: the time since the first try started.
+    /// - Parameter elapsed: the time since the first attempt started.
     func decide(after retryableFailure: RetryableFailure, elapsed: Duration) -> Decision {
-        guard count < limit else { return .giveUp(reason: nil) }
-        var wait = delay ?? .seconds(1 << min(count, 20))
+        guard retryCount < limit else { return .giveUp(reason: nil) }
+        var wait = delay ?? .seconds(1 << min(retryCount, 20))
         if delay == nil { wait = min(wait, Self.longestWait) }
         switch retryableFailure {
         case .refused: guard includesRefused else { return .giveUp(reason: nil) }
@@ -45,10 +46,10 @@ struct RetrySchedule: Equatable, Sendable {
         }
         if let timeLimit, elapsed + wait > timeLimit {
             return .giveUp(
-                reason: "the next try would start in \(wait.secondsText) s, after the end of --retry-max-time \(timeLimit.secondsText)")
+                reason: "the next attempt would start in \(wait.secondsText) s, after the end of --retry-max-time \(timeLimit.secondsText)")
         }
         return .wait(wait)
     }
 
-    mutating func begin() { count += 1 }
+    mutating func countRetry() { retryCount += 1 }
 }

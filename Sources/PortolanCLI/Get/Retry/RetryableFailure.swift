@@ -4,7 +4,7 @@ import HTTPTypes
 import Portolan
 import PortolanCore
 
-/// A failure that may not occur again later.
+/// A temporary failure: a later attempt can succeed.
 enum RetryableFailure: Equatable {
     case timedOut
     case nameNotFound
@@ -33,7 +33,9 @@ enum RetryableFailure: Equatable {
         }
     }
 
-    /// Parses `Retry-After`: seconds, or a date, which may be in the past; `nil` if it is neither.
+    /// Parses `Retry-After`, which is a number of seconds or a date. A date in the past means no wait.
+    ///
+    /// - Returns: `nil` for any other value.
     ///
     /// RFC 9110 §10.2.3
     static func wait(_ value: String?, now: Int64) -> Duration? {

@@ -6,28 +6,41 @@ import PortolanCookies
 import PortolanCore
 import Synchronization
 
-/// The cookies of a command, and the files they come from and go to.
+/// The cookies of a command, and the files that they are read from and written to.
 final class CookieFile: Sendable {
     let storage: CookieStorage
-    private let jar: String?
-    /// The cookies that were in the jar.
+    private let jar: OutputPlace?
+    /// The cookies that the jar contained before the loads.
     private let original = CookieStorage(limits: .none)
     private let keepsSessionCookies: Bool
-    /// What the responses changed.
+    /// The cookies that responses added, replaced or removed.
     private let changed = Mutex<[Cookie]>([])
-    private let observation = Mutex<CookieStorage.Observation?>(nil)
+    private let observation = Mutex<StorageObservation?>(nil)
 
-    /// - Parameter jar: read if it exists, and written by ``write()``.
-    init(reading sources: [String], jar: String?, keepsSessionCookies: Bool) throws(Failure) {
-        (self.jar, self.keepsSessionCookies) = (jar, keepsSessionCookies)
+    /// - Parameters:
+    ///   - sources: the paths of `-b`. As with curl, a file that cannot be read has no cookies; a warning says so.
+    ///   - jar: the file of `-c`. A regular file is read if it exists. ``write()`` writes the jar.
+    ///   - timeLimit: how long input other than a regular file can take to arrive; `nil` for no limit.
+    init(reading sources: [String], jar: OutputPlace?, keepsSessionCookies: Bool, within timeLimit: Duration? = nil) throws(Failure) {
+        self.jar = jar
+        self.keepsSessionCookies = keepsSessionCookies
         let read = CookieStorage(limits: .none)
-        for path in sources { try Self.read(path, into: read, keepsSessionCookies) }
-        if let jar {
-            if FileSystem.kind(at: jar) != nil { try Self.read(jar, into: original, keepsSessionCookies) }
-            for cookie in original.cookies { read.restore(cookie) }
-            try PartialFile.probe(jar)
+        for path in sources {
+            let input = InputFile(option: "-b", path: path)
+            do throws(Failure) {
+                let bytes = try input.wholeStream(limit: NetscapeCookieFile.sizeLimit, within: timeLimit)
+                Self.add(bytes, from: input, to: read, keepsSessionCookies)
+            } catch {
+                guard error.status == .unreadable else { throw error }
+                Diagnostics.warn("\(error.message ?? "-b: '\(path)' cannot be read"); the command continues without its cookies")
+            }
         }
-        // The user's cookies have no limit; those of responses do.
+        if let jar {
+            try Self.addCookies(of: jar, to: original, keepsSessionCookies)
+            for cookie in original.cookies { read.restore(cookie) }
+            if case .file = try jar.kind.get() { try PartialFile.probe(jar.path) }
+        }
+        // The user's cookies have no limit. The cookies of responses have one.
         let cookies = read.cookies
         var limits = CookieStorage.Limits()
         limits.perDomain += cookies.count
@@ -39,38 +52,35 @@ final class CookieFile: Sendable {
         self.observation.withLock { $0 = observation }
     }
 
-    private static func read(_ path: String, into storage: CookieStorage, _ keepsSessionCookies: Bool) throws(Failure) {
-        guard let place = LocalPath(path) else { throw Failure(.unreadable, "the name of the cookie file contains a NUL, or is empty") }
-        let bytes: [UInt8]
-        do throws(LoadError) {
-            bytes = try RegularFile(at: place).contents(atMost: NetscapeCookieFile.sizeLimit + 1)
-        } catch {
-            throw Failure(error, message: "the cookie file: \(error.phrase)")
-        }
-        guard bytes.count <= NetscapeCookieFile.sizeLimit else {
-            throw Failure(.tooLarge, "the cookie file '\(path)' has more than \(NetscapeCookieFile.sizeLimit) bytes")
-        }
+    /// Adds the cookies of a regular file. A FIFO or a device is only written, and a missing file has no cookies.
+    private static func addCookies(of jar: OutputPlace, to storage: CookieStorage, _ keepsSessionCookies: Bool) throws(Failure) {
+        guard !jar.isStream, FileSystem.kind(at: jar.path) != nil else { return }
+        let input = InputFile(option: "-c", path: jar.path)
+        add(try input.wholeContents(limit: NetscapeCookieFile.sizeLimit), from: input, to: storage, keepsSessionCookies)
+    }
+
+    private static func add(_ bytes: [UInt8], from input: InputFile, to storage: CookieStorage, _ keepsSessionCookies: Bool) {
         let (cookies, problems) = NetscapeCookieFile.parse(bytes, now: Date())
-        for problem in problems.prefix(3) { Diagnostics.warn("the cookie file '\(path)': \(problem); it is skipped") }
-        if problems.count > 3 { Diagnostics.warn("the cookie file '\(path)': \(problems.count - 3) more lines are no cookies") }
+        input.warnAboutSkippedEntries(problems, further: "lines are no cookies")
         for cookie in cookies where keepsSessionCookies || cookie.isPersistent { storage.restore(cookie) }
     }
 
-    /// Writes the jar. What other processes have changed in the meantime stays, except for the cookies that this
-    /// process has changed, too.
+    /// Writes the jar. Cookies that other processes have changed in the meantime stay, unless this process has changed
+    /// them, too.
     func write() throws(Failure) {
         guard let jar else { return }
-        let lock = FolderLock(ofFolderWith: jar)
+        guard !jar.isStream else { return try jar.write(NetscapeCookieFile.bytes(of: storage.cookies), isPrivate: true) }
+        let lock = FolderLock(ofFolderWith: jar.path)
         defer { lock?.release() }
-        if lock == nil { Diagnostics.warn("'\(jar)' could not be locked; cookies that other processes write now may be lost") }
+        if lock == nil { Diagnostics.warn("-c: '\(jar.path)' could not be locked; cookies that other processes write now can be lost") }
         let current = CookieStorage(limits: .none)
-        if FileSystem.kind(at: jar) != nil { try Self.read(jar, into: current, keepsSessionCookies) }
+        try Self.addCookies(of: jar, to: current, keepsSessionCookies)
         for cookie in changed.withLock({ $0 }) {
             current.delete(cookie)
             original.delete(cookie)
         }
         for cookie in storage.cookies where !original.contains(cookie) { current.restore(cookie) }
-        try PartialFile.write(NetscapeCookieFile.bytes(of: current.cookies), to: jar, isPrivate: true)
+        try jar.write(NetscapeCookieFile.bytes(of: current.cookies), isPrivate: true)
     }
 }
 

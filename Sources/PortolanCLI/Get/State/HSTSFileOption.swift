@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Portolan
 import PortolanCore
 import PortolanHSTS
 
-/// The file of `--hsts`: read before the loads, if it exists, and written after them, as curl does.
+/// The hosts of `--hsts`, and their file. The command reads the file before the loads, if it exists, and writes it
+/// after them, as curl does.
 struct HSTSFileOption {
-    /// Without a limit, for the file is the user's.
+    /// Has no limit, because the user's file must keep every host.
     let storage = HSTSStorage(limit: .max)
-    private let path: String
+    /// `nil` if the hosts stay in memory.
+    private let place: OutputPlace?
+    /// The hosts that the file contained before the loads.
     private let original: [HSTSStorage.Host]
 
-    init(_ path: String) throws(Failure) {
-        self.path = path
-        original = FileSystem.kind(at: path) == nil ? [] : try Self.read(path)
+    /// - Parameter place: the file. An empty path keeps the hosts in memory.
+    init(_ place: OutputPlace) throws(Failure) {
+        guard !place.path.isEmpty else {
+            (self.place, original) = (nil, [])
+            return
+        }
+        self.place = place
+        original = try Self.hosts(in: place)
         for host in original { storage.set(host) }
-        try PartialFile.probe(path)
+        if case .file = try place.kind.get() { try PartialFile.probe(place.path) }
     }
 
-    private static func read(_ path: String) throws(Failure) -> [HSTSStorage.Host] {
-        guard let place = LocalPath(path) else { throw Failure(.unreadable, "--hsts: the name of the file contains a NUL, or is empty") }
-        let bytes: [UInt8]
-        do throws(LoadError) {
-            bytes = try RegularFile(at: place).contents(atMost: HSTSFile.sizeLimit + 1)
-        } catch {
-            throw Failure(error, message: "--hsts: \(error.phrase)")
-        }
-        guard bytes.count <= HSTSFile.sizeLimit else {
-            throw Failure(.tooLarge, "--hsts: '\(path)' has more than \(HSTSFile.sizeLimit) bytes")
-        }
-        let (hosts, problems) = HSTSFile.parse(bytes)
-        for line in problems.prefix(3) { Diagnostics.warn("--hsts: '\(path)': line \(line) is not a host with its end; it is skipped") }
-        if problems.count > 3 { Diagnostics.warn("--hsts: '\(path)': \(problems.count - 3) more lines are no hosts") }
+    /// Returns the hosts of a regular file. A FIFO or a device is only written, and a missing file has no hosts.
+    private static func hosts(in place: OutputPlace) throws(Failure) -> [HSTSStorage.Host] {
+        guard !place.isStream, FileSystem.kind(at: place.path) != nil else { return [] }
+        let input = InputFile(option: "--hsts", path: place.path)
+        let (hosts, problems) = HSTSFile.parse(try input.wholeContents(limit: HSTSFile.sizeLimit))
+        input.warnAboutSkippedEntries(problems.map { "line \($0) is not a host with its end" }, further: "lines are no hosts")
         return hosts
     }
 
-    /// Writes the file if a response has changed something. What other processes have added in the meantime stays.
+    /// Writes the hosts if a response has changed one. Hosts that other processes have added in the meantime stay.
     func write() throws(Failure) {
         let hosts = storage.allHosts
-        guard Set(hosts) != Set(original) else { return }
-        let lock = FolderLock(ofFolderWith: path)
+        guard let place, Set(hosts) != Set(original) else { return }
+        guard !place.isStream else { return try place.write(HSTSFile.bytes(of: hosts), isPrivate: true) }
+        let lock = FolderLock(ofFolderWith: place.path)
         defer { lock?.release() }
         let merged = HSTSStorage(limit: .max)
-        if FileSystem.kind(at: path) != nil { for host in try Self.read(path) { merged.set(host) } }
+        for host in try Self.hosts(in: place) { merged.set(host) }
         let (names, known) = (Set(hosts.map(\.name)), Set(original))
         for host in original where !names.contains(host.name) { merged.remove(host.name) }
         for host in hosts where !known.contains(host) { merged.set(host) }
-        try PartialFile.write(HSTSFile.bytes(of: merged.allHosts), to: path, isPrivate: true)
+        try place.write(HSTSFile.bytes(of: merged.allHosts), isPrivate: true)
     }
 }

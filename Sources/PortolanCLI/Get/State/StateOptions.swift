@@ -6,58 +6,68 @@ import HTTPTypes
 import Portolan
 import PortolanCookies
 
-/// Options for what is remembered between loads, as in curl.
+/// Options for the state that loads share and that files keep, as in curl.
 struct StateOptions: ParsableArguments {
     @Option(
         name: [.customShort("b"), .customLong("cookie")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send these cookies, 'name=value; name2=value2', to the URL's server; or, without '=', send the cookies of this file, as curl "
-                + "writes it, to their hosts. May be repeated.", valueName: "cookies|file"))
+            "Send these cookies, 'name=value; name2=value2', to the URL's server. If the value has no '=', it is a cookie file in curl's "
+                + "(Netscape) format; - is standard input. Can be repeated.", valueName: "cookies|file"))
     var cookies: [String] = []
 
     @Option(
         name: [.customShort("c"), .customLong("cookie-jar")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Send the cookies of this file, and write it with those that responses set, in the format of curl.", valueName: "file"),
+            "Read cookies from this file, and save all cookies to it at the end (curl's format); - is standard output.", valueName: "file"),
         completion: .file())
-    var jar: String?
+    var jar: OutputPlace?
 
     @Flag(
         name: [.customShort("j"), .customLong("junk-session-cookies")],
-        help: "Leave out the cookies of files that end with a session.")
+        help: "Ignore the session cookies in cookie files.")
     var ignoresSessionCookies = false
 
     @Option(
         name: .customLong("hsts"), parsing: .unconditional,
         help: ArgumentHelp(
-            "Load hosts of this file over https only, and write it with the hosts whose responses ask for that, in the format of curl.",
+            "Use this HSTS file (curl's format): read its hosts, and add hosts that send Strict-Transport-Security. '' keeps the hosts in memory.",
             valueName: "file"),
         completion: .file())
-    var strictHosts: String?
+    var strictHosts: OutputPlace?
 
     func validate() throws {
-        for text in texts where HTTPField.isValidValue(text) == false {
+        for text in cookieTexts where HTTPField.isValidValue(text) == false {
             throw ValidationError("-b: the cookies contain a character that no header may contain")
         }
-        if jar?.isEmpty == true { throw ValidationError("-c: the name of the file is empty") }
-        if strictHosts?.isEmpty == true { throw ValidationError("--hsts: the name of the file is empty") }
+        if jar?.path.isEmpty == true { throw ValidationError("-c: the name of the file is empty") }
     }
 
-    /// The cookies that were given as text.
-    private var texts: [String] { cookies.filter { $0.contains("=") } }
+    /// The values of `-b` that are cookies and not files.
+    private var cookieTexts: [String] { cookies.filter { $0.contains("=") } }
 
-    /// Adds the cookies that were given as text, behind those of `-H`.
+    /// The first option that names a file, if there is one.
+    var fileOption: String? {
+        if jar != nil { return "-c" }
+        if strictHosts != nil { return "--hsts" }
+        return cookies.contains { !$0.contains("=") } ? "-b FILE" : nil
+    }
+
+    /// Adds the cookies of `-b` to the request, after those of `-H`.
     func addCookies(to request: inout Request) {
-        guard !texts.isEmpty else { return }
-        let all = request.fields[values: .cookie] + texts
+        guard !cookieTexts.isEmpty else { return }
+        let all = request.fields[values: .cookie] + cookieTexts
         request.fields[.cookie] = all.joined(separator: "; ")
     }
 
     /// The stored cookies of all loads; `nil` if no option names a file.
-    func cookieFile() throws(Failure) -> CookieFile? {
+    ///
+    /// - Parameter timeLimit: how long input other than a regular file can take to arrive; `nil` for no limit.
+    func cookieFile(within timeLimit: Duration?) throws(Failure) -> CookieFile? {
         let sources = cookies.filter { !$0.contains("=") }
         guard !sources.isEmpty || jar != nil else { return nil }
         // '-b ""' stores cookies without a file.
-        return try CookieFile(reading: sources.filter { !$0.isEmpty }, jar: jar, keepsSessionCookies: !ignoresSessionCookies)
+        let jar = jar?.path == "-" ? OutputPlace(argument: "/dev/stdout") : jar
+        return try CookieFile(
+            reading: sources.filter { !$0.isEmpty }, jar: jar, keepsSessionCookies: !ignoresSessionCookies, within: timeLimit)
     }
 }

@@ -4,7 +4,7 @@
 struct Throughput: Equatable, Sendable {
     static let bucketCount = 60
 
-    /// Bytes per second in equal parts of the time; empty if fewer than two pieces arrived, or all at once.
+    /// Bytes per second in equal parts of the time; empty if fewer than two pieces arrived, or all at the same time.
     let rates: [Double]
     /// From the first piece to the last.
     let start, end: Duration

@@ -13,8 +13,10 @@ struct TracedLoad: Sendable {
     /// When the load started, in seconds since 1970.
     let began: Double
     var events: [TraceEvent] = []
-    /// The number of events dropped beyond the limit of a recording.
-    var lostEvents = 0
+    /// The number of missing events that a replay needs. They came after the limit of a recording.
+    private(set) var lostEvents = 0
+    /// The number of missing events that describe only the transport: steps, progress, challenges and nested loads.
+    private(set) var lostTransportEvents = 0
 
     enum TraceEventKind: Sendable {
         case event(LoadEvent)
@@ -28,22 +30,27 @@ struct TracedLoad: Sendable {
         let kind: TraceEventKind
     }
 
-    private var keptBytes = 0
+    private var recordedByteCount = 0
+    private let maximumBodySize: Int
 
-    init(began: Double) { self.began = began }
+    /// - Parameter keepsBodies: whether the record keeps the bytes of bodies, and not only their number.
+    init(began: Double, keepsBodies: Bool = true) {
+        (self.began, maximumBodySize) = (began, keepsBodies ? Transaction.maximumBodySize : 0)
+    }
 
     /// The number of further body bytes that the record can hold.
-    var room: Int { max(0, Exchange.largestBody - keptBytes) }
+    var remainingCapacity: Int { max(0, maximumBodySize - recordedByteCount) }
+    var keepsBodies: Bool { maximumBodySize > 0 }
 
-    mutating func note(_ event: LoadEvent, at time: Duration) {
+    mutating func record(_ event: LoadEvent, at time: Duration) {
         append(.event(event), at: time)
     }
 
     /// - Parameters:
     ///   - kept: the bytes to record, at most ``room``.
     ///   - count: the number of received bytes.
-    mutating func note(body kept: [UInt8], of count: Int, at time: Duration) {
-        keptBytes += kept.count
+    mutating func record(body kept: [UInt8], of count: Int, at time: Duration) {
+        recordedByteCount += kept.count
         append(.data(kept: kept, count: count), at: time)
     }
 
@@ -58,10 +65,28 @@ struct TracedLoad: Sendable {
     }
 
     private mutating func append(_ kind: TraceEventKind, at time: Duration) {
-        if events.count < Exchange.largestEventCount {
-            events.append(TraceEvent(time: time, kind: kind))
-        } else {
-            lostEvents += 1
+        let event = TraceEvent(time: time, kind: kind)
+        guard events.count >= Transaction.maximumEventCount else { return events.append(event) }
+        switch kind {
+        case .data(let kept, let count): appendToLastData(kept, count: count, at: time)
+        case .event(.finished), .event(.failed): events.append(event)
+        case .event(.started), .event(.redirected), .event(.interim), .event(.response), .event(.trailers), .event(.metrics),
+            .event(.retrying):
+            // A limit, because `--retry` and multipart responses have none.
+            if events.count < Transaction.maximumEventCount + Self.extraEventCount { events.append(event) } else { lostEvents += 1 }
+        case .event(.challenged), .event(.nestedLoadBegan), .event(.nestedLoadEnded), .event(.sent), .event(.step): lostTransportEvents += 1
         }
+    }
+
+    /// How many events of a few important kinds are recorded beyond the limit.
+    private static let extraEventCount = 1000
+
+    /// Appends body bytes to the last event if that is a piece of body. Otherwise adds an event.
+    private mutating func appendToLastData(_ bytes: [UInt8], count: Int, at time: Duration) {
+        guard case .data(var kept, let sum)? = events.last?.kind, let first = events.popLast()?.time else {
+            return events.append(TraceEvent(time: time, kind: .data(kept: bytes, count: count)))
+        }
+        kept += bytes
+        events.append(TraceEvent(time: first, kind: .data(kept: kept, count: sum + count)))
     }
 }

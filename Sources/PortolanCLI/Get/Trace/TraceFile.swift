@@ -24,12 +24,13 @@ final class TraceFile: Sendable {
 
     /// Makes the recorder for the next load.
     func recorder() -> TraceRecorder {
-        let recorder = TraceRecorder(began: Date().timeIntervalSince1970)
+        // The page shows the sizes of bodies, and no bytes.
+        let recorder = TraceRecorder(began: Date().timeIntervalSince1970, keepsBodies: format != .html)
         recorders.withLock { $0.append(recorder) }
         return recorder
     }
 
-    /// - Parameter limit: how long the reader of a FIFO may take; `nil` for no limit.
+    /// - Parameter limit: how long the reader of a FIFO can take; `nil` for no limit.
     func write(within limit: Duration?) throws(Failure) {
         guard let limit, case .success(.stream) = place.kind else { return try write() }
         let outcome = ConditionLock<Result<Void, Failure>?>(nil)
@@ -57,7 +58,7 @@ final class TraceFile: Sendable {
                 in: EventTrace.document)
         case .har:
             file = RecordingFile(
-                loads.flatMap(\.exchanges).lazy.map { $0.redacted(by: self.redaction) }, written: HTTPArchive.entry,
+                loads.flatMap(\.transactions).lazy.map { $0.redacted(by: self.redaction) }, written: HTTPArchive.entry,
                 withoutBodies: { HTTPArchive.entry($0.withoutBodies) }, in: HTTPArchive.document)
         case .html:
             let page = WaterfallPage(of: Trace(loads: loads), redaction: redaction)
@@ -72,19 +73,19 @@ final class TraceFile: Sendable {
 final class TraceRecorder: LoadObserver {
     private let state: Mutex<TracedLoad>
 
-    fileprivate init(began: Double) { state = Mutex(TracedLoad(began: began)) }
+    fileprivate init(began: Double, keepsBodies: Bool) { state = Mutex(TracedLoad(began: began, keepsBodies: keepsBodies)) }
 
     var load: TracedLoad { state.withLock(\.self) }
 
     func observe(_ event: LoadEvent, at time: Duration) {
-        state.withLock { $0.note(event, at: time) }
+        state.withLock { $0.record(event, at: time) }
     }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) {
         // Calls are serial, so the room cannot change between the two locks.
-        let room = state.withLock { $0.room }
-        let kept = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(room)) }
+        let remainingCapacity = state.withLock { $0.remainingCapacity }
+        let kept = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(remainingCapacity)) }
         let count = bytes.byteCount
-        state.withLock { $0.note(body: kept, of: count, at: time) }
+        state.withLock { $0.record(body: kept, of: count, at: time) }
     }
 }

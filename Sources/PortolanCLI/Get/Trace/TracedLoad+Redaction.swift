@@ -5,7 +5,7 @@ import PortolanCore
 import PortolanTrace
 
 extension TracedLoad {
-    /// Returns the load without what a recording must not contain.
+    /// Returns the load without the secrets that a recording must not contain.
     func redacted(by redaction: Redaction) -> TracedLoad {
         var load = self
         redaction.maskBodies(
@@ -24,32 +24,33 @@ extension TracedLoad {
 }
 
 extension LoadEvent {
-    /// The event without user names and passwords in URLs, also within fields and messages.
+    /// The event without the user names and passwords of URLs, also in fields and messages.
     var withoutPasswords: LoadEvent { redacted(by: Redaction(keepsSecrets: true)) }
 
     fileprivate func redacted(by redaction: Redaction) -> LoadEvent {
         switch self {
         case .started(let request, let handler): .started(redaction.request(request), handler: handler)
         case .redirected(let request, let response): .redirected(to: redaction.request(request), redaction.response(response))
-        case .challenged(var space, let failures, let isTrusted, let verdict):
+        case .challenged(var space, let failures, let isTrusted, let decision):
             {
                 space.realm = space.realm.map(redaction.text)
-                return .challenged(space, failures: failures, isTrusted: isTrusted, verdict)
+                return .challenged(space, failures: failures, isTrusted: isTrusted, decision)
             }()
-        case .innerBegan(let inner, let handler): .innerBegan(inner.redacted(by: redaction), handler: handler)
-        case .innerEnded(let inner, let bytes, let error):
-            .innerEnded(inner.redacted(by: redaction), bytes: bytes, error.map(redaction.error))
+        case .nestedLoadBegan(let inner, let handler): .nestedLoadBegan(inner.redacted(by: redaction), handler: handler)
+        case .nestedLoadEnded(let inner, let bytes, let error):
+            .nestedLoadEnded(inner.redacted(by: redaction), bytes: bytes, error.map(redaction.error))
         case .interim(let response): .interim(redaction.response(response))
         case .response(let response): .response(redaction.response(response))
         case .trailers(let fields): .trailers(redaction.fields(fields))
-        case .retrying(let failure, let wait, let rest): .retrying(failure.redacted(by: redaction), after: wait, rest: rest)
+        case .retrying(let failure, let wait, let attemptsLeft):
+            .retrying(failure.redacted(by: redaction), after: wait, attemptsLeft: attemptsLeft)
         case .failed(let failure): .failed(failure.redacted(by: redaction))
         case .sent, .step, .metrics, .finished: self
         }
     }
 }
 
-extension InnerReport {
+extension NestedLoadReport {
     fileprivate func redacted(by redaction: Redaction) -> Self {
         var report = self
         report.url = redaction.url(url)

@@ -8,11 +8,14 @@ import PortolanTrace
 /// A trace as one self-contained page, like the network panel of a browser: a row for each request and for each nested
 /// load, with bars for its phases on a common time axis. Each row opens to its phases, heads, body and events.
 struct WaterfallPage: Sendable {
-    static let (largestRowCount, largestEventCount, largestValue) = (1000, 200, 2000)
+    static let (largestRowCount, maximumEventCount, largestValue) = (1000, 200, 2000)
 
     let rows: [WaterfallRow]
     /// The number of rows beyond the limit.
     private let leftOut: Int
+    /// Of all requests, including those beyond the limit of rows. Nested loads are not requests of the command.
+    private let requestCount: Int
+    private let bodyBytes: Int64
     private let loadCount: Int
     private let lostEvents: Int
     private let began: Double
@@ -25,29 +28,32 @@ struct WaterfallPage: Sendable {
         self.detailsLimit = detailsLimit
         let origin = trace.loads.map(\.began).min() ?? 0
         var rows: [WaterfallRow] = []
-        var leftOut = 0
+        var (leftOut, requestCount, bodyBytes) = (0, 0, Int64(0))
         for load in trace.loads {
-            let own = load.exchanges.map { WaterfallRow($0.redacted(by: redaction), since: origin) }
+            let own = load.transactions.map { WaterfallRow($0.redacted(by: redaction), since: origin) }
+            requestCount += own.count
+            for row in own { bodyBytes = bodyBytes.addingSaturated(row.bodyBytes ?? 0) }
             let all = own + Self.nested(in: load.redacted(by: redaction), since: origin)
             // Nested loads follow the request in which they began.
             let sorted = all.enumerated().sorted { ($0.element.start, $0.offset) < ($1.element.start, $1.offset) }.map(\.element)
-            let room = max(0, Self.largestRowCount - rows.count)
-            rows += sorted.prefix(room)
-            leftOut += max(0, sorted.count - room)
+            let remainingCapacity = max(0, Self.largestRowCount - rows.count)
+            rows += sorted.prefix(remainingCapacity)
+            leftOut += max(0, sorted.count - remainingCapacity)
         }
         (self.rows, self.leftOut, began, loadCount) = (rows, leftOut, origin, trace.loads.count)
-        lostEvents = trace.loads.reduce(0) { $0 + $1.lostEvents }
+        (self.requestCount, self.bodyBytes) = (requestCount, bodyBytes)
+        lostEvents = trace.loads.reduce(0) { $0 + $1.lostEvents + $1.lostTransportEvents }
     }
 
     private static func nested(in load: TracedLoad, since origin: Double) -> [WaterfallRow] {
         let offset = Duration.seconds(max(0, load.began - origin))
         var rows: [WaterfallRow] = []
         /// The loads that have begun and not ended.
-        var open: [(inner: InnerReport, handler: String?, start: Duration)] = []
+        var open: [(inner: NestedLoadReport, handler: String?, start: Duration)] = []
         for event in load.events {
             switch event.kind {
-            case .event(.innerBegan(let inner, let handler)): open.append((inner, handler, event.time))
-            case .event(.innerEnded(let inner, let bytes, let error)):
+            case .event(.nestedLoadBegan(let inner, let handler)): open.append((inner, handler, event.time))
+            case .event(.nestedLoadEnded(let inner, let bytes, let error)):
                 let begin = open.lastIndex { $0.inner == inner }.map { open.remove(at: $0) }
                 rows.append(
                     WaterfallRow(
@@ -78,12 +84,8 @@ struct WaterfallPage: Sendable {
     }
 
     private func summary(_ span: Double) -> String {
-        let bytes = rows.filter { $0.depth == 0 }.reduce(Int64(0)) { sum, row in
-            let (next, isOver) = sum.addingReportingOverflow(row.bodyBytes ?? 0)
-            return isOver ? .max : next
-        }
         var text =
-            "\(count(rows.count { $0.depth == 0 } + leftOut, "request")) in \(count(loadCount, "load")), \(size(bytes)) of bodies, "
+            "\(count(requestCount, "request")) in \(count(loadCount, "load")), \(size(bodyBytes)) of bodies, "
             + "\(TimeAxis.number((span * 10).rounded() / 10)) ms. Started \(began.timestamp)."
         if leftOut > 0 { text += " \(count(leftOut, "row")) beyond the first \(Self.largestRowCount) are left out." }
         if lostEvents > 0 { text += " \(count(lostEvents, "event")) were not recorded." }
@@ -106,7 +108,7 @@ struct WaterfallPage: Sendable {
     private func bodies(_ span: Double) -> String {
         var text = ""
         for (index, row) in rows.enumerated() {
-            let details = text.utf8.count < detailsLimit ? details(of: row) : "<p>Left out: the page has reached its limit.</p>"
+            let details = details(of: row, atMost: detailsLimit - text.utf8.count) ?? "<p>Left out: the page has reached its limit.</p>"
             text += body(row, number: index + 1, details, span) + "\n"
         }
         return text
@@ -115,6 +117,7 @@ struct WaterfallPage: Sendable {
     private func body(_ row: WaterfallRow, number: Int, _ details: String, _ span: Double) -> String {
         let indent = row.depth > 0 ? #" style="padding-left:\#(min(row.depth, 8) * 14 + 10)px""# : ""
         let nested = row.depth > 0 ? #"<span class="note">nested </span>"# : ""
+        let failure = row.failure.map { #"<br><span class="reason">\#(value($0))</span>"# } ?? ""
         let bars = row.bars.map { bar in
             let (left, width) = (bar.start / .milliseconds(1) / span * 100, bar.length / .milliseconds(1) / span * 100)
             return
@@ -123,7 +126,7 @@ struct WaterfallPage: Sendable {
         let phrase = row.bars.map { "\($0.phase.title) \($0.length.milliseconds) ms" }.joined(separator: ", ")
         return """
             <tbody\(row.isFailure ? #" class="failure""# : "")>
-            <tr><th scope="row"\(indent)>\(nested)\(HTMLEscaping.escaped(row.method)) <span class="url">\(value(row.url))</span></th>\
+            <tr><th scope="row"\(indent)>\(nested)\(HTMLEscaping.escaped(row.method)) <span class="url">\(value(row.url))</span>\(failure)</th>\
             <td>\(row.isFailure ? "✕ " : "")\(row.status.map(HTMLEscaping.escaped) ?? "–")</td>\
             <td class="wide">\(row.networkProtocol.map(HTMLEscaping.escaped) ?? "–")</td><td class="wide">\(row.mimeType.map(value) ?? "–")</td>\
             <td class="number">\(row.bodyBytes.map(size) ?? "–")</td><td class="number">\(row.time.milliseconds) ms</td>\
@@ -135,31 +138,40 @@ struct WaterfallPage: Sendable {
             """
     }
 
-    private func details(of row: WaterfallRow) -> String {
+    /// - Returns: `nil` if the details have more than `limit` bytes.
+    private func details(of row: WaterfallRow, atMost limit: Int) -> String? {
+        guard limit > 0 else { return nil }
         var parts: [String] = []
         if let note = row.note { parts.append("<p>\(value(note))</p>") }
         if let connection = row.connection { parts.append("<p>\(value(connection))</p>") }
         let phases = row.bars.map {
-            #"<tr><th scope="row"><span class="key \#($0.phase.rawValue)"></span> \#($0.phase.title)</th><td class="number">\#($0.start.milliseconds)</td><td class="number">\#($0.length.milliseconds)</td></tr>"#
+            #"<tr><th scope="row"><span class="key \#($0.phase.rawValue)"></span> \#($0.phase.title)</th><td class="number">\#(($0.start - row.start).milliseconds)</td><td class="number">\#($0.length.milliseconds)</td></tr>"#
         }
         parts.append(
             """
-            <table><caption class="offscreen">Phases</caption>
+            <table><caption class="offscreen">Phases. Times count from the start of this request.</caption>
             <thead><tr><th scope="col">Phase</th><th scope="col" class="number">Start (ms)</th><th scope="col" class="number">Length (ms)</th></tr></thead>
             <tbody>\(phases.joined())</tbody></table>
             """)
         if row.depth == 0 {
             parts.append(head("Request fields of the caller", row.requestFields))
-            parts += row.heads.prefix(Self.largestEventCount).map { head("Response: \($0.title)", $0.fields) }
+            var length = 0
+            for response in row.heads.prefix(Self.maximumEventCount) {
+                let part = head("Response: \(response.title)", response.fields)
+                length += part.utf8.count
+                guard length <= limit else { return nil }
+                parts.append(part)
+            }
         }
         parts.append(curve(row.throughput))
         if !row.events.isEmpty { parts.append(events(row.events)) }
-        return parts.filter { !$0.isEmpty }.joined(separator: "\n")
+        let text = parts.filter { !$0.isEmpty }.joined(separator: "\n")
+        return text.utf8.count <= limit ? text : nil
     }
 
     private func head(_ title: String, _ fields: [FieldList.Pair]) -> String {
         guard !fields.isEmpty else { return "<p>\(value(title)): no fields.</p>" }
-        let lines = fields.prefix(Self.largestEventCount).map { "<dt>\(value($0.name))</dt><dd>\(value($0.value))</dd>" }
+        let lines = fields.prefix(Self.maximumEventCount).map { "<dt>\(value($0.name))</dt><dd>\(value($0.value))</dd>" }
         let rest = fields.count - lines.count
         return """
             <details><summary>\(value(title))</summary><dl class="fields">\(lines.joined())</dl>\
@@ -168,8 +180,8 @@ struct WaterfallPage: Sendable {
     }
 
     private func events(_ events: [WaterfallRow.Event]) -> String {
-        let half = Self.largestEventCount / 2
-        let isLong = events.count > Self.largestEventCount
+        let half = Self.maximumEventCount / 2
+        let isLong = events.count > Self.maximumEventCount
         let shown = isLong ? Array(events.prefix(half) + events.suffix(half)) : events
         var lines = shown.map { #"<tr><td class="number">\#($0.time.milliseconds)</td><td>\#(value($0.text))</td></tr>"# }
         if isLong { lines.insert("<tr><td></td><td>\(count(events.count - shown.count, "event")) not shown</td></tr>", at: half) }
@@ -223,6 +235,7 @@ struct WaterfallPage: Sendable {
         .queue { background: var(--queue); } .name { background: var(--name); } .connect { background: var(--connect); } .tls { background: var(--tls); }
         .send { background: var(--send); } .wait { background: var(--wait); } .body { background: var(--body); }
         .nested { background: repeating-linear-gradient(45deg, var(--nested) 0 3px, transparent 3px 6px); }
+        .reason { color: var(--bad); font-size: .85rem; }
         .failure > tr:first-child > td:nth-of-type(1) { color: var(--bad); font-weight: 600; }
         .more > td { padding-top: 0; } .more details { border: 0; padding: 0; margin: 0; } .more summary { color: var(--dim); font-size: .85rem; }
         .more details details { margin: .5rem 0; } .more table { width: auto; } .more table td, .more table th { border: 0; padding: .05rem .8rem .05rem 0; }
@@ -258,5 +271,13 @@ extension WaterfallRow.Phase {
         case .body: "Body"
         case .nested: "Nested load"
         }
+    }
+}
+
+extension Int64 {
+    /// The sum, or the largest number on overflow.
+    fileprivate func addingSaturated(_ other: Int64) -> Int64 {
+        let (sum, isOver) = addingReportingOverflow(other)
+        return isOver ? .max : sum
     }
 }

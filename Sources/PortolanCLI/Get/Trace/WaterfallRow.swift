@@ -22,10 +22,11 @@ struct WaterfallRow: Sendable {
     /// Relative to the start of the page's first load.
     var start: Duration
     var bars: [Bar] = []
-    /// For example `200`, `302`, `failed`, `incomplete`.
+    /// For example `200`, `302`, `failed`, `incomplete`. `finished` for a nested load, whose status is unknown.
     var status: String?
-    var isFailure = false
-    /// The message of a failure, or what became of the request, for example `The request was sent again.`
+    /// The message of the error, or the reason why the end was not recorded; `nil` without a failure.
+    var failure: String?
+    /// What became of the request, for example `The request was sent again.`
     var note: String?
     var mimeType: String?
     /// By its ALPN identifier, for example `h2`.
@@ -36,11 +37,11 @@ struct WaterfallRow: Sendable {
     var bodyBytes: Int64?
     var requestFields: [FieldList.Pair] = []
     /// The heads of the responses in order: interim responses too.
-    var heads: [Head] = []
+    var heads: [MessageHead] = []
     var events: [Event] = []
     var throughput = Throughput([])
 
-    struct Head: Sendable {
+    struct MessageHead: Sendable {
         let title: String
         let fields: [FieldList.Pair]
     }
@@ -54,73 +55,79 @@ struct WaterfallRow: Sendable {
 
     var end: Duration { bars.last.map { $0.start + $0.length } ?? start }
     var time: Duration { end - start }
+    var isFailure: Bool { failure != nil }
 }
 
 extension WaterfallRow {
     /// - Parameter origin: The start of the page's first load, in seconds since 1970.
-    init(_ exchange: Exchange, since origin: Double) {
-        let start = Duration.seconds(max(0, exchange.began - origin))
-        self.init(method: exchange.method.rawValue, url: exchange.url.redacted, start: start)
-        bars = Self.bars(of: exchange, from: start)
-        status = exchange.response?.status.map { "\($0.code)" }
-        mimeType = exchange.response?.mimeType.map { "\($0.type)/\($0.subtype)" }
-        if let report = exchange.timings?.report {
+    init(_ transaction: Transaction, since origin: Double) {
+        let start = Duration.seconds(max(0, transaction.began - origin))
+        self.init(method: transaction.method.rawValue, url: transaction.url.redacted, start: start)
+        bars = Self.bars(of: transaction, from: start)
+        status = transaction.response?.status.map { "\($0.code)" }
+        mimeType = transaction.response?.mimeType.map { "\($0.type)/\($0.subtype)" }
+        if let report = transaction.timings?.transfer {
             networkProtocol = report.networkProtocol
             connection = Self.phrase(report)
         }
-        bodyBytes = exchange.response == nil ? nil : Int64(clamping: exchange.payload.count)
-        requestFields = FieldList(exchange.fields).pairs
+        bodyBytes = transaction.response == nil ? nil : Int64(clamping: transaction.receivedBody.count)
+        requestFields = FieldList(transaction.fields).pairs
         note =
-            exchange.wasRepeated
-            ? "The request was sent again after this response." : exchange.redirect.map { "Redirect to \($0.redacted)" }
+            transaction.wasRepeated
+            ? "The request was sent again after this response." : transaction.redirect.map { "Redirect to \($0.redacted)" }
         var fold = EventFold()
-        for moment in exchange.moments {
+        var hasEnded = false
+        for moment in transaction.moments {
             switch moment.event {
             case .interim(let response):
-                heads.append(Head(title: Self.title(response), fields: FieldList(response.fields).pairs))
+                heads.append(MessageHead(title: Self.title(response), fields: FieldList(response.fields).pairs))
                 fold.add("interim response \(response.status?.code ?? 0)", at: moment.time)
             case .response(let response):
-                heads.append(Head(title: Self.title(response), fields: FieldList(of: response).pairs))
+                heads.append(MessageHead(title: Self.title(response), fields: FieldList(of: response).pairs))
                 fold.add("response", at: moment.time)
             case .redirect(_, let response):
-                heads.append(Head(title: Self.title(response), fields: FieldList(of: response).pairs))
+                heads.append(MessageHead(title: Self.title(response), fields: FieldList(of: response).pairs))
                 fold.add("redirect", at: moment.time)
             case .data(_, let count): fold.add(piece: count, at: moment.time)
             case .trailers(let fields):
-                heads.append(Head(title: "Trailers", fields: FieldList(fields).pairs))
+                heads.append(MessageHead(title: "Trailers", fields: FieldList(fields).pairs))
                 fold.add("trailers", at: moment.time)
-            case .finished: fold.add("finished", at: moment.time)
+            case .finished:
+                hasEnded = true
+                fold.add("finished", at: moment.time)
             case .failed(let error):
-                (isFailure, note) = (true, error.description)
+                (failure, hasEnded) = (error.description, true)
                 status = status ?? "failed"
                 fold.add("failed: \(error.name)", at: moment.time)
-            case .brokenOff(let reason):
-                (isFailure, note) = (true, reason)
+            case .interrupted(let reason) where hasEnded: note = "The record of this request is incomplete: \(reason)"
+            case .interrupted(let reason):
+                failure = reason
                 status = status ?? "incomplete"
                 fold.add("not recorded to its end", at: moment.time)
             }
         }
         events = fold.events
         throughput = Throughput(
-            exchange.moments.compactMap { moment in
+            transaction.moments.compactMap { moment in
                 if case .data(_, let count) = moment.event { (moment.time, Int64(clamping: count)) } else { nil }
             })
     }
 
     /// A load nested in one of the command's.
     init(
-        _ inner: InnerReport, handler: String?, from start: Duration, to end: Duration?, bytes: Int64?, error: LoadError?
+        _ inner: NestedLoadReport, handler: String?, from start: Duration, to end: Duration?, bytes: Int64?, error: LoadError?
     ) {
         self.init(method: inner.method.rawValue, url: inner.url.redacted, depth: inner.depth, start: start)
         bars = [Bar(phase: .nested, start: start, length: max(.zero, (end ?? start) - start))]
         bodyBytes = bytes
         connection = handler.map { "nested load, handler \($0)" } ?? "nested load, no handler"
-        if let error { (status, isFailure, note) = ("failed", true, error.description) }
+        status = error != nil ? "failed" : end != nil ? "finished" : "incomplete"
+        failure = error?.description
         if end == nil { note = "The end of this load was not recorded." }
     }
 
     /// The phases of the transfer; without a network, what came before the response and after it.
-    private static func bars(of exchange: Exchange, from start: Duration) -> [Bar] {
+    private static func bars(of transaction: Transaction, from start: Duration) -> [Bar] {
         var bars: [Bar] = []
         var time = start
         func add(_ phase: Phase, _ length: Duration?) {
@@ -128,24 +135,22 @@ extension WaterfallRow {
             bars.append(Bar(phase: phase, start: time, length: length))
             time += length
         }
-        let end = start + exchange.end
-        guard let timings = exchange.timings else {
-            let response = exchange.moments.first { if case .response = $0.event { true } else { false } }?.time
-            add(.wait, response ?? exchange.end)
+        let end = start + transaction.end
+        guard let timings = transaction.timings else {
+            let response = transaction.moments.first { if case .response = $0.event { true } else { false } }?.time
+            add(response == nil ? Phase(transaction.unfinishedPhase) : .wait, response ?? transaction.end)
             if response != nil { add(.body, end - time) }
             return bars
         }
         add(.queue, timings.waiting)
-        add(.name, timings.nameLookUp)
+        add(.name, timings.domainLookup)
         add(.connect, timings.connecting)
-        add(.tls, timings.securing)
+        add(.tls, timings.tlsHandshake)
         add(.send, timings.sending)
         add(.wait, timings.awaitingResponse)
         add(.body, timings.receiving)
-        // A load that ended within a phase: the rest belongs to the phase that follows the last complete one.
-        if timings.receiving == nil, end > time {
-            add(timings.awaitingResponse != nil ? .body : timings.sending != nil ? .wait : .queue, end - time)
-        }
+        // The load ended within a phase.
+        if timings.receiving == nil, end > time { add(Phase(transaction.unfinishedPhase), end - time) }
         return bars
     }
 
@@ -196,5 +201,20 @@ private struct EventFold {
         var fold = self
         fold.close()
         return fold.closed
+    }
+}
+
+extension WaterfallRow.Phase {
+    fileprivate init(_ phase: TransferPhase) {
+        self =
+            switch phase {
+            case .queue: .queue
+            case .name: .name
+            case .connect: .connect
+            case .tls: .tls
+            case .send: .send
+            case .wait: .wait
+            case .body: .body
+            }
     }
 }

@@ -11,7 +11,7 @@ extension Body {
     }
 }
 
-/// Never blocks in a read. While no bytes are available, a separate thread waits for them.
+/// A reader that never blocks in a read. While no bytes are available, a separate thread waits for them.
 private final class DescriptorReader: BodyReader {
     private let file: Descriptor
     private let name: String
@@ -51,6 +51,6 @@ private final class DescriptorReader: BodyReader {
         }
     }
 
-    /// Leaves the descriptor open, because a thread may still wait on it. The program ends soon.
+    /// Does not close the descriptor, because a thread can still wait on it. The program ends soon.
     func close() { isClosed.store(true, ordering: .releasing) }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
-import PortolanHandlers
+import PortolanCore
 import Synchronization
 
 extension Body {

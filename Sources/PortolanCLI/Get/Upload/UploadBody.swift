@@ -10,7 +10,7 @@ enum UploadBody {
 
     /// Joins the data of several `-d` with `&`.
     ///
-    /// - Parameter limit: how long input other than a regular file may take to arrive; `nil` for no limit.
+    /// - Parameter limit: how long input other than a regular file can take to arrive; `nil` for no limit.
     static func form(of arguments: [String], within limit: Duration? = nil) throws(Failure) -> Body {
         let end = limit.map { MonotonicTime.now + $0 }
         var parts: [Body] = []
@@ -31,15 +31,15 @@ enum UploadBody {
             case .special, nil: break
             }
         }
-        let body: Body?
+        let bytes: [UInt8]?
         do throws(SystemError) {
             let file = path == "-" ? Descriptor.standardInput : try FileSystem.openForReading(path)
-            body = try wholeBody(of: file, until: end)
+            bytes = try file.contents(atMost: memoryLimit, until: end)
         } catch {
             throw Failure(.uploadFailed, "cannot read '\(path)': \(error)")
         }
-        guard let body else { throw Failure(.timedOut, "'\(path)' took longer to read than --max-time allows") }
-        return body
+        guard let bytes else { throw Failure(.timedOut, "'\(path)' took longer to read than --max-time allows") }
+        return .bytes(bytes)
     }
 
     /// Streams a file, or input of unknown length: `-`, a FIFO or a device.
@@ -62,20 +62,6 @@ enum UploadBody {
         } catch {
             throw Failure(.uploadFailed, "cannot read '\(path)': \(error)")
         }
-    }
-
-    /// Returns `nil` if the data is not complete in time. Waits before each read, because a FIFO without a writer reads
-    /// like one at its end.
-    private static func wholeBody(of file: Descriptor, until end: Duration?) throws(SystemError) -> Body? {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while bytes.count <= memoryLimit {
-            guard try file.canBeRead(within: end.map { max($0 - MonotonicTime.now, .zero) }) else { return nil }
-            let count = try file.read(into: &buffer)
-            guard count > 0 else { return .bytes(bytes) }
-            bytes += buffer[..<count]
-        }
-        throw .fileTooLarge
     }
 
     /// Returns the target URL of an upload. As with curl, a URL that names a folder gets the file's name.

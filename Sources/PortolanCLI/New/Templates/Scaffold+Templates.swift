@@ -6,20 +6,19 @@ import PortolanPlugins
 extension Scaffold {
     /// - Throws: ``Failure`` if the headers or the kit for a plugin in this language are missing.
     init(_ name: PluginName, in language: PluginLanguage, from origin: CommandOrigin) throws(Failure) {
-        let own: [File]
+        let languageFiles: [File]
         switch language {
         case .c:
             guard let flags = origin.headerFlags else { throw Self.missing("C", "headers") }
-            own = CTemplate(name: name, origin: origin, headerFlags: flags).files
+            languageFiles = CTemplate(name: name, origin: origin, headerFlags: flags).files
         case .swift:
             guard let kit = origin.kit else { throw Self.missing("Swift", "kit") }
-            own = SwiftTemplate(name: name, origin: origin, kit: kit).files
-        case .binding: own = BindingTemplate(name: name, origin: origin).files
+            languageFiles = SwiftTemplate(name: name, origin: origin, kit: kit).files
+        case .binding: languageFiles = BindingTemplate(name: name, origin: origin).files
         }
         files =
-            own + [
-                // The plugin gets a copy of the schema, so that editors find it without a network and wherever the
-                // folder moves.
+            languageFiles + [
+                // A copy of the schema, so that editors find it without a network, also after the folder was moved.
                 File(path: Template.schemaName, text: PluginManifest.schema),
                 File(path: ".gitignore", text: ".build/\n*.so\n"),
             ]
@@ -39,12 +38,12 @@ extension Scaffold {
 enum Template {
     static let schemaName = "plugin-manifest.schema.json"
 
-    /// The host versions that a new plugin accepts: this one, and all others up to the next major one.
+    /// The host versions that a new plugin accepts: from this version up to the next major version.
     static var hostVersions: String { ">=\(portolanVersion) <1.0.0" }
 
-    /// The script that loads URLs as a user does.
+    /// The script that loads URLs with the command and compares the results.
     ///
-    /// - Parameter checks: calls of the script's functions, one a line.
+    /// - Parameter checks: calls of the functions of the script, one per line.
     static func test(_ checks: String) -> Scaffold.File {
         let text = #"""
             #!/bin/sh
@@ -83,7 +82,7 @@ enum Template {
         return Scaffold.File(path: "test.sh", text: text + checks + end, isExecutable: true)
     }
 
-    /// The manifest of a plugin with its own library; plain JSON, for every tool.
+    /// The manifest of a plugin with its own library. It is JSON without comments, so that every tool can read it.
     static func manifest(_ name: PluginName, description: String) -> Scaffold.File {
         let text = """
             {
@@ -124,7 +123,7 @@ enum Template {
         """
     }
 
-    /// The end of README.md.
+    /// The last sections of README.md.
     static func installing(_ name: PluginName, files: String) -> String {
         """
         ## Use it

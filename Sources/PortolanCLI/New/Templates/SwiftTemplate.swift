@@ -21,6 +21,7 @@ struct SwiftTemplate {
             Template.test(
                 """
                 yields \(name.scheme)://world 'Hello, world!'
+                yields \(name.scheme)://wide%20world 'Hello, wide world!'
                 fails \(name.scheme): 3
 
                 """),
@@ -44,10 +45,10 @@ struct SwiftTemplate {
                 .target(
                     name: "\#(module)",
                     dependencies: [.product(name: "PortolanPluginKit", package: "portolan")],
-                    // A plugin exports one symbol.
+                    // A plugin exports one symbol. The other symbols stay in the file, so that a stack trace names functions.
                     linkerSettings: [
                         .unsafeFlags([
-                            "-Xlinker", "--version-script=\(Context.packageDirectory)/exports.map", "-Xlinker", "--gc-sections", "-Xlinker", "-s",
+                            "-Xlinker", "--version-script=\(Context.packageDirectory)/exports.map", "-Xlinker", "--gc-sections",
                         ])
                     ])
             ])
@@ -80,10 +81,11 @@ struct SwiftTemplate {
 
             /// Serves one load. Returning finishes the load, and throwing fails it. A stop cancels the task.
             func load(_ request: PluginRequest, client: PluginClient) async throws {
-                // The host is in lower case, and percent-encoded like every part of a URL.
-                guard let name = request.host, !name.isEmpty else {
+                guard let host = request.host, !host.isEmpty else {
                     throw PluginError(.badURL, message: "\#(name.scheme): no name is given; write \#(name.scheme)://world")
                 }
+                // Each part of a URL is percent-encoded. For the path, use request.decodedPath().
+                let name = try PluginRequest.percentDecode(host)
                 let text = "Hello, \(name)!\n"
                 try await client.didReceive(
                     PluginResponse(mimeType: "text/plain", textEncoding: "utf-8", expectedLength: Int64(text.utf8.count)))

@@ -6,27 +6,27 @@ import PortolanTransport
 extension HTTP2Connection {
     /// The send state of a connection.
     struct Sending {
-        /// Bytes per write.
+        /// The number of bytes in one write.
         static let writeSize = 64 << 10
-        /// How many writes are made before other work on the event loop runs.
-        static let writesInTurn = 4
-        /// How many bytes are written although the transport is full (``HTTP2Connection/flushViolations()``). nghttp2
-        /// queues up to 1000 replies of 17 bytes.
-        static let mostBeyondFull = 32 << 10
+        /// How many writes follow one another before other work runs on the event loop.
+        static let writesPerIteration = 4
+        /// The maximum number of bytes that ``HTTP2Connection/flushViolations()`` writes while the transport is full.
+        /// nghttp2 queues up to 1000 replies of 17 bytes.
+        static let maximumBytesBeyondFull = 32 << 10
 
         var isBusy = false
-        var isFlushPlanned = false
-        /// Bytes that were written since the transport became full.
+        var isFlushScheduled = false
+        /// How many bytes were written since the transport became full.
         var beyondFull = 0
-        /// Whether bodies wait although the server's window has room, because only control frames may be sent.
-        var holdsBodies = false
-        /// Streams whose body waits because of `holdsBodies`.
-        var heldBodies: [Int32] = []
-        /// Empty between two writes.
+        /// Whether only control frames are sent. Bodies wait.
+        var pausesBodies = false
+        /// Streams with a body that waits because of `pausesBodies`.
+        var pausedBodies: [Int32] = []
+        /// The buffer for writes. Empty between two writes.
         var output: [UInt8] = []
-        /// Reports to deliver once the session may be called again.
+        /// Reports to deliver after the current call of the session.
         var reports: [Report] = []
-        /// The code with which the session has ended the connection.
+        /// The code of the GOAWAY frame with which the session has ended the connection.
         var goAwayCode: HTTP2ErrorCode?
     }
 
@@ -38,50 +38,48 @@ extension HTTP2Connection {
         case notSent(HTTP2Stream, HTTP2LibraryError)
     }
 
-    /// Schedules a flush. Frames of all streams that are submitted in one event-loop iteration are sent together, at
-    /// its end.
-    func flushSoon() {
-        guard !receiving.isBusy, !sending.isFlushPlanned, let loop = transport?.loop else { return }
-        sending.isFlushPlanned = true
+    /// Schedules a flush at the end of the event-loop iteration, so that the frames of all streams are sent together.
+    func scheduleFlush() {
+        guard !receiving.isBusy, !sending.isFlushScheduled, let loop = transport?.loop else { return }
+        sending.isFlushScheduled = true
         loop.atEndOfIteration { [self] in
-            sending.isFlushPlanned = false
+            sending.isFlushScheduled = false
             flush()
         }
     }
 
     /// Schedules a flush after other work on the event loop.
-    private func flushLater() {
-        guard !sending.isFlushPlanned, let loop = transport?.loop else { return }
-        sending.isFlushPlanned = true
+    private func scheduleFlushAfterOtherWork() {
+        guard !sending.isFlushScheduled, let loop = transport?.loop else { return }
+        sending.isFlushScheduled = true
         loop.execute { [connection = LoopBound(self)] in
-            connection.value.sending.isFlushPlanned = false
+            connection.value.sending.isFlushScheduled = false
             connection.value.flush()
         }
     }
 
-    /// Sends the session's output as far as the transport accepts it. The rest stays in the session, and bodies are not
-    /// read.
+    /// Sends the session's output until the transport is full. The rest stays in the session, and bodies are not read.
     func flush() {
         guard isActive, !receiving.isBusy, !sending.isBusy else { return }
-        resumeHeldBodies()
+        resumePausedBodies()
         var writes = 0
         while isActive, let transport, transport.isWritable {
-            guard writes < Sending.writesInTurn else { return flushLater() }
+            guard writes < Sending.writesPerIteration else { return scheduleFlushAfterOtherWork() }
             writes += 1
             let hasWritten = write(to: transport)
-            // A request may have been dropped although nothing was written.
+            // Report also if nothing was written, because the session can have dropped a request.
             report()
             guard hasWritten else { break }
         }
         endTransport()
-        processHeld()
+        processBufferedBytes()
     }
 
     /// - Returns: whether there was anything to send.
     private func write(to transport: any ByteConnection) -> Bool {
         guard let session else { return false }
         sending.isBusy = true
-        // The session calls back, so no access to `sending` may last longer than a statement.
+        // The session calls back and uses `sending`. So the buffer is moved out of it (exclusive access).
         var output: [UInt8] = []
         swap(&output, &sending.output)
         let error = session.send(into: &output, atMost: Sending.writeSize, for: self)
@@ -92,33 +90,33 @@ extension HTTP2Connection {
         swap(&output, &sending.output)
         sending.isBusy = false
         if error != nil { end(.other, .internalError) }
-        if sending.beyondFull > Sending.mostBeyondFull { end(.tooManyFrames, .enhanceYourCalm) }
+        if sending.beyondFull > Sending.maximumBytesBeyondFull { end(.tooManyFrames, .enhanceYourCalm) }
         return !isEmpty
     }
 
-    /// Sends control frames even if the transport is full, so that the session decides what a violation ends. A peer
-    /// that reads nothing must not keep the streams from failing. The replies that such a peer provokes are limited.
+    /// Sends control frames even if the transport is full. They show whether a violation ends a stream or the
+    /// connection, and streams must fail even if the peer reads nothing. The number of such bytes is limited.
     func flushViolations() {
-        sending.holdsBodies = true
+        sending.pausesBodies = true
         if let transport, isActive, !sending.isBusy {
             _ = write(to: transport)
             report()
         }
-        sending.holdsBodies = false
+        sending.pausesBodies = false
         receiving.violations.removeAll()
     }
 
     /// Sends the last control frames of the connection.
-    func flushLast() {
-        sending.holdsBodies = true
+    func flushFinalFrames() {
+        sending.pausesBodies = true
         if let transport { _ = write(to: transport) }
         report()
     }
 
-    private func resumeHeldBodies() {
-        guard !sending.heldBodies.isEmpty else { return }
-        for number in sending.heldBodies { session?.resumeBody(of: number) }
-        sending.heldBodies.removeAll()
+    private func resumePausedBodies() {
+        guard !sending.pausedBodies.isEmpty else { return }
+        for number in sending.pausedBodies { session?.resumeBody(of: number) }
+        sending.pausedBodies.removeAll()
     }
 
     private func report() {
@@ -139,10 +137,10 @@ extension HTTP2Connection {
         if let code = sending.goAwayCode { end(code) }
     }
 
-    /// Ends the connection, because nghttp2 has ended it.
+    /// Ends the connection after nghttp2 has sent a GOAWAY with this code.
     private func end(_ code: HTTP2ErrorCode) {
-        // nghttp2 decodes no name or value of more than 64 KiB (`NGHTTP2_HD_MAX_NV` in nghttp2_hd.h). Such a section
-        // spans several frames.
+        // nghttp2 reports a name or value of more than 64 KiB as a compression error (`NGHTTP2_HD_MAX_NV` in
+        // nghttp2_hd.h). Such a section has several frames.
         let isTooLong = code == .compressionError && receiving.isSectionSplit
         end(isTooLong ? .fieldSectionTooLarge : HTTP2ProtocolRule(receiving.violations.last, code), code)
     }
@@ -166,10 +164,10 @@ extension HTTP2Connection: HTTP2SessionDelegate {
             stream.didSendBody(frame.length, isLast: frame.endsStream)
             if frame.length > 0 { sending.reports.append(.body(stream, frame.length)) }
             if frame.endsStream { sending.reports.append(.requestSent(stream)) }
-        // Streams that the client reset have left the table. nghttp2 resets the others.
+        // Streams that the client has reset are no longer in the table. nghttp2 itself has reset this one.
         case .resetStream:
             guard let stream = streams.find(frame.stream) else { return }
-            stream.awaitsReport = true
+            stream.isReportPending = true
             sending.reports.append(stream.bodyFailure != nil ? .bodyFailed(stream) : .violated(stream, code ?? .protocolError))
         default: break
         }
@@ -177,14 +175,14 @@ extension HTTP2Connection: HTTP2SessionDelegate {
 
     func didNotSendRequest(on number: Int32, _ error: HTTP2LibraryError) {
         guard let stream = streams.find(number) else { return }
-        stream.awaitsReport = true
+        stream.isReportPending = true
         sending.reports.append(.notSent(stream, error))
     }
 
     func readBody(of number: Int32, into buffer: UnsafeMutableRawBufferPointer) -> HTTP2BodyRead {
         guard let stream = streams.find(number) else { return .deferred }
-        guard !sending.holdsBodies else {
-            sending.heldBodies.append(number)
+        guard !sending.pausesBodies else {
+            sending.pausedBodies.append(number)
             return .deferred
         }
         return unsafe stream.readBody(into: buffer)

@@ -4,17 +4,18 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// An HTTP/2 connection. It carries many exchanges at once, each on a stream. On the event loop only.
+/// An HTTP/2 connection. It carries many transactions at the same time, each on a stream. Use it on its event loop
+/// only.
 ///
-/// The protocol's state machine is an ``HTTP2Session``. Content goes from the receive buffer to the exchange without a
-/// copy. Frames that are submitted in one event-loop iteration are sent in one write at its end.
+/// An ``HTTP2Session`` is the state machine of the protocol. Content goes from the receive buffer to the transaction
+/// without a copy. All frames of one event-loop iteration are sent in one write at its end.
 ///
 /// RFC 9113
 final class HTTP2Connection {
     enum State {
         case open
         /// Accepts no more streams. Its open streams continue.
-        case retired
+        case draining
         /// Waits for the transport to end.
         case closing
         case closed
@@ -23,64 +24,64 @@ final class HTTP2Connection {
     let trust: ServerTrust?
     let key: ConnectionKey
     let limits: HTTPLimits
-    let expectation: ExpectationPolicy
+    let expectContinue: ExpectContinuePolicy
     /// The part of the report that is the same for each stream.
     let base: TransferReport
     private weak var pool: ConnectionPool?
     private(set) var transport: (any ByteConnection)?
-    /// `nil` if there is no memory for it.
+    /// `nil` if there was no memory for it.
     let session: HTTP2Session?
 
     private(set) var state = State.open
     private(set) var idleSince: UInt64?
     private(set) var streams = HTTP2StreamTable()
-    /// Number of streams that are open, or about to be.
+    /// The number of open streams, and of streams that will be opened.
     private var openCount = 0
-    private var exchangeCount = 0
-    /// Whether a response has come to its end.
+    private var transactionCount = 0
+    /// Whether a response was complete.
     var hasResponded = false
     private var nextNumber: Int32 = 1
-    /// How many streams the server allows at once. Until its settings arrive, this is the least that a server should
-    /// allow (RFC 9113 §6.5.2), which nghttp2 assumes, too.
+    /// How many streams the server allows at the same time. Until its settings arrive, nghttp2 and this class assume
+    /// 100, the recommended minimum (RFC 9113 §6.5.2).
     private var streamLimit = HTTP2Connection.assumedStreamLimit
     private static let assumedStreamLimit = 100
-    /// Streams from this number on wait, because the server allows none.
-    private var firstHeld: Int32?
-    /// How long these streams wait.
-    private let patience: Duration
-    private var impatience: ScheduledTimer?
+    /// Streams with this number or a higher one wait, because the server allows no streams.
+    private var firstWaitingStream: Int32?
+    /// How long streams wait if the server allows none.
+    private let streamWaitLimit: Duration
+    private var streamWaitTimer: ScheduledTimer?
 
     private var isTransportClosed = false
 
     var receiving: Receiving
     var sending = Sending()
-    /// By how many bytes the windows of all streams together may still grow.
-    var growthBudget = HTTP2ReceiveWindow.growthLimit
+    /// By how many more bytes the windows of all streams together can grow.
+    var remainingWindowGrowth = HTTP2ReceiveWindow.growthLimit
 
     init(key: ConnectionKey, configuration: HTTPConfiguration, report: TransferReport, trust: ServerTrust?) {
         self.key = key
         self.trust = trust
-        limits = configuration.limits
-        expectation = configuration.expectation
+        limits = configuration.messageLimits
+        expectContinue = configuration.expectContinue
         base = report
-        patience = configuration.connections.connectTimeout
+        streamWaitLimit = configuration.connectionLimits.connectTimeout
         receiving = Receiving(limits)
         session = HTTP2Session(receiving.options)
     }
 
-    /// The connection belongs to the pool from now on, and `transport` belongs to the connection. Without a pool the
-    /// connection closes when it carries nothing.
-    func join(_ pool: ConnectionPool?, over transport: any ByteConnection) {
+    /// Starts to use `transport`, and belongs to the pool from now on. Without a pool, the connection closes when it
+    /// has no streams.
+    func attach(to pool: ConnectionPool?, over transport: any ByteConnection) {
         self.pool = pool
         self.transport = transport
         idleSince = transport.loop.now
         session?.widenReceiveWindow(of: 0, by: HTTP2ReceiveWindow.connection - Receiving.protocolWindow)
-        flushSoon()
+        scheduleFlush()
     }
 
     var isActive: Bool {
         switch state {
-        case .open, .retired: true
+        case .open, .draining: true
         case .closing, .closed: false
         }
     }
@@ -90,44 +91,43 @@ final class HTTP2Connection {
 
 extension HTTP2Connection: PooledConnection {
     var isMultiplexed: Bool { true }
-    /// Unread bytes are frames and do not mean that the connection ended. The poller reports the end.
+    /// Unread bytes are frames, and do not make a connection unusable. The poller reports its end.
     var isAlive: Bool { isActive }
 
-    var room: Int {
+    var availableStreamCount: Int {
         guard case .open = state, session != nil else { return 0 }
-        // If the server allows no stream, loads wait here, with a time limit. They do not wait in the pool, which
-        // enforces no limit.
+        // If the server allows no streams, loads wait here, with a time limit. In the pool they would wait without one.
         return max(0, (streamLimit == 0 ? Self.assumedStreamLimit : streamLimit) - openCount)
     }
 
     func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
         idleSince = nil
         openCount += 1
-        exchangeCount += 1
-        return HTTP2Stream(transaction, on: self, isReused: exchangeCount > 1)
+        transactionCount += 1
+        return HTTP2Stream(transaction, on: self, isReused: transactionCount > 1)
     }
 
     func close() {
         guard isActive else { return }
-        retire()
+        stopAcceptingStreams()
         state = .closing
         session?.terminate(.noError)
         endTransport()
     }
 
-    /// Accepts no more streams from now on.
-    func retire() {
+    /// Accepts no more streams. The open streams continue.
+    func stopAcceptingStreams() {
         guard case .open = state else { return }
-        state = .retired
-        pool?.retire(self, key)
+        state = .draining
+        pool?.connectionStoppedAccepting(self, for: key)
     }
 
-    /// Sends the session's last frames and closes the transport. If the session is being called, this happens after
-    /// that call.
+    /// Sends the session's last frames, and closes the transport. Does nothing during a call of the session: the caller
+    /// calls this again after that.
     func endTransport() {
         guard case .closing = state, !isTransportClosed, !receiving.isBusy, !sending.isBusy else { return }
         isTransportClosed = true
-        flushLast()
+        flushFinalFrames()
         transport?.close()
     }
 }
@@ -141,106 +141,109 @@ extension HTTP2Connection {
     func open(_ stream: HTTP2Stream, _ fields: HTTP2FieldBlock, hasBody: Bool) -> Int32? {
         guard case .open = state, transport != nil, let number = session?.submit(fields, hasBody: hasBody) else { return nil }
         streams.append(stream, number: number)
-        if number >= .max - 2 { retire() } else { nextNumber = number + 2 }
-        if streamLimit == 0 { awaitPermission(number) }
-        flushSoon()
+        if number >= .max - 2 { stopAcceptingStreams() } else { nextNumber = number + 2 }
+        if streamLimit == 0 { startStreamWait(number) }
+        scheduleFlush()
         return number
     }
 
-    /// Releases the place of a stream that has ended, or was never opened.
+    /// Removes a stream that has ended, or was never opened.
     ///
     /// - Parameters:
     ///   - number: `nil` if the stream never had a number.
-    ///   - growth: how much of the growth budget the stream used, in bytes.
-    ///   - code: the code with which the stream is reset, before another one gets its place; `nil` if the server knows
-    ///     that it ended.
+    ///   - growth: by how many bytes the window of the stream has grown.
+    ///   - code: the code with which the stream is reset; `nil` if the server knows that the stream has ended.
     func release(_ number: Int32?, growth: Int, resetting code: HTTP2ErrorCode?) {
         if let number {
             streams.remove(number)
             if let code, isActive {
                 session?.reset(number, code)
-                flushSoon()
+                scheduleFlush()
             }
         }
-        let hadRoom = room > 0
+        let wasAvailable = availableStreamCount > 0
         openCount -= 1
-        growthBudget += growth
-        roomChanged(hadRoom: hadRoom)
+        remainingWindowGrowth += growth
+        availabilityChanged(wasAvailable: wasAvailable)
     }
 
-    func roomChanged(hadRoom: Bool) {
+    func availabilityChanged(wasAvailable: Bool) {
         switch state {
         case .open:
-            guard openCount == 0 || !hadRoom && room > 0 else { return }
+            guard openCount == 0 || !wasAvailable && availableStreamCount > 0 else { return }
             if openCount == 0 { idleSince = transport?.loop.now }
-            // Without a pool the connection would never be used again, or closed.
-            if let pool { pool.hasRoom(self, key) } else if openCount == 0 { close() }
-        case .retired: if openCount == 0 { close() }
+            // Without a pool, nothing would use or close the connection.
+            if let pool { pool.connectionBecameAvailable(self, for: key) } else if openCount == 0 { close() }
+        case .draining: if openCount == 0 { close() }
         case .closing, .closed: break
         }
     }
 
-    /// Ends all streams above `number`, each with `error`.
+    /// Fails all streams with a number above `number`.
     func failStreams(above number: Int32, _ error: LoadError, eligibility: RetryEligibility? = nil) {
         let failed = streams.removeAll(above: number)
         for stream in failed {
             openCount -= 1
-            growthBudget += stream.window.growth
-            stream.didLeaveConnection()
+            remainingWindowGrowth += stream.window.growth
+            stream.wasReleased()
         }
         for stream in failed { stream.fail(error, eligibility: eligibility) }
     }
 
-    func serverAllows(streams limit: Int) {
-        let hadRoom = room > 0
+    func setStreamLimit(_ limit: Int) {
+        let wasAvailable = availableStreamCount > 0
         streamLimit = limit
-        if limit > 0 { stopWaiting() }
-        if !hadRoom, room > 0 { pool?.hasRoom(self, key) }
+        if limit > 0 { endStreamWait() }
+        if !wasAvailable, availableStreamCount > 0 { pool?.connectionBecameAvailable(self, for: key) }
     }
 }
 
 // MARK: A server that allows no stream
 
 extension HTTP2Connection {
-    /// nghttp2 queues the request until the server allows a stream, which it should do soon (RFC 9113 §6.5.2).
-    private func awaitPermission(_ number: Int32) {
-        guard firstHeld == nil else { return }
-        firstHeld = number
-        impatience = transport?.loop.schedule(after: patience) { [connection = LoopBound(self)] in connection.value.patienceEnds() }
+    /// Limits the time for which nghttp2 queues requests until the server allows a stream (RFC 9113 §6.5.2).
+    private func startStreamWait(_ number: Int32) {
+        guard firstWaitingStream == nil else { return }
+        firstWaitingStream = number
+        streamWaitTimer = transport?.loop.schedule(after: streamWaitLimit) { [connection = LoopBound(self)] in
+            connection.value.streamWaitTimedOut()
+        }
     }
 
-    private func stopWaiting() {
-        impatience?.cancel()
-        (impatience, firstHeld) = (nil, nil)
+    private func endStreamWait() {
+        streamWaitTimer?.cancel()
+        (streamWaitTimer, firstWaitingStream) = (nil, nil)
     }
 
-    /// Fails the streams that wait. The next load finds another connection, on which the server may allow streams.
-    private func patienceEnds() {
-        guard let first = firstHeld else { return }
-        stopWaiting()
-        retire()
-        let held = stride(from: first, to: nextNumber, by: 2).filter { streams.find($0) != nil }
-        // Otherwise the requests would be sent once the server allows it.
-        for number in held { session?.reset(number, .cancel) }
-        failStreams(above: first - 1, .allowsNoStream(key, after: patience), eligibility: .seen)
-        flushSoon()
-        roomChanged(hadRoom: true)
+    /// Fails the streams that wait. The next load opens another connection.
+    private func streamWaitTimedOut() {
+        guard let first = firstWaitingStream else { return }
+        endStreamWait()
+        stopAcceptingStreams()
+        let waitingStreams = stride(from: first, to: nextNumber, by: 2).filter { streams.find($0) != nil }
+        // Otherwise nghttp2 would send the requests when the server allows streams.
+        for number in waitingStreams { session?.reset(number, .cancel) }
+        failStreams(above: first - 1, .allowsNoStream(key, after: streamWaitLimit), eligibility: .possiblyProcessed)
+        scheduleFlush()
+        availabilityChanged(wasAvailable: true)
     }
 }
 
-// MARK: Its end
+// MARK: The end of the connection
 
 extension HTTP2Connection {
-    /// Ends the connection, because the server broke a rule in such a way that the connection can't continue.
+    /// Ends the connection after a connection error.
     ///
-    /// No request on the connection is sent again, because the server may have acted on it.
+    /// No request on the connection is sent again, because the server can have acted on it.
     func end(_ violation: HTTP2ProtocolRule, _ code: HTTP2ErrorCode) {
         guard isActive else { return }
-        retire()
+        stopAcceptingStreams()
         state = .closing
         session?.terminate(code)
-        stopWaiting()
-        failStreams(above: 0, .http2(violation, code, from: key, isGreeted: receiving.isGreeted), eligibility: .seen)
+        endStreamWait()
+        failStreams(
+            above: 0, .http2(violation, code, from: key, hasReceivedSettings: receiving.hasReceivedSettings),
+            eligibility: .possiblyProcessed)
         endTransport()
     }
 
@@ -248,9 +251,9 @@ extension HTTP2Connection {
         if case .closed = state { return }
         state = .closed
         idleSince = nil
-        stopWaiting()
+        endStreamWait()
         pool?.didClose(self, key)
-        failStreams(above: 0, .cutOff(key, failure))
+        failStreams(above: 0, .connectionLost(key, failure))
         transport = nil
     }
 }

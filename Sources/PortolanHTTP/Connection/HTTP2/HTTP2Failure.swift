@@ -14,13 +14,13 @@ extension LoadError {
         return LoadError(.connectionLost, message: "\(key) ended the response with \(code.name); \(remedy)")
     }
 
-    /// The server ended the connection with `GOAWAY`, and said that it did not process the request.
+    /// The server ended the connection with `GOAWAY`, and reported that it did not process the request.
     static func notProcessed(by key: ConnectionKey, _ code: HTTP2ErrorCode) -> LoadError {
         LoadError(
             .connectionLost, message: "\(key) ended the connection with GOAWAY (\(code.name)) and did not complete the response; try again")
     }
 
-    /// The server has said that it allows no request on the connection, and has not changed that.
+    /// The server allowed no stream on the connection for this time.
     static func allowsNoStream(_ key: ConnectionKey, after time: Duration) -> LoadError {
         LoadError(
             .timedOut,
@@ -28,25 +28,26 @@ extension LoadError {
                 + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
     }
 
-    /// The server broke a rule of HTTP/2, which ends the connection or the stream.
+    /// The server broke a rule of HTTP/2, so the connection or the stream has ended.
     ///
     /// - Parameters:
     ///   - code: the code that the server received in GOAWAY or RST_STREAM.
-    ///   - isGreeted: whether the server has shown that it speaks HTTP/2 at all.
-    static func http2(_ violation: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError
+    ///   - hasReceivedSettings: whether the server has sent a SETTINGS frame, and so speaks HTTP/2.
+    static func http2(_ violation: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, from key: ConnectionKey, hasReceivedSettings: Bool = true)
+        -> LoadError
     {
         switch violation {
         case .fieldSectionTooLarge:
             return LoadError(
                 .limitExceeded,
                 message: "the fields of a response from \(key) take too many bytes (\(code.name), \(violation.section))",
-                remedy: .raiseLimit("HTTPLimits.fieldSection"))
+                remedy: .raiseLimit("HTTPLimits.maximumFieldSectionBytes"))
         case .tooManyFrames:
             return LoadError(
                 .limitExceeded, message: "\(key) \(violation.problem) (\(code.name), \(violation.section)); \(HTTP2ProtocolRule.remedy)")
         case .hpack, .push, .flowControl, .windowUpdate, .settings, .preface, .streamState, .serverStream, .goAway, .frameLength,
             .frame, .other:
-            guard isGreeted else {
+            guard hasReceivedSettings else {
                 return LoadError(.badResponse, message: "\(key) does not speak HTTP/2; check the port, or ask for HTTP/1.1")
             }
             return LoadError(

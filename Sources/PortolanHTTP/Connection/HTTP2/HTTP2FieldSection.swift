@@ -3,9 +3,9 @@
 import HTTPTypes
 import PortolanHTTPSyntax
 
-/// The fields of one HEADERS frame, checked one by one as they arrive. They are a response's head, or trailers.
+/// The fields of one HEADERS frame: a response's head, or trailers. Each field is checked when it arrives.
 ///
-/// After the first error no more fields are stored. The rest is decoded, so that HPACK stays in sync, and dropped.
+/// After the first error no more fields are stored. nghttp2 still decodes them, so that HPACK stays in sync.
 ///
 /// RFC 9113 §8.2, §8.3.2
 struct HTTP2FieldSection {
@@ -17,40 +17,40 @@ struct HTTP2FieldSection {
     private(set) var byteCount = 0
 
     private let isHead: Bool
-    private let longestLine: Int
-    private let mostFields: Int
-    private let mostBytes: Int
+    private let maximumLineLength: Int
+    private let maximumFieldCount: Int
+    private let maximumByteCount: Int
     private var fault: HTTP2ResponseError?
     private let names = FieldNameTable.common
 
     /// Makes a section for the head of a response, interim or final.
     init(headWithin limits: HTTPLimits) {
         self.init(limits, isHead: true)
-        fields.reserveCapacity(min(mostFields, 16))
+        fields.reserveCapacity(min(maximumFieldCount, 16))
     }
 
     init(trailersWithin limits: HTTPLimits) { self.init(limits, isHead: false) }
 
     private init(_ limits: HTTPLimits, isHead: Bool) {
         self.isHead = isHead
-        longestLine = limits.fieldLine
-        mostFields = min(limits.fieldCount, 60_000)  // HTTPFields traps at 65,535
-        mostBytes = isHead ? limits.fieldSection : limits.trailerSection
+        maximumLineLength = limits.maximumFieldLineBytes
+        maximumFieldCount = min(limits.maximumFieldCount, 60_000)  // HTTPFields traps at 65,535
+        maximumByteCount = isHead ? limits.maximumFieldSectionBytes : limits.maximumTrailerSectionBytes
     }
 
-    /// Takes a field as HPACK delivers it, with any bytes.
-    mutating func take(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+    /// Adds a field. Name and value can contain any bytes.
+    mutating func add(_ name: Span<UInt8>, _ value: Span<UInt8>) {
         guard fault == nil else { return }
         do throws(HTTP2ResponseError) {
-            if !name.isEmpty, name[0] == .colon { try takePseudoField(name, value) } else { try takeField(name, value) }
+            if !name.isEmpty, name[0] == .colon { try addPseudoField(name, value) } else { try addField(name, value) }
         } catch {
             fault = error
         }
     }
 
-    /// Ends the section.
+    /// Checks the complete section.
     ///
-    /// - Throws: the first rule that the section breaks.
+    /// - Throws: the first error of the section.
     func end() throws(HTTP2ResponseError) {
         if let fault { throw fault }
         guard isHead else { return }
@@ -58,7 +58,7 @@ struct HTTP2FieldSection {
         guard status != 101 else { throw HTTP2ResponseError(.unrequestedUpgrade) }
     }
 
-    private mutating func takePseudoField(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(HTTP2ResponseError) {
+    private mutating func addPseudoField(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(HTTP2ResponseError) {
         guard isHead else { throw HTTP2ResponseError(.pseudoFieldInTrailers, name) }
         guard name.equalsIgnoringCase(":status"), name.isLowercased else { throw HTTP2ResponseError(.unknownPseudoField, name) }
         guard fields.isEmpty else { throw HTTP2ResponseError(.latePseudoField, name) }
@@ -73,16 +73,18 @@ struct HTTP2FieldSection {
         status = number
     }
 
-    private mutating func takeField(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(HTTP2ResponseError) {
+    private mutating func addField(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(HTTP2ResponseError) {
         let count = name.count + value.count + 4
-        guard count - 2 <= longestLine else { throw HTTP2ResponseError(.fieldLineTooLong, name) }
-        guard byteCount + count <= mostBytes else { throw HTTP2ResponseError(isHead ? .fieldSectionTooLarge : .trailerSectionTooLarge) }
-        guard fields.count < mostFields else { throw HTTP2ResponseError(.tooManyFields) }
+        guard count - 2 <= maximumLineLength else { throw HTTP2ResponseError(.fieldLineTooLong, name) }
+        guard byteCount + count <= maximumByteCount else {
+            throw HTTP2ResponseError(isHead ? .fieldSectionTooLarge : .trailerSectionTooLarge)
+        }
+        guard fields.count < maximumFieldCount else { throw HTTP2ResponseError(.tooManyFields) }
         byteCount += count
         let (fieldName, role) = try self.name(name)
-        guard !Self.isOfConnection(fieldName.canonicalName) else { throw HTTP2ResponseError(.connectionField, name) }
+        guard !Self.isConnectionField(fieldName.canonicalName) else { throw HTTP2ResponseError(.connectionField, name) }
         fields.append(try Self.field(fieldName, value))
-        if role == .contentLength { framing.note(role, value) }
+        if role == .contentLength { framing.record(role, value) }
     }
 
     private func name(_ octets: Span<UInt8>) throws(HTTP2ResponseError) -> (HTTPField.Name, FramingRole) {
@@ -93,7 +95,8 @@ struct HTTP2FieldSection {
         return (name, FramingRole(of: name))
     }
 
-    /// Stores visible ASCII and spaces as text, which is fast, and other octets unchanged, as over HTTP/1.1.
+    /// Visible ASCII and spaces are stored as text, which is fast. Any other value is stored as bytes, as over
+    /// HTTP/1.1.
     private static func field(_ name: HTTPField.Name, _ value: Span<UInt8>) throws(HTTP2ResponseError) -> HTTPField {
         guard !value.isEmpty else { return HTTPField(name: name, value: "") }
         guard !value[0].isBlank, !value[value.count - 1].isBlank else { throw HTTP2ResponseError(.fieldValue, value) }
@@ -107,7 +110,7 @@ struct HTTP2FieldSection {
         return unsafe value.withUnsafeBufferPointer { unsafe HTTPField(name: name, lenientValue: $0) }
     }
 
-    private static func isOfConnection(_ name: String) -> Bool {
+    private static func isConnectionField(_ name: String) -> Bool {
         switch name {
         case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade": true
         default: false

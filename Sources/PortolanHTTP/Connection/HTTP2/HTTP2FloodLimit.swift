@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Limits a peer's frames that make no progress: PING, SETTINGS, WINDOW_UPDATE, unknown frames, empty DATA and so on. A
-/// pure state machine.
+/// Limits how many frames without progress a peer can send: PING, SETTINGS, WINDOW_UPDATE, unknown frames, empty DATA
+/// and similar frames. A pure state machine.
 ///
-/// Each of them costs one credit. Time gives credit back, and so does everything that advances a transfer. A long
-/// transfer may have any number of such frames, and an inactive connection about a thousand in half a minute.
+/// Each of these frames costs one credit. Time and all frames that advance a transfer give credit. So a long transfer
+/// can have any number of such frames, and an inactive connection about 1000 in 30 seconds.
 ///
 /// RFC 9113 §10.5
 struct HTTP2FloodLimit {
-    /// How many frames a peer may send at once, and in each ``period`` after that.
+    /// How many frames a peer can send immediately, and in each later ``period``.
     static let frames = 1000
     static let period: UInt64 = 30_000_000_000
-    /// How many DATA frames without content may follow one another.
+    /// How many empty DATA frames can follow one another.
     static let emptyFrames = 32
 
-    private static let mostCredit = 10_000
+    private static let maximumCredit = 10_000
     private static let requestCredit = 4
     private static let headCredit = 10
     private static let dataCredit = 2
     private static let bytesForCredit = 64
-    /// Content of a stream that has ended may still be on the way. Small pieces of it cost credit.
+    /// Late DATA frames of an ended stream cost credit if they are smaller than this.
     private static let smallPiece = 1024
 
-    /// How many CONTINUATION frames one field section may have.
+    /// How many CONTINUATION frames one field section can have.
     private let continuations: Int
     private var credit = HTTP2FloodLimit.frames
     private var lastRefill: UInt64?
@@ -34,10 +34,10 @@ struct HTTP2FloodLimit {
     /// Counts a frame of the peer.
     ///
     /// - Parameters:
-    ///   - isOpen: whether the frame's stream carries an exchange.
+    ///   - isOpen: whether the frame's stream is open.
     ///   - now: in nanoseconds.
-    /// - Returns: the rule that the peer broke; `nil` if it may continue.
-    mutating func take(_ found: HTTP2FrameScanner.Found, isOpen: Bool, now: UInt64) -> HTTP2ProtocolRule? {
+    /// - Returns: the broken rule; `nil` if the peer is within the limits.
+    mutating func record(_ found: HTTP2FrameScanner.Found, isOpen: Bool, now: UInt64) -> HTTP2ProtocolRule? {
         continuationsInSequence = found.frame.type == .continuation ? continuationsInSequence + 1 : 0
         switch found.frame.type {
         case .continuation: return continuationsInSequence > continuations ? .fieldSectionTooLarge : nil
@@ -63,7 +63,7 @@ struct HTTP2FloodLimit {
 
     mutating func didSendData(_ count: Int) { earn(Self.dataCredit + count / Self.bytesForCredit) }
 
-    private mutating func earn(_ amount: Int) { credit = min(credit + amount, Self.mostCredit) }
+    private mutating func earn(_ amount: Int) { credit = min(credit + amount, Self.maximumCredit) }
 
     private mutating func spend(_ now: UInt64) -> HTTP2ProtocolRule? {
         refill(now)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the frames in a peer's bytes, before other code looks at their payload. A pure state machine.
+/// Finds the frame headers in a peer's bytes. A pure state machine.
 ///
-/// nghttp2 does not report frames that it ignores: unknown types, and frames of closed streams. They cost time all the
-/// same.
+/// It is needed for ``HTTP2FloodLimit``, because nghttp2 does not report frames that it ignores: unknown types, and
+/// frames of closed streams.
 ///
 /// RFC 9113 §4.1
 struct HTTP2FrameScanner {
     struct Found: Equatable {
         let frame: HTTP2Frame
-        /// For DATA, the bytes of content without padding.
+        /// For DATA, the number of content bytes without padding.
         let contentLength: Int
         /// The start of the frame in the input; 0 if it began in an earlier input.
         let start: Int
@@ -17,12 +17,12 @@ struct HTTP2FrameScanner {
 
     static let headerLength = 9
 
-    /// The header of a frame. For padded DATA it includes the padding length.
+    /// The received part of a frame header. For padded DATA it includes the padding length.
     private var header: [UInt8] = []
-    /// Bytes of payload that have not arrived yet.
+    /// The number of payload bytes of the current frame that have not arrived.
     private var remaining = 0
 
-    /// The frame of padded DATA of which only the header has arrived.
+    /// A padded DATA frame, if its header has arrived, but not its padding length.
     var frameAwaitingPadding: HTTP2Frame? { header.count == Self.headerLength ? frame : nil }
 
     init() { header.reserveCapacity(Self.headerLength + 1) }

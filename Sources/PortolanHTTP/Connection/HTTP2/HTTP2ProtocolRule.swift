@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rule of HTTP/2 that a server broke, with its text for the caller of a load.
+/// The rule of HTTP/2 that a server broke, with its text for error messages.
 enum HTTP2ProtocolRule: Equatable {
     case fieldSectionTooLarge
     case tooManyFrames
@@ -17,7 +17,7 @@ enum HTTP2ProtocolRule: Equatable {
     case frame
     case other
 
-    /// How to fix it, as a clause.
+    /// What the user can do, as a clause.
     static let remedy = "the server, or a proxy in front of it, must be fixed; ask for HTTP/1.1 meanwhile"
 
     /// Derives the rule from a violation that nghttp2 reports.
@@ -66,7 +66,7 @@ enum HTTP2ProtocolRule: Equatable {
         }
     }
 
-    /// The code that the server receives in RST_STREAM or GOAWAY if Portolan finds the violation.
+    /// The code for RST_STREAM or GOAWAY if Portolan, and not nghttp2, finds the violation.
     var errorCode: HTTP2ErrorCode {
         switch self {
         case .fieldSectionTooLarge, .tooManyFrames: .enhanceYourCalm
@@ -78,7 +78,7 @@ enum HTTP2ProtocolRule: Equatable {
         }
     }
 
-    /// What the server did, as a clause without its subject.
+    /// What the server did, as the second part of a sentence: "sent too many frames".
     var problem: String {
         switch self {
         case .fieldSectionTooLarge: "sent fields that take too many bytes"

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many bytes of content a peer may send, on one stream or on a connection, and when to allow more. A pure state
-/// machine.
+/// The flow-control window for receiving content, of a stream or of the connection, and when to send WINDOW_UPDATE. A
+/// pure state machine.
 ///
-/// A stream starts with a small window that doubles while its reader keeps up, within the connection's budget. So one
-/// download gets the bandwidth of a link with a long delay, and many paused streams buffer little.
+/// A stream starts with a small window. The window doubles while the reader is fast enough, within a limit for all
+/// streams. So a download uses the full bandwidth of a link with a high latency, and many paused streams buffer little.
 ///
 /// RFC 9113 §6.9
 struct HTTP2ReceiveWindow {
     /// The initial window of each stream.
     static let streamStart = 512 << 10
     static let streamLimit = 8 << 20
-    /// By how many bytes all streams of a connection together may exceed their initial windows.
+    /// By how many bytes the windows of all streams of a connection together can grow.
     static let growthLimit = 32 << 20
-    /// The window of the connection. Bytes count against it until they arrive, not until they are read, so no stream
+    /// The window of the connection. It is extended when bytes arrive, even if their stream is paused. So no stream
     /// blocks another.
     static let connection = 16 << 20
 
-    /// The size to which the window is refilled.
+    /// The size of the window after an update.
     private(set) var size: Int
-    /// Bytes that the peer may still send.
+    /// How many more bytes the peer can send.
     private var remaining: Int
 
     init(_ size: Int) {
@@ -27,10 +27,10 @@ struct HTTP2ReceiveWindow {
         remaining = size
     }
 
-    /// Sets the bytes that the peer may still send, as the protocol's state machine counts them.
-    mutating func note(remaining: Int) { self.remaining = remaining }
+    /// Sets how many more bytes the peer can send, as nghttp2 counts them.
+    mutating func update(remaining: Int) { self.remaining = remaining }
 
-    /// How many bytes to allow now; `nil` until half of the window is used.
+    /// The increment for a WINDOW_UPDATE; `nil` until half of the window is used.
     mutating func increment() -> Int? {
         guard remaining <= size / 2 else { return nil }
         let increment = size - remaining
@@ -38,16 +38,16 @@ struct HTTP2ReceiveWindow {
         return increment
     }
 
-    /// The same for a stream whose reader keeps up. Doubles the window out of `limiter`.
-    mutating func increment(growingWithin limiter: inout Int) -> Int? {
+    /// As ``increment()``, for a stream with a fast reader. Doubles the window if `growthLeft` is large enough.
+    mutating func increment(growingWithin growthLeft: inout Int) -> Int? {
         guard remaining <= size / 2 else { return nil }
-        if size < Self.streamLimit, limiter >= size {
-            limiter -= size
+        if size < Self.streamLimit, growthLeft >= size {
+            growthLeft -= size
             size *= 2
         }
         return increment()
     }
 
-    /// How many bytes of the budget the stream used.
+    /// By how many bytes the window of the stream has grown.
     var growth: Int { size - Self.streamStart }
 }

@@ -6,8 +6,8 @@ import PortolanHTTPSyntax
 
 /// A request as the fields of a HEADERS frame.
 ///
-/// Fields that concern an HTTP/1.1 connection are left out. `TE` may be `trailers` only. Input that could be read as
-/// something else, such as a control character in a value, is rejected and never sent.
+/// Fields that concern an HTTP/1.1 connection are omitted. `TE` must be `trailers`. Invalid input, such as a control
+/// character in a value, throws an error, because it could inject another field.
 ///
 /// RFC 9113 §8.2, §8.3.1
 struct HTTP2RequestHead {
@@ -25,7 +25,7 @@ struct HTTP2RequestHead {
         add(":scheme", scheme)
         add(":authority", authority)
         add(":path", path)
-        for field in request.fields { try take(field) }
+        for field in request.fields { try addField(field) }
         if case .length(let length) = request.framing { add("content-length", String(length)) }
         if let urgency = Self.urgency(of: request) { add("priority", urgency) }
     }
@@ -50,10 +50,10 @@ struct HTTP2RequestHead {
         block.append(name, value, isNeverIndexed: isNeverIndexed)
     }
 
-    private mutating func take(_ field: HTTPField) throws(LoadError) {
+    private mutating func addField(_ field: HTTPField) throws(LoadError) {
         let name = field.name.canonicalName
         switch name {
-        // Sent in another form, or part of an HTTP/1.1 connection (RFC 9113 §8.2.2).
+        // HTTP/2 has another form for these fields, or forbids them (RFC 9113 §8.2.2).
         case "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings":
             return
         case "te":
@@ -65,7 +65,7 @@ struct HTTP2RequestHead {
         let isValid = unsafe field.withUnsafeBytesOfValue { bytes in
             let octets = unsafe bytes.span
             for index in octets.indices where !octets[index].isFieldOctet { return false }
-            // Blanks around a value are not part of it (RFC 9110 §5.5). In HTTP/2 they are malformed.
+            // HTTP/2 forbids blanks around a value. They are not part of the value (RFC 9110 §5.5).
             let value = octets.extracting(octets.trimmed(0..<octets.count))
             add(name, value, isNeverIndexed: Self.isSecret(field, value.count))
             return true
@@ -75,8 +75,8 @@ struct HTTP2RequestHead {
         }
     }
 
-    /// Secrets stay out of the compression table, in which an attacker might guess them (RFC 7541 §7.1). nghttp2 itself
-    /// keeps out fields that seldom repeat.
+    /// Secrets are not added to the compression table, because an attacker could guess them there (RFC 7541 §7.1).
+    /// nghttp2 itself does not add fields that seldom repeat.
     private static func isSecret(_ field: HTTPField, _ count: Int) -> Bool {
         if field.indexingStrategy == .disallow || field.indexingStrategy == .avoid { return true }
         switch field.name {
@@ -86,8 +86,7 @@ struct HTTP2RequestHead {
         }
     }
 
-    /// How soon the server should respond to this request among others, in RFC 9218's scale from 0 to 7. 3 is the
-    /// default.
+    /// The value of the `Priority` field: the urgency from 0 to 7 (RFC 9218). `nil` for the default, 3.
     private static func urgency(of request: PreparedRequest) -> String? {
         guard request.priority != .normal, !request.fields.contains(priorityName) else { return nil }
         return request.priority > .normal ? "u=1" : "u=5"

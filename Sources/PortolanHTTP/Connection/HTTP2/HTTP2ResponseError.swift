@@ -79,7 +79,7 @@ extension HTTP2ResponseError.Rule {
         }
     }
 
-    /// What is wrong, as a clause.
+    /// The error, as a clause of a message.
     var problem: String {
         switch self {
         case .fieldName: "a field name is not a lower-case token"
@@ -110,11 +110,11 @@ extension HTTP2ResponseError.Rule {
 
     var remedy: ResponseRemedy {
         switch self {
-        case .tooManyInterimResponses: .raise("HTTPLimits.interimResponses")
-        case .fieldLineTooLong: .raise("HTTPLimits.fieldLine")
-        case .tooManyFields: .raise("HTTPLimits.fieldCount")
-        case .fieldSectionTooLarge: .raise("HTTPLimits.fieldSection")
-        case .trailerSectionTooLarge: .raise("HTTPLimits.trailerSection")
+        case .tooManyInterimResponses: .raiseLimit("HTTPLimits.maximumInterimResponsesPerResponse")
+        case .fieldLineTooLong: .raiseLimit("HTTPLimits.maximumFieldLineBytes")
+        case .tooManyFields: .raiseLimit("HTTPLimits.maximumFieldCount")
+        case .fieldSectionTooLarge: .raiseLimit("HTTPLimits.maximumFieldSectionBytes")
+        case .trailerSectionTooLarge: .raiseLimit("HTTPLimits.maximumTrailerSectionBytes")
         case .tooLittleContent: .advice("load it again")
         case .fieldName, .fieldValue, .connectionField, .unknownPseudoField, .repeatedPseudoField, .latePseudoField,
             .pseudoFieldInTrailers, .noStatus, .status, .unrequestedUpgrade, .endInInterimResponse, .contentBeforeHead, .openTrailers,
@@ -132,8 +132,8 @@ extension HTTP2ResponseError: CustomStringConvertible {
 
     /// The error for the caller of the load.
     var loadError: LoadError {
-        var error = LoadError(rule.code, message: description, cause: self)
-        error.remedy = rule.remedy.setting
+        var error = LoadError(rule.code, message: description, underlyingError: self)
+        error.remedy = rule.remedy.loadErrorRemedy
         return error
     }
 }

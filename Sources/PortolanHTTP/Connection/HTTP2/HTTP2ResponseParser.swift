@@ -3,7 +3,7 @@
 import HTTPTypes
 import PortolanHTTPSyntax
 
-/// Decides what each frame of a stream means for the response. A pure state machine.
+/// Parses the response from the frames of a stream. A pure state machine.
 ///
 /// RFC 9113 §8.1
 struct HTTP2ResponseParser {
@@ -24,11 +24,11 @@ struct HTTP2ResponseParser {
     private let method: HTTPRequest.Method
     private var state = State.head
     private var interimCount = 0
-    /// False after HEAD, and for 204 and 304, even if they give a length.
+    /// `false` after HEAD, and for 204 and 304, even if they have a Content-Length.
     private var hasContent = true
-    /// Whether the server has sent anything.
-    private(set) var hasBegun = false
-    /// Number of bytes received so far: fields as text, and content.
+    /// Whether the first frame of the response has arrived.
+    private(set) var hasResponseBegun = false
+    /// The number of received bytes: fields as text, and content.
     private(set) var byteCount: Int64 = 0
 
     init(_ method: HTTPRequest.Method, limits: HTTPLimits) {
@@ -38,19 +38,19 @@ struct HTTP2ResponseParser {
 
     var isInHead: Bool { if case .head = state { true } else { false } }
 
-    /// The first byte of a frame on the stream arrived.
-    mutating func begin() { hasBegun = true }
+    /// The first frame on the stream has arrived.
+    mutating func responseDidBegin() { hasResponseBegun = true }
 
-    /// Makes the section that collects the fields of the HEADERS frame that begins.
+    /// Makes a section for the fields of a new HEADERS frame.
     func makeSection() -> HTTP2FieldSection {
         isInHead ? HTTP2FieldSection(headWithin: limits) : HTTP2FieldSection(trailersWithin: limits)
     }
 
     /// Processes a HEADERS frame.
-    mutating func take(_ section: HTTP2FieldSection, endsStream: Bool) throws(HTTP2ResponseError) -> Section {
-        hasBegun = true
+    mutating func process(_ section: HTTP2FieldSection, endsStream: Bool) throws(HTTP2ResponseError) -> Section {
+        hasResponseBegun = true
         switch state {
-        case .head: return try takeHead(section, endsStream)
+        case .head: return try processHead(section, endsStream)
         case .body, .ended:
             guard endsStream else { throw HTTP2ResponseError(.openTrailers) }
             try section.end()
@@ -60,7 +60,7 @@ struct HTTP2ResponseParser {
         }
     }
 
-    private mutating func takeHead(_ section: HTTP2FieldSection, _ endsStream: Bool) throws(HTTP2ResponseError) -> Section {
+    private mutating func processHead(_ section: HTTP2FieldSection, _ endsStream: Bool) throws(HTTP2ResponseError) -> Section {
         try section.end()
         byteCount += Int64(section.byteCount)
         let head = ResponseHead(
@@ -68,7 +68,7 @@ struct HTTP2ResponseParser {
         guard !head.isInterim else {
             guard !endsStream else { throw HTTP2ResponseError(.endInInterimResponse) }
             interimCount += 1
-            guard interimCount <= limits.interimResponses else { throw HTTP2ResponseError(.tooManyInterimResponses) }
+            guard interimCount <= limits.maximumInterimResponsesPerResponse else { throw HTTP2ResponseError(.tooManyInterimResponses) }
             return .interim(head)
         }
         let length = try bodyLength(head, endsStream)
@@ -76,7 +76,7 @@ struct HTTP2ResponseParser {
         return .head(head, bodyLength: length)
     }
 
-    /// The length of the body to come. For HEAD, the length that the body would have.
+    /// The length of the body; `nil` if it is unknown. For HEAD, the length that the body would have.
     private mutating func bodyLength(_ head: ResponseHead, _ endsStream: Bool) throws(HTTP2ResponseError) -> Int64? {
         if let fault = head.framing.contentLengthFault {
             throw HTTP2ResponseError(
@@ -93,7 +93,7 @@ struct HTTP2ResponseParser {
     }
 
     /// Processes a DATA frame, or a part of one, with `count` bytes of content.
-    mutating func takeData(_ count: Int, endsStream: Bool) throws(HTTP2ResponseError) {
+    mutating func processData(_ count: Int, endsStream: Bool) throws(HTTP2ResponseError) {
         guard case .body(let remaining) = state else { throw HTTP2ResponseError(.contentBeforeHead) }
         byteCount += Int64(count)
         if let remaining {

@@ -13,12 +13,12 @@ extension HTTP2Stream {
         didOpen(number)
         sentBytes += Int64(head.byteCount)
         guard case .expecting = sending else { return }
-        timer = connection.transport?.loop.schedule(after: connection.expectation.wait) { [call = StreamCall(self)] in
+        timer = connection.transport?.loop.schedule(after: connection.expectContinue.timeout) { [call = StreamCall(self)] in
             call.run { $0.sendExpectedBody() }
         }
     }
 
-    /// Starts to send the body after the wait for `100 (Continue)`.
+    /// Ends the wait for `100 (Continue)`, and starts to send the body.
     func sendExpectedBody() {
         guard case .expecting = sending else { return }
         stopTimer()
@@ -29,13 +29,13 @@ extension HTTP2Stream {
     private func resumeBody() {
         guard case .body = sending, let number else { return }
         connection.session?.resumeBody(of: number)
-        connection.flushSoon()
+        connection.scheduleFlush()
     }
 
-    /// Writes the next part of the body into a DATA frame. The server's windows limit the part, and it is read only
-    /// when the transport accepts it.
+    /// Writes the next part of the body into a DATA frame. The server's windows limit its size. nghttp2 calls this only
+    /// when the transport accepts bytes.
     func readBody(into buffer: UnsafeMutableRawBufferPointer) -> HTTP2BodyRead {
-        guard case .body = sending, !awaitsBody, let upload = transaction?.upload else { return .deferred }
+        guard case .body = sending, !isWaitingForBody, let upload = transaction?.upload else { return .deferred }
         var count = 0
         while count < buffer.count {
             switch unsafe readNext(of: upload, into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...])) {
@@ -45,7 +45,7 @@ extension HTTP2Stream {
             case .failed: return .failed
             }
         }
-        // The frame is full. Check for the end now, because the server may have no window for another frame.
+        // The frame is full. Check for the end of the body now, because the window can be too small for another frame.
         guard upload.isAllRead else { return .bytes(count, isLast: false) }
         return unsafe withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { spare in
             switch unsafe readNext(of: upload, into: spare) {
@@ -58,24 +58,24 @@ extension HTTP2Stream {
 
     private func readNext(of upload: RequestBodyWriter, into buffer: UnsafeMutableRawBufferPointer) -> RequestBodyWriter.Piece {
         guard let loop = connection.transport?.loop else { return .wait }
-        awaitsBody = true
+        isWaitingForBody = true
         let piece = unsafe upload.next(into: buffer) { [call = StreamCall(self)] in
             loop.execute { call.run { $0.bodyIsReady() } }
         }
         switch piece {
         case .wait: break
-        case .bytes, .end: awaitsBody = false
+        case .bytes, .end: isWaitingForBody = false
         case .failed(let error): bodyFailure = error
         }
         return piece
     }
 
     private func bodyIsReady() {
-        awaitsBody = false
+        isWaitingForBody = false
         resumeBody()
     }
 
-    /// A DATA frame was given to the transport.
+    /// A DATA frame was passed to the transport.
     func didSendBody(_ count: Int, isLast: Bool) {
         sentBytes += Int64(count)
         if isLast { sending = .done }

@@ -5,22 +5,22 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// One exchange on an HTTP/2 connection. On the event loop only.
+/// One transaction on an HTTP/2 connection. Use it on its event loop only.
 ///
-/// While the exchange is paused, the stream gives no window back, so that the server stops sending. Content that was
-/// allowed before is buffered.
+/// While the transaction is paused, the stream sends no WINDOW_UPDATE, so the server stops sending. Content within the
+/// current window is buffered.
 ///
 /// RFC 9113 §5, §8.1
 final class HTTP2Stream {
     private enum State {
-        /// Counted by the connection, but not opened.
+        /// The connection counts the stream, but has not opened it.
         case reserved
         case open(Int32)
-        /// The connection has released the stream. Received content may still be buffered.
-        case left
+        /// The connection has released the stream. The stream can still buffer content.
+        case released
     }
 
-    private enum Ending {
+    private enum PendingEnd {
         case complete(trailers: HTTPFields?)
         case failed(LoadError, RetryEligibility)
     }
@@ -30,22 +30,22 @@ final class HTTP2Stream {
     private var state = State.reserved
     let isReused: Bool
 
-    private var reader: HTTP2ResponseParser
+    private var parser: HTTP2ResponseParser
     private(set) var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.streamStart)
     private var isPaused = false
-    /// A copy of content that arrived while the exchange was paused. The receive buffer itself is shared by all
-    /// streams.
-    private var held = ByteBuffer()
-    /// How the exchange ends after the buffered content was delivered.
-    private var ending: Ending?
+    /// A copy of content that arrived while the transaction was paused. All streams share the receive buffer itself.
+    private var bufferedContent = ByteBuffer()
+    /// How the transaction ends after the buffered content was delivered.
+    private var pendingEnd: PendingEnd?
 
     var sending = Sending.done
-    /// Whether the body's reader has no bytes now and will call back.
-    var awaitsBody = false
-    /// The error that stopped the reading of the body.
+    /// Whether the body's reader has no bytes, and will call back.
+    var isWaitingForBody = false
+    /// The error of the body's reader.
     var bodyFailure: LoadError?
-    /// Whether nghttp2 has ended the stream. The connection reports the reason when nghttp2 may be called again.
-    var awaitsReport = false
+    /// Whether nghttp2 has ended the stream, and the connection will report the reason after the current call of
+    /// nghttp2.
+    var isReportPending = false
     var sentBytes: Int64 = 0
     var timer: ScheduledTimer?
 
@@ -54,7 +54,7 @@ final class HTTP2Stream {
         /// The body waits for the server's `100 (Continue)`.
         case expecting
         case body
-        /// The response came first. The rest of the body is not sent.
+        /// The response came before the whole body was sent. The rest is not sent.
         case abandoned
     }
 
@@ -62,7 +62,7 @@ final class HTTP2Stream {
         self.transaction = transaction
         self.connection = connection
         self.isReused = isReused
-        reader = HTTP2ResponseParser(transaction.preparedRequest.method, limits: connection.limits)
+        parser = HTTP2ResponseParser(transaction.preparedRequest.method, limits: connection.limits)
     }
 
     /// The stream's number while it is open.
@@ -78,7 +78,7 @@ extension HTTP2Stream: HTTPStream {
         var report = connection.base
         report.isReused = isReused
         report.bytesSent = sentBytes
-        report.bytesReceived = reader.byteCount
+        report.bytesReceived = parser.byteCount
         return report
     }
 
@@ -88,8 +88,8 @@ extension HTTP2Stream: HTTPStream {
         do throws(LoadError) {
             head = try HTTP2RequestHead(transaction.preparedRequest)
         } catch {
-            leave()
-            return fail(error, eligibility: .seen)
+            releaseFromConnection()
+            return fail(error, eligibility: .possiblyProcessed)
         }
         send(head)
     }
@@ -97,31 +97,31 @@ extension HTTP2Stream: HTTPStream {
     func resumeReading() {
         guard isPaused else { return }
         isPaused = false
-        if !held.isEmpty {
-            let bytes = held
-            held.removeAll()
+        if !bufferedContent.isEmpty {
+            let bytes = bufferedContent
+            bufferedContent.removeAll()
             bytes.withBytes { deliver($0) }
         }
         guard !isPaused else { return }
-        switch ending {
+        switch pendingEnd {
         case .complete(let trailers)?: complete(trailers)
         case .failed(let error, let eligibility)?: fail(error, eligibility: eligibility)
-        case nil: giveWindowBack()
+        case nil: extendReceiveWindow()
         }
     }
 
     func cancel() {
         guard transaction != nil else { return }
-        drop()
+        detachTransaction()
         reset(.cancel)
     }
 
-    /// Drops the exchange, which receives no more calls.
-    private func drop() {
+    /// Detaches the transaction. It receives no more calls.
+    private func detachTransaction() {
         transaction = nil
         isPaused = false
-        held.removeAll()
-        ending = nil
+        bufferedContent.removeAll()
+        pendingEnd = nil
         stopTimer()
     }
 
@@ -131,50 +131,50 @@ extension HTTP2Stream: HTTPStream {
     }
 }
 
-// MARK: Its end
+// MARK: The end of the stream
 
 extension HTTP2Stream {
     /// Resets the stream if it is open.
-    func reset(_ code: HTTP2ErrorCode) { leave(resetting: code) }
+    func reset(_ code: HTTP2ErrorCode) { releaseFromConnection(resetting: code) }
 
-    private func leave(resetting code: HTTP2ErrorCode? = nil) {
-        if case .left = state { return }
+    private func releaseFromConnection(resetting code: HTTP2ErrorCode? = nil) {
+        if case .released = state { return }
         let number = number
-        state = .left
+        state = .released
         connection.release(number, growth: window.growth, resetting: code)
     }
 
-    /// The connection has released the stream by itself.
-    func didLeaveConnection() { state = .left }
+    /// The connection has released the stream.
+    func wasReleased() { state = .released }
 
     func didOpen(_ number: Int32) { state = .open(number) }
 
-    /// Fails the exchange, because the stream was not opened.
+    /// Fails the transaction, because the stream was not opened.
     func failNotOpened() {
-        leave()
+        releaseFromConnection()
         fail(.notProcessed(by: connection.key, .noError), eligibility: .notProcessed(afterOthers: connection.hasResponded))
     }
 
-    /// Fails the exchange, because nghttp2 dropped the request. No byte of it was sent.
+    /// Fails the transaction, because nghttp2 dropped the request. No byte of it was sent.
     func failNotSent(_ error: HTTP2LibraryError) {
-        leave()
+        releaseFromConnection()
         fail(
             .notSent(to: connection.key, error),
-            eligibility: error == .notStarted ? .notProcessed(afterOthers: connection.hasResponded) : .seen)
+            eligibility: error == .notStarted ? .notProcessed(afterOthers: connection.hasResponded) : .possiblyProcessed)
     }
 
-    /// Fails the exchange, because the body can't be read to its end. nghttp2 has reset the stream.
+    /// Fails the transaction, because the body can't be read. nghttp2 has reset the stream.
     func failBody() {
         guard let bodyFailure else { return }
-        leave()
-        fail(bodyFailure, eligibility: .seen)
+        releaseFromConnection()
+        fail(bodyFailure, eligibility: .possiblyProcessed)
     }
 
-    /// The server's side has ended, and with it the stream.
-    private func serverEnds() {
+    /// The server has ended the stream. The client ends it, too.
+    private func handleServerEnd() {
         stopTimer()
         switch sending {
-        case .done: leave()
+        case .done: releaseFromConnection()
         // The response does not depend on the rest of the request (RFC 9113 §8.1).
         case .expecting, .body, .abandoned:
             sending = .abandoned
@@ -185,26 +185,26 @@ extension HTTP2Stream {
     private func complete(_ trailers: HTTPFields?) {
         connection.hasResponded = true
         guard !isPaused else {
-            ending = .complete(trailers: trailers)
+            pendingEnd = .complete(trailers: trailers)
             return
         }
         let report = report
         let done = transaction
-        drop()
+        detachTransaction()
         done?.didEnd(trailers: trailers.flatMap { $0.isEmpty ? nil : $0 }, report: report)
     }
 
-    /// - Parameter eligibility: what the server says became of the request; `nil` if it says nothing. Once a response
-    ///   has begun, the request was seen, whatever the server says later.
+    /// - Parameter eligibility: whether the request can be sent again; `nil` if the server has not reported that. After
+    ///   a response has begun, it is always ``RetryEligibility/seen``.
     func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
-        let eligibility = reader.hasBegun ? .seen : eligibility ?? .noResponse
+        let eligibility = parser.hasResponseBegun ? .possiblyProcessed : eligibility ?? .noResponse
         guard !isPaused else {
-            ending = .failed(error, eligibility)
+            pendingEnd = .failed(error, eligibility)
             return
         }
         let report = report
         let failed = transaction
-        drop()
+        detachTransaction()
         failed?.didFail(error, eligibility: eligibility, report: report)
     }
 }
@@ -212,19 +212,19 @@ extension HTTP2Stream {
 // MARK: Reading
 
 extension HTTP2Stream {
-    /// Whether the first byte of a response has arrived.
-    var hasBegun: Bool { reader.hasBegun }
+    /// Whether the first frame of the response has arrived.
+    var hasResponseBegun: Bool { parser.hasResponseBegun }
 
-    /// Whether the final head has yet to arrive.
-    var isInHead: Bool { reader.isInHead }
+    /// Whether the final head has not arrived.
+    var isInHead: Bool { parser.isInHead }
 
-    func begin() { reader.begin() }
+    func responseDidBegin() { parser.responseDidBegin() }
 
-    func makeSection() -> HTTP2FieldSection { reader.makeSection() }
+    func makeSection() -> HTTP2FieldSection { parser.makeSection() }
 
-    func receive(_ section: HTTP2FieldSection, endsStream: Bool) {
+    func receiveFields(_ section: HTTP2FieldSection, endsStream: Bool) {
         do throws(HTTP2ResponseError) {
-            switch try reader.take(section, endsStream: endsStream) {
+            switch try parser.process(section, endsStream: endsStream) {
             case .interim(let head):
                 transaction?.didReceiveInterim(head)
                 if head.status == 100 { sendExpectedBody() }
@@ -233,11 +233,11 @@ extension HTTP2Stream {
                     stopTimer()
                     sending = .abandoned
                 }
-                if endsStream { serverEnds() }
+                if endsStream { handleServerEnd() }
                 apply(transaction?.didReceive(head, bodyLength: length))
                 if endsStream { complete(nil) }
             case .trailers(let fields):
-                serverEnds()
+                handleServerEnd()
                 complete(fields)
             }
         } catch {
@@ -248,26 +248,26 @@ extension HTTP2Stream {
     /// Receives a part of a DATA frame.
     ///
     /// - Parameter endsStream: whether the stream ends with the frame.
-    func receive(_ bytes: borrowing RawSpan, endsStream: Bool) {
+    func receiveData(_ bytes: borrowing RawSpan, endsStream: Bool) {
         do throws(HTTP2ResponseError) {
-            try reader.takeData(bytes.byteCount, endsStream: false)
+            try parser.processData(bytes.byteCount, endsStream: false)
         } catch {
             return failMalformed(error, endsStream)
         }
-        if isPaused { held.append(bytes) } else { deliver(bytes) }
+        if isPaused { bufferedContent.append(bytes) } else { deliver(bytes) }
     }
 
     func receiveEndOfFrame(endsStream: Bool) {
         guard endsStream else {
-            if !isPaused { giveWindowBack() }
+            if !isPaused { extendReceiveWindow() }
             return
         }
         do throws(HTTP2ResponseError) {
-            try reader.takeData(0, endsStream: true)
+            try parser.processData(0, endsStream: true)
         } catch {
             return failMalformed(error, true)
         }
-        serverEnds()
+        handleServerEnd()
         complete(nil)
     }
 
@@ -280,20 +280,20 @@ extension HTTP2Stream {
         case .keepGoing, nil: break
         case .pause: isPaused = transaction != nil
         case .stopped:
-            drop()
+            detachTransaction()
             reset(.cancel)
         }
     }
 
     private func failMalformed(_ error: HTTP2ResponseError, _ endsStream: Bool) {
-        // After both sides have ended the stream, no frame may be sent on it (RFC 9113 §5.1).
-        if endsStream, case .done = sending { leave() } else { reset(.protocolError) }
-        fail(error.loadError, eligibility: .seen)
+        // After both sides have ended the stream, the client must not send a frame on it (RFC 9113 §5.1).
+        if endsStream, case .done = sending { releaseFromConnection() } else { reset(.protocolError) }
+        fail(error.loadError, eligibility: .possiblyProcessed)
     }
 
     /// Fails the stream, because content arrived before the head of the response.
     func failPrematureContent() {
-        begin()
+        responseDidBegin()
         failMalformed(HTTP2ResponseError(.contentBeforeHead), false)
     }
 
@@ -301,34 +301,33 @@ extension HTTP2Stream {
     ///
     /// - Parameter resets: whether the stream must still be reset.
     func failViolation(_ violation: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, resets: Bool) {
-        leave(resetting: resets ? code : nil)
-        fail(.http2(violation, code, from: connection.key), eligibility: .seen)
+        releaseFromConnection(resetting: resets ? code : nil)
+        fail(.http2(violation, code, from: connection.key), eligibility: .possiblyProcessed)
     }
 
     /// Handles a reset by the server.
     func receiveReset(_ code: HTTP2ErrorCode) {
-        leave()
+        releaseFromConnection()
         stopTimer()
         switch code {
         case .refusedStream: fail(.reset(by: connection.key, code), eligibility: .refused)
         case .http11Required: fail(.reset(by: connection.key, code), eligibility: .needsHTTP1)
-        default: fail(.reset(by: connection.key, code), eligibility: .seen)
+        default: fail(.reset(by: connection.key, code), eligibility: .possiblyProcessed)
         }
     }
 
-    /// Allows the server to send more, after the exchange has accepted content.
-    private func giveWindowBack() {
+    /// Allows the server to send more after the transaction has accepted content.
+    private func extendReceiveWindow() {
         guard let number, let session = connection.session else { return }
-        let (known, beyond) = (session.receiveWindow(of: number), connection.receiving.unacknowledgedWindow)
-        window.note(remaining: known + beyond)
-        var increment = window.increment(growingWithin: &connection.growthBudget)
-        // A server that has not acknowledged the client's settings may not exceed the window that it knows (RFC 9113
-        // §6.5.3).
-        if increment == nil, beyond > 0, known <= HTTP2Connection.Receiving.protocolWindow / 2 {
-            increment = HTTP2Connection.Receiving.protocolWindow - known
+        let (knownWindow, extraWindow) = (session.receiveWindow(of: number), connection.receiving.unacknowledgedWindow)
+        window.update(remaining: knownWindow + extraWindow)
+        var increment = window.increment(growingWithin: &connection.remainingWindowGrowth)
+        // A server that has not acknowledged the client's settings can use the smaller window (RFC 9113 §6.5.3).
+        if increment == nil, extraWindow > 0, knownWindow <= HTTP2Connection.Receiving.protocolWindow / 2 {
+            increment = HTTP2Connection.Receiving.protocolWindow - knownWindow
         }
         guard let increment else { return }
         session.widenReceiveWindow(of: number, by: increment)
-        connection.flushSoon()
+        connection.scheduleFlush()
     }
 }

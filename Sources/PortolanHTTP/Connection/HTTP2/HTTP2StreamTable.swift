@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The open streams of a connection, by their number.
-///
-/// Numbers only grow, so the table stays sorted without effort. Most streams that end are near its start.
+/// The open streams of a connection, sorted by number. New streams have higher numbers, so they are appended.
 struct HTTP2StreamTable {
     private var entries: [(number: Int32, stream: HTTP2Stream)] = []
 
@@ -15,7 +13,7 @@ struct HTTP2StreamTable {
         index(of: number).map { entries[$0].stream }
     }
 
-    /// Whether a stream has this number or a lower one.
+    /// Whether the table has a stream with this number or a lower one.
     func hasAny(upTo number: Int32) -> Bool { entries.first.map { $0.number <= number } ?? false }
 
     @discardableResult

@@ -5,9 +5,10 @@ public import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// An HTTP/2 connection whose peer is its owner. For fuzzers, which have no sockets. For one thread only.
+/// An HTTP/2 connection in memory, for fuzzers, which have no sockets. The owner sends and receives the server's bytes.
+/// Use it in one thread.
 @_spi(Fuzzing) public final class InMemoryHTTP2 {
-    /// What the load of a request receives, in the order of ``HTTPTransaction``.
+    /// The events of a load, in the order of ``HTTPTransaction``.
     public enum Event: Equatable {
         case sent(Int)
         case requestIsSent
@@ -21,11 +22,11 @@ import PortolanTransport
 
     /// ``RetryEligibility`` without the information about other requests.
     public enum Eligibility: Equatable {
-        case seen, noResponse, refused, notProcessed, needsHTTP1
+        case possiblyProcessed, noResponse, refused, notProcessed, needsHTTP1
 
         fileprivate init(_ eligibility: RetryEligibility) {
             switch eligibility {
-            case .seen: self = .seen
+            case .possiblyProcessed: self = .possiblyProcessed
             case .noResponse: self = .noResponse
             case .refused: self = .refused
             case .notProcessed: self = .notProcessed
@@ -39,20 +40,20 @@ import PortolanTransport
     private let connection: HTTP2Connection
     private let configuration: HTTPConfiguration
     private let observe: (Int, Event) -> Flow
-    private var carriers: [any HTTPStream] = []
+    private var streams: [any HTTPStream] = []
     /// A stream that is never started. It keeps the connection open, because a connection without a pool closes when it
-    /// carries nothing.
-    private var spare: (any HTTPStream)?
+    /// has no streams.
+    private var idleStream: (any HTTPStream)?
 
-    /// - Parameter observe: receives each event with the number of its load, which starts at 0. Its result counts for a
-    ///   head and for data.
+    /// - Parameter observe: receives each event with the number of its load, from 0. Its result is used for a head and
+    ///   for data.
     public init(_ configuration: HTTPConfiguration, observe: @escaping (Int, Event) -> Flow) {
         self.configuration = configuration
         self.observe = observe
         let key = ConnectionKey(isSecure: true, host: "example.org", port: 443, proxy: nil)
         connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
         transport = InMemoryByteConnection(on: loop, for: connection)
-        connection.join(nil, over: transport)
+        connection.attach(to: nil, over: transport)
     }
 
     /// Sends a request, on the next stream.
@@ -60,11 +61,11 @@ import PortolanTransport
         let transaction = InMemoryTransaction(
             try PreparedRequest(request, configuration: configuration),
             upload: try request.body.map { body throws(LoadError) in try RequestBodyWriter(body) }
-        ) { [observe, number = carriers.count] in observe(number, $0) }
-        if spare == nil { spare = connection.makeStream(for: transaction) }
-        let carrier = connection.makeStream(for: transaction)
-        carriers.append(carrier)
-        carrier.start()
+        ) { [observe, number = streams.count] in observe(number, $0) }
+        if idleStream == nil { idleStream = connection.makeStream(for: transaction) }
+        let stream = connection.makeStream(for: transaction)
+        streams.append(stream)
+        stream.start()
         loop.run()
     }
 
@@ -76,13 +77,13 @@ import PortolanTransport
 
     /// Resumes a load after ``Flow/pause``.
     public func resume(_ number: Int) {
-        carriers[number].resumeReading()
+        streams[number].resumeReading()
         loop.run()
     }
 
     /// Cancels a load, as its owner would.
     public func cancel(_ number: Int) {
-        carriers[number].cancel()
+        streams[number].cancel()
         loop.run()
     }
 
@@ -94,8 +95,7 @@ import PortolanTransport
         loop.run()
     }
 
-    /// Whether the transport reports that it accepts more bytes. Bytes that are written otherwise are accepted all the
-    /// same.
+    /// Whether the transport reports that it accepts more bytes. It accepts all bytes even if this is `false`.
     public var isWritable: Bool {
         get { transport.isWritable }
         set {
@@ -110,7 +110,7 @@ import PortolanTransport
     /// All bytes that the client has sent.
     public var output: [UInt8] { transport.output }
 
-    /// Returns whether any of the objects still exists, after the owner has released this one.
+    /// Returns whether any object of the connection still exists after its owner has released it.
     public var remains: () -> Bool {
         { [weak loop, weak transport, weak connection] in loop != nil || transport != nil || connection != nil }
     }

@@ -13,13 +13,15 @@ import Testing
         first.tlsVersion = "TLSv1.3"
         first.proxy = "http://proxy:3128"
         (first.bytesSent, first.bytesReceived) = (120, 4567)
-        for (step, time) in [(LoadStep.nameFound, 300), (.connected, 500), (.secured, 2400), (.requestSent, 2500), (.firstByte, 105_700)] {
-            metrics.note(step, at: .microseconds(time))
+        for (step, time) in [
+            (LoadStep.domainResolved, 300), (.connected, 500), (.tlsEstablished, 2400), (.requestSent, 2500), (.firstByte, 105_700),
+        ] {
+            metrics.recordStep(step, at: .microseconds(time))
         }
-        metrics.note(first, at: .microseconds(106_100))
-        metrics.note(.reused, at: .microseconds(106_200))
-        metrics.note(TransferReport(networkProtocol: "http/1.1", isReused: true), at: .microseconds(107_000))
-        metrics.note(.connected, at: .microseconds(108_000))
+        metrics.recordTransfer(first, at: .microseconds(106_100))
+        metrics.recordStep(.connectionReused, at: .microseconds(106_200))
+        metrics.recordTransfer(TransferReport(networkProtocol: "http/1.1", isReused: true), at: .microseconds(107_000))
+        metrics.recordStep(.connected, at: .microseconds(108_000))
         return metrics
     }()
 
@@ -42,7 +44,7 @@ import Testing
             report.proxy = "https://proxy:443"
             (report.proxyTLSVersion, report.isProxyTLSResumed) = ("TLSv1.2", isResumed)
             var metrics = LoadMetrics()
-            metrics.note(report, at: .milliseconds(1))
+            metrics.recordTransfer(report, at: .milliseconds(1))
             let line = try #require(TimingTable(metrics, checksTrust: checksTrust).lines.last)
             #expect(line.contains(", proxy https://proxy:443 (\(phrase)), "), "\(line)")
         }

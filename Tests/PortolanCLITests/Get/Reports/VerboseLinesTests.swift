@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import Portolan
 import Testing
 
@@ -8,22 +9,37 @@ import Testing
 @Suite struct VerboseLinesTests {
     private static func line(_ kind: ProtectionSpace.Kind, isTrusted: Bool, checksTrust: Bool = true) -> [String] {
         let space = ProtectionSpace(kind: kind, protocolName: "https", host: "h.test", port: 443)
-        let event = LoadEvent.challenged(space, failures: 0, isTrusted: isTrusted, .leftAlone)
+        let event = LoadEvent.challenged(space, failures: 0, isTrusted: isTrusted, .notHandled)
         return VerboseLines.lines(for: event, at: .zero, checksTrust: checksTrust)
     }
 
     @Test func trustChallengeReportsWhetherTheServerIsTrusted() {
-        #expect(Self.line(.serverTrust(chain: []), isTrusted: true) == ["* serverTrust of 'h.test': trusted: default handling"])
-        #expect(Self.line(.serverTrust(chain: []), isTrusted: false) == ["* serverTrust of 'h.test': not trusted: default handling"])
+        #expect(Self.line(.serverTrust(chain: []), isTrusted: true) == ["* server certificate of 'h.test': trusted"])
+        #expect(Self.line(.serverTrust(chain: []), isTrusted: false) == ["* server certificate of 'h.test': not trusted"])
         #expect(
             Self.line(.serverTrust(chain: []), isTrusted: true, checksTrust: false)
-                == ["* serverTrust of 'h.test': not checked because of -k: default handling"])
+                == ["* server certificate of 'h.test': not checked because of -k"])
     }
 
     @Test func onlyPasswordChallengesReportFailures() {
         #expect(
             Self.line(.clientCertificate(acceptedIssuers: []), isTrusted: true)
-                == ["* clientCertificate challenge by 'h.test': default handling"])
-        #expect(Self.line(.password(scheme: "basic"), isTrusted: true).first?.contains(", 0 failures so far: ") == true)
+                == ["* client certificate challenge of 'h.test'"])
+        #expect(
+            Self.line(.password(scheme: "digest"), isTrusted: true)
+                == ["* Digest challenge of 'h.test', 0 failures before it: no user name and password for it"])
+    }
+
+    @Test("A challenge that a sent credential answers is named, and no secret of it")
+    func resentRequestIsNamedWithItsChallenge() throws {
+        var metrics = LoadMetrics()
+        metrics.recordStep(.requestSent, at: .milliseconds(1))
+        var response = Response(url: try URLRecord(parsing: "http://h/"), status: .unauthorized)
+        response.fields[.wwwAuthenticate] = "Digest realm=\"r\", nonce=\"n\""
+        metrics.recordResend(after: response)
+        metrics.recordTransfer(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(2))
+        metrics.recordStep(.requestSent, at: .milliseconds(3))
+        let lines = VerboseLines.lines(for: .metrics(metrics, since: .zero), at: .milliseconds(5))
+        #expect(lines.last == "* request 1 got the status 401, the challenge of the server is 'digest'; request 2 responds to it")
     }
 }

@@ -12,7 +12,7 @@ import Testing
     }
 
     private func evaluate(_ offset: Int64, knowing validator: String? = nil, _ status: Int?, _ fields: HTTPFields = [:]) throws
-        -> Resume.Verdict
+        -> Resume.Decision
     {
         try Resume(offset: offset, validator: validator).evaluate(response(status, fields))
     }
@@ -78,7 +78,7 @@ import Testing
     func bodyOfAnErrorStatusIsNotAppended(status: Int) throws {
         for offset in [0, 5] as [Int64] {
             let failure = try #require(throws: Failure.self) { try evaluate(offset, status) }
-            #expect(failure.status == .statusRefused)
+            #expect(failure.status == .httpError)
         }
     }
 

@@ -8,17 +8,17 @@ import Testing
 
 @testable import PortolanCLI
 
-/// The loads that request another try, and their output until then.
+/// Failed attempts after which another attempt follows, and the output that they wrote.
 @Suite struct GetLoadRetryTests {
-    /// Loads `x://h/` from a handler that responds with `response`. Every retryable failure is worth another try if
-    /// `retries` is `true`.
+    /// Loads `x://h/` with a handler that responds with `response`. If `retries` is `true`, another attempt follows
+    /// after each retryable failure.
     private func load(
-        _ response: StubResponse, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, refusesBadStatus: Bool = false
+        _ response: StubResponse, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, failsOnHTTPError: Bool = false
     ) throws -> (load: GetLoad, retryableFailures: [RetryableFailure], failure: Failure?) {
         var configuration = Loader.Configuration()
         configuration.handlers = [StubHandler { _ in response }]
         let retryableFailures = Mutex<[RetryableFailure]>([])
-        let load = GetLoad(output: output, observers: [], includesHead: true, refusesBadStatus: refusesBadStatus) { retryableFailure, _ in
+        let load = GetLoad(output: output, observers: [], includesHead: true, failsOnHTTPError: failsOnHTTPError) { retryableFailure, _ in
             retryableFailures.withLock { $0.append(retryableFailure) }
             return retries ? .wait(.seconds(2)) : .giveUp(reason: "enough")
         }
@@ -42,16 +42,16 @@ import Testing
         let (load, retryableFailures, failure) = try load(Self.busy(), into: output)
         #expect(load.retry == GetLoad.Retry(retryableFailure: .status(wait: nil), wait: .seconds(2)))
         #expect(retryableFailures == [.status(wait: nil)])
-        #expect(failure == Failure(.statusRefused, "the response for 'x://h/' is 503"))
+        #expect(failure == Failure(.httpError, "the response for 'x://h/' is 503"))
         #expect(output.log == ["abandon"])
     }
 
-    @Test func responseOfTheLastTryIsWritten() throws {
+    @Test func responseOfTheLastAttemptIsWritten() throws {
         let output = RecordingOutput()
         let (load, retryableFailures, failure) = try load(Self.busy(), into: output, retries: false)
         #expect(load.retry == nil && retryableFailures.count == 1 && failure == nil && load.reasonNotToRetry == "enough")
         #expect(output.log.suffix(2) == ["write busy", "complete"])
-        #expect(try self.load(Self.busy(), retries: false, refusesBadStatus: true).failure?.status == .statusRefused)
+        #expect(try self.load(Self.busy(), retries: false, failsOnHTTPError: true).failure?.status == .httpError)
     }
 
     @Test func otherStatusesAreFinal() throws {

@@ -8,14 +8,14 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct RetryScheduleTests {
-    /// The wait before each further try, in seconds.
+    /// The wait before each retry, in seconds.
     private func waits(_ schedule: RetrySchedule, after retryableFailure: RetryableFailure = .timedOut) -> [Double] {
         var schedule = schedule
         var (waits, elapsed) = ([Double](), Duration.zero)
         while waits.count < 50, case .wait(let wait) = schedule.decide(after: retryableFailure, elapsed: elapsed) {
             waits.append(wait / .seconds(1))
             elapsed += wait
-            schedule.begin()
+            schedule.countRetry()
         }
         return waits
     }
@@ -33,7 +33,7 @@ import Testing
         #expect(waits(RetrySchedule(limit: 3, delay: .milliseconds(250))) == [0.25, 0.25, 0.25])
     }
 
-    @Test func noTryStartsAfterTheTimeLimit() {
+    @Test func noAttemptStartsAfterTheTimeLimit() {
         #expect(waits(RetrySchedule(limit: 9, timeLimit: .seconds(7))) == [1, 2, 4])
         #expect(waits(RetrySchedule(limit: 9, timeLimit: .milliseconds(6999))) == [1, 2])
     }
@@ -58,7 +58,7 @@ import Testing
                 == "the server asks for a wait of 3600 s (Retry-After), and a retry waits at most 600 s")
         #expect(
             reason(RetrySchedule(limit: 1, timeLimit: .seconds(10)), .status(wait: .seconds(9)))
-                == "the next try would start in 9 s, after the end of --retry-max-time 10")
+                == "the next attempt would start in 9 s, after the end of --retry-max-time 10")
         for schedule in [RetrySchedule(limit: 0), RetrySchedule(limit: 1, includesRefused: false)] {
             #expect(schedule.decide(after: .refused, elapsed: .zero) == .giveUp(reason: nil))
         }
@@ -89,8 +89,8 @@ import Testing
     @Test(arguments: [200, 206, 301, 400, 401, 404, 408, 416, 429, 500, 501, 502, 503, 504, 505, 599])
     func transientStatusesAreRetryable(code: Int) throws {
         let response = Response(url: try URLRecord(parsing: "x://h"), status: .init(code: code), fields: [.retryAfter: "3"])
-        let mayPass = [408, 429, 500, 502, 503, 504].contains(code)
-        #expect(RetryableFailure(response, now: 0) == (mayPass ? .status(wait: .seconds(3)) : nil))
+        let isTransient = [408, 429, 500, 502, 503, 504].contains(code)
+        #expect(RetryableFailure(response, now: 0) == (isTransient ? .status(wait: .seconds(3)) : nil))
     }
 
     @Test func transientErrorsAreRetryable() {

@@ -4,6 +4,7 @@ import HTTPTypes
 import Portolan
 import PortolanCore
 import PortolanHTML
+import PortolanJSON
 import PortolanTrace
 import Testing
 
@@ -31,17 +32,17 @@ import Testing
     @Test mutating func phasesOfTheTransferFollowEachOther() throws {
         var metrics = LoadMetrics()
         for (step, time) in [
-            (LoadStep.nameFound, 2), (.connected, 5), (.secured, 15), (.requestSent, 16), (.firstByte, 40),
-        ] { metrics.note(step, at: .milliseconds(time)) }
+            (LoadStep.domainResolved, 2), (.connected, 5), (.tlsEstablished, 15), (.requestSent, 16), (.firstByte, 40),
+        ] { metrics.recordStep(step, at: .milliseconds(time)) }
         var report = TransferReport(networkProtocol: "h2")
         (report.tlsVersion, report.isTLSResumed, report.remoteAddress) = ("TLSv1.3", true, "127.0.0.1:443")
         (report.bytesSent, report.bytesReceived) = (10, 20)
-        metrics.note(report, at: .milliseconds(50))
-        load.note(.started(Request(url: url), handler: "x"), at: .zero)
-        load.note(response(), at: .milliseconds(40))
-        load.note(body: [1, 2], of: 2, at: .milliseconds(45))
-        load.note(.metrics(metrics, since: .zero), at: .milliseconds(50))
-        load.note(.finished(LoadTotals(bytes: 2, redirects: 0)), at: .milliseconds(50))
+        metrics.recordTransfer(report, at: .milliseconds(50))
+        load.record(.started(Request(url: url), handler: "x"), at: .zero)
+        load.record(response(), at: .milliseconds(40))
+        load.record(body: [1, 2], of: 2, at: .milliseconds(45))
+        load.record(.metrics(metrics, since: .zero), at: .milliseconds(50))
+        load.record(.finished(LoadTotals(bytes: 2, redirects: 0)), at: .milliseconds(50))
         let row = try #require(page([load]).rows.first)
         #expect(Self.bars(row) == ["name 0.0+2.0", "connect 2.0+3.0", "tls 5.0+10.0", "send 15.0+1.0", "wait 16.0+24.0", "body 40.0+10.0"])
         #expect((row.status, row.mimeType, row.networkProtocol, row.bodyBytes) == ("200", "text/html", "h2", 2))
@@ -51,19 +52,19 @@ import Testing
     }
 
     @Test mutating func withoutANetworkTheResponseEndsTheWait() throws {
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(response(), at: .milliseconds(3))
-        load.note(.finished(LoadTotals()), at: .milliseconds(7))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(response(), at: .milliseconds(3))
+        load.record(.finished(LoadTotals()), at: .milliseconds(7))
         let row = try #require(page([load]).rows.first)
         #expect(Self.bars(row) == ["wait 0.0+3.0", "body 3.0+4.0"])
         #expect(row.networkProtocol == nil && row.connection == nil && page([load]).text.contains(#"<td class="wide">–</td>"#))
     }
 
     @Test mutating func runsOfDataAreOneEvent() throws {
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(response(), at: .milliseconds(1))
-        for number in 0..<1000 { load.note(body: [], of: 10, at: .milliseconds(2 + number)) }
-        load.note(.finished(LoadTotals()), at: .milliseconds(1002))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(response(), at: .milliseconds(1))
+        for number in 0..<1000 { load.record(body: [], of: 10, at: .milliseconds(2 + number)) }
+        load.record(.finished(LoadTotals()), at: .milliseconds(1002))
         let row = try #require(page([load]).rows.first)
         #expect(row.events.map(\.text) == ["response", "data in 1000 pieces, until 1001.0 ms, 10000 bytes", "finished"])
         #expect(row.events.map(\.time) == [.milliseconds(1), .milliseconds(2), .milliseconds(1002)])
@@ -85,9 +86,9 @@ import Testing
 
     @Test mutating func failuresAndRedirectsSayWhatHappened() throws {
         let next = try URLRecord(parsing: "http://u:secret@h/b?token=concealed")
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(.redirected(to: Request(url: next), Response(url: url, status: .found)), at: .milliseconds(1))
-        load.note(.failed(Failure(LoadError(.connectionLost, message: "the server <left>"))), at: .milliseconds(2))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(.redirected(to: Request(url: next), Response(url: url, status: .found)), at: .milliseconds(1))
+        load.record(.failed(Failure(LoadError(.connectionLost, message: "the server <left>"))), at: .milliseconds(2))
         let page = page([load])
         try #require(page.rows.count == 2)
         #expect(page.rows[0].note?.hasPrefix("Redirect to http://") == true && page.rows[0].status == "302")
@@ -97,34 +98,155 @@ import Testing
     }
 
     @Test mutating func aLoadThatTheCommandEndedIsIncomplete() throws {
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(.failed(Failure(.writeFailed, "the disk is full")), at: .milliseconds(2))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(.failed(Failure(.writeFailed, "the disk is full")), at: .milliseconds(2))
         let row = try #require(page([load]).rows.first)
-        #expect(row.status == "incomplete" && row.isFailure && row.note == "the disk is full")
+        #expect(row.status == "incomplete" && row.failure == "the disk is full")
     }
 
     @Test mutating func nestedLoadsAreRowsInOrder() throws {
-        let inner = try InnerReport(url: URLRecord(parsing: "http://h/inner"), method: .get, depth: 1)
-        load.note(.started(Request(url: url), handler: "outer"), at: .zero)
-        load.note(.innerBegan(inner, handler: "org.x"), at: .milliseconds(2))
-        load.note(.innerBegan(inner, handler: nil), at: .milliseconds(3))
-        load.note(.innerEnded(inner, bytes: 7, nil), at: .milliseconds(5))
-        load.note(response(), at: .milliseconds(6))
-        load.note(.finished(LoadTotals()), at: .milliseconds(8))
+        let inner = try NestedLoadReport(url: URLRecord(parsing: "http://h/inner"), method: .get, depth: 1)
+        load.record(.started(Request(url: url), handler: "outer"), at: .zero)
+        load.record(.nestedLoadBegan(inner, handler: "org.x"), at: .milliseconds(2))
+        load.record(.nestedLoadBegan(inner, handler: nil), at: .milliseconds(3))
+        load.record(.nestedLoadEnded(inner, bytes: 7, nil), at: .milliseconds(5))
+        load.record(response(), at: .milliseconds(6))
+        load.record(.finished(LoadTotals()), at: .milliseconds(8))
         let page = page([load])
         #expect(page.rows.map(\.url) == ["http://h/a", "http://h/inner", "http://h/inner"])
         #expect(page.rows.map { Self.bars($0) }.dropFirst() == [["nested 2.0+0.0"], ["nested 3.0+2.0"]])
         #expect(page.rows.map(\.note) == [nil, "The end of this load was not recorded.", nil])
+        #expect(page.rows.map(\.status) == ["200", "incomplete", "finished"])
         #expect(page.rows.map(\.bodyBytes) == [0, nil, 7] && page.rows.map(\.depth) == [0, 1, 1])
         #expect(page.rows[1].connection == "nested load, handler org.x" && page.text.contains("padding-left:24px"))
     }
 
+    @Test mutating func failedNestedLoadShowsItsReasonInItsRow() throws {
+        let inner = try NestedLoadReport(url: URLRecord(parsing: "http://h/inner"), method: .get, depth: 1)
+        load.record(.started(Request(url: url), handler: "outer"), at: .zero)
+        load.record(.nestedLoadBegan(inner, handler: "org.x"), at: .milliseconds(2))
+        load.record(.nestedLoadEnded(inner, bytes: 0, LoadError(.connectionLost, message: "the server <left>")), at: .milliseconds(5))
+        load.record(response(), at: .milliseconds(6))
+        load.record(.finished(LoadTotals()), at: .milliseconds(8))
+        let page = page([load])
+        #expect(page.rows.map(\.status) == ["200", "failed"])
+        let row = try #require(page.text.split(separator: "<tbody").first { $0.contains("http://h/inner") })
+        #expect(row.prefix { $0 != "\u{0}" }.split(separator: "<details>").first?.contains("the server &lt;left&gt;") == true)
+    }
+
+    /// The part of the time after the last complete step belongs to the phase in which the load failed.
+    @Test(
+        arguments: [
+            ([], LoadError.Code.nameNotFound, "http://h/", ["name 0.0+50.0"]),
+            ([], .cannotConnect, "http://127.0.0.1/", ["connect 0.0+50.0"]),
+            ([], .timedOut, "http://127.0.0.1/", ["connect 0.0+50.0"]),
+            ([], .timedOut, "http://h/", ["name 0.0+50.0"]),
+            ([], .badURL, "data:x", ["wait 0.0+50.0"]),
+            ([(.domainResolved, 2)], .cannotConnect, "http://h/", ["name 0.0+2.0", "connect 2.0+48.0"]),
+            ([(.domainResolved, 2)], .timedOut, "http://h/", ["name 0.0+2.0", "connect 2.0+48.0"]),
+            ([(.domainResolved, 2), (.connected, 5)], .connectionLost, "https://h/", ["name 0.0+2.0", "connect 2.0+3.0", "tls 5.0+45.0"]),
+            ([(.connected, 5)], .certificateNotTrusted, "https://h/", ["connect 0.0+5.0", "tls 5.0+45.0"]),
+            ([(.connected, 5)], .tunnelFailed, "https://h/", ["connect 0.0+5.0", "tls 5.0+45.0"]),
+            ([(.connected, 5)], .bodyFailed, "http://h/", ["connect 0.0+5.0", "send 5.0+45.0"]),
+            (
+                [(.connectionReused, 5), (.requestSent, 6)], .emptyResponse, "http://h/",
+                ["queue 0.0+5.0", "send 5.0+1.0", "wait 6.0+44.0"]
+            ),
+        ] as [([(LoadStep, Int)], LoadError.Code, String, [String])])
+    mutating func failureIsDrawnInThePhaseInWhichItHappened(
+        steps: [(LoadStep, Int)], code: LoadError.Code, url: String, bars: [String]
+    ) throws {
+        var metrics = LoadMetrics()
+        for (step, time) in steps { metrics.recordStep(step, at: .milliseconds(time)) }
+        load.record(.started(Request(url: try URLRecord(parsing: url)), handler: nil), at: .zero)
+        if !steps.isEmpty { load.record(.metrics(metrics, since: .zero), at: .milliseconds(50)) }
+        load.record(.failed(Failure(LoadError(code, message: "it failed"))), at: .milliseconds(50))
+        #expect(try Self.bars(#require(page([load]).rows.first)) == bars)
+        // The phases of an HTTP Archive have the same sum.
+        let transaction = try #require(load.transactions.first)
+        let timings = try #require(HTTPArchive.entry(transaction)["timings"])
+        var sum = 0.0
+        for name in ["blocked", "dns", "connect", "send", "wait", "receive"] {
+            if case .number(let number)? = timings[name] { sum += max(0, Double(number) ?? 0) }
+        }
+        #expect(abs(sum - 50) < 0.01)
+    }
+
+    /// The server refused the upload before the whole body was sent.
+    @Test mutating func earlyResponseEndsTheSending() throws {
+        var metrics = LoadMetrics()
+        metrics.recordStep(.connected, at: .milliseconds(1))
+        metrics.recordStep(.firstByte, at: .milliseconds(10))
+        metrics.recordTransfer(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(15))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(response(413), at: .milliseconds(10))
+        load.record(.metrics(metrics, since: .zero), at: .milliseconds(15))
+        load.record(.finished(LoadTotals()), at: .milliseconds(15))
+        #expect(try Self.bars(#require(page([load]).rows.first)) == ["connect 0.0+1.0", "send 1.0+9.0", "wait 10.0+0.0", "body 10.0+5.0"])
+    }
+
+    /// The times in the details of a row count from the start of its request.
+    @Test mutating func detailsHaveOneTimeBase() throws {
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(.redirected(to: Request(url: url), Response(url: url, status: .found)), at: .milliseconds(100))
+        load.record(response(), at: .milliseconds(103))
+        load.record(.finished(LoadTotals()), at: .milliseconds(107))
+        let text = page([load]).text
+        let start = try #require(text.firstRange(of: "Details of request 2"))
+        let details = text[start.upperBound...]
+        #expect(details.contains(#"Wait</th><td class="number">0.0</td><td class="number">3.0</td>"#))
+        #expect(details.contains(#"Body</th><td class="number">3.0</td><td class="number">4.0</td>"#))
+        #expect(details.contains(#"<td class="number">3.0</td><td>response</td>"#))
+    }
+
+    @Test mutating func loadWithMoreEventsThanTheLimitIsComplete() throws {
+        let count = Transaction.maximumEventCount + 5000
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(response(), at: .milliseconds(1))
+        for number in 0..<count {
+            load.record(body: [7], of: 10, at: .milliseconds(2) + .microseconds(number))
+            if number > Transaction.maximumEventCount { load.record(.step(.requestSent), at: .milliseconds(2) + .microseconds(number)) }
+        }
+        load.record(.finished(LoadTotals(bytes: Int64(count) * 10, redirects: 0)), at: .seconds(2))
+        #expect(load.events.count <= Transaction.maximumEventCount + 2 && load.lostEvents == 0)
+        let row = try #require(page([load]).rows.first)
+        #expect(row.status == "200" && !row.isFailure && row.note == nil && row.time == .seconds(2))
+        #expect(row.bodyBytes == Int64(count) * 10)
+        let transaction = try #require(load.transactions.first)
+        #expect(transaction.receivedBody.bytes.count == count && transaction.incompleteness?.hasSuffix("bytes of \(count * 10)") == true)
+    }
+
+    /// The first 1000 rows are shown, but the totals are those of all requests. Nested loads are no requests.
+    @Test mutating func totalsIncludeRowsBeyondTheLimit() throws {
+        let inner = try NestedLoadReport(url: URLRecord(parsing: "http://h/inner"), method: .get, depth: 1)
+        load.record(.started(Request(url: url), handler: "outer"), at: .zero)
+        load.record(.nestedLoadBegan(inner, handler: "org.x"), at: .milliseconds(2))
+        load.record(.nestedLoadEnded(inner, bytes: 7, nil), at: .milliseconds(5))
+        load.record(response(), at: .milliseconds(6))
+        load.record(body: [], of: 1024, at: .milliseconds(7))
+        load.record(.finished(LoadTotals()), at: .milliseconds(8))
+        let text = page(Array(repeating: load, count: 1200)).text
+        #expect(text.contains("1200 requests in 1200 loads, 1.1 MiB of bodies, "))
+        #expect(text.contains("1400 rows beyond the first 1000 are left out."))
+    }
+
+    @Test func pageNeedsNoBodies() throws {
+        var load = TracedLoad(began: 1_000_000, keepsBodies: false)
+        #expect(load.remainingCapacity == 0)
+        load.record(.started(Request(url: url, method: .post, body: .bytes([1, 2, 3])), handler: nil), at: .zero)
+        load.record(response(), at: .milliseconds(1))
+        load.record(body: [], of: 1 << 30, at: .milliseconds(2))
+        load.record(.finished(LoadTotals()), at: .milliseconds(3))
+        #expect(load.transactions.first?.body == nil)
+        #expect(page([load]).rows.first?.bodyBytes == 1 << 30)
+    }
+
     @Test mutating func hostileTextIsEscaped() throws {
         let name = try #require(HTTPField.Name("X-A"))
-        load.note(.started(Request(url: url, method: try #require(.init("A'B")), fields: [name: "<i>"]), handler: "<h>"), at: .zero)
-        load.note(response(200, [name: #"</dd><script>"x"&"#]), at: .zero)
-        load.note(.trailers([name: "<b>"]), at: .zero)
-        load.note(.finished(LoadTotals()), at: .zero)
+        load.record(.started(Request(url: url, method: try #require(.init("A'B")), fields: [name: "<i>"]), handler: "<h>"), at: .zero)
+        load.record(response(200, [name: #"</dd><script>"x"&"#]), at: .zero)
+        load.record(.trailers([name: "<b>"]), at: .zero)
+        load.record(.finished(LoadTotals()), at: .zero)
         let text = page([load]).text
         for mark in ["<script", "<i>", "<b>", "<h>"] { #expect(!text.contains(mark), "\(mark)") }
         for mark in ["&lt;/dd&gt;&lt;script&gt;&quot;x&quot;&amp;", "&lt;i&gt;", "&lt;b&gt;"] { #expect(text.contains(mark), "\(mark)") }
@@ -133,16 +255,16 @@ import Testing
     /// The rows, the events, the fields and the characters of a value have limits.
     @Test mutating func largeTracesAreCut() throws {
         let name = try #require(HTTPField.Name("X-Long"))
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        for _ in 0..<300 { load.note(.interim(Response(url: url, status: .init(code: 103))), at: .zero) }
-        load.note(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
-        load.note(.finished(LoadTotals()), at: .zero)
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        for _ in 0..<300 { load.record(.interim(Response(url: url, status: .init(code: 103))), at: .zero) }
+        load.record(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
+        load.record(.finished(LoadTotals()), at: .zero)
         let one = page([load])
         #expect(one.text.contains("102 events not shown") && one.rows[0].events.count == 302)
         var short = TracedLoad(began: 1_000_000)
-        short.note(.started(Request(url: url), handler: nil), at: .zero)
-        short.note(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
-        short.note(.finished(LoadTotals()), at: .zero)
+        short.record(.started(Request(url: url), handler: nil), at: .zero)
+        short.record(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
+        short.record(.finished(LoadTotals()), at: .zero)
         let text = page([short]).text
         #expect(text.contains(String(repeating: "v", count: 2000) + " …") && !text.contains(String(repeating: "v", count: 2001)))
         let many = page(Array(repeating: short, count: 1500))
@@ -152,7 +274,20 @@ import Testing
         let limited = WaterfallPage(
             of: Trace(loads: [short, short, short]), redaction: Redaction(keepsSecrets: false), detailsLimit: 4000
         ).text
-        #expect(limited.ranges(of: "Left out: the page has reached its limit.").count == 1)
+        #expect(limited.ranges(of: "Left out: the page has reached its limit.").count == 2)
+    }
+
+    /// One row does not exceed the limit of the page, even if it is the first.
+    @Test mutating func oneRowDoesNotExceedTheLimitOfThePage() throws {
+        var fields = HTTPFields()
+        for number in 0..<100 { fields[try #require(HTTPField.Name("X-\(number)"))] = String(repeating: "&", count: 1000) }
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        for _ in 0..<20 { load.record(.interim(Response(url: url, status: .init(code: 103), fields: fields)), at: .zero) }
+        load.record(response(), at: .zero)
+        load.record(.finished(LoadTotals()), at: .zero)
+        let limit = 1 << 20
+        let text = WaterfallPage(of: Trace(loads: [load]), redaction: Redaction(keepsSecrets: true), detailsLimit: limit).text
+        #expect(text.utf8.count < limit && text.contains("Left out: the page has reached its limit."))
     }
 
     private static let shortest = ["0 µs", "0.2 µs", "0.4 µs", "0.6 µs", "0.8 µs", "1 µs"]

@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func unknownLengthOrOneTimePartAppliesToTheWholeBody() {
-        let pipe = BodyPipe()
+        let pipe = BodyWriter()
         let body = Body.joining([.text("a"), pipe.body()])
         #expect(body.length == nil && !body.isRewindable)
         #expect(Body.joining([Body(length: .max, isRewindable: true) { ClosedReader() }, .text("ab")]).length == nil)

@@ -6,7 +6,7 @@
 struct HTTP2Frame: Equatable, Sendable {
     let type: FrameType
     let flags: UInt8
-    /// 0 for a frame about the connection.
+    /// The number of the stream; 0 for the connection.
     let stream: Int32
     /// Length of the payload in bytes, including padding.
     let length: Int
@@ -27,7 +27,7 @@ struct HTTP2Frame: Equatable, Sendable {
     }
 
     /// The maximum length of the payload in bytes, if no setting allows more (RFC 9113 §6.5.2).
-    static let mostLength = 16_384
+    static let maximumLength = 16_384
 
     /// For DATA and HEADERS.
     var endsStream: Bool { flags & 0x1 != 0 }
@@ -60,7 +60,7 @@ struct HTTP2FieldBlock: Sendable {
     struct Entry: Sendable {
         let nameCount: Int
         let valueCount: Int
-        /// Whether no compressor may index the field, neither the client's nor that of a proxy on the way (RFC 7541
+        /// Whether the client, and every proxy on the way, must not add the field to a compression table (RFC 7541
         /// §6.2.3).
         let isNeverIndexed: Bool
     }

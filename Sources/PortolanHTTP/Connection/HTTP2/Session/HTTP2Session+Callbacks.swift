@@ -2,8 +2,7 @@
 
 internal import CPortolanNGHTTP2
 
-/// One C function for each of nghttp2's callbacks. Each one finds the session through the user data and calls its
-/// delegate.
+/// A C function for each callback of nghttp2. It finds the session through the user data, and calls its delegate.
 extension HTTP2Session {
     static func setCallbacks(_ callbacks: OpaquePointer) {
         unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, didBeginFrame)
@@ -12,13 +11,13 @@ extension HTTP2Session {
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, didReceiveData)
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, didReceiveFrame)
         unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, didReceiveInvalidFrame)
-        unsafe nghttp2_session_callbacks_set_error_callback2(callbacks, didFail)
+        unsafe nghttp2_session_callbacks_set_error_callback2(callbacks, didReportError)
         unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, didSendFrame)
         unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, didNotSendFrame)
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, didCloseStream)
     }
 
-    /// `nil` except during the calls that call back.
+    /// `nil` outside `receive` and `send`. nghttp2 calls back only during these two.
     private static func delegate(of userData: UnsafeMutableRawPointer?) -> (any HTTP2SessionDelegate)? {
         unsafe session(of: userData)?.delegate
     }
@@ -44,9 +43,9 @@ extension HTTP2Session {
     private static let didReceiveField: nghttp2_on_header_callback = { _, frame, name, nameCount, value, valueCount, _, userData in
         guard let frame = unsafe frame, let name = unsafe name, let value = unsafe value, let delegate = unsafe delegate(of: userData)
         else { return 0 }
-        let goesOn = unsafe delegate.didReceiveField(
+        let shouldContinue = unsafe delegate.didReceiveField(
             Span(_unsafeStart: name, count: nameCount), Span(_unsafeStart: value, count: valueCount), on: frame.pointee.hd.stream_id)
-        return goesOn ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+        return shouldContinue ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
 
     private static let didReceiveData: nghttp2_on_data_chunk_recv_callback = { _, flags, stream, bytes, count, userData in
@@ -91,8 +90,8 @@ extension HTTP2Session {
         return 0
     }
 
-    /// nghttp2 calls this for information only. It reports this error in no other way.
-    private static let didFail: nghttp2_error_callback2 = { _, error, _, _, userData in
+    /// nghttp2 reports a missing SETTINGS frame only through this informational callback.
+    private static let didReportError: nghttp2_error_callback2 = { _, error, _, _, userData in
         guard HTTP2LibraryError(error) == .settingsExpected else { return 0 }
         unsafe delegate(of: userData)?.didReceive(HTTP2Violation(error: .settingsExpected))
         return 0

@@ -2,32 +2,32 @@
 
 internal import CPortolanNGHTTP2
 
-/// The client's side of an HTTP/2 connection as a state machine on bytes, without I/O, clock or threads. The caller
-/// feeds it with the peer's bytes and takes the bytes to send.
+/// The client's side of an HTTP/2 connection: a state machine without I/O, clock or threads. The caller passes the
+/// peer's bytes to ``receive(_:for:)``, and sends the bytes that ``send(into:atMost:for:)`` returns.
 ///
 /// Memory across the C boundary:
 /// - nghttp2 owns the session from `init` to `deinit`. Only this object has the pointer.
-/// - nghttp2 stores a pointer to this object as user data, without retaining it. nghttp2 uses it only inside calls that
-///   this object makes.
-/// - The delegate is retained for the length of ``receive(_:for:)`` and ``send(into:atMost:for:)``, the only calls that
-///   call back.
+/// - nghttp2 stores an unretained pointer to this object as user data. It uses the pointer only inside calls that this
+///   object makes.
+/// - The delegate is retained during ``receive(_:for:)`` and ``send(into:atMost:for:)``. nghttp2 calls back only during
+///   these two.
 /// - Received bytes, and names and values of submitted fields, are copied or processed before the call returns.
-/// - Bytes that are borrowed from nghttp2 (fields, data, output) are valid inside the callback, or until the next call.
-///   They are passed on as borrowed spans, or copied.
+/// - Bytes of nghttp2 (fields, data, output) are valid inside the callback, or until the next call. They are passed to
+///   the delegate as borrowed spans, or copied.
 ///
 /// Source: nghttp2.h
 @safe
 final class HTTP2Session {  // … because it owns the session, and pointers borrowed from nghttp2 end with the call that got them
     struct Options {
         var settings: [HTTP2Setting] = []
-        /// How many CONTINUATION frames one field section may have.
+        /// How many CONTINUATION frames one field section can have.
         var continuations = 8
     }
 
     private let session: OpaquePointer
-    /// Set while the session is fed or drained.
+    /// Set during ``receive(_:for:)`` and ``send(into:atMost:for:)``.
     private(set) var delegate: (any HTTP2SessionDelegate)?
-    /// Whether a stream was reset since the session was last drained.
+    /// Whether a stream was reset after the last ``send(into:atMost:for:)``.
     private var hasQueuedReset = false
 
     /// - Returns: `nil` if there is no memory.
@@ -53,10 +53,10 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
         unsafe nghttp2_option_set_no_auto_window_update(option, 1)
         // The response parser checks responses, with a separate error for each rule.
         unsafe nghttp2_option_set_no_http_messaging(option, 1)
-        // Closed streams serve only the priorities of RFC 7540.
+        // nghttp2 keeps closed streams only for the priorities of RFC 7540.
         unsafe nghttp2_option_set_no_closed_streams(option, 1)
         unsafe nghttp2_option_set_max_reserved_remote_streams(option, 0)
-        unsafe nghttp2_option_set_max_send_header_block_length(option, largestFieldBlock)
+        unsafe nghttp2_option_set_max_send_header_block_length(option, maximumFieldBlockSize)
         _ = unsafe portolan_nghttp2_option_set_max_continuations(option, options.continuations)
         unsafe setCallbacks(callbacks)
         var session: OpaquePointer?
@@ -64,21 +64,21 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
         return unsafe session
     }
 
-    /// Larger than any server accepts. nghttp2's own limit is 64 KiB.
-    private static let largestFieldBlock = 16 << 20
+    /// Larger than any server accepts. The default of nghttp2 is 64 KiB.
+    private static let maximumFieldBlockSize = 16 << 20
 
     private func submit(_ settings: [HTTP2Setting]) {
         let entries = settings.map { nghttp2_settings_entry(settings_id: Int32($0.parameter.rawValue), value: $0.value) }
-        // Fails only for a value that is not allowed, or without memory.
+        // Fails only for an invalid value, or if there is no memory.
         _ = unsafe nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), entries, entries.count)
     }
 
     // MARK: Bytes
 
-    /// Feeds the session with bytes of the peer.
+    /// Processes bytes of the peer.
     ///
-    /// - Returns: the reason why it can accept no more; `nil` if it can. After a violation of the protocol it ignores
-    ///   further bytes, which is no error.
+    /// - Returns: the error if the session can't continue. After a violation, the session ignores further bytes without
+    ///   an error.
     func receive(_ bytes: borrowing RawSpan, for delegate: any HTTP2SessionDelegate) -> HTTP2LibraryError? {
         precondition(self.delegate == nil, "nghttp2 forbids nghttp2_session_mem_recv inside a callback")
         self.delegate = delegate
@@ -89,9 +89,9 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
         return taken < 0 ? HTTP2LibraryError(Int32(clamping: taken)) : nil
     }
 
-    /// Appends whole frames to `output` until it holds `limit` bytes or more, or nothing is left to send.
+    /// Appends whole frames to `output`, until it has `limit` bytes or more, or the session has no more frames.
     ///
-    /// - Returns: the reason why the session can send no more; `nil` if it can.
+    /// - Returns: the error if the session can't continue.
     func send(into output: inout [UInt8], atMost limit: Int, for delegate: any HTTP2SessionDelegate) -> HTTP2LibraryError? {
         precondition(self.delegate == nil, "nghttp2 forbids nghttp2_session_mem_send inside a callback")
         self.delegate = delegate
@@ -107,16 +107,16 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
         return nil
     }
 
-    /// Whether the session has to be drained before it checks another frame.
+    /// Whether ``send(into:atMost:for:)`` must be called before the session processes another frame.
     ///
-    /// - Until a reset has been sent, nghttp2 treats the stream as open.
-    /// - After a violation, or ``terminate(_:)``, it sends GOAWAY. Once the peer's GOAWAY has arrived, only draining
-    ///   shows whether it will.
-    var owesVerdict: Bool { unsafe hasQueuedReset || nghttp2_session_check_request_allowed(session) == 0 }
+    /// - nghttp2 treats a stream as open until its reset was sent.
+    /// - After a violation, nghttp2 sends GOAWAY. If the peer has sent GOAWAY before, only the sent frames show a
+    ///   violation.
+    var mustDrain: Bool { unsafe hasQueuedReset || nghttp2_session_check_request_allowed(session) == 0 }
 
     // MARK: Requests
 
-    /// - Returns: the number of the request's stream; `nil` where there can be no more streams.
+    /// - Returns: the number of the request's stream; `nil` if there can be no more streams.
     func submit(_ fields: HTTP2FieldBlock, hasBody: Bool) -> Int32? {
         let number = unsafe fields.bytes.withUnsafeBufferPointer { bytes in
             unsafe withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: fields.entries.count) { vector in
@@ -150,12 +150,12 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
         _ = unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, code.rawValue)
     }
 
-    /// Ends the connection. The session sends GOAWAY and ignores what the peer sends.
+    /// Ends the connection. The session sends GOAWAY, and ignores all later frames of the peer.
     func terminate(_ code: HTTP2ErrorCode) { _ = unsafe nghttp2_session_terminate_session(session, code.rawValue) }
 
     // MARK: Windows
 
-    /// How many bytes of content the peer may send on `stream`, or on all streams together if `stream` is 0.
+    /// How many bytes of content the peer can send on `stream`, or on all streams together if `stream` is 0.
     func receiveWindow(of stream: Int32) -> Int {
         let size =
             stream == 0

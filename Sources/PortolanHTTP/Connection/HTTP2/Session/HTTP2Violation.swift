@@ -2,16 +2,16 @@
 
 internal import CPortolanNGHTTP2
 
-/// A rule that the peer broke, as nghttp2 reports it.
+/// A violation of the protocol by the peer, as nghttp2 reports it.
 struct HTTP2Violation: Equatable, Sendable {
     let error: HTTP2LibraryError
     /// The type of the frame that broke the rule; `nil` if nghttp2 names none.
     var frameType: HTTP2Frame.FrameType?
-    /// 0 if the violation is about the connection.
+    /// The number of the stream; 0 for the connection.
     var stream: Int32 = 0
 }
 
-/// An error of nghttp2, as far as Portolan distinguishes them.
+/// The errors of nghttp2 that Portolan distinguishes.
 enum HTTP2LibraryError: Equatable, Sendable {
     /// A frame that the protocol forbids.
     case protocolError
@@ -22,13 +22,13 @@ enum HTTP2LibraryError: Equatable, Sendable {
     case headerCompression
     case tooManyContinuations
     case tooManySettings
-    /// The library's queue of replies to the peer's frames is full.
+    /// nghttp2's queue of replies to the peer's frames is full.
     case flooded
     /// The first bytes of the peer are not a SETTINGS frame.
     case settingsExpected
-    /// A callback of Portolan gave up.
+    /// A callback returned an error.
     case callback
-    /// The request comes after the peer's GOAWAY, or after the client's.
+    /// The request was submitted after the peer's or the client's GOAWAY.
     case notStarted
     case noMemory
     case other(Int32)

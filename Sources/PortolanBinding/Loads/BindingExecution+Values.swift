@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+
+/// Conversion of values between Swift and C.
+extension BindingExecution {
+    // MARK: From Swift to C
+
+    /// Stores the arguments of a call in the frame, where libffi reads them.
+    func storeArguments(of call: Call, in frame: CallFrame) throws(ExecutionEnd) {
+        for (index, operand) in call.operands.enumerated() {
+            switch operand {
+            case .value(let expression, let type): try store(try evaluate(expression, testedResult), type, index, frame)
+            case .bytes(let expression): try store(bytes: try evaluate(expression, testedResult), index, frame)
+            case .buffer(let capacity, _, let variable):
+                frame.setPointer(index, to: arena.bufferAddress(ofVariable: variable, capacity: capacity))
+                frame.lengths[index] = capacity
+            case .outParameter, .outBytes, .outLength: frame.setOutput(index)
+            case .callback(let callback): frame.setPointer(index, to: try callbackSlot(callback).address)
+            case .userData: frame.setPointer(index, to: token)
+            case .length: break
+            }
+        }
+        // Lengths come last, because the other operands determine them.
+        for (index, operand) in call.operands.enumerated() {
+            guard case .length(let bytesIndex, let scalar) = operand else { continue }
+            let length = Int128(frame.lengths[bytesIndex])
+            guard scalar.range.contains(length) else {
+                throw ExecutionEnd(.limitExceeded, "\(length) bytes are more than the library accepts in one call (\(scalar.rawValue))")
+            }
+            unsafe scalar.store(integer: length, at: UnsafeMutableRawPointer(frame.cells + index))
+        }
+    }
+
+    private func store(_ value: Value, _ type: CType, _ index: Int, _ frame: CallFrame) throws(ExecutionEnd) {
+        switch (type, value) {
+        case (.text, .text(let text)):
+            guard !text.contains(0) else {
+                throw ExecutionEnd(
+                    .badURL, "a text for \(context.libraryName) contains a NUL byte, which would end it; remove it from the request")
+            }
+            frame.setPointer(index, to: arena.cStringAddress(of: text))
+        case (.text(isOptional: true), .null), (.pointer(_, isOptional: true), .null): frame.setPointer(index, to: 0)
+        case (.pointer, .pointer(let address)): frame.setPointer(index, to: address)
+        case (.scalar(let scalar), .integer(let integer)) where scalar.isInteger:
+            guard scalar.range.contains(integer) else {
+                throw ExecutionEnd(
+                    .badRequest, "\(integer) does not fit the library's \(scalar.rawValue); use another value in the request")
+            }
+            unsafe scalar.store(integer: integer, at: UnsafeMutableRawPointer(frame.cells + index))
+        case (.scalar(.bool), .boolean(let boolean)):
+            unsafe ScalarType.bool.store(integer: boolean ? 1 : 0, at: UnsafeMutableRawPointer(frame.cells + index))
+        case (.scalar(let scalar), .real(let real)) where !scalar.isInteger && scalar != .bool:
+            unsafe scalar.store(real: real, at: UnsafeMutableRawPointer(frame.cells + index))
+        case (.scalar(let scalar), .integer(let integer)) where scalar != .bool:
+            unsafe scalar.store(real: Double(integer), at: UnsafeMutableRawPointer(frame.cells + index))
+        default:
+            throw ExecutionEnd(.badRequest, "a value of the request is \(value.phrase ?? "absent"), where the binding needs \(type.phrase)")
+        }
+    }
+
+    private func store(bytes value: Value, _ index: Int, _ frame: CallFrame) throws(ExecutionEnd) {
+        switch value {
+        case .text(let text):
+            frame.setPointer(index, to: arena.cStringAddress(of: text))
+            frame.lengths[index] = text.count
+        case .region(let address, let count):
+            frame.setPointer(index, to: address)
+            frame.lengths[index] = count
+        case .null, .integer, .real, .boolean, .pointer:
+            throw ExecutionEnd(.badRequest, "a value of the request is \(value.phrase ?? "absent"), where the binding needs bytes")
+        }
+    }
+
+    // MARK: From C to Swift
+
+    /// Reads the result of a call. Copies text and bytes, and frees the library's memory if the binding says so.
+    func result(of linkedCall: LinkedCall, in frame: CallFrame) throws(ExecutionEnd) -> Value {
+        switch linkedCall.call.result {
+        case .void: return .null
+        case .value(.scalar(let scalar), _): return unsafe scalar.loadResult(at: frame.result)
+        case .value(.pointer, _):
+            let address = unsafe UnsafeRawPointer(frame.result).load(as: UInt.self)
+            return address == 0 ? .null : .pointer(address)
+        case .value(.text, _):
+            let address = unsafe UnsafeRawPointer(frame.result).load(as: UInt.self)
+            defer { free(address, linkedCall) }
+            return try copyText(at: address)
+        case .bytes(let length, _):
+            let address = unsafe UnsafeRawPointer(frame.result).load(as: UInt.self)
+            defer { free(address, linkedCall) }
+            guard address != 0 else { return .null }
+            return try copyBytes(at: address, count: try count(length, linkedCall.call, frame))
+        }
+    }
+
+    private func free(_ address: UInt, _ linkedCall: LinkedCall) {
+        guard let free = linkedCall.free, address != 0 else { return }
+        let frame = CallFrame()
+        frame.setPointer(0, to: address)
+        free.interface.call(free.function, frame)
+    }
+
+    private func copyText(at address: UInt) throws(ExecutionEnd) -> Value {
+        guard let start = unsafe UnsafePointer<UInt8>(bitPattern: address) else { return .null }
+        var count = 0
+        while unsafe start[count] != 0 {
+            count += 1
+            guard count <= ForeignText.limit else {
+                throw ExecutionEnd(
+                    .limitExceeded, "a text of \(context.libraryName) has over \(ForeignText.limit) bytes, which is the limit")
+            }
+        }
+        return .text(unsafe Array(UnsafeBufferPointer(start: start, count: count)))
+    }
+
+    /// Copies bytes that the library owns.
+    private func copyBytes(at address: UInt, count: Int) throws(ExecutionEnd) -> Value {
+        let count = try checkChunkLength(count)
+        return .text(unsafe Array(UnsafeBufferPointer(start: UnsafePointer<UInt8>(bitPattern: address), count: count)))
+    }
+
+    /// Returns `count` if the library is allowed to deliver this number of bytes at a time.
+    func checkChunkLength(_ count: Int) throws(ExecutionEnd) -> Int {
+        guard count <= BindingProgram.chunkLimit else {
+            throw ExecutionEnd(
+                .limitExceeded,
+                "\(context.libraryName) gives \(count) bytes at a time; the limit is \(BindingProgram.chunkLimit)")
+        }
+        return count
+    }
+
+    /// Reads the length that the function stored through its argument `index`.
+    ///
+    /// - Parameter isLast: Whether the call is the last of a repeated step. An invalid length then means 0, because the
+    ///   library marks the end with it.
+    private func count(_ index: Int, _ call: Call, _ frame: CallFrame, isLast: Bool = false) throws(ExecutionEnd) -> Int {
+        guard case .outLength(let scalar) = call.operands[index],
+            case .integer(let integer) = unsafe scalar.load(at: UnsafeRawPointer(frame.outputs + index)), let count = Int(exactly: integer),
+            count >= 0, count <= 1 << 40
+        else {
+            if isLast { return 0 }
+            throw ExecutionEnd(.protocolViolation, "\(context.libraryName) gave bytes of an impossible length")
+        }
+        return count
+    }
+
+    /// Stores the outputs of a call in its variables.
+    ///
+    /// - Parameter isLast: Whether the call is the last of a repeated step. Missing outputs are then no error.
+    func storeOutputs(of linkedCall: LinkedCall, _ result: Value, isLast: Bool) throws(ExecutionEnd) {
+        for (index, operand) in linkedCall.call.operands.enumerated() {
+            switch operand {
+            case .outParameter(let type, let variable): variables[variable] = isLast && isNull(type, index) ? nil : try output(type, index)
+            case .outBytes(let length, let variable):
+                let count = try checkChunkLength(try count(length, linkedCall.call, frame, isLast: isLast))
+                let address = unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self)
+                if isLast, address == 0 {
+                    variables[variable] = .region(0, 0)
+                    continue
+                }
+                guard address != 0 || count == 0 else {
+                    throw ExecutionEnd(
+                        .protocolViolation, "\(linkedCall.name) of \(context.libraryName) gave \(count) bytes at NULL")
+                }
+                variables[variable] = .region(address, count)
+            case .buffer(let capacity, let filledBy, let variable):
+                let filled: Int128
+                switch (filledBy, result) {
+                // Can be negative if a negative result marks the end.
+                case (.result, .integer(let integer)): filled = isLast ? max(integer, 0) : integer
+                case (.parameter(let index), _): filled = Int128(try count(index, linkedCall.call, frame, isLast: isLast))
+                case (.result, _), (.host, _): filled = 0
+                }
+                guard (0...Int128(capacity)).contains(filled) else {
+                    throw ExecutionEnd(
+                        .protocolViolation,
+                        "\(linkedCall.name) of \(context.libraryName) reports \(filled) bytes in a buffer of \(capacity)")
+                }
+                variables[variable] = .region(arena.bufferAddress(ofVariable: variable, capacity: capacity), Int(filled))
+            case .value, .bytes, .length, .outLength, .callback, .userData: break
+            }
+        }
+    }
+
+    /// Stores the outputs of a failed call, because the error message can use them.
+    func storeOutputs(ofFailedCall linkedCall: LinkedCall, _ result: Value, _ step: Step.CallStep) {
+        if let variable = step.result { variables[variable] = result }
+        for (index, operand) in linkedCall.call.operands.enumerated() {
+            switch operand {
+            case .outParameter(let type, let variable):
+                do throws(ExecutionEnd) { variables[variable] = try output(type, index) } catch { variables[variable] = nil }
+            // The number of valid bytes is unknown.
+            case .outBytes(_, let variable), .buffer(_, _, let variable): variables[variable] = nil
+            case .value, .bytes, .length, .outLength, .callback, .userData: break
+            }
+        }
+    }
+
+    /// Whether the function stored NULL as the text or handle of argument `index`.
+    private func isNull(_ type: CType, _ index: Int) -> Bool {
+        if case .scalar = type { return false }
+        return unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self) == 0
+    }
+
+    private func output(_ type: CType, _ index: Int) throws(ExecutionEnd) -> Value {
+        let memory = unsafe UnsafeRawPointer(frame.outputs + index)
+        switch type {
+        case .scalar(let scalar): return unsafe scalar.load(at: memory)
+        case .text(let isOptional):
+            let text = try copyText(at: unsafe memory.load(as: UInt.self))
+            guard isOptional || text != .null else {
+                throw ExecutionEnd(.badResponse, "\(context.libraryName) gave NULL for an output that can't be NULL")
+            }
+            return text
+        case .pointer(_, let isOptional):
+            let address = unsafe memory.load(as: UInt.self)
+            guard isOptional || address != 0 else {
+                throw ExecutionEnd(.badResponse, "\(context.libraryName) gave NULL for an output that can't be NULL")
+            }
+            return address == 0 ? .null : .pointer(address)
+        }
+    }
+
+    // MARK: Evaluation
+
+    /// - Parameters:
+    ///   - result: The value of `{result}`.
+    ///   - isMessage: Whether the value is part of a message. `{url}` then omits user name and password (ERR-05).
+    func evaluate(_ expression: Expression, _ result: Value?, inMessage isMessage: Bool = false) throws(ExecutionEnd) -> Value {
+        switch expression {
+        case .null: return .null
+        case .boolean(let boolean): return .boolean(boolean)
+        case .integer(let integer): return .integer(integer)
+        case .real(let real): return .real(real)
+        case .text(let text): return .text(Array(text.utf8))
+        case .source(let source, let fallback):
+            let value = try value(of: source, result, inMessage: isMessage)
+            guard value == .null else { return value }
+            switch fallback {
+            case .text(let text)?: return .text(Array(text.utf8))
+            case .integer(let integer)?: return .integer(integer)
+            case nil: return .null
+            }
+        case .joined(let parts):
+            var text: [UInt8] = []
+            for part in parts {
+                switch try evaluate(part, result, inMessage: isMessage) {
+                case .text(let part): text += part
+                case .integer(let integer): text += "\(integer)".utf8
+                case .boolean(let boolean): text += "\(boolean)".utf8
+                case .real(let real): text += "\(real)".utf8
+                case .null, .region, .pointer: break
+                }
+            }
+            return .text(text)
+        }
+    }
+
+    private func value(of source: Source, _ result: Value?, inMessage isMessage: Bool) throws(ExecutionEnd) -> Value {
+        switch source {
+        case .url(.all, _) where isMessage: return Self.value(of: .all, in: context.request.url.withoutCredentials, isDecoded: false)
+        case .url(let part, let isDecoded): return Self.value(of: part, in: context.request.url, isDecoded: isDecoded)
+        case .method: return .text(Array(context.request.method.rawValue.utf8))
+        case .field(let name):
+            guard let fieldName = HTTPField.Name(name), let value = context.request.fields[fieldName] else { return .null }
+            return .text(Array(value.utf8))
+        case .property(let name): return Value(context.request.properties[name])
+        case .setting(let name): return Value(context.settings[name])
+        case .body: return .text(try wholeBody())
+        case .variable(let index): return variables[index] ?? .null
+        case .length(let source):
+            switch try value(of: source, result, inMessage: isMessage) {
+            case .text(let text): return .integer(Int128(text.count))
+            case .region(_, let count): return .integer(Int128(count))
+            case .null, .integer, .real, .boolean, .pointer: return .null
+            }
+        case .result: return result ?? testedResult
+        }
+    }
+
+    private static func value(of part: Source.URLPart, in url: URLRecord, isDecoded: Bool) -> Value {
+        let text: Substring? =
+            switch part {
+            case .all: Substring(url.description.prefix { $0 != "#" })
+            case .scheme: url.scheme
+            case .username: url.username.isEmpty ? nil : url.username
+            case .password: url.password.isEmpty ? nil : url.password
+            case .host: url.host.flatMap { $0.isEmpty ? nil : $0 }
+            case .path: url.path
+            case .query: url.query
+            case .fragment: url.fragment
+            case .rest: url.schemeSpecificPart
+            case .port: nil
+            }
+        if part == .port { return url.port.map { .integer(Int128($0)) } ?? .null }
+        guard let text else { return .null }
+        return .text(isDecoded ? PercentEncoding.decodedBytes(text) : Array(text.utf8))
+    }
+
+    func holds(_ condition: Condition, _ value: Value) -> Bool {
+        switch condition.test {
+        case .oneOf(let constants): constants.contains { Self.isSame($0, value) }
+        case .noneOf(let constants): !constants.contains { Self.isSame($0, value) }
+        case .atLeast(let bound): holds(.atLeast(bound), value)
+        case .atMost(let bound): holds(.atMost(bound), value)
+        case .isNull(let isNull): (value == .null) == isNull
+        }
+    }
+
+    private static func isSame(_ constant: Expression, _ value: Value) -> Bool {
+        switch (constant, value) {
+        case (.integer(let a), .integer(let b)): a == b
+        case (.boolean(let a), .boolean(let b)): a == b
+        case (.real(let a), .real(let b)): a == b
+        case (.integer(let a), .real(let b)): Double(a) == b
+        case (.text(let a), .text(let b)): a.utf8.elementsEqual(b)
+        default: false
+        }
+    }
+}
+
+extension Value {
+    init(_ value: PropertyValue?) {
+        self =
+            switch value {
+            case nil: .null
+            case .text(let text)?: .text(Array(text.utf8))
+            case .bytes(let bytes)?: .text(bytes)
+            case .integer(let integer)?: .integer(Int128(integer))
+            case .real(let real)?: .real(real)
+            case .boolean(let boolean)?: .boolean(boolean)
+            }
+    }
+}

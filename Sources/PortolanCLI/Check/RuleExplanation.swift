@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanConformance
+import PortolanJSON
+
+/// The output of `portolan check --explain`.
+enum RuleExplanation {
+    static func write(_ rules: [ConformanceRule], asJSON: Bool) throws {
+        if asJSON {
+            try StandardOutput.write(["checks": .array(rules.map { JSONReport.value(of: $0) })])
+        } else {
+            try StandardOutput.write(rules.map { lines(of: $0).map { "\($0)\n" }.joined() }.joined(separator: "\n"))
+        }
+    }
+
+    static func lines(of rule: ConformanceRule) -> [String] {
+        let kind =
+            (rule.force == .must ? "required" : "recommended") + ", level \(rule.level)"
+            + (rule.isEnforced ? "; the host also enforces it: a load that violates it fails with this ID" : "")
+        var rows = [("why", rule.reason), ("fix", rule.remedy), ("kind", kind)]
+        if let need = rule.scenario?.need { rows.append(("needs", need)) }
+        rows += rule.headerPlaces.enumerated().map { ($0 == 0 ? "headers" : "", $1) }
+        if let ability = rule.awaits {
+            rows.append(("check", "none yet, because the loader has no \(ability.rawValue)"))
+        } else if rule.category == "MEM" {
+            rows.append(("check", "portolan check PLUGIN --sanitizer"))
+        } else if ConformanceCheck.named(rule.id) == nil {
+            rows.append(("check", "none; the host checks it when it finds the plugin"))
+        } else {
+            rows.append(("check", "portolan check PLUGIN --filter \(rule.id)"))
+        }
+        return ["\(rule.id)  \(rule.sentence)"]
+            + rows.map { name, text in "  \(name.isEmpty ? "         " : "\(name): ".padding(to: 9))\(text)" }
+    }
+}
+
+extension ConformanceRule.Scenario {
+    /// What the manifest must have for the check.
+    fileprivate var need: String {
+        switch self {
+        case .any: "a URL in the manifest's conformance section"
+        case .succeeds: "a URL in the manifest's conformance section that succeeds"
+        case .fails: "a URL in the manifest's conformance section with an error"
+        case .empty: "a URL in the manifest's conformance section with the length 0"
+        case .setting: "a setting that the manifest declares"
+        case .large, .redirects, .challenges, .cancelsChallenge, .uploads, .nested, .hangs:
+            "a URL in the manifest's conformance section with the tag \(rawValue)"
+        }
+    }
+}
+
+extension String {
+    fileprivate func padding(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}

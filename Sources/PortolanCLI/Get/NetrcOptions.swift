@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import HTTPTypes
+import Portolan
+import PortolanCore
+
+/// Options for user names and passwords in a netrc file, as in curl.
+struct NetrcOptions: ParsableArguments {
+    @Flag(
+        name: [.customShort("n"), .customLong("netrc")],
+        help: "Use the user name and password that ~/.netrc has for a host, instead of those in the URL. -u has precedence.")
+    var usesNetrc = false
+
+    @Flag(name: .customLong("netrc-optional"), help: "Like --netrc, but a user name and password in the URL have precedence.")
+    var prefersURL = false
+
+    @Option(
+        name: .customLong("netrc-file"), parsing: .unconditional,
+        help: ArgumentHelp("Like --netrc, with this file.", valueName: "file"), completion: .file())
+    var path: String?
+
+    func validate() throws {
+        if path?.isEmpty == true { throw ValidationError("--netrc-file: the name of the file is empty") }
+    }
+
+    /// Reads the file; `nil` if no option asks for it, or if there is none.
+    func credentials(for request: RequestOptions) throws(Failure) -> NetrcCredentials? {
+        guard usesNetrc || prefersURL || path != nil, request.user == nil, request.bearerToken == nil else { return nil }
+        do throws(LoadError) {
+            let file = if let path { try Self.file(at: path) } else { try NetrcFile.ofUser() }
+            return file.map { NetrcCredentials(file: $0, prefersURL: prefersURL, method: request.authentication) }
+        } catch {
+            throw Failure(error, message: "--netrc: \(error.phrase)")
+        }
+    }
+
+    /// As in curl, a file that does not exist has no passwords.
+    private static func file(at path: String) throws(LoadError) -> NetrcFile? {
+        do throws(LoadError) { return try NetrcFile(contentsOf: path) } catch  where error.code == .notFound {
+            Diagnostics.warn("--netrc-file: there is no file '\(path)'")
+            return nil
+        }
+    }
+}
+
+/// The user names and passwords of a netrc file, and when they are sent.
+struct NetrcCredentials: Sendable {
+    let file: NetrcFile
+    /// Whether user name and password in the URL have precedence.
+    let prefersURL: Bool
+    let method: ChallengeResponder.Method
+
+    /// Whether the file has a credential for the request's host that has precedence over the one in its URL.
+    func hasCredential(for request: Request) -> Bool { userAndPassword(for: request.url) != nil }
+
+    /// Puts the credential for the request's host into the request, if the request has no other one: it is sent
+    /// immediately by Basic, or after a challenge.
+    ///
+    /// - Returns: the credential after a challenge.
+    func apply(to request: inout Request) -> ChallengeResponder? {
+        guard !request.fields.contains(.authorization), let (user, password) = userAndPassword(for: request.url) else { return nil }
+        let url = request.url
+        request.url = url.withoutCredentials
+        if method == .basic, url.scheme == "http" || url.scheme == "https" {
+            // `try?` because what Basic can't carry is reported when the server asks for it.
+            try? request.setBasicAuthorization(user: user, password: password)
+        }
+        return ChallengeResponder(user: user, password: password, for: .origin(request.url), by: method)
+    }
+
+    private func userAndPassword(for url: URLRecord) -> (user: String, password: String)? {
+        if prefersURL, !url.password.isEmpty { return nil }
+        let user = url.username.isEmpty ? nil : PercentEncoding.decode(url.username)
+        guard let host = url.host, !host.isEmpty, case .password(let user, let password, _)? = file.credential(forHost: host, user: user)
+        else { return nil }
+        return (user, password)
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import Synchronization
+
+/// Responds to password challenges with the credentials for a URL or for proxies.
+///
+/// Only the scheme, host and port of the URL get its credentials; for `zip:http://h/x`, those of `http://h/x`. If the
+/// URL has no host, the first challenge gets them, unless a redirect came before. After a protection space has rejected
+/// the credentials, it does not get them again.
+final class ChallengeResponder: Sendable {
+    enum Decision: Equatable {
+        /// The challenge gets the credentials.
+        case answered
+        /// The challenge is not for these credentials. The default handling continues.
+        case notHandled
+        /// The server has rejected the credentials, so the challenge is cancelled.
+        case refused
+    }
+
+    private struct State {
+        /// How many times each protection space got the credentials.
+        var answerCounts: [ProtectionSpace: Int] = [:]
+        var hasRedirected = false
+        /// The `https:` URL of the server, if HSTS has replaced the `http:` URL.
+        var upgradedURL: URLRecord?
+        /// The peers that got a Digest response, without scheme and realm. They never get the password by Basic.
+        var digestPeers: Set<ProtectionSpace> = []
+    }
+
+    /// How many times one protection space gets the credentials. A redirect can lead back to a space, so one time is
+    /// too few. The limit ends the loop of a handler that does not count failures.
+    private static let answerLimit = 32
+
+    /// The peers that get the credentials.
+    enum Audience {
+        case origin(URLRecord)
+        /// Any proxy that sends a challenge. The user chose the proxy, too.
+        case proxy
+    }
+
+    /// When credentials are sent, as in curl.
+    enum Method: Equatable {
+        /// With the first request over HTTP, by Basic.
+        case basic
+        /// After a challenge, by the strongest scheme.
+        case any
+        /// After a challenge, by Digest only.
+        case digest
+    }
+
+    private let credential: Credential
+    private let audience: Audience
+    private let method: Method
+    private let state = Mutex(State())
+
+    init(user: String, password: String, for audience: Audience, by method: Method = .any) {
+        credential = .password(user: user, password: password)
+        (self.audience, self.method) = (audience, method)
+    }
+
+    convenience init(user: String, password: String, for url: URLRecord) {
+        self.init(user: user, password: password, for: .origin(url))
+    }
+
+    /// - Parameter argument: `user:password`; without a colon the password is empty.
+    convenience init(argument: String, for audience: Audience, by method: Method = .any) {
+        let (user, password) = Self.parts(of: argument)
+        self.init(user: user, password: password, for: audience, by: method)
+    }
+
+    static func parts(of argument: String) -> (user: String, password: String) {
+        let parts = argument.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        return (String(parts[0]), parts.count > 1 ? String(parts[1]) : "")
+    }
+
+    /// - Parameters:
+    ///   - url: the target of the redirect.
+    ///   - isUpgrade: whether the loader makes the redirect, because of HSTS (RFC 6797).
+    func didRedirect(to url: URLRecord? = nil, isUpgrade: Bool = false) {
+        state.withLock { state in
+            if isUpgrade, !state.hasRedirected { state.upgradedURL = url } else { state.hasRedirected = true }
+        }
+    }
+
+    /// Decides how to respond. The caller then answers the challenge with ``answer(for:)``.
+    func evaluate(_ challenge: AuthenticationChallenge) -> Decision {
+        let space = challenge.protectionSpace
+        return state.withLock { state in
+            guard case .password(let scheme) = space.kind, isMeant(for: space, state) else { return .notHandled }
+            if scheme == "basic", method == .digest || state.digestPeers.contains(space.peer) { return .notHandled }
+            let earlier = state.answerCounts[space, default: 0]
+            // The request already had these credentials.
+            if method == .basic, earlier == 0, challenge.previousFailureCount > 0 { return .refused }
+            guard earlier == 0 || (challenge.previousFailureCount == 0 && earlier < Self.answerLimit) else { return .refused }
+            state.answerCounts[space] = earlier + 1
+            if scheme == "digest" { state.digestPeers.insert(space.peer) }
+            return .answered
+        }
+    }
+
+    func answer(for decision: Decision) -> ChallengeAnswer {
+        switch decision {
+        case .answered: .use(credential)
+        case .notHandled: .performDefault
+        case .refused: .cancel
+        }
+    }
+
+    private func isMeant(for space: ProtectionSpace, _ state: State) -> Bool {
+        guard case .origin(let url) = audience else { return space.isProxy }
+        guard !space.isProxy else { return false }
+        // A challenge without a host is for the URL that the handler loads.
+        guard !space.host.isEmpty, let server = Self.server(of: url) else { return !state.hasRedirected }
+        if space.isOrigin(of: server) { return true }
+        guard let upgrade = state.upgradedURL, server.scheme == "http", upgrade.scheme == "https" else { return false }
+        // Only the same server over TLS gets them, because a server can forge the field that marks an upgrade.
+        return upgrade.host == server.host && upgrade.port == server.port && space.isOrigin(of: upgrade)
+    }
+
+    /// Returns the URL with a host: this one, or the URL in it, as in `zip:http://h/x`; `nil` if neither has a host.
+    private static func server(of url: URLRecord) -> URLRecord? {
+        var url = url
+        while url.host?.isEmpty ?? true {
+            // `try?` because an invalid URL has no host.
+            guard let nested = try? URLRecord(parsing: String(url.schemeSpecificPart)) else { return nil }
+            url = nested
+        }
+        return url
+    }
+
+    /// Returns the error for rejected credentials.
+    static func rejectionError(for challenge: AuthenticationChallenge) -> LoadError {
+        let space = challenge.protectionSpace
+        let place = [space.realm.map { "realm '\($0)'" }, space.host.isEmpty ? nil : "'\(space.host)'"].compactMap { $0 }
+        return LoadError(
+            challenge.previousError?.code ?? .authenticationRequired,
+            message: "the user name and password were refused\(place.isEmpty ? "" : " by " + place.joined(separator: " of ")); check both")
+    }
+}
+
+extension ProtectionSpace {
+    /// The server or the proxy, without the scheme and the realm of the challenge.
+    fileprivate var peer: ProtectionSpace {
+        ProtectionSpace(kind: .password(scheme: ""), protocolName: protocolName, host: host, port: port, isProxy: isProxy)
+    }
+}
+
+extension [ChallengeResponder] {
+    func didRedirect(to url: URLRecord, _ response: Response) {
+        for credential in self { credential.didRedirect(to: url, isUpgrade: response.field("Non-Authoritative-Reason") == "HSTS") }
+    }
+
+    /// Returns the decision of the first element whose credentials are for the challenge.
+    func evaluate(_ challenge: AuthenticationChallenge) -> (decision: ChallengeResponder.Decision, answer: ChallengeAnswer) {
+        for credential in self {
+            let decision = credential.evaluate(challenge)
+            if decision != .notHandled { return (decision, credential.answer(for: decision)) }
+        }
+        return (.notHandled, .performDefault)
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Portolan
+import PortolanCookies
+import PortolanHSTS
+
+#if Persistence
+    import PortolanStore
+#endif
+
+/// `--state FOLDER`: what a command keeps between its runs.
+struct StateFolderOption: ParsableArguments {
+    #if Persistence
+        @Option(
+            name: .customLong("state"), parsing: .unconditional,
+            help: ArgumentHelp(
+                "Keep cookies and HSTS hosts in this folder between runs. Session cookies are not kept.", valueName: "folder"),
+            completion: .directory)
+        var path: String?
+    #endif
+
+    /// Whether the option was given.
+    var isGiven: Bool {
+        #if Persistence
+            path != nil
+        #else
+            false
+        #endif
+    }
+
+    func validate() throws {
+        #if Persistence
+            if path?.isEmpty == true { throw ValidationError("--state: the name of the folder is empty") }
+        #endif
+    }
+
+    /// Opens the folder; `nil` without the option.
+    func open() throws(Failure) -> KeptState? {
+        #if Persistence
+            guard let path else { return nil }
+            return try KeptState(path)
+        #else
+            return nil
+        #endif
+    }
+}
+
+/// An open state folder.
+struct KeptState: Sendable {
+    let cookies: CookieStorage
+    let credentials: CredentialStorage
+    let strictHosts: HSTSStorage
+
+    #if Persistence
+        private let folder: StateFolder
+
+        /// - Parameter path: `nil` for the user's standard folder.
+        init(_ path: String?) throws(Failure) {
+            do throws(StoreError) {
+                folder = try StateFolder.waitForOpen(path, logger: DiagnosticLines.logger)
+            } catch {
+                throw Failure(error)
+            }
+            (cookies, credentials, strictHosts) = (folder.cookies, folder.credentials, folder.strictTransportSecurity)
+        }
+    #endif
+
+    /// Writes what is not written yet, and closes the folder. A second call has no effect.
+    func close() throws(Failure) {
+        #if Persistence
+            do throws(StoreError) {
+                try folder.waitForFlush()
+            } catch {
+                if error.code != .closed { throw Failure(error) }
+            }
+            folder.waitForClose()
+        #endif
+    }
+}
+
+#if Persistence
+    extension Failure {
+        init(_ error: StoreError) {
+            let isWriteFailure = [.busy, .readOnly, .full].contains(error.code)
+            self.init(isWriteFailure ? .writeFailed : .unreadable, "--state: \(error.message)")
+        }
+    }
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+/// What the fuzzers of cookies call. Not a part of the API.
+@_spi(Fuzzing) public enum CookieFuzzing {
+    /// The seconds since 1970 of a date in `Expires`.
+    public static func seconds(inDate text: [UInt8]) -> Int64? { CookieDate.seconds(in: text.span) }
+
+    /// Reads a Netscape cookie file.
+    ///
+    /// - Returns: the cookies, the oldest first, and the numbers of the lines that are no cookies.
+    public static func readFile(_ bytes: [UInt8], now: Date) -> (cookies: [Cookie], problems: [Int]) {
+        let (cookies, problems) = NetscapeCookieFile.parse(bytes, now: now)
+        return (cookies, problems.map(\.line))
+    }
+
+    public static func file(of cookies: [Cookie]) -> [UInt8] { NetscapeCookieFile.bytes(of: cookies) }
+}

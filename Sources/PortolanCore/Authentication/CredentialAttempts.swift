@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The user names and passwords that one load has sent, through all of its redirects: which of them were refused, and
+/// which were not decided about yet.
+struct CredentialAttempts {
+    struct Attempt: Equatable {
+        /// In the form of ``ProtectionSpace/canonical``.
+        let space: ProtectionSpace
+        let credential: Credential
+
+        init(_ credential: Credential, for space: ProtectionSpace) {
+            (self.credential, self.space) = (credential, space.canonical)
+        }
+
+        /// Whether the user name and the password are the same.
+        fileprivate func matches(_ other: Attempt) -> Bool {
+            guard case .password(let user, let password, _) = credential,
+                case .password(let otherUser, let otherPassword, _) = other.credential
+            else { return false }
+            return (user, password) == (otherUser, otherPassword) && space == other.space
+        }
+    }
+
+    /// At most one for each peer.
+    private var undecided: [Attempt] = []
+    private var refused: [Attempt] = []
+
+    /// Handles a challenge for a user name and a password.
+    ///
+    /// - Parameter unasked: a credential that the handler sent without a challenge, and that the peer refused.
+    /// - Returns: the attempts that the challenge refuses, and those that it accepts. A challenge of an origin means
+    ///   that the proxy accepted its credential.
+    mutating func receiveChallenge(
+        for space: ProtectionSpace, refusing unasked: Credential? = nil
+    ) -> (refused: [Attempt], accepted: [Attempt]) {
+        let space = space.canonical
+        let newlyRefused = undecided.filter { $0.space.isSamePeer(as: space) } + (unasked.map { [Attempt($0, for: space)] } ?? [])
+        undecided.removeAll { $0.space.isSamePeer(as: space) }
+        refused += newlyRefused
+        var accepted: [Attempt] = []
+        if !space.isProxy {
+            accepted = undecided.filter(\.space.isProxy)
+            undecided.removeAll(where: \.space.isProxy)
+        }
+        return (newlyRefused, accepted)
+    }
+
+    mutating func send(_ credential: Credential, for space: ProtectionSpace) {
+        undecided.append(Attempt(credential, for: space))
+    }
+
+    func wasRefused(_ credential: Credential, for space: ProtectionSpace) -> Bool {
+        let attempt = Attempt(credential, for: space)
+        return refused.contains { $0.matches(attempt) }
+    }
+
+    /// Handles a response that is delivered, or that redirects.
+    ///
+    /// - Parameter status: the code of HTTP; `nil` for another protocol.
+    /// - Returns: the attempts that the response refuses, and those that it accepts.
+    mutating func receiveResponse(status: Int?) -> (refused: [Attempt], accepted: [Attempt]) {
+        defer { undecided = [] }
+        switch status {
+        case 401: return (undecided.filter { !$0.space.isProxy }, undecided.filter(\.space.isProxy))
+        case 407: return (undecided.filter(\.space.isProxy), [])
+        default: return ([], undecided)
+        }
+    }
+}
+
+extension ProtectionSpace {
+    /// Whether both are of the same server or proxy. Both are canonical.
+    fileprivate func isSamePeer(as other: ProtectionSpace) -> Bool {
+        (protocolName, host, port, isProxy) == (other.protocolName, other.host, other.port, other.isProxy)
+    }
+}

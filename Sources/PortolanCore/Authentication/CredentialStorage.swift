@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// User names and passwords by protection space, for one or several loaders.
+///
+/// A load proposes a stored credential when a server sends a challenge, removes a stored credential that the server
+/// refuses, and stores a credential of the delegate after the server has accepted it, if its persistence is not
+/// `.none`. Certificates and trust are not stored. Any thread.
+///
+///     let space = ProtectionSpace(
+///         kind: .password(scheme: "basic"), protocolName: "https", host: "example.org", realm: "staff")
+///     storage.set(.password(user: "ada", password: "…", persistence: .loader), for: space)
+///
+/// In a space, upper and lower case of protocol and host do not matter, nor does a default port that is left out. A
+/// credential for Basic also applies to Digest with the same realm, because Digest protects the password better. The
+/// reverse is not true.
+public final class CredentialStorage: Sendable {
+    /// The credentials of loaders with the default configuration.
+    public static let shared = CredentialStorage()
+
+    /// A change of the stored credentials.
+    public enum Change: Hashable, Sendable {
+        /// A credential was added, or replaces the one of the same user. If that one had another persistence, its
+        /// removal comes before.
+        case set(Credential, for: ProtectionSpace)
+        /// A stored credential became the default of its space.
+        case madeDefault(Credential, for: ProtectionSpace)
+        case removed(Credential, for: ProtectionSpace)
+    }
+
+    private struct State {
+        var table = CredentialTable()
+        var loading = Loading.done
+        var observers: [Int: @Sendable ([Change]) -> Void] = [:]
+        var lastObserver = 0
+        /// The changes that the persistence and the observers have not received yet.
+        var pendingChanges: [[Change]] = []
+        var isDelivering = false
+    }
+
+    /// How far the permanent credentials have been read.
+    private enum Loading {
+        case notStarted
+        case running(waiters: [@Sendable () -> Void])
+        case done
+    }
+
+    /// The spaces in which loads have authenticated with stored credentials.
+    package let authenticatedSpaces = AuthenticatedSpaces()
+    private let state = ConditionLock(State())
+    private let persistence: (any CredentialPersistence)?
+
+    /// A storage in memory.
+    public convenience init() { self.init(persistence: nil) }
+
+    /// - Parameter persistence: keeps the credentials with the persistence `.permanent`. They are read when the storage
+    ///   is first used. Without one, they are in memory only.
+    package init(persistence: (any CredentialPersistence)?) {
+        self.persistence = persistence
+        if persistence != nil { state.withLock { $0.loading = .notStarted } }
+    }
+
+    // MARK: Credentials
+
+    /// All credentials, by space and user.
+    public var allCredentials: [ProtectionSpace: [String: Credential]] { read { $0.all } }
+
+    /// The credentials of a space, by user.
+    public func credentials(for space: ProtectionSpace) -> [String: Credential] { read { $0.credentials(for: space) } }
+
+    /// The credential that a load proposes for a space: the one that was made the default, or the only one.
+    public func defaultCredential(for space: ProtectionSpace) -> Credential? { read { $0.defaultCredential(for: space) } }
+
+    /// Stores a credential, and replaces the one of the same user. Has no effect on a credential that is not a user
+    /// name and a password, or whose persistence is `.none`.
+    public func set(_ credential: Credential, for space: ProtectionSpace) {
+        change { $0.set(credential, for: space, isDefault: false) }
+    }
+
+    /// Stores a credential as ``set(_:for:)`` does, and makes it the default of its space.
+    public func setDefaultCredential(_ credential: Credential, for space: ProtectionSpace) {
+        change { $0.set(credential, for: space, isDefault: true) }
+    }
+
+    /// Removes the credential of the same user from a space, whatever its password is.
+    public func remove(_ credential: Credential, for space: ProtectionSpace) {
+        guard case .password(let user, _, _) = credential else { return }
+        change { $0.remove(user: user, for: space) }
+    }
+
+    public func removeAll() {
+        authenticatedSpaces.removeAll()
+        change { $0.removeAll() }
+    }
+
+    /// Removes a credential that a server refused. One that was replaced in the meantime stays.
+    package func removeRefused(_ credential: Credential, for space: ProtectionSpace) {
+        guard case .password(let user, let password, _) = credential else { return }
+        change { $0.remove(user: user, password: password, for: space) }
+    }
+
+    /// Whether this user name with this password is stored for a space.
+    package func contains(_ credential: Credential, for space: ProtectionSpace) -> Bool {
+        guard case .password(let user, let password, _) = credential else { return false }
+        return read { $0.contains(user: user, password: password, for: space) }
+    }
+
+    // MARK: Changes
+
+    /// Calls `body` after each change, without a lock held: on the thread that made the change, or on one that makes
+    /// another change at the same time. The calls are serial, in the order of the changes.
+    ///
+    /// - Returns: an observation. The calls end when it is released.
+    public func observe(_ body: @escaping @Sendable ([Change]) -> Void) -> StorageObservation {
+        let number = state.withLock { state in
+            state.lastObserver += 1
+            state.observers[state.lastObserver] = body
+            return state.lastObserver
+        }
+        return StorageObservation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: number) } }
+    }
+
+    private func read<Result>(_ body: (CredentialTable) -> Result) -> Result {
+        waitUntilLoaded()
+        return state.withLock { body($0.table) }
+    }
+
+    private func change(_ body: (inout CredentialTable) -> [Change]) {
+        waitUntilLoaded()
+        let isFirst = state.withLock { state in
+            let changes = body(&state.table)
+            guard !changes.isEmpty else { return false }
+            state.pendingChanges.append(changes)
+            defer { state.isDelivering = true }
+            return !state.isDelivering
+        }
+        if isFirst { deliverChanges() }
+    }
+
+    /// Delivers the changes of all threads until there are no more.
+    private func deliverChanges() {
+        while true {
+            let next = state.withLock { state -> (changes: [Change], observers: [@Sendable ([Change]) -> Void])? in
+                guard !state.pendingChanges.isEmpty else {
+                    state.isDelivering = false
+                    return nil
+                }
+                return (state.pendingChanges.removeFirst(), Array(state.observers.values))
+            }
+            guard let next else { return }
+            let permanent = next.changes.filter(\.isPermanent)
+            if !permanent.isEmpty { persistence?.save(permanent) }
+            for observer in next.observers { observer(next.changes) }
+        }
+    }
+
+    // MARK: Loading
+
+    /// Calls `body` when the permanent credentials have been read: immediately, or later on another thread.
+    package func whenLoaded(_ body: @escaping @Sendable () -> Void) {
+        enum Step { case call, load, wait }
+        let step = state.withLock { state -> Step in
+            switch state.loading {
+            case .done: return .call
+            case .notStarted:
+                state.loading = .running(waiters: [body])
+                return .load
+            case .running(let waiters):
+                state.loading = .running(waiters: waiters + [body])
+                return .wait
+            }
+        }
+        switch step {
+        case .call: body()
+        case .load: persistence?.load { [weak self] stored in self?.finishLoading(stored) }
+        case .wait: break
+        }
+    }
+
+    private func finishLoading(_ stored: [StoredCredential]) {
+        let waiters = state.withLockBroadcasting { state -> [@Sendable () -> Void] in
+            guard case .running(let waiters) = state.loading else { return [] }
+            for entry in stored { _ = state.table.set(entry.credential, for: entry.space, isDefault: entry.isDefault) }
+            state.loading = .done
+            return waiters
+        }
+        for waiter in waiters { waiter() }
+    }
+
+    /// Blocks until the permanent credentials have been read.
+    private func waitUntilLoaded() {
+        guard persistence != nil else { return }
+        whenLoaded {}
+        state.wait { state in if case .done = state.loading { () } else { nil } }
+    }
+}
+
+extension CredentialStorage.Change {
+    fileprivate var isPermanent: Bool {
+        switch self {
+        case .set(let credential, _), .madeDefault(let credential, _), .removed(let credential, _): credential.persistence == .permanent
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Parses the text of a netrc file as curl does.
+///
+/// Words are separated by white space. `#` at the start of a word begins a comment that ends with the line. A word that
+/// begins with `"` ends at the next `"`, and in it `\n`, `\r`, `\t`, `\"` and `\\` stand for other characters. A macro
+/// (`macdef`) ends at the next empty line, and is ignored, as are `account` and unknown words.
+///
+/// curl's lib/netrc.c; ftp(1)
+struct NetrcParser {
+    /// The entry of one machine.
+    struct Entry {
+        /// The host; `nil` for the default entry, which applies to each host.
+        let machine: String?
+        var user: String?
+        var password: SecretText?
+    }
+
+    private let bytes: [UInt8]
+    private var position = 0
+    private var line = 1
+    private(set) var entries: [Entry] = []
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Parses the whole file.
+    ///
+    /// - Throws: ``NetrcSyntaxError`` for a quoted word that does not end in its line, and for a NUL.
+    static func parse(_ bytes: [UInt8]) throws(NetrcSyntaxError) -> [Entry] {
+        var parser = NetrcParser(bytes)
+        while let word = try parser.nextWord() { try parser.parseKeyword(word) }
+        return parser.entries
+    }
+
+    private mutating func parseKeyword(_ word: [UInt8]) throws(NetrcSyntaxError) {
+        switch String(decoding: word, as: UTF8.self).lowercased() {
+        case "machine":
+            guard let name = try nextWord() else { return }
+            entries.append(Entry(machine: String(decoding: name, as: UTF8.self).lowercased()))
+        case "default": entries.append(Entry(machine: nil))
+        case "login":
+            guard let user = try nextWord() else { return }
+            setInLastEntry { $0.user = String(decoding: user, as: UTF8.self) }
+        case "password":
+            guard let password = try nextWord() else { return }
+            setInLastEntry { $0.password = SecretText(String(decoding: password, as: UTF8.self)) }
+        case "account": _ = try nextWord()
+        case "macdef": skipMacro()
+        default: return
+        }
+    }
+
+    /// Changes the last entry, unless it already has a user and a password: curl reads no further then.
+    private mutating func setInLastEntry(_ change: (inout Entry) -> Void) {
+        guard let last = entries.indices.last, entries[last].user == nil || entries[last].password == nil else { return }
+        change(&entries[last])
+    }
+
+    private mutating func nextWord() throws(NetrcSyntaxError) -> [UInt8]? {
+        while position < bytes.count {
+            switch bytes[position] {
+            case UInt8(ascii: "#"): skipLine()
+            case UInt8(ascii: "\n"):
+                line += 1
+                position += 1
+            case let byte where Self.isSpace(byte): position += 1
+            case UInt8(ascii: "\""): return try quotedWord()
+            default: return try plainWord()
+            }
+        }
+        return nil
+    }
+
+    private mutating func plainWord() throws(NetrcSyntaxError) -> [UInt8] {
+        let start = position
+        while position < bytes.count, !Self.isSpace(bytes[position]) {
+            if bytes[position] == 0 { throw NetrcSyntaxError(line: line, problem: .nul) }
+            position += 1
+        }
+        return Array(bytes[start..<position])
+    }
+
+    private mutating func quotedWord() throws(NetrcSyntaxError) -> [UInt8] {
+        position += 1
+        var word: [UInt8] = []
+        while position < bytes.count, bytes[position] != UInt8(ascii: "\n"), bytes[position] != 0 {
+            var byte = bytes[position]
+            position += 1
+            if byte == UInt8(ascii: "\"") { return word }
+            if byte == UInt8(ascii: "\\") {
+                guard position < bytes.count, bytes[position] != UInt8(ascii: "\n"), bytes[position] != 0 else { break }
+                byte = Self.unescaped(bytes[position])
+                position += 1
+            }
+            word.append(byte)
+        }
+        throw NetrcSyntaxError(line: line, problem: position < bytes.count && bytes[position] == 0 ? .nul : .unterminatedQuote)
+    }
+
+    private static func unescaped(_ byte: UInt8) -> UInt8 {
+        switch byte {
+        case UInt8(ascii: "n"): UInt8(ascii: "\n")
+        case UInt8(ascii: "r"): UInt8(ascii: "\r")
+        case UInt8(ascii: "t"): UInt8(ascii: "\t")
+        default: byte
+        }
+    }
+
+    private mutating func skipLine() {
+        while position < bytes.count, bytes[position] != UInt8(ascii: "\n") { position += 1 }
+    }
+
+    /// Skips the name and the lines of a macro, with the empty line at its end.
+    private mutating func skipMacro() {
+        repeat {
+            skipLine()
+            guard position < bytes.count else { return }
+            position += 1
+            line += 1
+        } while position < bytes.count && bytes[position] != UInt8(ascii: "\n") && bytes[position] != UInt8(ascii: "\r")
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+}
+
+/// Why a netrc file can't be read. Has no part of the file, which contains passwords.
+package struct NetrcSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Problem: Hashable, Sendable { case unterminatedQuote, nul }
+
+    package let line: Int
+    package let problem: Problem
+
+    package var description: String {
+        switch problem {
+        case .unterminatedQuote: "line \(line): a word that begins with a quotation mark does not end with one"
+        case .nul: "line \(line): there is a NUL; this is not a text file"
+        }
+    }
+}

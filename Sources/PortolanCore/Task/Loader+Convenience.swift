@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+/// Methods that make a task, start it and return its result. They differ in the delegate that receives the events.
+extension Loader {
+    /// Loads a URL's whole body into memory.
+    ///
+    ///     let (body, response) = try await loader.data(from: "data:,Hello")
+    ///
+    /// A load that does not wait for I/O ends without suspending the caller. If the surrounding Swift task is
+    /// cancelled, the load is cancelled.
+    ///
+    /// - Throws: the reason why the load failed; ``LoadError/Code/badURL`` if `url` is not a URL.
+    public func data(from url: String) async throws(LoadError) -> (Data, Response) {
+        try await data(for: Request(url))
+    }
+
+    /// Loads a request's whole body into memory. Of a multipart response, only the last part.
+    ///
+    /// The caller is suspended until the end of the load and occupies no thread.
+    ///
+    /// - Parameters:
+    ///   - request: the request to load.
+    ///   - delegate: receives redirects, challenges, the end and similar events, but not the response and the data. It
+    ///     is called on ``DeliveryQueue/background``, where it may block. All its calls come before the result. At the
+    ///     end, it can read ``LoadTask/metrics``.
+    /// - Throws: the reason why the load failed; ``LoadError/Code/cancelled`` if the surrounding task was cancelled;
+    ///   ``LoadError/Code/limitExceeded`` for a body larger than ``Configuration/maximumBodySizeInMemory``.
+    public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
+        let (task, accumulator) = makeAccumulatingTask(request, delegate, on: .background)
+        // For a caller that is already cancelled, nothing is loaded. With a delegate, the end comes from its queue.
+        if Task.isCancelled { task.cancel() } else { task.resume() }
+        if let outcome = accumulator.takeResult() { return try outcome.get() }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                accumulator.whenEnded { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            task.cancel()
+        }
+        return try outcome.get()
+    }
+
+    /// Loads a request and returns its body in pieces, as fast as the caller reads them.
+    ///
+    /// - Parameters:
+    ///   - request: the request to load.
+    ///   - delegate: as for ``data(for:delegate:)``. It can receive the end before the caller has read all pieces.
+    /// - Throws: the reason why no response came. The sequence throws later failures.
+    public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
+        let queue = ChunkQueue(limit: configuration.bufferSize, delegate: delegate)
+        let task = LoadTask(request, loader: self, delegate: queue, on: delegate == nil ? .immediate : .background, queuesBytes: false)
+        let source = ChunkSource(task: task, queue: queue)
+        if Task.isCancelled { task.cancel() } else { task.resume() }
+        if let response = queue.response { return (ByteChunks(source: source), try response.get()) }
+        let response = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                queue.whenResponseIsKnown { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            task.cancel()
+        }
+        return (ByteChunks(source: source), try response.get())
+    }
+
+    /// Does what ``bytes(for:delegate:)`` does, for a URL as text.
+    public func bytes(from url: String) async throws(LoadError) -> (ByteChunks, Response) {
+        try await bytes(for: Request(url))
+    }
+
+    /// Makes a task that reports to `delegate`. ``LoadTask/resume()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - request: the request to load.
+    ///   - delegate: receives every event. The task retains it until the task itself is released.
+    ///   - queue: where the delegate is called. On every queue except ``DeliveryQueue/immediate``, bytes are copied
+    ///     once, and the handler is paused while more than ``Configuration/bufferSize`` bytes wait.
+    public func task(for request: Request, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate) -> LoadTask {
+        LoadTask(request, loader: self, delegate: delegate, on: queue)
+    }
+
+    /// Loads a request's whole body into memory, and calls `completion` once, on `queue`. On
+    /// ``DeliveryQueue/immediate``, the call can come before this method returns.
+    ///
+    /// - Parameters:
+    ///   - request: the request to load.
+    ///   - delegate: receives redirects, challenges, the end and similar events on `queue`, but not the response and
+    ///     the data. All its calls come before the completion.
+    ///   - queue: where `delegate` and `completion` are called. On the default queue they may block and wait for other
+    ///     loads.
+    ///   - completion: receives the whole body and its response, or the reason why there is none.
+    @discardableResult
+    public func load(
+        _ request: Request, delegate: (any LoadDelegate)? = nil, on queue: DeliveryQueue = .background,
+        completion: @escaping @Sendable (Result<(Data, Response), LoadError>) -> Void
+    ) -> LoadTask {
+        let (task, accumulator) = makeAccumulatingTask(request, delegate, on: queue)
+        accumulator.whenEnded { outcome in
+            if let enqueue = queue.enqueue { enqueue { completion(outcome) } } else { completion(outcome) }
+        }
+        task.resume()
+        return task
+    }
+
+    /// Does what ``data(for:delegate:)`` does, but blocks the calling thread. For programs and threads that are not
+    /// asynchronous. The delegate is called on the load's own threads, possibly on the calling thread.
+    ///
+    /// If a delegate or completion handler calls this method on the thread of an event loop
+    /// (``DeliveryQueue/immediate``), the call fails with ``LoadError/Code/noResources``, because that event loop would
+    /// have to deliver the load. There, a load that does not have to wait succeeds if its method is safe (RFC 9110
+    /// §9.2.1). Another request, such as a `POST`, is not sent.
+    ///
+    /// Loads of `file:` and of blocking plugins call the delegate on a thread of their pool. While the delegate waits
+    /// in this method, that thread does not count towards the pool's limit. At most 512 threads per pool can wait at
+    /// the same time.
+    @available(*, noasync, message: "this blocks the thread; await data(for:) instead")
+    public func waitForData(for request: Request, delegate: (any LoadDelegate)? = nil) throws(LoadError) -> (Data, Response) {
+        let waiter = LoadWaiter()
+        let (task, accumulator) = makeAccumulatingTask(request, delegate, on: .immediate, waiter: waiter)
+        do throws(LoadError) {
+            try task.runAndWait(waiter)
+        } catch {
+            task.end(with: error)
+            throw error
+        }
+        guard let outcome = accumulator.takeResult() else { throw LoadError(.unknown, message: "the load ended without a result") }
+        return try outcome.get()
+    }
+
+    private func makeAccumulatingTask(
+        _ request: Request, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, waiter: LoadWaiter? = nil
+    ) -> (LoadTask, BodyAccumulator) {
+        let accumulator = BodyAccumulator(delegate: delegate, for: waiter)
+        let task = LoadTask(
+            request, loader: self, delegate: accumulator, on: delegate == nil ? .immediate : queue, queuesBytes: false,
+            bodyLimit: configuration.maximumBodySizeInMemory, waiter: waiter)
+        return (task, accumulator)
+    }
+}
+
+/// The same methods for Foundation's URLs.
+extension Loader {
+    /// Does what ``data(for:delegate:)`` does, for a Foundation URL.
+    public func data(from url: URL) async throws(LoadError) -> (Data, Response) {
+        try await data(for: Request(url))
+    }
+
+    /// Does what ``bytes(for:delegate:)`` does, for a Foundation URL.
+    public func bytes(from url: URL) async throws(LoadError) -> (ByteChunks, Response) {
+        try await bytes(for: Request(url))
+    }
+}

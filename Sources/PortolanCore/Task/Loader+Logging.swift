@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+
+/// What a loader writes to its logger.
+///
+/// Handlers and servers choose parts of these texts. Each text is therefore written on one line, and without the user
+/// information of URLs (``LogText``).
+extension Loader {
+    /// Logs a step of a load at the level `debug`.
+    ///
+    /// - Parameter requestNumber: which of the load's requests the step belongs to, counted from 1. The end of a
+    ///   request's transfer can be reported after the next request has begun. `nil` for a step of the whole load.
+    func logStep(_ step: @autoclosure () -> String, of task: LoadTask, requestNumber: Int? = nil) {
+        guard logsSteps else { return }
+        var metadata: Logger.Metadata = ["url": "\(task.originalRequest.url.redacted)"]
+        if let requestNumber { metadata["request"] = "\(requestNumber)" }
+        configuration.logger.debug("\(LogText(step()))", metadata: metadata)
+    }
+
+    /// Logs why handlers could not be made. A repeated failure is logged below warning level, because thousands of
+    /// requests can need the same handlers.
+    func report(_ error: LoadError, of handlers: LazyHandlers) {
+        log(handlers.isNewFailure(error) ? .warning : .debug, error.message, handler: handlers.provider.identifier)
+    }
+
+    /// Reports a violation to the observer, and logs it if it is the first one of its load.
+    func report(violationOf rule: ContractRule, by handler: String, isFirst: Bool) {
+        if isFirst { log(.warning, "contract broken: \(rule.sentence)", handler: handler, ["rule": "\(rule.id)"]) }
+        configuration.violationObserver?(rule, handler)
+    }
+
+    /// - Parameter counts: how often a load violated each rule after its first violation.
+    func report(repeated counts: [ContractRule: Int], by handler: String) {
+        let total = counts.values.reduce(0, +)
+        let list = counts.sorted { $0.key.id < $1.key.id }.map { "\($0.key.id): \($0.value)" }.joined(separator: ", ")
+        log(.warning, "contract broken \(total) more \(total == 1 ? "time" : "times") by the same load (\(list))", handler: handler)
+    }
+
+    private func log(_ level: Logger.Level, _ message: String, handler: String, _ metadata: Logger.Metadata = [:]) {
+        configuration.logger.log(
+            level: level, "\(LogText(message))", metadata: metadata.merging(["handler": "\(LogText(handler))"]) { old, _ in old })
+    }
+}
+
+/// A text for a log: on one line, and without the user names and passwords of URLs.
+struct LogText: CustomStringConvertible {
+    let description: String
+
+    init(_ text: String) { description = UserInformation.removed(from: text).withInvisibleCharactersEscaped }
+}

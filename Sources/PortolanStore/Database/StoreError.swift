@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a store on disk can't be opened, read or written.
+///
+/// Any thread.
+public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The kind of an error. The texts are stable.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// Another process has locked the file for too long.
+        public static let busy = Code(rawValue: "busy")
+        /// The file or its file system can't be written.
+        public static let readOnly = Code(rawValue: "read-only")
+        /// The file system has no space left, or a limit on the size of files was reached.
+        public static let full = Code(rawValue: "full")
+        /// The permissions do not allow it.
+        public static let accessDenied = Code(rawValue: "access-denied")
+        /// Others own the file or its folder, or can change it, or it is a symbolic link.
+        public static let notPrivate = Code(rawValue: "not-private")
+        /// A folder, a socket or the like has the name of a store's file or folder.
+        public static let wrongKind = Code(rawValue: "wrong-kind")
+        /// The file is damaged, and could not be moved out of the way.
+        public static let corrupt = Code(rawValue: "corrupt")
+        /// A newer version of Portolan wrote the file.
+        public static let newerVersion = Code(rawValue: "newer-version")
+        /// The file is a database of another program.
+        public static let foreignFile = Code(rawValue: "foreign-file")
+        /// There is no memory, thread or descriptor.
+        public static let noResources = Code(rawValue: "no-resources")
+        /// The system or SQLite reports another error.
+        public static let ioFailed = Code(rawValue: "io-failed")
+        /// The state folder is closed.
+        public static let closed = Code(rawValue: "closed")
+        /// It is not known where the user's state is.
+        public static let noFolder = Code(rawValue: "no-folder")
+    }
+
+    /// For programs.
+    public let code: Code
+    /// What happened, and what to do about it, in one line. Contains no cookie and no password.
+    public let message: String
+
+    package init(_ code: Code, _ message: String) { (self.code, self.message) = (code, message) }
+
+    public var description: String { message }
+}

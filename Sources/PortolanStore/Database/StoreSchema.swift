@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    /// The layout of a store's file: one table, and how older files get it.
+    struct StoreSchema: Sendable {
+        /// The name of the file.
+        let file: String
+        /// Marks the file as one of this kind (`PRAGMA application_id`).
+        let applicationID: Int32
+        /// The statements that lead from each version to the next. The first ones make version 1 in an empty file. An
+        /// entry that was published never changes.
+        let migrations: [String]
+        let table: String
+        /// The columns that identify a row, and the others.
+        let keys: [String]
+        let values: [String]
+
+        /// Also the number in the file (`PRAGMA user_version`).
+        var version: Int32 { Int32(migrations.count) }
+
+        /// All rows, the oldest first.
+        var select: String { "SELECT \((keys + values).joined(separator: ", ")) FROM \(table) ORDER BY number" }
+
+        /// Inserts a row, or replaces the values of the one with the same keys, which keeps its place in the order.
+        var upsert: String {
+            let columns = keys + values
+            let places = columns.map { _ in "?" }.joined(separator: ", ")
+            let update = values.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+            return "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(places)) "
+                + "ON CONFLICT (\(keys.joined(separator: ", "))) DO UPDATE SET \(update)"
+        }
+
+        var delete: String { "DELETE FROM \(table) WHERE \(keys.map { "\($0) = ?" }.joined(separator: " AND "))" }
+    }
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import CPortolanLinux
+    import PortolanCore
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// The folder of the stores, and the files in it. Only the user can change them.
+    ///
+    /// Files that exist are examined by their names, and never opened here: a process that closes any descriptor of a
+    /// file loses its locks on it (`fcntl_locking(2)`), also those of SQLite.
+    struct StateFiles: Sendable {
+        /// An absolute path without a slash at its end.
+        let folder: String
+
+        /// The files that SQLite has beside a database: the write-ahead log and its index.
+        static let companions = ["-wal", "-shm"]
+
+        func path(of name: String) -> String { "\(folder)/\(name)" }
+
+        // MARK: The folder
+
+        /// Creates the folder, if it is missing, and checks that it is the user's.
+        func prepareFolder() throws(StoreError) {
+            guard try status(of: folder) == nil else { return try checkFolder() }
+            var (path, problem) = ("", CInt(0))
+            for part in folder.split(separator: "/") {
+                path += "/\(part)"
+                // Folders above that exist are fine. The last one says what is wrong.
+                problem = unsafe mkdir(path, 0o700) == 0 || errno == EEXIST ? 0 : errno
+            }
+            guard problem == 0 else { throw .system(problem, "the folder '\(folder)' can't be made", at: folder) }
+            try checkFolder()
+        }
+
+        private func checkFolder() throws(StoreError) {
+            guard let status = try status(of: folder) else {
+                throw .system(ENOENT, "the folder '\(folder)' can't be made", at: folder)
+            }
+            guard status.st_mode & S_IFMT != S_IFLNK else {
+                throw StoreError(.notPrivate, "'\(folder)' is a symbolic link; name the folder itself")
+            }
+            guard status.st_mode & S_IFMT == S_IFDIR else {
+                throw StoreError(.wrongKind, "'\(folder)' is no folder; move it away, or choose another folder")
+            }
+            try checkOwner(status, of: folder)
+            guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+                throw StoreError(.notPrivate, "others can change '\(folder)'; remove that permission (chmod go-w)")
+            }
+        }
+
+        private func checkOwner(_ status: stat, of path: String) throws(StoreError) {
+            guard status.st_uid == geteuid() else {
+                throw StoreError(
+                    .notPrivate, "'\(path)' belongs to user \(status.st_uid) and not to you (\(geteuid())); choose another folder")
+            }
+        }
+
+        // MARK: A file
+
+        /// Identifies a file that has a name.
+        struct Identity: Equatable, Sendable {
+            let device: UInt64
+            let inode: UInt64
+        }
+
+        /// The file that has the name now; `nil` for none.
+        func identity(of name: String) -> Identity? {
+            // `try?` because a file that can't be examined is not the one that is open.
+            (try? status(of: path(of: name))).flatMap { $0 }.map { Identity(device: UInt64($0.st_dev), inode: UInt64($0.st_ino)) }
+        }
+
+        /// The size of a file in bytes; `nil` if it is missing.
+        func size(of name: String) throws(StoreError) -> Int64? { try status(of: path(of: name)).map { Int64($0.st_size) } }
+
+        /// Creates the file if it is missing, and checks that it and its companions are the user's. Removes the
+        /// permissions of others.
+        func prepare(_ name: String) throws(StoreError) {
+            try check(name)
+            for companion in Self.companions { try check(name + companion) }
+            guard try status(of: path(of: name)) == nil else { return }
+            // SQLite gives its companions the permissions of the file.
+            let descriptor = unsafe open(path(of: name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else {
+                if errno == EEXIST { return }
+                throw .system(errno, "'\(path(of: name))' can't be made", at: path(of: name))
+            }
+            close(descriptor)
+        }
+
+        private func check(_ name: String) throws(StoreError) {
+            let path = path(of: name)
+            guard let status = try status(of: path) else { return }
+            guard status.st_mode & S_IFMT != S_IFLNK else {
+                throw StoreError(.notPrivate, "'\(path)' is a symbolic link, which a store does not follow; remove it")
+            }
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                throw StoreError(.wrongKind, "'\(path)' is not a regular file; move it away")
+            }
+            try checkOwner(status, of: path)
+            guard status.st_mode & 0o077 != 0 else { return }
+            guard unsafe chmod(path, 0o600) == 0 else {
+                throw .system(errno, "others can read '\(path)', and that permission can't be removed", at: path)
+            }
+        }
+
+        /// Moves a file and its companions out of the way, and returns the new path.
+        func setAside(_ name: String) throws(StoreError) -> String {
+            var number = 1
+            while try !isFree("\(name).corrupt-\(number)") { number += 1 }
+            let new = "\(name).corrupt-\(number)"
+            // The log first: without its file it would be lost, and the file without its log is an older state.
+            for suffix in Self.companions + [""] {
+                guard unsafe rename(path(of: name + suffix), path(of: new + suffix)) != 0, errno != ENOENT else { continue }
+                throw .system(errno, "the damaged file '\(path(of: name))' can't be renamed", at: path(of: name))
+            }
+            return path(of: new)
+        }
+
+        private func isFree(_ name: String) throws(StoreError) -> Bool {
+            for suffix in Self.companions + [""] where try status(of: path(of: name + suffix)) != nil { return false }
+            return true
+        }
+
+        private func status(of path: String) throws(StoreError) -> stat? {
+            var status = stat()
+            guard unsafe lstat(path, &status) != 0 else { return status }
+            guard errno == ENOENT else { throw .system(errno, "'\(path)' can't be examined", at: path) }
+            return nil
+        }
+
+        // MARK: The lock
+
+        /// Runs `body` while no other process prepares, repairs or replaces files of the folder (`flock(2)`).
+        func whileLocked<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+            let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard descriptor >= 0 else { throw .system(errno, "the folder '\(folder)' can't be opened", at: folder) }
+            defer { close(descriptor) }
+            let end = MonotonicTime.now + Self.longestWait
+            while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+                guard errno == EWOULDBLOCK || errno == EINTR else {
+                    // A file system without locks for folders: SQLite has its own.
+                    return try body()
+                }
+                guard MonotonicTime.now < end else {
+                    throw StoreError(.busy, "another process has locked the folder '\(folder)' for \(Self.longestWait); try again later")
+                }
+                var pause = timespec(tv_sec: 0, tv_nsec: 5_000_000)
+                unsafe nanosleep(&pause, nil)
+            }
+            return try body()
+        }
+
+        static let longestWait = Duration.seconds(10)
+    }
+
+    extension StoreError {
+        /// Returns the error for `errno` (`errno(3)`).
+        static func system(_ number: CInt, _ problem: String, at path: String) -> StoreError {
+            let text = "\(problem): \(LoadError.text(of: number))"
+            return switch number {
+            case EACCES, EPERM: StoreError(.accessDenied, "\(text); check the permissions of '\(path)' and of the folders above it")
+            case EROFS: StoreError(.readOnly, "\(text); choose a folder on another file system")
+            case ENOSPC, EDQUOT: StoreError(.full, "\(text); free some space")
+            case ENOTDIR: StoreError(.wrongKind, "\(text); a part of the path before the last '/' is no folder")
+            case EMFILE, ENFILE, ENOMEM: StoreError(.noResources, text)
+            default: StoreError(.ioFailed, "\(text) (errno \(number))")
+            }
+        }
+    }
+#endif

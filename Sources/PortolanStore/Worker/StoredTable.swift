@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import FoundationEssentials
+    import Logging
+    import PortolanCore
+
+    /// The file of one storage, and what this process knows of its contents. Belongs to the store's thread.
+    final class StoredTable<Record: StoredRecord> {
+        private struct OpenFile {
+            let database: Database
+            let identity: StateFiles.Identity?
+            /// What `known` corresponds to.
+            var dataVersion: Int64
+        }
+
+        let log: ChangeLog<Record.Key, Record.Value>
+        /// Tells the storage in memory what other processes have changed.
+        var apply: (_ set: [Record.Value], _ removed: Set<Record.Key>) -> Void = { _, _ in }
+        private let files: StateFiles
+        private let options: Database.Options
+        private let logger: Logger
+        private var file: OpenFile?
+        /// The rows of the file, as this process has last read or written them, with their order.
+        private var known: [Record.Key: (record: Record, place: Int)] = [:]
+        private var nextPlace = 0
+
+        private static var schema: StoreSchema { Record.schema }
+        private var path: String { files.path(of: Self.schema.file) }
+
+        init(_ files: StateFiles, log: ChangeLog<Record.Key, Record.Value>, options: Database.Options, logger: Logger) {
+            (self.files, self.log, self.options, self.logger) = (files, log, options, logger)
+        }
+
+        // MARK: Reading and writing
+
+        /// Opens the file, and returns the values that have not ended, the oldest first.
+        func open() throws(StoreError) -> [Record.Value] {
+            var file = try openFile()
+            let records = try read(&file)
+            self.file = file
+            learn(records)
+            let now = Date()
+            log.recordOlder(records.filter { $0.hasEnded(at: now) }.map { (key: $0.key, change: .removed) })
+            return records.filter { !$0.hasEnded(at: now) }.map(\.value)
+        }
+
+        /// Reads what other processes have changed, and writes the recorded changes.
+        func synchronize() throws(StoreError) {
+            do throws(StoreError) {
+                try synchronizeOnce()
+            } catch  where error.code == .corrupt {
+                logger.warning("\(error.message)")
+                closeFile()
+                // Opening moves the damaged file out of the way, and the new one gets what is known.
+                try synchronizeOnce()
+            }
+        }
+
+        private func synchronizeOnce() throws(StoreError) {
+            if file != nil, file?.identity != files.identity(of: Self.schema.file) { closeFile() }
+            if file == nil {
+                try reopen()
+            } else {
+                try refresh()
+            }
+            try write()
+        }
+
+        /// Opens a file that was lost or replaced, and adds to it what is known and missing.
+        private func reopen() throws(StoreError) {
+            var file = try openFile()
+            let records = try read(&file)
+            self.file = file
+            let found = Set(records.map(\.key))
+            let missing = known.values.filter { !found.contains($0.record.key) }.sorted { $0.place < $1.place }
+            log.recordOlder(missing.map { (key: $0.record.key, change: .set($0.record.value)) })
+            merge(records, isWhole: false)
+        }
+
+        private func refresh() throws(StoreError) {
+            guard var file else { return }
+            let version = try explaining { () throws(Database.Failure) in try file.database.dataVersion() }
+            guard version != file.dataVersion else { return }
+            let records = try read(&file)
+            self.file = file
+            merge(records, isWhole: true)
+        }
+
+        /// Passes the differences to the storage.
+        ///
+        /// - Parameter isWhole: whether records that are missing were removed.
+        private func merge(_ records: [Record], isWhole: Bool) {
+            let old = known
+            learn(records)
+            let changed = records.filter { old[$0.key]?.record != $0 }
+            let removed = isWhole ? Set(old.keys.filter { known[$0] == nil }) : []
+            guard !changed.isEmpty || !removed.isEmpty else { return }
+            apply(changed.map(\.value), removed)
+        }
+
+        private func learn(_ records: [Record]) {
+            known = Dictionary(records.enumerated().map { ($1.key, (record: $1, place: $0)) }) { $1 }
+            nextPlace = records.count
+        }
+
+        private func read(_ file: inout OpenFile) throws(StoreError) -> [Record] {
+            let database = file.database
+            let (rows, version) = try explaining { () throws(Database.Failure) in
+                try database.transaction(isWrite: false) { statements in
+                    (try statements.rows(Self.schema.select), try statements.number("PRAGMA data_version"))
+                }
+            }
+            file.dataVersion = version
+            let records = rows.compactMap(Record.init)
+            if records.count < rows.count {
+                logger.warning("'\(path)': \(rows.count - records.count) of \(rows.count) rows are not understood; they are left alone")
+            }
+            return records
+        }
+
+        private func write() throws(StoreError) {
+            guard let database = file?.database else { return }
+            let changes = log.take()
+            guard !changes.isEmpty else { return }
+            do throws(StoreError) {
+                try explaining { () throws(Database.Failure) in
+                    try database.transaction(isWrite: true) { statements in
+                        for (key, change) in changes { try write(change, for: key, statements) }
+                    }
+                }
+            } catch {
+                log.recordOlder(changes)
+                throw error
+            }
+            for (key, change) in changes {
+                switch change {
+                case .set(let value):
+                    known[key] = (Record(value), known[key]?.place ?? nextPlace)
+                    nextPlace += 1
+                case .removed: known[key] = nil
+                }
+            }
+        }
+
+        private func write(_ change: ChangeLog<Record.Key, Record.Value>.Change, for key: Record.Key, _ statements: Database.Statements)
+            throws
+        {
+            switch change {
+            case .removed: try statements.execute(Self.schema.delete, Record.columns(of: key))
+            case .set(let value):
+                let record = Record(value)
+                if known[key]?.record != record { try statements.execute(Self.schema.upsert, Record.columns(of: key) + record.values) }
+            }
+        }
+
+        func close() {
+            closeFile()
+            known = [:]
+        }
+
+        private func closeFile() {
+            // `try?` because each change has been written, or will be written to the next file.
+            try? file?.database.close()
+            file = nil
+        }
+
+        /// The record that the file has for a key.
+        subscript(key: Record.Key) -> Record? { known[key]?.record }
+
+        // MARK: Opening
+
+        private func openFile() throws(StoreError) -> OpenFile {
+            try files.prepareFolder()
+            return try files.whileLocked { () throws(StoreError) in
+                try files.prepare(Self.schema.file)
+                if try files.size(of: Self.schema.file) == 0, try (files.size(of: Self.schema.file + "-wal") ?? 0) > 0 {
+                    // SQLite would delete the log.
+                    try setAside(because: "is empty, and has a log of changes")
+                }
+                do throws(StoreError) {
+                    return try openDatabase()
+                } catch  where error.code == .corrupt {
+                    try setAside(because: "is damaged (\(error.message))")
+                    return try openDatabase()
+                }
+            }
+        }
+
+        private func setAside(because problem: String) throws(StoreError) {
+            let new = try files.setAside(Self.schema.file)
+            logger.error("'\(path)' \(problem); it is now '\(new)', and a new file takes its place")
+            try files.prepare(Self.schema.file)
+        }
+
+        private func openDatabase() throws(StoreError) -> OpenFile {
+            let database = try explaining { () throws(Database.Failure) in try Database(path: path, options: options) }
+            do throws(StoreError) {
+                let version = try version(of: database)
+                try explaining { () throws(Database.Failure) in
+                    try database.checkIntegrity()
+                    try database.useWriteAheadLog()
+                    if version < Self.schema.version { try migrate(database) }
+                    try database.check([Self.schema.select, Self.schema.upsert, Self.schema.delete])
+                    for pragma in options.pragmas { try database.set(pragma: pragma) }
+                }
+            } catch {
+                // `try?` because the error is the one to report.
+                try? database.close()
+                throw error
+            }
+            return OpenFile(database: database, identity: files.identity(of: Self.schema.file), dataVersion: 0)
+        }
+
+        /// The version of the file; 0 for a new one.
+        private func version(of database: Database) throws(StoreError) -> Int32 {
+            let (application, version, count) = try explaining { () throws(Database.Failure) in
+                try database.transaction(isWrite: false) { statements in
+                    (
+                        try statements.number("PRAGMA application_id"), try statements.number("PRAGMA user_version"),
+                        try statements.number("SELECT count(*) FROM sqlite_schema")
+                    )
+                }
+            }
+            if application == 0, version == 0, count == 0 { return 0 }
+            guard application == Int64(Self.schema.applicationID) else {
+                throw StoreError(.foreignFile, "'\(path)' is a database of another program; move it away, or choose another folder")
+            }
+            guard version <= Int64(Self.schema.version) else {
+                throw StoreError(
+                    .newerVersion,
+                    "a newer version of Portolan wrote '\(path)' (format \(version), and this version knows \(Self.schema.version)); update Portolan, or choose another folder"
+                )
+            }
+            return Int32(clamping: version)
+        }
+
+        /// Brings the file to the newest version. Another process may have done it in the meantime.
+        private func migrate(_ database: Database) throws(Database.Failure) {
+            try database.transaction(isWrite: true) { statements in
+                let version = Int(try statements.number("PRAGMA user_version"))
+                guard version >= 0, version < Self.schema.migrations.count else { return }
+                for migration in Self.schema.migrations[version...] { try statements.executeAll(migration) }
+                try statements.executeAll("PRAGMA application_id = \(Self.schema.applicationID)")
+                try statements.executeAll("PRAGMA user_version = \(Self.schema.version)")
+            }
+        }
+
+        private func explaining<Result>(_ body: () throws(Database.Failure) -> Result) throws(StoreError) -> Result {
+            do throws(Database.Failure) { return try body() } catch { throw StoreError(error, at: path) }
+        }
+    }
+
+    extension StoredRecord {
+        fileprivate func hasEnded(at now: Date) -> Bool { end.map { $0 <= now } ?? false }
+    }
+#endif

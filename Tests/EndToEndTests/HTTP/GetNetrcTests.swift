@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import TestThreads
+import Testing
+
+/// `get --netrc` and the other options for netrc files.
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetNetrcTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    /// User and password of each request.
+    private func credentials(_ server: ScriptedServer) -> [String?] {
+        server.requests.map { request in
+            request.first { $0.hasPrefix("Authorization: Basic ") }.flatMap { Data(base64Encoded: String($0.dropFirst(21))) }
+                .map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+
+    private static let ok = ScriptedServer.response("200 OK")
+
+    private static func server() throws -> ScriptedServer { try ScriptedServer(ok) }
+
+    @Test("A password of the file is sent with the first request, as in curl; a user of the URL selects the entry")
+    func options() throws {
+        try program.makeFile("netrc", "machine 127.0.0.1 login a password b\nmachine 127.0.0.1 login u password p\n")
+        let rows: [(arguments: [String], user: String, expected: String?)] = [
+            (["--netrc-file", "netrc"], "", "a:b"), (["--netrc-file", "netrc"], "u@", "u:p"),
+            (["--netrc-file", "netrc"], "u:x@", "u:p"), (["--netrc-file", "netrc", "--netrc-optional"], "u:x@", "u:x"),
+            (["--netrc-file", "netrc", "--netrc-optional"], "u@", "u:p"), (["--netrc-file", "netrc", "--netrc-optional"], "", "a:b"),
+            (["--netrc-file", "netrc", "-u", "z:q"], "", "z:q"), (["--netrc-file", "netrc"], "z:q@", "z:q"),
+            (["--netrc-file", "netrc", "--oauth2-bearer", "t"], "", nil), (["--netrc-file", "netrc", "--digest"], "", nil),
+            (["--netrc-file", "missing"], "", nil), ([], "", nil),
+        ]
+        let server = try Self.server()
+        for row in rows {
+            let outcome = try program.run(["get"] + row.arguments + [server.url().replacing("//", with: "//" + row.user)])
+            #expect(outcome.status == 0, "\(outcome.errors)")
+        }
+        #expect(credentials(server) == rows.map(\.expected))
+    }
+
+    @Test("The user's own file is ~/.netrc, or the one that NETRC names")
+    func ofUser() throws {
+        try program.makeFile(".netrc", "machine 127.0.0.1 login home password h\n")
+        try program.makeFile("other", "machine 127.0.0.1 login other password o\n")
+        let server = try Self.server()
+        let folder = program.folder.path
+        func get(_ variables: [String: String], _ option: String) throws -> Program.Outcome {
+            try program.run(["get", option, server.url()], with: variables)
+        }
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder + "/.netrc")
+        #expect(try get([:], "-n").status == 0)
+        #expect(try get(["NETRC": folder + "/other"], "--netrc").status == 0)
+        #expect(try get(["HOME": folder + "/nowhere"], "--netrc").status == 0)
+        #expect(credentials(server) == ["home:h", "other:o", nil])
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: folder + "/.netrc")
+        let refused = try get([:], "--netrc-optional")
+        let message = refused.errors.joined(separator: "\n")
+        #expect(refused.status != 0 && message.contains("chmod 600") && !message.contains("home:"), "\(message)")
+    }
+
+    @Test("After a redirect, each host gets its own password, and no other one")
+    func redirects() throws {
+        let other = try Self.server()
+        let otherURL = other.url().replacing("127.0.0.1", with: "localhost")
+        let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(otherURL)"]))
+        try program.makeFile("netrc", "machine 127.0.0.1 login a password b\nmachine localhost login c password d\n")
+        #expect(try program.run("get", "--netrc-file", "netrc", server.url()).status == 0)
+        #expect(credentials(server) == ["a:b"] && credentials(other) == ["c:d"])
+        let third = try Self.server()
+        let second = try ScriptedServer(
+            ScriptedServer.response("302 Found", ["Location: \(third.url().replacing("127.0.0.1", with: "localhost"))"]))
+        try program.makeFile("netrc", "machine 127.0.0.1 login a password b\n")
+        #expect(try program.run("get", "--netrc-file", "netrc", second.url()).status == 0)
+        #expect(credentials(second) == ["a:b"] && credentials(third) == [nil])
+    }
+
+    @Test("A malformed file is an error that shows no password")
+    func malformed() throws {
+        try program.makeFile("netrc", "machine h login a password \"hunter2\n")
+        let outcome = try program.run("get", "--netrc-file", "netrc", "data:,x")
+        let message = outcome.errors.joined(separator: "\n")
+        #expect(outcome.status != 0 && message.contains("line 1") && !message.contains("hunter2"), "\(message)")
+    }
+
+    @Test("-v names schemes that are not supported, and the response is delivered")
+    func unsupportedSchemes() throws {
+        let server = try ScriptedServer(
+            ScriptedServer.response("401 Who", ["WWW-Authenticate: Negotiate", "WWW-Authenticate: NTLM"]))
+        let outcome = try program.run("get", "-v", server.url())
+        #expect(
+            outcome.errors.contains { $0.hasPrefix("* the server offers authentication by 'negotiate', 'ntlm', which is not supported") })
+    }
+
+    @Test("No output shows a password: -v, the trace and the log", arguments: ["-v", "--trace t.html", "--json"])
+    func secretsAreHidden(option: String) throws {
+        let server = try ScriptedServer(
+            ScriptedServer.response("401 Who", [#"WWW-Authenticate: Digest realm="r", nonce="n", qop="auth""#]), Self.ok)
+        try program.makeFile("netrc", "machine 127.0.0.1 login ann password hunter2-secret\n")
+        let outcome = try program.run(
+            ["get", "--netrc-file", "netrc", "--digest"] + option.split(separator: " ").map(String.init) + [server.url()])
+        var texts = outcome.errors + [outcome.text]
+        if option.contains("trace") { texts.append(try String(contentsOfFile: program.folder.path + "/t.html", encoding: .utf8)) }
+        for text in texts { #expect(!text.contains("hunter2-secret")) }
+        #expect(server.requests.count == 2)
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import PortolanCore
+
+/// The expected values are those that curl 7.88.1 sent to a server, unless a row says otherwise.
+@Suite struct NetrcTests {
+    /// A file, and `user:password` for the host `h`; `nil` for none.
+    private static let rows: [(file: String, expected: String?)] = [
+        ("machine h login a password b", "a:b"),
+        ("machine h\nlogin a\n\tpassword\tb\r\n", "a:b"), ("machine h login a\u{C}password b", "a:b"),
+        ("MACHINE H LOGIN a PASSWORD b", "a:b"), ("machine h password b login a", "a:b"), ("machine h account c login a password b", "a:b"),
+        ("machine h login machine password b", "machine:b"), ("machine h port 80 login a password b", "a:b"),
+        ("machine h login ä password ö", "ä:ö"),
+        // Several entries
+        ("machine h login a password b machine h login c password d", "a:b"),
+        ("machine h login a machine h login c password d", "c:d"), ("machine h login a machine i password d", "a:"),
+        ("default login x password y machine h login a password b", "x:y"),
+        ("machine i login a password b default login x password y", "x:y"),
+        ("default machine h login a password b", "a:b"), ("default password y", ":y"),
+        ("machine h login a login c password b", "c:b"), ("machine h login a password b password c", "a:b"),
+        // Other hosts
+        ("machine i login a password b", nil), ("machine h. login a password b", nil), ("machine h:80 login a password b", nil),
+        ("machine a.h login a password b", nil),
+        // Incomplete
+        ("", nil), ("machine", nil), ("machine h", nil), ("machine h login", nil), ("login a password b", nil),
+        ("machine h password b", ":b"), ("machine h login a", "a:"), ("machine h login a password", "a:"),
+        // Comments
+        ("# machine h login q password r\nmachine h login a password b", "a:b"), ("machine h login a # b\npassword b", "a:b"),
+        ("machine h login a password b#c", "a:b#c"), ("machine h login a password #c", "a:"),
+        // Quoted words
+        (#"machine h login "a b" password "c d""#, "a b:c d"), (#"machine h login a password "x\"y\\z\n\t\r\q""#, "a:x\"y\\z\n\t\rq"),
+        (#"machine h login a password x\"y\n"#, #"a:x\"y\n"#), (#"machine h login a password x"y""#, #"a:x"y""#),
+        (#"machine h login a password "x"y"#, "a:x"), (#"machine h login a password """#, "a:"),
+        (##"machine h login a password "#c""##, "a:#c"),
+        // Macros
+        ("macdef init\nmachine h login q password r\n\nmachine h login a password b", "a:b"),
+        ("machine h login a password b\nmacdef init\nlogin z\n\nmachine h login c password d", "a:b"),
+        ("macdef init\nmachine h login q password r", nil), ("macdef", nil), ("macdef\n\nmachine h login a password b", "a:b"),
+        // curl does not see the end of a macro here.
+        ("macdef init\r\nmachine h login q password r\r\n\r\nmachine h login a password b\r\n", "a:b"),
+    ]
+
+    private static func text(_ credential: Credential?) -> String? {
+        guard case .password(let user, let password, _)? = credential else { return nil }
+        return "\(user):\(password)"
+    }
+
+    @Test(arguments: rows) func credentialIsTheOneThatCurlSends(file: String, expected: String?) throws {
+        #expect(Self.text(try NetrcFile(parsing: Array(file.utf8)).credential(forHost: "H")) == expected)
+    }
+
+    @Test("A user of the URL selects the entry, as in curl")
+    func userSelects() throws {
+        let file = try NetrcFile(parsing: Array("machine h login a password b\nmachine h login u password p\nmachine i password q".utf8))
+        #expect(Self.text(file.credential(forHost: "h", user: "u")) == "u:p")
+        #expect(file.credential(forHost: "h", user: "z") == nil)
+        #expect(Self.text(file.credential(forHost: "i", user: "z")) == "z:q")
+    }
+
+    @Test(arguments: [
+        ("machine h login a password \"xy", 1), ("\nmachine h\n\"x\ny\"", 3), ("\"\\", 1), ("machine h\npassword a\0b", 2), ("\"a\0\"", 1),
+    ])
+    func malformedFilesFailWithTheLine(file: String, line: Int) {
+        let error = #expect(throws: NetrcSyntaxError.self) { try NetrcFile(parsing: Array(file.utf8)) }
+        #expect(error?.line == line && error?.description.contains("xy") == false)
+    }
+
+    @Test("A file that ends at any byte is read without a crash, and complete entries stay the same")
+    func truncatedFiles() throws {
+        let file = Array(
+            "machine h login a password b\nmacdef m\nx\n\nmachine i login \"c\\\"\" password \"d e\"\n# end\ndefault login x".utf8)
+        for count in 0...file.count {
+            let part = try? NetrcFile(parsing: Array(file[..<count]))
+            if let part, count > 28 { #expect(Self.text(part.credential(forHost: "h")) == "a:b", "\(count)") }
+        }
+        #expect(Self.text(try NetrcFile(parsing: file).credential(forHost: "i")) == "c\":d e")
+    }
+
+    @Test("~/.netrc must not be readable by others if it has a password; a named file may be")
+    func permissions() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("netrc-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let rows: [(text: String, mode: Int, isRefused: Bool)] = [
+            ("machine h login a password b", 0o600, false), ("machine h login a password b", 0o400, false),
+            ("machine h login a password b", 0o640, true), ("machine h login a password b", 0o604, true),
+            ("machine h login a password b", 0o620, true), ("machine h login a", 0o644, false),
+            ("machine h login anonymous password me@example.org", 0o644, false),
+        ]
+        for (number, row) in rows.enumerated() {
+            let path = folder.appendingPathComponent("\(number)").path
+            try Data(row.text.utf8).write(to: URL(fileURLWithPath: path))
+            try FileManager.default.setAttributes([.posixPermissions: row.mode], ofItemAtPath: path)
+            _ = try NetrcFile(contentsOf: path)
+            guard row.isRefused else {
+                _ = try NetrcFile(contentsOf: path, requiringPrivacy: true)
+                continue
+            }
+            let error = #expect(throws: LoadError.self) { try NetrcFile(contentsOf: path, requiringPrivacy: true) }
+            #expect(error?.code == .accessDenied && error?.message.contains("chmod 600") == true)
+        }
+    }
+
+    @Test("Missing, large and malformed files are errors")
+    func unusableFiles() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("netrc-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(Self.failure(path) == .notFound)
+        try Data(repeating: UInt8(ascii: "#"), count: NetrcFile.sizeLimit + 1).write(to: URL(fileURLWithPath: path))
+        #expect(Self.failure(path) == .limitExceeded)
+        try Data("machine h password \"secret".utf8).write(to: URL(fileURLWithPath: path))
+        let error = #expect(throws: LoadError.self) { try NetrcFile(contentsOf: path) }
+        #expect(error?.code == .badRequest && error?.message.contains("line 1") == true && error?.message.contains("secret") == false)
+    }
+
+    private static func failure(_ path: String) -> LoadError.Code? {
+        do throws(LoadError) { _ = try NetrcFile(contentsOf: path) } catch { return error.code }
+        return nil
+    }
+
+    @Test func noDescriptionShowsAPassword() throws {
+        let file = try NetrcFile(parsing: Array("machine h login a password hunter2".utf8))
+        var dumped = ""
+        dump(file, to: &dumped)
+        for text in [dumped, "\(file)", String(reflecting: file)] { #expect(!text.contains("hunter2")) }
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+/// Which credentials a load proposes, stores and removes.
+@Suite struct ProposedCredentialTests {
+    private static let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h", port: 1, realm: "r")
+
+    /// Sends challenges until the password is "good", and then responds. Like HTTP, it delivers the response with the
+    /// status 401 if there is no credential.
+    private static func handler(status: Int = 200) -> ManualHandler {
+        ManualHandler { load in sendChallenge(load, failures: 0, status) }
+    }
+
+    private static func sendChallenge(_ load: ManualLoad, failures: Int, _ status: Int) {
+        load.client.didReceive(
+            AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
+                switch answer {
+                case .use(.password(_, "good", _)): respond(load, status)
+                case .use: sendChallenge(load, failures: failures + 1, status)
+                default: respond(load, 401)
+                }
+            })
+    }
+
+    private static func respond(_ load: ManualLoad, _ code: Int) {
+        _ = load.client.didReceive(Response(url: load.request.url, status: .init(code: code)), storage: .notAllowed)
+        load.deliver("\(code)")
+        load.finish()
+    }
+
+    private static func credential(_ user: String, _ password: String, _ persistence: Credential.Persistence = .none) -> Credential {
+        .password(user: user, password: password, persistence: persistence)
+    }
+
+    /// Loads a URL, and returns the users that were proposed to the delegate. The delegate gives the `answers` in
+    /// order, and then handles challenges by default.
+    private static func load(
+        _ storage: CredentialStorage?, url: String = "x://h:1/", netrc: String? = nil, answers: [ChallengeAnswer] = [],
+        handler: ManualHandler = handler()
+    ) throws -> (proposed: [String?], delegate: RecordingDelegate) {
+        let proposed = Mutex<[String?]>([])
+        let delegate = RecordingDelegate(onChallenge: { challenge in
+            let user: String? = if case .password(let user, _, _)? = challenge.proposedCredential { user } else { nil }
+            let number = proposed.withLock { proposed in
+                proposed.append(user)
+                return proposed.count - 1
+            }
+            challenge.answer(number < answers.count ? answers[number] : .performDefault)
+        })
+        let file = try netrc.map { try NetrcFile(parsing: Array($0.utf8)) }
+        let loader = loader(handler) { configuration in
+            configuration.credentials = storage
+            configuration.netrc = file
+        }
+        loader.task(for: try Request(url), delegate: delegate).resume()
+        return (proposed.withLock { $0 }, delegate)
+    }
+
+    @Test("The user information of the URL comes first, then the storage, then the netrc file")
+    func order() throws {
+        let storage = CredentialStorage()
+        storage.set(Self.credential("stored", "bad", .loader), for: Self.space)
+        let (proposed, delegate) = try Self.load(storage, url: "x://url:bad@h:1/", netrc: "machine h login netrc password good")
+        #expect(proposed == ["stored", "netrc"])
+        #expect(delegate.text == "200")
+    }
+
+    @Test("A refused credential is not proposed again, and is removed from the storage")
+    func refusal() throws {
+        let storage = CredentialStorage()
+        storage.set(Self.credential("stored", "bad", .permanent), for: Self.space)
+        let (proposed, delegate) = try Self.load(storage)
+        #expect(proposed == ["stored", nil])
+        #expect(delegate.text == "401")
+        #expect(storage.allCredentials.isEmpty)
+    }
+
+    @Test("A credential of the delegate is stored after it was accepted, and not before")
+    func acceptance() throws {
+        for (persistence, isStored) in [(Credential.Persistence.none, false), (.loader, true), (.permanent, true)] {
+            let storage = CredentialStorage()
+            let wrong = Self.credential("ann", "bad", persistence)
+            let right = Self.credential("ann", "good", persistence)
+            let received = Mutex<[CredentialStorage.Change]>([])
+            let observation = storage.observe { changes in received.withLock { $0 += changes } }
+            let (proposed, delegate) = try Self.load(storage, answers: [.use(wrong), .use(right)])
+            withExtendedLifetime(observation) {}
+            #expect(proposed == [nil, nil] && delegate.text == "200")
+            #expect(storage.defaultCredential(for: Self.space) == (isStored ? right : nil))
+            let changes: [CredentialStorage.Change] = [.set(right, for: Self.space), .madeDefault(right, for: Self.space)]
+            #expect(received.withLock { $0 } == (isStored ? changes : []))
+        }
+    }
+
+    @Test("A credential is not stored if the load ends without a response that accepts it", arguments: [401, 407])
+    func refusedInTheEnd(status: Int) throws {
+        let storage = CredentialStorage()
+        let handler = Self.handler(status: status)
+        _ = try Self.load(storage, answers: [.use(Self.credential("ann", "good", .loader))], handler: handler)
+        #expect(storage.allCredentials.isEmpty)
+    }
+
+    @Test("A loader without a storage proposes nothing and stores nothing")
+    func withoutStorage() throws {
+        let (proposed, delegate) = try Self.load(nil, answers: [.use(Self.credential("ann", "good", .loader))])
+        #expect(proposed == [nil] && delegate.text == "200")
+        #expect(CredentialStorage.shared.credentials(for: Self.space).isEmpty)
+    }
+
+    @Test("A netrc file has no passwords for proxies and other hosts")
+    func netrcOfOtherHosts() throws {
+        let (proposed, _) = try Self.load(nil, netrc: "machine i login a password good")
+        #expect(proposed == [nil])
+        let handler = ManualHandler { load in
+            var space = Self.space
+            space.isProxy = true
+            load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { _ in Self.respond(load, 407) })
+        }
+        #expect(try Self.load(nil, netrc: "machine h login a password good", handler: handler).proposed == [nil])
+    }
+
+    @Test("A load waits until the permanent credentials have been read")
+    func loadWaitsForPersistence() throws {
+        let disk = SlowPersistence([StoredCredential(space: Self.space, credential: Self.credential("disk", "good", .permanent))])
+        let (proposed, delegate) = try Self.load(CredentialStorage(persistence: disk))
+        #expect(proposed.isEmpty && delegate.text.isEmpty)
+        disk.finish()
+        #expect(delegate.text == "200")
+    }
+
+    @Test("A challenge that is withdrawn while the credentials are read is not sent to the delegate")
+    func withdrawnWhileReading() throws {
+        let disk = SlowPersistence([])
+        let handler = ManualHandler { load in
+            let challenge = AuthenticationChallenge(protectionSpace: Self.space) { _ in }
+            load.client.didReceive(challenge)
+            load.client.didCancel(challenge)
+            Self.respond(load, 200)
+        }
+        let (_, delegate) = try Self.load(CredentialStorage(persistence: disk), handler: handler)
+        disk.finish()
+        #expect(!delegate.events.contains(.challenge) && delegate.text == "200")
+    }
+}
+
+/// Permanent credentials that are read when the test says so.
+private final class SlowPersistence: CredentialPersistence {
+    private let stored: [StoredCredential]
+    private let completion = Mutex<(@Sendable ([StoredCredential]) -> Void)?>(nil)
+
+    init(_ stored: [StoredCredential]) { self.stored = stored }
+
+    func load(_ completion: @escaping @Sendable ([StoredCredential]) -> Void) { self.completion.withLock { $0 = completion } }
+    func save(_ changes: [CredentialStorage.Change]) {}
+    func finish() { completion.withLock { $0.take() }?(stored) }
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Logging
+import PortolanCore
+import PortolanHTTP
+import PortolanTransport
+import ServerSupport
+import Synchronization
+import Testing
+
+/// Loads after one that has authenticated in the same protection space.
+@Suite(.timeLimit(.minutes(10))) struct KnownSpaceLoadTests {
+    private static let basicChallenge = #"WWW-Authenticate: Basic realm="r""#
+    private static let basic = "Basic dXNlcjpwMQ=="
+    private let storage = CredentialStorage()
+
+    private static func refusal(_ challenge: String = basicChallenge) -> String {
+        "HTTP/1.1 401 Who\r\n\(challenge)\r\nContent-Length: 2\r\n\r\nno"
+    }
+
+    private static func success(_ fields: String...) -> String {
+        "HTTP/1.1 200 OK\r\n" + fields.map { $0 + "\r\n" }.joined() + "Content-Length: 3\r\n\r\nyes"
+    }
+
+    private static func server(_ responses: [String]) throws -> ScriptedServer {
+        try ScriptedServer(responses.flatMap(ScriptedServer.responding))
+    }
+
+    private static func authorizations(_ server: ScriptedServer) -> [String?] {
+        server.connections.flatMap { connection in
+            connection.text.components(separatedBy: "\r\n\r\n").dropLast().map { head in
+                head.components(separatedBy: "\r\n").first { $0.hasPrefix("Authorization: ") }.map { String($0.dropFirst(15)) }
+            }
+        }
+    }
+
+    private func loader() -> Loader {
+        var http = HTTPConfiguration()
+        http.proxies = .direct
+        http.threadCount = 1
+        var configuration = Loader.Configuration()
+        configuration.handlers = [HTTPHandler(configuration: http)]
+        configuration.credentials = storage
+        return Loader(configuration: configuration, registry: ProtocolRegistry())
+    }
+
+    private func delegate(_ password: String = "p1", _ persistence: Credential.Persistence = .loader) -> AnsweringDelegate {
+        AnsweringDelegate { challenge in
+            challenge.previousFailureCount == 0
+                ? .use(.password(user: "user", password: password, persistence: persistence)) : .performDefault
+        }
+    }
+
+    private func status(_ loader: Loader, _ url: String, _ delegate: AnsweringDelegate? = nil) async throws -> Int? {
+        try await loader.data(for: Request(url), delegate: delegate).1.status?.code
+    }
+
+    @Test("After Basic, the paths below get the credential without a challenge, and others do not, RFC 7617 §2.2")
+    func basicSpace() async throws {
+        let server = try Self.server([Self.refusal()] + Array(repeating: Self.success(), count: 5))
+        let loader = loader()
+        let paths = ["/docs/index.html", "/docs/", "/docs/a/b", "/", "/docsx"]
+        for (number, path) in paths.enumerated() {
+            #expect(try await status(loader, server.url(path), number == 0 ? delegate() : nil) == 200)
+        }
+        #expect(Self.authorizations(server) == [nil, Self.basic, Self.basic, Self.basic, nil, nil])
+    }
+
+    @Test("A credential without persistence is sent in its own load only")
+    func withoutPersistence() async throws {
+        let server = try Self.server([Self.refusal(), Self.success(), Self.refusal()])
+        let loader = loader()
+        #expect(try await status(loader, server.url(), delegate("p1", .none)) == 200)
+        #expect(try await status(loader, server.url()) == 401)
+        #expect(Self.authorizations(server) == [nil, Self.basic, nil])
+    }
+
+    @Test("A request's own Authorization, another user in the URL, and a removed credential prevent it")
+    func exceptions() async throws {
+        let server = try Self.server([Self.refusal()] + Array(repeating: Self.success(), count: 5))
+        let loader = loader()
+        #expect(try await status(loader, server.url(), delegate()) == 200)
+        var request = try Request(server.url())
+        request.fields[.authorization] = "Own"
+        _ = try await loader.data(for: request)
+        _ = try await loader.data(from: server.url().replacing("//", with: "//other:p@"))
+        _ = try await loader.data(from: server.url().replacing("//", with: "//user:p1@"))
+        storage.removeAll()
+        _ = try await loader.data(from: server.url())
+        #expect(Self.authorizations(server) == [nil, Self.basic, "Own", nil, Self.basic, nil])
+    }
+
+    @Test("A refused credential is removed, and the delegate receives a challenge with one failure")
+    func refusedCredential() async throws {
+        let server = try Self.server([Self.refusal(), Self.success(), Self.refusal(), Self.refusal()])
+        let loader = loader()
+        #expect(try await status(loader, server.url(), delegate()) == 200)
+        let second = AnsweringDelegate { _ in .performDefault }
+        #expect(try await status(loader, server.url(), second) == 401)
+        #expect(second.challenges.map(\.failures) == [1] && storage.allCredentials.isEmpty)
+        #expect(try await status(loader, server.url()) == 401)
+        #expect(Self.authorizations(server) == [nil, Self.basic, Self.basic, nil])
+    }
+
+    @Test("After Digest, the nonce is used again with the next count, in the paths of domain, RFC 7616 §3.3")
+    func digestSpace() async throws {
+        let challenge = #"WWW-Authenticate: Digest realm="r", nonce="1", qop="auth", domain="/a /b/c http://other.test/""#
+        let server = try Self.server([Self.refusal(challenge)] + Array(repeating: Self.success(), count: 5))
+        let loader = loader()
+        for (number, path) in ["/a", "/a/x", "/b/c/d", "/b", "/ab"].enumerated() {
+            #expect(try await status(loader, server.url(path), number == 0 ? delegate() : nil) == 200)
+        }
+        let counts = Self.authorizations(server).map { value in
+            value.flatMap { $0.firstMatch(of: /nc=([0-9a-f]{8})/) }.map { String($0.1) }
+        }
+        #expect(counts == [nil, "00000001", "00000002", "00000003", nil, nil])
+    }
+
+    @Test("The next nonce of Authentication-Info is used, with counts from 1, RFC 7616 §3.5")
+    func nextNonce() async throws {
+        let server = try Self.server([
+            Self.refusal(#"WWW-Authenticate: Digest realm="r", nonce="1", qop="auth""#),
+            Self.success(#"Authentication-Info: nextnonce="2""#), Self.success(#"Authentication-Info: nextnonce="3""#), Self.success(),
+            Self.success(),
+        ])
+        let loader = loader()
+        for number in 0..<4 { #expect(try await status(loader, server.url(), number == 0 ? delegate() : nil) == 200) }
+        let uses = Self.authorizations(server).compactMap { value in
+            value.flatMap { $0.firstMatch(of: /nonce="(.)".*nc=([0-9a-f]{8})/) }.map { "\($0.1) \($0.2)" }
+        }
+        #expect(uses == ["1 00000001", "2 00000001", "3 00000001", "3 00000002"])
+    }
+
+    @Test("A nonce of an earlier load that the server no longer knows is renewed without the delegate")
+    func forgottenNonce() async throws {
+        func challenge(_ nonce: Int) -> String { #"WWW-Authenticate: Digest realm="r", nonce="\#(nonce)", qop="auth""# }
+        let server = try Self.server([
+            Self.refusal(challenge(1)), Self.success(), Self.refusal(challenge(2)), Self.success(), Self.success(),
+        ])
+        let loader = loader()
+        #expect(try await status(loader, server.url(), delegate()) == 200)
+        let silent = AnsweringDelegate { _ in .cancel }
+        for _ in 0..<2 { #expect(try await status(loader, server.url(), silent) == 200) }
+        #expect(silent.challenges.isEmpty && storage.allCredentials.count == 1)
+        let nonces = Self.authorizations(server).compactMap { value in
+            value.flatMap { $0.firstMatch(of: /nonce="(.)"/) }.map { String($0.1) }
+        }
+        #expect(nonces == ["1", "1", "2", "2"])
+    }
+
+    @Test("The debug log of refused and accepted credentials has no password")
+    func logHidesPasswords() async throws {
+        let server = try Self.server([Self.refusal(), Self.refusal(), Self.success(), Self.success(), Self.refusal()])
+        let lines = Mutex<[String]>([])
+        var configuration = loader().configuration
+        var logger = Logger(label: "test") { _ in LineLog { line in lines.withLock { $0.append(line) } } }
+        logger.logLevel = .trace
+        configuration.logger = logger
+        let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
+        let answers = AnsweringDelegate { challenge in
+            .use(
+                .password(user: "user", password: challenge.previousFailureCount == 0 ? "wrong-secret" : "p1-secret", persistence: .loader))
+        }
+        for _ in 0..<3 { _ = try? await loader.data(for: Request(server.url()), delegate: answers) }
+        let text = lines.withLock { $0.joined(separator: "\n") }
+        #expect(text.contains("finished") && !text.contains("secret") && !text.contains("Basic "), "\(text)")
+    }
+
+    @Test("Parallel loads against Apache use one nonce, each with another count")
+    func parallelLoads() async throws {
+        let url = try TestServers.shared.url(.apacheHTTP, "/private/secret.txt")
+        let loader = loader()
+        let first = AnsweringDelegate { challenge in
+            challenge.previousFailureCount == 0
+                ? .use(.password(user: "ishmael", password: "call-me", persistence: .loader)) : .performDefault
+        }
+        #expect(try await status(loader, url, first) == 200)
+        let silent = AnsweringDelegate { _ in .cancel }
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<16 { group.addTask { try await status(loader, url, silent) } }
+            for try await status in group { #expect(status == 200) }
+        }
+        #expect(silent.challenges.isEmpty)
+    }
+}
+
+/// Passes each line with its metadata to a closure.
+private struct LineLog: LogHandler {
+    let write: @Sendable (String) -> Void
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    init(write: @escaping @Sendable (String) -> Void) { self.write = write }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { write("\(event.message) \(event.metadata ?? [:])") }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import FoundationEssentials
+    import PortolanCookies
+    import PortolanCore
+    import PortolanTestSupport
+    import TestThreads
+    import Testing
+
+    @testable import PortolanStore
+
+    /// Tests that a damaged file is moved out of the way, and that no file crashes the program.
+    @Suite(.blocking) struct DamagedFileTests {
+        private let fixture: StateFixture
+
+        init() throws { fixture = try StateFixture() }
+
+        private static let count = 200
+
+        /// Opens the folder with a changed file, and writes to it. Either the file's cookies are read, or the file is
+        /// moved out of the way unchanged.
+        private func check(_ bytes: [UInt8], _ comment: Comment) throws {
+            let folder = try StateFixture()
+            try folder.writeCookies(1)
+            try folder.replace("cookies.sqlite", by: bytes)
+            let state = try folder.open()
+            let isMoved = try folder.files.contains("cookies.sqlite.corrupt-1")
+            if isMoved {
+                #expect(state.cookies.cookies.isEmpty, comment)
+                #expect(try folder.bytes(of: "cookies.sqlite.corrupt-1") == bytes, comment)
+                #expect(folder.log.messages.contains { $0.contains("corrupt-1") }, comment)
+            }
+            try state.cookies.set(.test(-1))
+            try state.waitForFlush()
+            state.waitForClose()
+            #expect(try folder.cookieNames().contains("n-1"), comment)
+        }
+
+        @Test func truncatedFileIsReadOrMoved() throws {
+            try fixture.writeCookies(Self.count)
+            let bytes = try fixture.bytes(of: "cookies.sqlite")
+            try #require(bytes.count > 4 * 4096)
+            let lengths = [1, 15, 16, 50, 99, 100, 511, 512, 1000, 4095] + Array(stride(from: 4096, to: bytes.count, by: 3777))
+            for length in lengths { try check(Array(bytes[..<length]), "the first \(length) bytes") }
+        }
+
+        @Test func randomBytesAreReadOrMoved() throws {
+            try fixture.writeCookies(Self.count)
+            let bytes = try fixture.bytes(of: "cookies.sqlite")
+            var generator = SeededGenerator(seed: 24)
+            for round in 0..<60 {
+                var damaged = bytes
+                for _ in 0..<Int.random(in: 1...40, using: &generator) {
+                    let limit = round % 3 == 0 ? 4096 : damaged.count
+                    damaged[Int.random(in: 20..<limit, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+                }
+                // A file whose header says that it is another program's or a newer version's is left alone.
+                damaged.replaceSubrange(60..<72, with: bytes[60..<72])
+                try check(damaged, "round \(round)")
+            }
+            for round in 0..<10 {
+                try check((0..<20_000).map { _ in UInt8.random(in: 0...255, using: &generator) }, "random file \(round)")
+            }
+        }
+
+        /// The header of this kind and version, and other tables.
+        @Test(arguments: [
+            "CREATE TABLE other (c)", "CREATE TABLE cookie (name, domain)",
+            "CREATE TABLE cookie (number, name, domain, path, is_host_only, partition_scheme, partition_domain, value, expires, created, used, "
+                + "is_secure, is_http_only, same_site)",
+        ])
+        func fileWithOtherTablesIsMoved(sql: String) throws {
+            try make("\(sql); PRAGMA application_id = \(CookieRecord.schema.applicationID); PRAGMA user_version = 1")
+            #expect(try fixture.cookieNames() == [])
+            #expect(try fixture.files.contains("cookies.sqlite.corrupt-1"))
+        }
+
+        /// SQLite would make a new database of it, and delete the log.
+        @Test func logOfAnEmptyOrMissingFileIsKept() throws {
+            for isMissing in [false, true] {
+                let folder = try StateFixture()
+                let state = try folder.open()
+                try state.cookies.set(.test(1))
+                try state.waitForFlush()
+                let log = try folder.bytes(of: "cookies.sqlite-wal")
+                try #require(!log.isEmpty)
+                let copy = try StateFixture()
+                try copy.writeCookies(1)
+                try copy.replace("cookies.sqlite-wal", by: log)
+                try copy.replace("cookies.sqlite", by: [])
+                if isMissing { try FileManager.default.removeItem(atPath: copy.cookieFile) }
+                #expect(try copy.cookieNames() == [])
+                #expect(try copy.bytes(of: "cookies.sqlite.corrupt-1-wal") == log)
+            }
+        }
+
+        @Test func emptyFileIsANewOne() throws {
+            try fixture.writeCookies(1)
+            try fixture.replace("cookies.sqlite", by: [])
+            #expect(try fixture.cookieNames() == [])
+            #expect(try fixture.files == ["cookies.sqlite", "credentials.sqlite", "hsts.sqlite"])
+        }
+
+        @Test func eachDamagedFileHasItsOwnName() throws {
+            for number in 1...3 {
+                try fixture.writeCookies(1)
+                try fixture.replace("cookies.sqlite", by: "no database \(number)".utf8)
+                #expect(try fixture.cookieNames() == [])
+                #expect(try fixture.bytes(of: "cookies.sqlite.corrupt-\(number)") == Array("no database \(number)".utf8))
+            }
+            #expect(fixture.log.messages.count == 3)
+        }
+
+        /// What this process knows is written to the new file.
+        @Test(arguments: [true, false])
+        func fileThatIsDamagedOrLostWhileItIsOpenLosesNothing(isLost: Bool) throws {
+            let state = try fixture.open()
+            for number in 0..<50 { try state.cookies.set(.test(number)) }
+            try state.waitForFlush()
+            for suffix in ["", "-wal", "-shm"] where isLost { try FileManager.default.removeItem(atPath: fixture.cookieFile + suffix) }
+            if !isLost { try fixture.temporary.replace("state/cookies.sqlite", by: [UInt8](repeating: 7, count: 8192)) }
+            try state.cookies.set(.test(50))
+            try state.waitForFlush()
+            state.waitForClose()
+            #expect(try fixture.cookieNames() == (0...50).map { "n\($0)" })
+        }
+
+        // MARK: Other versions and programs
+
+        /// The file of version 1, as it was first published.
+        private static let version1 = """
+            CREATE TABLE cookie (
+                number INTEGER PRIMARY KEY,
+                name BLOB NOT NULL, domain TEXT NOT NULL, path TEXT NOT NULL, is_host_only INTEGER NOT NULL,
+                partition_scheme TEXT NOT NULL, partition_domain TEXT NOT NULL,
+                value BLOB NOT NULL, expires INTEGER NOT NULL, created INTEGER NOT NULL, used INTEGER NOT NULL,
+                is_secure INTEGER NOT NULL, is_http_only INTEGER NOT NULL, same_site TEXT,
+                UNIQUE (name, domain, path, is_host_only, partition_scheme, partition_domain)
+            ) STRICT;
+            INSERT INTO cookie VALUES (1, x'6E', 'example.org', '/', 1, '', '', x'76', 4000000000000000, 1000000, 1000000, 0, 0, 'lax');
+            PRAGMA application_id = 1349468977;
+            PRAGMA user_version = 1;
+            """
+
+        private func make(_ sql: String) throws {
+            let files = StateFiles(folder: fixture.path)
+            try files.prepareFolder()
+            // `try?` because there may be none.
+            try? FileManager.default.removeItem(atPath: fixture.cookieFile)
+            try files.prepare("cookies.sqlite")
+            let database = try Database(path: fixture.cookieFile, options: Database.Options())
+            try database.transaction(isWrite: true) { try $0.executeAll(sql) }
+            try database.close()
+        }
+
+        @Test func fileOfVersion1IsRead() throws {
+            try make(Self.version1)
+            #expect(try fixture.cookieNames() == ["n"])
+        }
+
+        @Test func newerFileIsLeftAlone() throws {
+            try make(Self.version1 + "PRAGMA user_version = 2;")
+            let bytes = try fixture.bytes(of: "cookies.sqlite")
+            let error = fixture.failure()
+            #expect(error?.code == .newerVersion && error?.message.contains("update Portolan") == true, "\(error?.message ?? "")")
+            #expect(try fixture.bytes(of: "cookies.sqlite") == bytes)
+        }
+
+        @Test func fileOfAnotherProgramIsLeftAlone() throws {
+            for sql in ["CREATE TABLE t (c)", "PRAGMA application_id = 7", "CREATE TABLE cookie (c); PRAGMA user_version = 1"] {
+                try make(sql)
+                let bytes = try fixture.bytes(of: "cookies.sqlite")
+                #expect(fixture.failure()?.code == .foreignFile)
+                #expect(try fixture.bytes(of: "cookies.sqlite") == bytes)
+            }
+        }
+
+        /// A migration of two steps, from each version and from no file.
+        @Test func filesAreMigrated() throws {
+            try make(Self.version1)
+            for start in [1, 0] {
+                if start == 0 { try FileManager.default.removeItem(atPath: fixture.cookieFile) }
+                let table = StoredTable<NewerCookieRecord>(
+                    StateFiles(folder: fixture.path), log: .init(wake: {}), options: Database.Options(), logger: fixture.log.logger)
+                #expect(try table.open().count == start)
+                table.close()
+                let database = try Database(path: fixture.cookieFile, options: Database.Options())
+                let (version, color) = try database.transaction(isWrite: false) { statements in
+                    (try statements.number("PRAGMA user_version"), try statements.rows("SELECT color FROM cookie"))
+                }
+                #expect(version == 2 && color == (start == 1 ? [[.text("blue")]] : []))
+                try database.close()
+            }
+            // This version knows one format.
+            #expect(fixture.failure()?.code == .newerVersion)
+        }
+
+        /// Rows that a file of this version can't have are skipped, and stay.
+        @Test func rowsThatAreNoCookiesStay() throws {
+            try make(
+                Self.version1
+                    + """
+                    INSERT INTO cookie VALUES (2, x'6E', 'UPPER.example', '/', 1, '', '', x'76', 4000000000000000, 0, 0, 0, 0, NULL);
+                    INSERT INTO cookie VALUES (3, x'6E', 'example.org', 'x', 1, '', '', x'76', 4000000000000000, 0, 0, 0, 0, NULL);
+                    INSERT INTO cookie VALUES (4, x'6E', 'a.example', '/', 1, '', '', x'76', 4000000000000000, 0, 0, 2, 0, NULL);
+                    INSERT INTO cookie VALUES (5, x'6E', 'a.example', '/b', 1, '', '', x'76', 4000000000000000, 0, 0, 0, 0, 'new');
+                    INSERT INTO cookie VALUES (6, x'6E', 'a.example', '/c', 1, '', '', x'76', 9223372036854775807, -9223372036854775808, 0, 0, 0, NULL);
+                    """)
+            let state = try fixture.open()
+            #expect(state.cookies.cookies.map(\.path) == ["/", "/c"])
+            #expect(fixture.log.messages.contains { $0.contains("4 of 6 rows") }, "\(fixture.log.messages)")
+            state.waitForClose()
+            let database = try Database(path: fixture.cookieFile, options: Database.Options())
+            #expect(try database.transaction(isWrite: false) { try $0.number("SELECT count(*) FROM cookie") } == 6)
+            try database.close()
+        }
+    }
+
+    /// The cookies of a version that may come.
+    private struct NewerCookieRecord: StoredRecord {
+        static let schema = {
+            let old = CookieRecord.schema
+            return StoreSchema(
+                file: old.file, applicationID: old.applicationID,
+                migrations: old.migrations + ["ALTER TABLE cookie ADD COLUMN color TEXT NOT NULL DEFAULT 'blue';"], table: old.table,
+                keys: old.keys, values: old.values)
+        }()
+
+        let record: CookieRecord
+
+        init(_ value: CookieRecord.Value) { record = CookieRecord(value) }
+        init?(_ columns: [SQLValue]) {
+            guard let record = CookieRecord(columns) else { return nil }
+            self.record = record
+        }
+
+        var key: CookieRecord.Key { record.key }
+        var value: CookieRecord.Value { record.value }
+        var values: [SQLValue] { record.values }
+        var end: Date? { record.end }
+        static func columns(of key: CookieRecord.Key) -> [SQLValue] { CookieRecord.columns(of: key) }
+    }
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import FoundationEssentials
+    import PortolanCookies
+    import PortolanTestSupport
+    import TestThreads
+    import Testing
+
+    @testable import PortolanStore
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// Tests what is reported if a file can't be used, and that changes are kept until it can.
+    @Suite(.blocking) struct StoreErrorTests {
+        private let fixture: StateFixture
+
+        init() throws { fixture = try StateFixture() }
+
+        private func flushFailure(_ state: StateFolder) -> StoreError? {
+            do throws(StoreError) {
+                try state.waitForFlush()
+                return nil
+            } catch {
+                return error
+            }
+        }
+
+        private static let short = Database.Options(busyTimeout: .milliseconds(20))
+
+        @Test func busyFileIsReportedAndWrittenLater() throws {
+            let state = try fixture.open(Self.short)
+            let database = try Database(path: fixture.cookieFile, options: Database.Options())
+            try database.transaction(isWrite: true) { _ in
+                try state.cookies.set(.test(1))
+                let error = flushFailure(state)
+                #expect(error?.code == .busy && error?.message.contains("another process has locked") == true, "\(error?.message ?? "")")
+            }
+            try state.waitForFlush()
+            try database.close()
+            state.waitForClose()
+            #expect(try fixture.cookieNames() == ["n1"])
+            #expect(fixture.log.messages.count == 1)
+        }
+
+        /// The store tries again by itself.
+        @Test func busyFileIsWrittenWithoutACall() throws {
+            let (state, other) = (try fixture.open(Self.short), try fixture.open())
+            let database = try Database(path: fixture.cookieFile, options: Database.Options())
+            try database.transaction(isWrite: true) { _ in
+                try state.cookies.set(.test(1))
+                #expect(flushFailure(state)?.code == .busy)
+            }
+            try database.close()
+            #expect(other.cookies.wait { $0.cookies.count == 1 })
+        }
+
+        @Test func readOnlyFileIsReported() throws {
+            try fixture.writeCookies(1)
+            let state = try fixture.open(Database.Options(pragmas: ["query_only = ON"]))
+            try state.cookies.set(.test(2))
+            let error = flushFailure(state)
+            #expect(error?.code == .readOnly && error?.message.contains(fixture.cookieFile) == true, "\(error?.message ?? "")")
+            #expect(state.cookies.cookies.count == 2)
+            state.waitForClose()
+            #expect(try fixture.cookieNames() == ["n0"])
+        }
+
+        @Test func fullFileSystemIsReported() throws {
+            try fixture.writeCookies(1)
+            let state = try fixture.open(Database.Options(pragmas: ["max_page_count = 12"]))
+            for number in 0..<40 { try state.cookies.set(.test(number, value: String(repeating: "x", count: 3000))) }
+            let error = flushFailure(state)
+            #expect(error?.code == .full && error?.message.contains("free some space") == true, "\(error?.message ?? "")")
+            // Cookies fit again after some were removed.
+            for number in 2..<40 { state.cookies.delete(.test(number)) }
+            try state.waitForFlush()
+            state.waitForClose()
+            #expect(try fixture.cookieNames() == ["n0", "n1"])
+        }
+
+        /// Root may write everything.
+        @Test(.enabled(if: geteuid() != 0)) func folderWithoutWritePermissionIsReported() throws {
+            try fixture.writeCookies(1)
+            try fixture.temporary.setPermissions("state", 0o500)
+            try fixture.temporary.setPermissions("state/cookies.sqlite", 0o400)
+            let error = fixture.failure()
+            #expect(error?.code == .readOnly || error?.code == .ioFailed || error?.code == .accessDenied, "\(error?.message ?? "")")
+            try fixture.temporary.setPermissions("state", 0o700)
+        }
+
+        /// <https://sqlite.org/rescode.html>
+        @Test(
+            arguments: [
+                (5, .busy), (261, .busy), (6, .busy), (8, .readOnly), (1032, .readOnly), (13, .full), (4874, .full), (3, .accessDenied),
+                (23, .accessDenied),
+                (11, .corrupt), (26, .corrupt), (267, .corrupt), (7, .noResources), (14, .ioFailed), (10, .ioFailed), (266, .ioFailed),
+                (1, .ioFailed),
+            ] as [(Int32, StoreError.Code)])
+        func resultCodesHaveErrors(code: Int32, expected: StoreError.Code) {
+            let error = StoreError(Database.Failure(code: code, text: "text"), at: "/s/cookies.sqlite")
+            #expect(error.code == expected && error.description.contains("/s/cookies.sqlite"))
+        }
+
+        /// `errno(3)`
+        @Test(
+            arguments: [
+                (EACCES, .accessDenied), (EPERM, .accessDenied), (EROFS, .readOnly), (ENOSPC, .full), (EDQUOT, .full),
+                (ENOTDIR, .wrongKind),
+                (EMFILE, .noResources), (EIO, .ioFailed),
+            ] as [(CInt, StoreError.Code)])
+        func systemErrorsHaveErrors(number: CInt, expected: StoreError.Code) {
+            #expect(StoreError.system(number, "'/s' can't be made", at: "/s").code == expected)
+        }
+    }
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Synchronization
+
+/// Records what a store logs.
+final class RecordedLog: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var messages: [String] { lines.withLock { $0 } }
+
+    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
+
+    private struct Handler: LogHandler {
+        let log: RecordedLog
+        var metadata: Logger.Metadata = [:]
+        var metadataProvider: Logger.MetadataProvider?
+        var logLevel = Logger.Level.warning
+
+        init(log: RecordedLog) { self.log = log }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { log.lines.withLock { $0.append("\(event.message)") } }
+    }
+}
