@@ -192,7 +192,12 @@ public final class CookieStorage: Sendable {
     }
 
     private func change(_ body: (inout CookieJar) -> [Change]) {
-        state.withLock { $0.record(body(&$0.jar)) }?.deliver()
+        let notification = state.withLock { state in
+            // Not as an argument of `record`: the state would be retained first, and each change would copy the jar.
+            let changes = body(&state.jar)
+            return state.record(changes)
+        }
+        notification?.deliver()
     }
 
     /// Applies what other processes have changed in the store, except for cookies with a newer change that waits to be
@@ -253,7 +258,8 @@ extension CookieStorage {
             case .never: throw .policy
             case .onlyFromMainDocumentSite: if !context.isSameSite { throw .policy }
             }
-            return state.record(try state.jar.receive(received, in: context))
+            let changes = try state.jar.receive(received, in: context)
+            return state.record(changes)
         }
         notification?.deliver()
     }
