@@ -72,14 +72,14 @@ struct GetCommand: ParsableCommand {
         var firstFailure: Failure?
         for url in urls {
             guard
-                let failure = session.load(
-                    url, sending: body, with: self, netrc, on: loader, unusablePlugins: setup.unusablePlugins, trace: trace)
+                let failure = session.runAttempts(
+                    of: url, sending: body, with: self, netrc: netrc, on: loader, unusablePlugins: setup.unusablePlugins, trace: trace)
             else { continue }
             firstFailure = firstFailure ?? failure
             if failure.endsSession { break }
         }
         // An interrupted trace is a fragment, and must not replace a complete file.
-        if let interruption = session.interruption { throw Failure(firstFailure?.status ?? interruption, nil) }
+        if let status = session.interruptionStatus { throw Failure(firstFailure?.status ?? status, nil) }
         let traceResult = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
         let stateResult = Result { () throws(Failure) in
             try cookies?.write()

@@ -141,8 +141,9 @@ final class GetLoad: LoadDelegate {
         credentials.didRedirect(to: request.url, response)
         notifyOrCancel(task, .redirected(to: request, response))
         var request = request
-        // Another host gets its own password. The same one gets the field that the request has.
-        _ = netrc?.apply(to: &request)
+        // Another host gets its own password. The same one gets the field that the request has. After TLS, nothing is
+        // sent in clear text.
+        if task.currentRequest.url.scheme != "https" || request.url.scheme == "https" { _ = netrc?.apply(to: &request) }
         decide(.follow(request))
     }
 

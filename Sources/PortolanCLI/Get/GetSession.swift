@@ -8,24 +8,24 @@ import PortolanPlugins
 final class GetSession: Sendable {
     private struct State {
         var load: GetLoad?
-        var interruption: ExitStatus?
+        var interruptionStatus: ExitStatus?
         var hasReportedInterruption = false
     }
 
-    /// How long the program waits for a load that must end. After that the program exits, because a write can block the
+    /// How long the program waits for a cancelled load to end. Then the program exits, because a write can block the
     /// thread of the load.
-    private static let grace = Duration.seconds(1)
+    private static let gracePeriod = Duration.seconds(1)
 
-    private let monitor = ConditionLock(State())
+    private let stateLock = ConditionLock(State())
 
     /// The exit status for the signal that arrived, or `nil`.
-    var interruption: ExitStatus? { monitor.withLock { $0.interruption } }
+    var interruptionStatus: ExitStatus? { stateLock.withLock { $0.interruptionStatus } }
 
     /// Loads one URL to its end, with retries if the user requested them. Reports a failure, and returns it.
     ///
     /// - Parameter body: the request body, or the reason why the body is not available.
-    func load(
-        _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, _ netrc: NetrcCredentials?, on loader: Loader,
+    func runAttempts(
+        of url: String, sending body: Result<Body?, Failure>, with command: GetCommand, netrc: NetrcCredentials?, on loader: Loader,
         unusablePlugins: [PluginProblem],
         trace: TraceFile?
     ) -> Failure? {
@@ -36,7 +36,9 @@ final class GetSession: Sendable {
             var load: GetLoad?
             do throws(Failure) {
                 let body = try body.get()
-                let attempt = try makeLoad(url, sending: body, with: command, netrc, observers, firstAttemptStart) {
+                let attempt = try makeLoad(
+                    url, sending: body, with: command, netrc: netrc, observers: observers, firstAttemptStart: firstAttemptStart
+                ) {
                     [schedule] retryableFailure, elapsed in
                     let decision = schedule.decide(after: retryableFailure, elapsed: elapsed)
                     guard case .wait = decision, body?.isSpent == true else { return decision }
@@ -48,7 +50,7 @@ final class GetSession: Sendable {
                 try run(attempt.load, attempt.request, on: loader)
                 return nil
             } catch {
-                if interruption == nil, let retry = load?.retry,
+                if interruptionStatus == nil, let retry = load?.retry,
                     waitForNextAttempt(retry, after: error, schedule, observers, at: load?.elapsed ?? .zero)
                 {
                     schedule.countRetry()
@@ -61,20 +63,23 @@ final class GetSession: Sendable {
     }
 
     private func makeLoad(
-        _ url: String, sending body: Body?, with command: GetCommand, _ netrc: NetrcCredentials?, _ observers: [any LoadObserver],
-        _ firstAttemptStart: Duration?,
+        _ url: String, sending body: Body?, with command: GetCommand, netrc: NetrcCredentials?,
+        observers: [any LoadObserver], firstAttemptStart: Duration?,
         decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {
         var request = try command.request.request(for: url, sending: body, netrc: netrc)
         let netrcPassword = netrc?.apply(to: &request)
+        let urlCredentials = command.request.removeURLCredentials(from: &request)
         command.state.addCookies(to: &request)
         let output = try command.output.makeOutput(for: &request)
         command.request.removeOmittedFields(of: &request)
         let load = GetLoad(
             output: output, observers: observers, includesHead: command.output.includesHead || command.request.sendsHEAD,
-            // `ResumedFile` and `ResumedStream` check the status.
+            // With a resume point, `ResumedFile` or `ResumedStream` checks the status instead.
             failsOnHTTPError: command.output.failsOnHTTPError && command.output.resumePoint == nil,
-            credentials: [command.request.credentials(for: request.url), netrcPassword, command.http.proxyCredentials].compactMap { $0 },
+            credentials: [
+                command.request.credentials(for: request.url), urlCredentials, netrcPassword, command.http.proxyCredentials,
+            ].compactMap { $0 },
             netrc: netrc, firstAttemptStart: firstAttemptStart,
             decideRetry: decideRetry)
         return (load, request)
@@ -82,8 +87,8 @@ final class GetSession: Sendable {
 
     private func run(_ load: GetLoad, _ request: Request, on loader: Loader) throws(Failure) {
         try setCurrentLoad(load)
-        defer { monitor.withLockBroadcasting { $0.load = nil } }
-        try load.run(request, on: loader, grace: Self.grace)
+        defer { stateLock.withLockBroadcasting { $0.load = nil } }
+        try load.run(request, on: loader, grace: Self.gracePeriod)
     }
 
     /// Reports the next attempt, and waits until its delay is over.
@@ -101,60 +106,62 @@ final class GetSession: Sendable {
         }
         Diagnostics.warn(
             "\(failure.message ?? "failed"); trying again in \(retry.wait.secondsText) s (\(schedule.retryCount + 1) of \(schedule.limit))")
-        return monitor.wait(atMost: retry.wait) { $0.interruption } == nil
+        return stateLock.wait(atMost: retry.wait) { $0.interruptionStatus } == nil
     }
 
-    /// Warns as curl does. For example, `Retry-After` can exceed `--retry-max-time`.
+    /// Warns why a failed load is not tried again, as curl does. For example, `Retry-After` can exceed
+    /// `--retry-max-time`.
     private func reportWhyNotRetried(_ load: GetLoad, _ command: GetCommand) {
-        guard let reason = load.reasonNotToRetry, !command.output.isSilent, interruption == nil else { return }
+        guard let reason = load.reasonNotToRetry, !command.output.isSilent, interruptionStatus == nil else { return }
         Diagnostics.warn("not tried again: \(reason)")
     }
 
     private func report(_ failure: Failure, to observers: [any LoadObserver], at time: Duration) -> Failure {
-        let interruption = interruption
-        let failure = interruption.map(Self.failure) ?? failure
+        let interruptionStatus = interruptionStatus
+        let failure = interruptionStatus.map(Self.failure(for:)) ?? failure
         for observer in observers {
-            // `try?` because the command reports the first failure.
+            // The error of an observer is ignored: the command reports only the failure of the load.
             try? observer.observe(.failed(failure), at: time)
         }
-        if let message = failure.message, interruption == nil || shouldReportInterruption() { Diagnostics.report(message) }
+        if let message = failure.message, interruptionStatus == nil || claimInterruptionReport() { Diagnostics.report(message) }
         return failure
     }
 
     /// - Throws: ``Failure`` if a signal has arrived before the load starts.
     private func setCurrentLoad(_ load: GetLoad) throws(Failure) {
-        let interruption = monitor.withLock { state in
+        let interruptionStatus = stateLock.withLock { state in
             state.load = load
-            return state.interruption
+            return state.interruptionStatus
         }
-        if let interruption { throw Self.failure(interruption) }
+        if let interruptionStatus { throw Self.failure(for: interruptionStatus) }
     }
 
     /// Ends the running load, and then the program, even if a thread blocks.
     func interrupt(_ status: ExitStatus) {
-        let load = monitor.withLockBroadcasting { state in
-            state.interruption = status
+        let load = stateLock.withLockBroadcasting { state in
+            state.interruptionStatus = status
             return state.load
         }
         if let load { SignalHandler.cancelOnSeparateThread { load.cancel() } }
-        let hasEnded = monitor.wait(atMost: Self.grace) { $0.load == nil ? true : nil } ?? false
+        let hasEnded = stateLock.wait(atMost: Self.gracePeriod) { $0.load == nil ? true : nil } ?? false
         load?.abandon()
-        // Normally the main thread exits. This thread exits only if the main thread blocks in a write or before the
-        // load.
-        if hasEnded { _ = monitor.wait(atMost: Self.grace) { _ in nil as Bool? } }
-        if shouldReportInterruption() { Diagnostics.report(Self.failure(status).message ?? "") }
+        // Normally the main thread ends the program. This thread ends it only if the main thread is blocked: in a
+        // write, or before the load has begun.
+        if hasEnded { _ = stateLock.wait(atMost: Self.gracePeriod) { _ in nil as Bool? } }
+        if claimInterruptionReport() { Diagnostics.report(Self.failure(for: status).message ?? "") }
         status.exitNow()
     }
 
-    /// Whether the caller must report the signal: `true` for the first call only, because two threads can get here.
-    private func shouldReportInterruption() -> Bool {
-        monitor.withLock { state in
+    /// Returns whether the caller must report the signal: `true` for the first call only, because two threads can call
+    /// this.
+    private func claimInterruptionReport() -> Bool {
+        stateLock.withLock { state in
             defer { state.hasReportedInterruption = true }
             return !state.hasReportedInterruption
         }
     }
 
-    private static func failure(_ status: ExitStatus) -> Failure {
+    private static func failure(for status: ExitStatus) -> Failure {
         Failure(status, status == .interrupted ? "interrupted" : status.meaning)
     }
 }

@@ -190,6 +190,17 @@ struct RequestOptions: ParsableArguments {
     }
 }
 
+extension RequestOptions {
+    /// Removes the user information from an HTTP URL, and returns the credentials that answer challenges by the same
+    /// rules as those of `-u`. Those of `-u` take precedence.
+    func removeURLCredentials(from request: inout Request) -> ChallengeResponder? {
+        guard request.isHTTP, let (user, password) = request.url.userAndPassword else { return nil }
+        request.url = request.url.withoutCredentials
+        guard self.user == nil, bearerToken == nil, !omissions.contains(.authorization) else { return nil }
+        return ChallengeResponder(user: user, password: password, for: .origin(request.url), by: authentication)
+    }
+}
+
 extension URLRecord {
     /// The user information, decoded; `nil` without one.
     fileprivate var userAndPassword: (user: String, password: String)? {

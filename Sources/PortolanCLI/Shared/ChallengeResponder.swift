@@ -14,6 +14,9 @@ final class ChallengeResponder: Sendable {
         case answered
         /// The challenge is not for these credentials. The default handling continues.
         case notHandled
+        /// The challenge is for these credentials, but must not get them: Basic with `--digest`, or after Digest. The
+        /// load continues without them.
+        case excluded
         /// The server has rejected the credentials, so the challenge is cancelled.
         case refused
     }
@@ -76,10 +79,10 @@ final class ChallengeResponder: Sendable {
 
     /// - Parameters:
     ///   - url: the target of the redirect.
-    ///   - isUpgrade: whether the loader makes the redirect, because of HSTS (RFC 6797).
-    func didRedirect(to url: URLRecord? = nil, isUpgrade: Bool = false) {
+    ///   - upgradesToHTTPS: whether the loader makes the redirect, because of HSTS (RFC 6797).
+    func didRedirect(to url: URLRecord? = nil, upgradesToHTTPS: Bool = false) {
         state.withLock { state in
-            if isUpgrade, !state.hasRedirected { state.upgradedURL = url } else { state.hasRedirected = true }
+            if upgradesToHTTPS, !state.hasRedirected { state.upgradedURL = url } else { state.hasRedirected = true }
         }
     }
 
@@ -88,7 +91,7 @@ final class ChallengeResponder: Sendable {
         let space = challenge.protectionSpace
         return state.withLock { state in
             guard case .password(let scheme) = space.kind, isMeant(for: space, state) else { return .notHandled }
-            if scheme == "basic", method == .digest || state.digestPeers.contains(space.peer) { return .notHandled }
+            if scheme == "basic", method == .digest || state.digestPeers.contains(space.peer) { return .excluded }
             let earlier = state.answerCounts[space, default: 0]
             // The request already had these credentials.
             if method == .basic, earlier == 0, challenge.previousFailureCount > 0 { return .refused }
@@ -103,6 +106,7 @@ final class ChallengeResponder: Sendable {
         switch decision {
         case .answered: .use(credential)
         case .notHandled: .performDefault
+        case .excluded: .continueWithoutCredential
         case .refused: .cancel
         }
     }
@@ -148,7 +152,7 @@ extension ProtectionSpace {
 
 extension [ChallengeResponder] {
     func didRedirect(to url: URLRecord, _ response: Response) {
-        for credential in self { credential.didRedirect(to: url, isUpgrade: response.field("Non-Authoritative-Reason") == "HSTS") }
+        for credential in self { credential.didRedirect(to: url, upgradesToHTTPS: response.field("Non-Authoritative-Reason") == "HSTS") }
     }
 
     /// Returns the decision of the first element whose credentials are for the challenge.

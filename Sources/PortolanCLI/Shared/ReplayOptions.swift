@@ -16,27 +16,31 @@ struct ReplayOptions: ParsableArguments {
     @Option(
         name: .customLong("replay-mode"),
         help: ArgumentHelp(
-            "For a request without a recorded response: strict fails; fill loads it and adds it to the file. With record, every request is loaded, "
-                + "and the file is replaced.", valueName: "strict|fill|record"), transform: Self.mode
+            "What to do with a request that has no recorded response: 'strict' fails; 'fill' loads it and adds its response to the file. "
+                + "With 'record', every request is loaded, and the file is replaced.", valueName: "strict|fill|record"),
+        transform: Self.parseMode
     )
     var mode: ReplayHandler.Mode?
 
     @Option(
         name: .customLong("replay-speed"),
         help: ArgumentHelp(
-            "Deliver the responses at the recorded speed (1), or this many times as fast. Without it, deliver them immediately.",
+            "Deliver the responses at this multiple of the recorded speed; 1 is the recorded speed. Without it, deliver them immediately.",
             valueName: "factor"))
     var speed: Double?
 
     @Flag(
         name: .customLong("keep-secrets"),
         help: ArgumentHelp(
-            "Do not redact secrets (Authorization, Cookie, …) in the files that --trace and --replay write. Passwords in URLs are always redacted."
+            "Do not redact secrets (Authorization, Cookie, …) in the files of --trace, and in recordings that --replay-mode fill or record changes. "
+                + "Passwords in URLs are always redacted."
         ))
     var keepsSecrets = false
 
-    private static func mode(_ name: String) throws -> ReplayHandler.Mode {
-        guard let mode = ReplayHandler.Mode(rawValue: name) else { throw ValidationError("write strict, fill or record") }
+    private static func parseMode(_ name: String) throws -> ReplayHandler.Mode {
+        guard let mode = ReplayHandler.Mode(rawValue: name) else {
+            throw ValidationError("--replay-mode: the mode must be strict, fill or record")
+        }
         return mode
     }
 

@@ -117,7 +117,10 @@ final class StdioServer: Sendable {
                 state.tasks[ObjectIdentifier(task)] = nil
             }
         }
-        let task = loader.task(for: load.request, delegate: delegate)
+        var request = load.request
+        // Credentials of the request must not be replaced by those of an earlier one.
+        request.usesKnownSpaces = load.credentials == nil
+        let task = loader.task(for: request, delegate: delegate)
         let isInterrupted = monitor.withLock { state in
             state.tasks[ObjectIdentifier(task)] = task
             return state.interruption != nil

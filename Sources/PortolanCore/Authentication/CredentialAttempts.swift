@@ -34,9 +34,13 @@ struct CredentialAttempts {
         for space: ProtectionSpace, refusing unasked: Credential? = nil
     ) -> (refused: [Attempt], accepted: [Attempt]) {
         let space = space.canonical
-        let newlyRefused = undecided.filter { $0.space.isSamePeer(as: space) } + (unasked.map { [Attempt($0, for: space)] } ?? [])
+        let unaskedAttempts = unasked.map { [Attempt($0, for: space)] } ?? []
+        // None of them is proposed again in this load. But a challenge for another realm or scheme does not say that
+        // the password is wrong.
+        let answered = undecided.filter { $0.space.isSamePeer(as: space) } + unaskedAttempts
         undecided.removeAll { $0.space.isSamePeer(as: space) }
-        refused += newlyRefused
+        refused += answered
+        let newlyRefused = answered.filter { $0.space == space }
         var accepted: [Attempt] = []
         if !space.isProxy {
             accepted = undecided.filter(\.space.isProxy)
@@ -61,8 +65,10 @@ struct CredentialAttempts {
     mutating func receiveResponse(status: Int?) -> (refused: [Attempt], accepted: [Attempt]) {
         defer { undecided = [] }
         switch status {
-        case 401: return (undecided.filter { !$0.space.isProxy }, undecided.filter(\.space.isProxy))
-        case 407: return (undecided.filter(\.space.isProxy), [])
+        // A 401 or 407 that is delivered need not mean that the password is wrong: it can follow `stale=true`, or offer
+        // only a weaker scheme.
+        case 401: return ([], undecided.filter(\.space.isProxy))
+        case .some(400...): return ([], [])
         default: return ([], undecided)
         }
     }

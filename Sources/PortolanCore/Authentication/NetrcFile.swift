@@ -78,9 +78,12 @@ public struct NetrcFile: Sendable {
     ///
     /// - Parameter user: a user whose password is needed; `nil` for the file's own.
     package func credential(forHost host: some StringProtocol, user: String? = nil) -> Credential? {
-        let host = host.lowercased()
+        // The brackets of an IPv6 address are part of a URL's host, and usually not of a name in the file.
+        let name = host.lowercased()
+        let host = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
         let matches = entries.filter { entry in
-            (entry.machine == nil || entry.machine == host) && (user == nil || entry.user == nil || entry.user == user)
+            (entry.machine == nil || entry.machine == host || entry.machine == name)
+                && (user == nil || entry.user == nil || entry.user == user)
         }
         guard let entry = matches.first(where: { $0.password != nil }) ?? matches.first(where: { $0.user != nil }) else { return nil }
         return .password(user: user ?? entry.user ?? "", password: entry.password?.reveal() ?? "")

@@ -78,11 +78,18 @@ public struct Request: Sendable {
         get { parts.redirectReferrer }
         set { ownParts.redirectReferrer = newValue }
     }
+
     /// A credential that the server has accepted for URLs like this one, and that is sent without a challenge. Set by
     /// the loader for one handler load.
     package var authenticatedSpace: AuthenticatedSpaces.Match? {
         get { parts.authenticatedSpace }
         set { ownParts.authenticatedSpace = newValue }
+    }
+
+    /// Whether the loader can send the credential that an earlier load of another user was accepted with.
+    package var usesKnownSpaces: Bool {
+        get { parts.usesKnownSpaces }
+        set { ownParts.usesKnownSpaces = newValue }
     }
 
     public init(url: URLRecord, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) {
@@ -115,6 +122,7 @@ public struct Request: Sendable {
         var nestingDepth = 0
         var redirectReferrer: RedirectReferrer?
         var authenticatedSpace: AuthenticatedSpaces.Match?
+        var usesKnownSpaces = true
 
         init(url: URLRecord, method: HTTPRequest.Method, fields: HTTPFields, body: Body?) {
             self.url = url
@@ -137,6 +145,7 @@ public struct Request: Sendable {
             nestingDepth = other.nestingDepth
             redirectReferrer = other.redirectReferrer
             authenticatedSpace = other.authenticatedSpace
+            usesKnownSpaces = other.usesKnownSpaces
         }
     }
 

@@ -99,22 +99,24 @@ public final class Loader: Sendable {
 
     /// Returns the handler that serves `request`, or the handlers that must be made before the look-up can continue.
     ///
-    /// - Parameter failed: the handlers that could not be made, with the reasons.
+    /// - Parameter unavailableHandlers: the handlers that could not be made, with the reasons.
     /// - Throws: the first of those reasons, or ``LoadError/Code/unsupportedScheme``, if no handler serves the request;
     ///   ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached``, because there is no cache yet.
-    func find(_ request: Request, failed: [(deferred: LazyHandlers, error: LoadError)]) throws(LoadError) -> RegistryIndex.LookUpResult {
+    func find(_ request: Request, unavailableHandlers: [(deferred: LazyHandlers, error: LoadError)]) throws(LoadError)
+        -> RegistryIndex.LookUpResult
+    {
         guard request.cachePolicy != .onlyCached else {
             throw LoadError(
                 .notOffered,
                 message: "\(request.url.shortDescription) must come from the cache, and there is no cache yet; use another cache policy")
         }
         if let target = configuration.upgradePolicy?.upgraded(request.url) {
-            let upgrade = RegisteredHandler(UpgradeHandler(to: target), registration: 0, isUpgrade: true)
+            let upgrade = RegisteredHandler(UpgradeHandler(to: target), registration: 0, upgradesToHTTPS: true)
             if upgrade.beginLoad() { return .handler(upgrade) }
         }
-        let excluded = failed.map(\.deferred)
+        let excluded = unavailableHandlers.map(\.deferred)
         if let result = handlers.find(request, excluding: excluded) ?? sharedHandlers.find(request, excluding: excluded) { return result }
-        throw failed.first?.error ?? unsupported(request)
+        throw unavailableHandlers.first?.error ?? unsupported(request)
     }
 
     /// Lists at most 20 schemes for a message.
@@ -171,7 +173,7 @@ public final class Loader: Sendable {
     /// Adds the stored credential that the server has accepted for URLs like the request's, for handlers that can send
     /// it without a challenge.
     private func addCredential(to request: inout Request) {
-        var known = configuration.credentials?.authenticatedSpaces.match(for: request.url)
+        var known = request.usesKnownSpaces ? configuration.credentials?.authenticatedSpaces.match(for: request.url) : nil
         if let entry = known?.entry, configuration.credentials?.contains(entry.credential, for: entry.space) != true { known = nil }
         if known != nil || request.authenticatedSpace != nil { request.authenticatedSpace = known }
     }

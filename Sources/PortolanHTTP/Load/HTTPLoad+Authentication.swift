@@ -18,7 +18,7 @@ extension HTTPLoad {
                 authenticatedSpaces: spaces
             ) { [self] answer in
                 let spaces = spaces?.content
-                shard.loop.execute { [self] in handle(answer, to: challenge, addingNote: spaces) }
+                loopWithPool.loop.execute { [self] in handle(answer, to: challenge, addingNote: spaces) }
             })
     }
 
@@ -149,7 +149,8 @@ extension HTTPLoad {
         if let proof, let information { try proof.check(information, host: key.host) }
         let next = information.flatMap { proof?.nextChallenge($0) }
         if received.head.status == 401 { forgetKnownSpace() }
-        guard received.head.status != 401, received.head.status != 407 else { return }
+        // An error can come from a server in front of the one that checks the password.
+        guard received.head.status < 400 else { return }
         if let pending = pendingSpace, let authorization = pending.authorization {
             pendingSpace = nil
             pending.spaces.add(

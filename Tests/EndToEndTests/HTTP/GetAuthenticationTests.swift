@@ -108,7 +108,8 @@ import Testing
         #expect(outcome.status == 0 && outcome.text.contains("treasure"), "\(outcome.errors)")
         #expect(
             outcome.errors.contains {
-                $0.contains("challenge of 'localhost', realm 'Harbour'") && $0.contains("sending user name and password")
+                $0.contains("Digest challenge of 'localhost:") && $0.contains("', realm 'Harbour'")
+                    && $0.contains("sending user name and password")
             })
         #expect(!outcome.errors.contains { $0.contains(servers.password) })
     }

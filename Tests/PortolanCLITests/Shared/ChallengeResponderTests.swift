@@ -50,6 +50,17 @@ import Testing
         #expect(decision == (isSent ? .answered : .notHandled))
     }
 
+    @Test("With --digest, Basic gets neither these credentials nor those of the default handling")
+    func digestOnlyExcludesBasic() {
+        let responder = ChallengeResponder(user: "u", password: "p", for: .proxy, by: .digest)
+        let decision = responder.evaluate(challenge(isProxy: true))
+        #expect(decision == .excluded)
+        guard case .continueWithoutCredential = responder.answer(for: decision) else {
+            Issue.record("the default handling would use a proposed credential")
+            return
+        }
+    }
+
     @Test func rejectionByAProxyHasTheErrorCodeOfItsConnection() {
         let space = challenge(isProxy: true).protectionSpace
         let error = LoadError(.socksFailed, message: "no")

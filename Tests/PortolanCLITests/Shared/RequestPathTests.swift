@@ -71,7 +71,7 @@ import Testing
         let calls = rows.filter { $0.table == "hop" }
         let counts = [
             "\(hops.count) hops through \(Set(hops.map(\.file)).count) files",
-            "\(calls.count) calls. With the hops they are in \(Set(rows.map(\.file)).count) files",
+            "\(calls.count) calls. The hops and these calls are in \(Set(rows.map(\.file)).count) files",
         ]
         for count in counts { #expect(page.contains(count), "the page should say: \(count)") }
         #expect(hops.map(\.hop) == (1...max(1, hops.count)).map { "\($0)" })

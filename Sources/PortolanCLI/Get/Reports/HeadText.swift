@@ -10,7 +10,7 @@ import PortolanTrace
 ///     content-type: text/plain
 ///     content-length: 12
 ///
-/// Properties of the response that no field carries are added as fields.
+/// If a property of the response, such as its length, is in no field, a field is added for it.
 struct HeadText {
     let lines: [String]
 

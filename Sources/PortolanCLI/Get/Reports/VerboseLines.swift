@@ -66,10 +66,11 @@ final class VerboseLines: LoadObserver {
 
     /// - Parameter isTrusted: `nil` if trust was not checked.
     private static func challengeText(_ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?) -> String {
-        let place = "'\(space.host)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
+        let port = space.port.map { ":\($0)" } ?? ""
+        let place = "'\(space.host)\(port)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
         return switch space.kind {
         case .password(let scheme):
-            "\(title(of: scheme)) challenge of \(space.isProxy ? "proxy " : "")\(place), \(failures) failures before it"
+            "\(title(of: scheme)) challenge of \(space.isProxy ? "proxy " : "")\(place), \(failures) \(failures == 1 ? "failure" : "failures") before it"
         case .clientCertificate: "client certificate challenge of \(place)"
         case .serverTrust:
             "server certificate of \(place): \(isTrusted.map { $0 ? "trusted" : "not trusted" } ?? "not checked because of -k")"
@@ -85,8 +86,9 @@ final class VerboseLines: LoadObserver {
         switch (decision, space.kind) {
         case (.answered, _): ": sending user name and password"
         case (.notHandled, .password): ": no user name and password for it"
+        case (.excluded, _): ": not used, because of --digest or after Digest"
         case (.notHandled, _): ""
-        case (.refused, _): ": cancelled"
+        case (.refused, _): ": refused"
         }
     }
 }

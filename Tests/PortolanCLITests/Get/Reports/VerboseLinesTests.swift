@@ -14,20 +14,20 @@ import Testing
     }
 
     @Test func trustChallengeReportsWhetherTheServerIsTrusted() {
-        #expect(Self.line(.serverTrust(chain: []), isTrusted: true) == ["* server certificate of 'h.test': trusted"])
-        #expect(Self.line(.serverTrust(chain: []), isTrusted: false) == ["* server certificate of 'h.test': not trusted"])
+        #expect(Self.line(.serverTrust(chain: []), isTrusted: true) == ["* server certificate of 'h.test:443': trusted"])
+        #expect(Self.line(.serverTrust(chain: []), isTrusted: false) == ["* server certificate of 'h.test:443': not trusted"])
         #expect(
             Self.line(.serverTrust(chain: []), isTrusted: true, checksTrust: false)
-                == ["* server certificate of 'h.test': not checked because of -k"])
+                == ["* server certificate of 'h.test:443': not checked because of -k"])
     }
 
     @Test func onlyPasswordChallengesReportFailures() {
         #expect(
             Self.line(.clientCertificate(acceptedIssuers: []), isTrusted: true)
-                == ["* client certificate challenge of 'h.test'"])
+                == ["* client certificate challenge of 'h.test:443'"])
         #expect(
             Self.line(.password(scheme: "digest"), isTrusted: true)
-                == ["* Digest challenge of 'h.test', 0 failures before it: no user name and password for it"])
+                == ["* Digest challenge of 'h.test:443', 0 failures before it: no user name and password for it"])
     }
 
     @Test("A challenge that a sent credential answers is named, and no secret of it")
