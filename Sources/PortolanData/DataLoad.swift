@@ -27,7 +27,7 @@ final class DataLoad: ProtocolLoad {
     }
 
     /// A stop can come between two pieces, when the next one is about to be delivered.
-    var stopsInTurn: Bool { true }
+    var stopsAsynchronously: Bool { true }
 
     func startLoading() { calls.submit(.start, perform: perform) }
     func resumeLoading() { calls.submit(.resume, perform: perform) }

@@ -10,7 +10,7 @@ public final class HTTPHandler: ProtocolHandler {
     public let identifier = "org.portolan.http"
     public let schemes = SchemeSet.only(["http", "https"])
     /// `multipart/x-mixed-replace` delivers one response for each part.
-    public let traits: HandlerTraits = [.multipart, .stopsInTurn, .cookies]
+    public let traits: HandlerTraits = [.multipart, .stopsAsynchronously, .cookies]
     private let configuration: HTTPConfiguration
     private let pools = Mutex<HTTPConnectionPools?>(nil)
 
@@ -22,7 +22,7 @@ public final class HTTPHandler: ProtocolHandler {
         do throws(LoadError) {
             let pools = try connectionPools()
             if let template = pools.template(for: request) { return HTTPLoad(request, client: client, template: template, pools: pools) }
-            return try HTTPLoad(request, client: client, key: try ConnectionKey(request, proxies: pools.proxies), pools: pools)
+            return try HTTPLoad(request, client: client, key: try ConnectionKey(request, proxies: pools.proxySelection), pools: pools)
         } catch {
             return FailedLoad(error, client: client)
         }

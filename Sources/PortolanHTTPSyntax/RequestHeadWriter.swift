@@ -8,7 +8,7 @@ package import PortolanCore
 /// It does not correct invalid input, but throws an error. So no control character in the method, the target, a name or
 /// a value can inject another field or request.
 ///
-///     let writer = try RequestHeadWriter(method: request.method, target: .origin(of: request.url), fields: fields)
+///     let writer = try RequestHeadWriter(method: request.method, target: .originForm(of: request.url), fields: fields)
 ///     buffer.reserveCapacity(writer.byteCount) … writer.write(to: &output)
 ///
 /// RFC 9112 §3, §5; RFC 9110 §5.5

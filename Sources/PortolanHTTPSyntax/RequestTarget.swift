@@ -14,12 +14,12 @@ package enum RequestTarget: Equatable {
     case authority(String)
 
     /// The target for a request to the origin.
-    package static func origin(of url: URLRecord) -> RequestTarget {
+    package static func originForm(of url: URLRecord) -> RequestTarget {
         .origin(path: url.path, query: url.query)
     }
 
     /// The target for a request to a forward proxy.
-    package static func absolute(of url: URLRecord) -> RequestTarget {
+    package static func absoluteForm(of url: URLRecord) -> RequestTarget {
         .absolute(scheme: url.scheme, authority: hostField(of: url), path: url.path, query: url.query)
     }
 

@@ -51,8 +51,8 @@ extension URLRecord {
         return description[..<utf8.index(utf8.startIndex, offsetBy: layout.pathStart)]
     }
 
-    /// Whether `prefix` is everything before the path.
-    package func isLed(by prefix: [UInt8]) -> Bool {
+    /// Whether ``beforePath`` is `prefix`.
+    package func hasBeforePath(_ prefix: [UInt8]) -> Bool {
         guard prefix.count == layout.pathStart else { return false }
         let utf8 = description.utf8.span
         // Compared from the end, where the hosts differ.

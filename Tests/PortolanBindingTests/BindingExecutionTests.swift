@@ -21,7 +21,7 @@ import Testing
 
         init() throws { request = try Request("bound:x") }
 
-        var isRunning: Bool { true }
+        var mayContinue: Bool { true }
         func beginCall() -> Bool { true }
         func endCall() {}
         func respond(_ response: Response) -> Bool { true }

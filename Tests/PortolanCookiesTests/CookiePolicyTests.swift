@@ -17,7 +17,7 @@ final class CookieServer: ProtocolHandler {
     private let events: @Sendable (Request) -> [ScriptedLoad.Event]
     private let log = Mutex<[String?]>([])
 
-    init(traits: HandlerTraits = [.cookies, .stopsInTurn], _ events: @escaping @Sendable (Request) -> [ScriptedLoad.Event]) {
+    init(traits: HandlerTraits = [.cookies, .stopsAsynchronously], _ events: @escaping @Sendable (Request) -> [ScriptedLoad.Event]) {
         (self.traits, self.events) = (traits, events)
     }
 
@@ -62,7 +62,7 @@ final class CookieServer: ProtocolHandler {
     }
 
     @Test func handlerWithoutTheTraitAndLoaderWithoutStorageHaveNoCookies() async throws {
-        let plain = CookieServer(traits: .stopsInTurn) { [.response(CookieServer.response($0, "a=1")), .finish] }
+        let plain = CookieServer(traits: .stopsAsynchronously) { [.response(CookieServer.response($0, "a=1")), .finish] }
         let storage = CookieStorage()
         for _ in 0..<2 { _ = try await loader(plain, storage: storage).data(from: "http://example.com/") }
         let server = CookieServer { [.response(CookieServer.response($0, "a=1")), .finish] }
@@ -128,7 +128,7 @@ final class CookieServer: ProtocolHandler {
     }
 
     @Test func interimResponsesAndPartsSetNoCookies() async throws {
-        let server = CookieServer(traits: [.cookies, .multipart, .stopsInTurn]) { request in
+        let server = CookieServer(traits: [.cookies, .multipart, .stopsAsynchronously]) { request in
             [
                 .interim(CookieServer.response(request, "interim=1", status: .earlyHints)),
                 .response(CookieServer.response(request, "first=1")), .response(CookieServer.response(request, "part=1")), .finish,

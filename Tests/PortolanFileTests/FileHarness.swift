@@ -56,7 +56,8 @@ struct FileHarness: Sendable {
                 if let recording = prepared.finish() { onEnd(recording) } else { Issue.record("a load ended twice") }
             })
         let handlerLoad = HandlerLoad(
-            handler: handler.identifier, traits: handler.traits, request: request, offersCached: false, next: client, observer: client)
+            handler: handler.identifier, traits: handler.traits, request: request, offersCachedResponse: false, next: client,
+            observer: client)
         prepared.set(client, handlerLoad, handler.makeLoad(for: request, cachedResponse: nil, client: handlerLoad))
         return prepared
     }

@@ -22,7 +22,7 @@ import Testing
         ("http://u:p@a.example:8080/%20", "GET /%20 HTTP/1.1\r\n\r\n"),
         ("http://a.example//b", "GET //b HTTP/1.1\r\n\r\n"),
     ]) func originFormHasPathAndQuery(url: String, line: String) throws {
-        #expect(try head(.get, .origin(of: URLRecord(parsing: url))) == line)
+        #expect(try head(.get, .originForm(of: URLRecord(parsing: url))) == line)
     }
 
     @Test(arguments: [
@@ -30,7 +30,7 @@ import Testing
         ("http://u:p@a.example:8080", "GET http://a.example:8080/ HTTP/1.1\r\n\r\n"),
         ("http://[::1]:81/", "GET http://[::1]:81/ HTTP/1.1\r\n\r\n"),
     ]) func absoluteFormHasNoUserInformationOrFragment(url: String, line: String) throws {
-        #expect(try head(.get, .absolute(of: URLRecord(parsing: url))) == line)
+        #expect(try head(.get, .absoluteForm(of: URLRecord(parsing: url))) == line)
     }
 
     @Test(arguments: [

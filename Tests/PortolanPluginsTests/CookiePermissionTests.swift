@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func handlerOfTheSwiftKitCanRequestCookies() throws {
-        guard let entry = unsafe KitHandler.entry(of: PORTOLAN_ABI_MAJOR) else {
+        guard let entry = unsafe PluginKitTestHandler.entry(contractMajor: PORTOLAN_ABI_MAJOR) else {
             Issue.record("the kit has no entry")
             return
         }

@@ -63,8 +63,8 @@ import Testing
             #expect(error.code == .timedOut)
             #expect(
                 error.message
-                    == "nothing came from 'fixture://until-stopped' for 10.0 seconds: all 64 threads for blocking loads of its plugin are in use "
-                    + "by loads that have not ended; end some of them (org.portolan.fixture)")
+                    == "nothing came from 'fixture://until-stopped' for 10.0 seconds: all 64 threads that this plugin may use for "
+                    + "blocking loads are busy; end some of these loads (org.portolan.fixture)")
         }
         for task in tasks { task.cancel() }
         hanging.waitUntilIdle()

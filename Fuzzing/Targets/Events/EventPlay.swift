@@ -218,7 +218,7 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
     func started() {
         model.started()
         if depth < Self.depthLimit { for _ in 0..<source.next(below: 4) where !source.isEmpty { step() } }
-        model.startReturned()
+        model.startDidReturn()
     }
 
     /// - Returns: The number of a request whose response must be recorded.

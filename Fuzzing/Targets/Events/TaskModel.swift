@@ -37,7 +37,7 @@ struct TaskModel {
         handlerLoads[current].start()
     }
 
-    mutating func startReturned() {
+    mutating func startDidReturn() {
         isLaunching = false
         if successorWaits, !isEnded { launches += 1 }
         successorWaits = false

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Calls with precomputed plans.
+/// The fast path for calls whose arguments are all words, precomputed in a `CallPlan`.
 extension BindingExecution {
     /// Stores the arguments in the frame.
     ///
-    /// - Returns: `false` if a handle is missing. `storeArguments` then reports the error.
+    /// - Returns: `false` if a variable has no pointer yet. The caller then calls `storeArguments`, which throws the
+    ///   error.
     @inline(__always)
-    func storeWords(_ words: [CallPlan.Word]) -> Bool {
+    func storePrecomputedArguments(_ words: [CallPlan.Word]) -> Bool {
         let cells = unsafe frame.cells
         for index in words.indices {
             switch words[index] {
@@ -20,19 +21,19 @@ extension BindingExecution {
     }
 
     @inline(__always)
-    func holds(_ comparison: Comparison, _ value: Value) -> Bool {
+    func isTrue(_ comparison: Comparison, for value: Value) -> Bool {
         switch (comparison, value) {
-        case (.equals(let bound), .integer(let integer)): integer == bound
-        case (.differs(let bound), .integer(let integer)): integer != bound
-        case (.atLeast(let bound), .integer(let integer)): integer >= bound
-        case (.atMost(let bound), .integer(let integer)): integer <= bound
-        case (.equals(let bound), .real(let real)): Double(bound) == real
-        case (.differs(let bound), .real(let real)): Double(bound) != real
-        case (.atLeast(let bound), .real(let real)): real >= Double(bound)
-        case (.atMost(let bound), .real(let real)): real <= Double(bound)
+        case (.equals(let operand), .integer(let integer)): integer == operand
+        case (.differs(let operand), .integer(let integer)): integer != operand
+        case (.atLeast(let operand), .integer(let integer)): integer >= operand
+        case (.atMost(let operand), .integer(let integer)): integer <= operand
+        case (.equals(let operand), .real(let real)): Double(operand) == real
+        case (.differs(let operand), .real(let real)): Double(operand) != real
+        case (.atLeast(let operand), .real(let real)): real >= Double(operand)
+        case (.atMost(let operand), .real(let real)): real <= Double(operand)
         case (.differs, _): true
         case (.equals, _), (.atLeast, _), (.atMost, _): false
-        case (.other(let condition), _): holds(condition, value)
+        case (.other(let condition), _): isTrue(condition, for: value)
         }
     }
 }

@@ -299,12 +299,12 @@ extension BindingExecution {
         return .text(isDecoded ? PercentEncoding.decodedBytes(text) : Array(text.utf8))
     }
 
-    func holds(_ condition: Condition, _ value: Value) -> Bool {
+    func isTrue(_ condition: Condition, for value: Value) -> Bool {
         switch condition.test {
         case .oneOf(let constants): constants.contains { Self.isSame($0, value) }
         case .noneOf(let constants): !constants.contains { Self.isSame($0, value) }
-        case .atLeast(let bound): holds(.atLeast(bound), value)
-        case .atMost(let bound): holds(.atMost(bound), value)
+        case .atLeast(let operand): isTrue(.atLeast(operand), for: value)
+        case .atMost(let operand): isTrue(.atMost(operand), for: value)
         case .isNull(let isNull): (value == .null) == isNull
         }
     }

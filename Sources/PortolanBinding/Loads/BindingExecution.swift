@@ -26,7 +26,7 @@ protocol ExecutionContext: AnyObject, Sendable {
     var settings: [String: PropertyValue] { get }
     var libraryName: String { get }
     /// Whether the load is not stopped.
-    var isRunning: Bool { get }
+    var mayContinue: Bool { get }
     /// Called before a library call that the stop function can end.
     ///
     /// - Returns: Whether to make the call. If so, ``endCall()`` must follow.
@@ -123,7 +123,7 @@ final class BindingExecution: @unchecked Sendable {
     }
 
     private func perform(_ linkedStep: LinkedStep) throws(ExecutionEnd) {
-        if let when = linkedStep.step.when, !holds(when.condition, try evaluate(when.value, nil)) { return }
+        if let when = linkedStep.step.when, !isTrue(when.condition, for: try evaluate(when.value, nil)) { return }
         switch linkedStep.step.action {
         case .call(let step):
             if let call = linkedStep.call { try perform(step, call, linkedStep) }
@@ -131,7 +131,7 @@ final class BindingExecution: @unchecked Sendable {
         case .deliver(let value): try deliver(try evaluate(value, nil))
         case .require(let requirement):
             let value = try evaluate(requirement.value, nil)
-            guard holds(requirement.condition, value) else {
+            guard isTrue(requirement.condition, for: value) else {
                 throw failure(of: linkedStep, nil, "'\(requirement.phrase)' is \(value.phrase ?? "not as required") in this request")
             }
         }
@@ -142,7 +142,7 @@ final class BindingExecution: @unchecked Sendable {
         while true {
             let result = try invoke(call, permission)
             if let end = callbackEnd { throw end }
-            let isLast = linkedStep.until.map { holds($0, result) } ?? false
+            let isLast = linkedStep.until.map { isTrue($0, for: result) } ?? false
             if !isLast, let problem = problem(with: result, call, linkedStep) {
                 if linkedStep.step.failure.hasDetails { storeOutputs(ofFailedCall: call, result, step) }
                 throw failure(of: linkedStep, result, "\(call.name) of \(context.libraryName) \(problem)")
@@ -170,7 +170,7 @@ final class BindingExecution: @unchecked Sendable {
 
     /// Describes why a step cannot continue with the result of its call. `nil` if it can.
     private func problem(with result: Value, _ call: LinkedCall, _ linkedStep: LinkedStep) -> String? {
-        if let check = linkedStep.check, !holds(check, result) { return "failed\(result.phrase.map { " with \($0)" } ?? "")" }
+        if let check = linkedStep.check, !isTrue(check, for: result) { return "failed\(result.phrase.map { " with \($0)" } ?? "")" }
         if case .null = result, !Self.canBeNull(call.call.result) { return "returned NULL, which it should not" }
         if call.plan.returnsFilledLength, case .integer(let filled) = result, filled < 0 { return "failed with \(filled)" }
         return nil
@@ -284,10 +284,11 @@ final class BindingExecution: @unchecked Sendable {
     ///
     /// - Returns: The result. `.null` if the function returns nothing.
     private func invoke(_ linkedCall: LinkedCall, _ permission: CallPermission) throws(ExecutionEnd) -> Value {
-        if let words = linkedCall.plan.words, storeWords(words) {} else { try storeArguments(of: linkedCall.call, in: frame) }
+        let isStored = if let words = linkedCall.plan.words { storePrecomputedArguments(words) } else { false }
+        if !isStored { try storeArguments(of: linkedCall.call, in: frame) }
         let isAllowed =
             switch permission {
-            case .whileRunning: context.isRunning
+            case .whileRunning: context.mayContinue
             case .stoppable: context.beginCall()
             case .always: true
             }
@@ -363,7 +364,7 @@ final class BindingExecution: @unchecked Sendable {
 
     private func returnValue(of callback: Callback, _ arguments: CallbackArguments) throws(ExecutionEnd) -> Int128 {
         try arguments.checkUserData(of: callback.name)
-        guard context.isRunning else { throw .stopped }
+        guard context.mayContinue else { throw .stopped }
         var count = 0
         if let index = callback.deliver {
             let (address, length) = try arguments.bytes(index, of: callback.name)

@@ -70,7 +70,7 @@ private final class SetupContext: ExecutionContext {
         self.libraryName = libraryName
     }
 
-    var isRunning: Bool { true }
+    var mayContinue: Bool { true }
     func beginCall() -> Bool { true }
     func endCall() {}
     func respond(_ response: Response) -> Bool { true }

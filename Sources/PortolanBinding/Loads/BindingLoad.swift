@@ -3,24 +3,25 @@
 import PortolanCore
 import Synchronization
 
-/// One load of a binding. Its steps run on a thread of the pool, which waits in client calls while the reader is slow.
+/// One load of a binding. Its steps run on one thread of the pool. This thread waits inside the calls of the
+/// client while the reader is slow.
 final class BindingLoad: ExecutionContext {
     private struct State {
-        var load = BindingLoadState()
+        var lifecycle = BindingLoadState()
         /// How often the upload body has reported that it has more bytes.
         var bodySignalCount = 0
         /// Whether the instance counts this load as live.
-        var isCounted = true
+        var isCountedAsLive = true
     }
 
     let request: Request
     private let client: any ProtocolClient
     private let instance: BindingInstance
     private let threads: LoadThreadPool
-    private let monitor = ConditionLock(State())
+    private let stateLock = ConditionLock(State())
     private let execution = ConditionLock(BindingExecution?.none)
     private let reader = ConditionLock((any BodyReader)?.none)
-    /// A copy of the state's flag. Reading it before each call costs less than the lock.
+    /// A copy of `isStopped` in `BindingLoadState`. Reading it before each call costs less than the lock.
     private let isStopped = Atomic(false)
 
     init(_ request: Request, client: any ProtocolClient, instance: BindingInstance, threads: LoadThreadPool) {
@@ -35,11 +36,11 @@ final class BindingLoad: ExecutionContext {
 
     /// Notifies the instance that this load will call no more library functions. Does nothing the second time.
     private func notifyInstanceOfEnd() {
-        let isCounted = monitor.withLock { state in
-            defer { state.isCounted = false }
-            return state.isCounted
+        let isCountedAsLive = stateLock.withLock { state in
+            defer { state.isCountedAsLive = false }
+            return state.isCountedAsLive
         }
-        if isCounted { instance.loadDidEnd() }
+        if isCountedAsLive { instance.loadDidEnd() }
     }
 
     var settings: [String: PropertyValue] { instance.settings }
@@ -48,54 +49,54 @@ final class BindingLoad: ExecutionContext {
     // MARK: Any thread
 
     func start() {
-        guard monitor.withLock({ $0.load.start() }) else { return }
+        guard stateLock.withLock({ $0.lifecycle.start() }) else { return }
         do throws(LoadError) {
-            try threads.run(isNested: request.nestingDepth > 0) { [self] in runSteps() }
+            try threads.run(isNested: request.nestingDepth > 0) { [self] in run() }
         } catch {
             client.didFail(with: error)
         }
     }
 
     func resume() {
-        monitor.withLockBroadcasting { $0.load.resume() }
+        stateLock.withLockBroadcasting { $0.lifecycle.resume() }
     }
 
     func stop() {
         isStopped.store(true, ordering: .releasing)
-        let (callsStop, neverRuns) = monitor.withLockBroadcasting {
-            ($0.load.stop(), $0.load.phase == .created || $0.load.phase == .queued)
+        let (needsStopCall, neverRuns) = stateLock.withLockBroadcasting {
+            ($0.lifecycle.stop(), $0.lifecycle.phase == .created || $0.lifecycle.phase == .queued)
         }
         if neverRuns { notifyInstanceOfEnd() }
-        guard callsStop else { return }
+        guard needsStopCall else { return }
         instance.stopThreads.run { [self] in
             execution.withLock { $0 }?.callStop()
-            monitor.withLockBroadcasting { $0.load.stopDidReturn() }
+            stateLock.withLockBroadcasting { $0.lifecycle.stopDidReturn() }
         } onFailure: { [self] in
-            monitor.withLockBroadcasting { $0.load.stopDidReturn() }
+            stateLock.withLockBroadcasting { $0.lifecycle.stopDidReturn() }
         }
     }
 
     var stallReason: String? {
-        guard monitor.withLock({ $0.load.phase == .queued }), threads.isExhausted else { return nil }
-        return "all \(threads.limit) threads for blocking loads of its plugin are in use by loads that have not ended; end some of them"
+        guard stateLock.withLock({ $0.lifecycle.phase == .queued }), threads.isExhausted else { return nil }
+        return "all \(threads.limit) threads that this plugin may use for blocking loads are busy; end some of these loads"
     }
 
     // MARK: The load's thread
 
-    private func runSteps() {
+    private func run() {
         defer { notifyInstanceOfEnd() }
-        guard monitor.withLock({ $0.load.beginRunning() }) else { return }
+        guard stateLock.withLock({ $0.lifecycle.beginRunning() }) else { return }
         let newExecution = BindingExecution(instance.linkedProgram, context: self, callbackPool: instance.callbackPool)
         execution.withLock { $0 = newExecution }
-        let end = runSteps(of: newExecution)
+        let earlyEnd = executeSteps(of: newExecution)
         execution.withLock { $0 = nil }
         reader.withLock { $0.take() }?.close()
-        let isStopped = monitor.withLock { state in
-            state.load.end()
-            return state.load.isStopped
+        let isStopped = stateLock.withLock { state in
+            state.lifecycle.end()
+            return state.lifecycle.isStopped
         }
         guard !isStopped else { return }
-        switch end {
+        switch earlyEnd {
         case nil: client.didFinishLoading()
         case .failed(let error)?: client.didFail(with: error)
         case .stopped?: break
@@ -103,7 +104,7 @@ final class BindingLoad: ExecutionContext {
     }
 
     /// - Returns: `nil` if all steps succeeded.
-    private func runSteps(of execution: BindingExecution) -> ExecutionEnd? {
+    private func executeSteps(of execution: BindingExecution) -> ExecutionEnd? {
         do throws(ExecutionEnd) {
             try execution.run(instance.linkedProgram.steps)
             return nil
@@ -112,35 +113,37 @@ final class BindingLoad: ExecutionContext {
         }
     }
 
-    var isRunning: Bool { !isStopped.load(ordering: .acquiring) }
+    var mayContinue: Bool { !isStopped.load(ordering: .acquiring) }
 
     func beginCall() -> Bool {
-        monitor.withLock { $0.load.beginCall() }
+        stateLock.withLock { $0.lifecycle.beginCall() }
     }
 
     func endCall() {
-        monitor.wait { $0.load.endCall() ? () : nil }
+        stateLock.wait { $0.lifecycle.endCall() ? () : nil }
     }
 
     func respond(_ response: Response) -> Bool {
-        shouldContinue(after: client.didReceive(response, storage: .notAllowed))
+        waitUntilContinuing(after: client.didReceive(response, storage: .notAllowed))
     }
 
     func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        shouldContinue(after: client.didLoad(unsafe RawSpan(_unsafeBytes: bytes)))
+        waitUntilContinuing(after: client.didLoad(unsafe RawSpan(_unsafeBytes: bytes)))
     }
 
-    private func shouldContinue(after flow: Flow) -> Bool {
+    /// - Returns: `false` if the load is stopped.
+    private func waitUntilContinuing(after flow: Flow) -> Bool {
         switch flow {
         case .keepGoing: return true
         case .stopped:
-            // In a callback, the library function is still running, and can need the stop function to end.
+            // If this is a callback, the library function is still running, and perhaps returns only after the stop
+            // function is called.
             stop()
             return false
         case .pause:
-            return monitor.wait { state in
-                if state.load.isStopped { return false }
-                return state.load.consumeResume() ? true : nil
+            return stateLock.wait { state in
+                if state.lifecycle.isStopped { return false }
+                return state.lifecycle.consumeResume() ? true : nil
             }
         }
     }
@@ -149,9 +152,9 @@ final class BindingLoad: ExecutionContext {
         guard let body = request.body else { return 0 }
         let reader = try openReader(of: body)
         while true {
-            let oldSignalCount = monitor.withLock { $0.bodySignalCount }
+            let oldSignalCount = stateLock.withLock { $0.bodySignalCount }
             var output = unsafe OutputRawSpan(buffer: buffer, initializedCount: 0)
-            let read = reader.read(into: &output) { [weak self] in self?.monitor.withLockBroadcasting { $0.bodySignalCount &+= 1 } }
+            let read = reader.read(into: &output) { [weak self] in self?.stateLock.withLockBroadcasting { $0.bodySignalCount &+= 1 } }
             let count = output.byteCount
             switch read {
             case .bytes: return count
@@ -159,7 +162,7 @@ final class BindingLoad: ExecutionContext {
             case .failed(let error):
                 throw .failed(LoadError(.bodyFailed, message: "the upload body could not be read", underlyingError: error))
             case .wait:
-                guard monitor.wait(for: { $0.load.isStopped ? false : $0.bodySignalCount != oldSignalCount ? true : nil }) else {
+                guard stateLock.wait(for: { $0.lifecycle.isStopped ? false : $0.bodySignalCount != oldSignalCount ? true : nil }) else {
                     throw .stopped
                 }
             }

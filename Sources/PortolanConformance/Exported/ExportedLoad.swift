@@ -120,8 +120,8 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
         load.stopLoading()
         state.withLock { $0.stopThread = 0 }
         // A load that runs elsewhere can deliver events until it is notified of the stop
-        // (``HandlerTraits/stopsInTurn``).
-        if traits.isDisjoint(with: [.blocking, .stopsInTurn]), !load.stopsInTurn { state.withLock { $0.stage = .over } }
+        // (``HandlerTraits/stopsAsynchronously``).
+        if traits.isDisjoint(with: [.blocking, .stopsAsynchronously]), !load.stopsAsynchronously { state.withLock { $0.stage = .over } }
     }
 
     func destroy() {
@@ -199,9 +199,9 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
     func deliver(_ kind: Event.Kind = .other, _ deliver: @escaping @Sendable () -> portolan_flow) -> Flow {
         enum Delivery { case immediate, queued, violation, dropped }
         let (thread, event) = (portolan_thread_number(), Event(kind: kind, deliver: deliver))
-        let overrunsByTrait = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
+        let overrunsByTrait = !traits.isDisjoint(with: [.blocking, .stopsAsynchronously])
         let delivery = state.withLock { state -> Delivery in
-            let mayOverrun = overrunsByTrait || state.load?.stopsInTurn == true
+            let mayOverrun = overrunsByTrait || state.load?.stopsAsynchronously == true
             defer { if kind.isEnd { state.hasEnded = true } }
             switch state.stage {
             // An event after a STOPPED response, or from within `stopLoading`, is a violation, as it is for the core.
@@ -210,7 +210,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
             case .running: break
             }
             if kind.returnsFlow || kind == .finish, state.isHeld { return .violation }
-            if state.turnThread == thread, state.waiting.isEmpty, !traits.contains(.stopsInTurn) { return .immediate }
+            if state.turnThread == thread, state.waiting.isEmpty, !traits.contains(.stopsAsynchronously) { return .immediate }
             if kind.returnsFlow { (state.isHeld, state.isPaused) = (true, true) }
             state.waiting.append(event)
             state.wakers += 1

@@ -35,8 +35,8 @@ extension EventStateMachine {
 
     private func confirmationViolation(_ rules: Rules) -> ContractRule? {
         switch phase {
-        case .awaitingResponse: rules.offersCached ? nil : .confirmsOnlyWhatWasOffered
-        case .receiving, .trailersReceived: rules.offersCached ? .confirmedOrReplaced : .confirmsOnlyWhatWasOffered
+        case .awaitingResponse: rules.offersCachedResponse ? nil : .confirmsOnlyWhatWasOffered
+        case .receiving, .trailersReceived: rules.offersCachedResponse ? .confirmedOrReplaced : .confirmsOnlyWhatWasOffered
         case .makingLoad, .loadMade, .decidingRedirect, .redirectDeclined, .cacheConfirmed, .ended, .redirected, .stopped:
             violationByLateHead
         }

@@ -76,7 +76,7 @@ struct EventStateMachine: Equatable, Sendable {
     /// The conditions of one load that the order of events depends on.
     struct Rules: Equatable, Sendable {
         var allowsParts = false
-        var offersCached = false
+        var offersCachedResponse = false
     }
 
     enum Verdict: Equatable {
@@ -250,7 +250,7 @@ struct EventStateMachine: Equatable, Sendable {
     }
 
     /// Records that `stopLoading` has returned. After that the load must not call its client, unless it has
-    /// ``ProtocolLoad/stopsInTurn``.
+    /// ``ProtocolLoad/stopsAsynchronously``.
     mutating func stopLoadingHasReturned() {
         flags.insert(.stopLoadingReturned)
     }

@@ -30,13 +30,13 @@ package final class HandlerLoad: ProtocolClient {
     private let remainingLength = Atomic<Int64>(-1)
 
     package init(
-        handler: String, traits: HandlerTraits, request: Request, offersCached: Bool, interimLimit: Int = 128,
+        handler: String, traits: HandlerTraits, request: Request, offersCachedResponse: Bool, interimLimit: Int = 128,
         next: any ProtocolClient, observer: consuming any HandlerLoadObserver
     ) {
         machine = Atomic(EventStateMachine())
         rules = EventStateMachine.Rules(
-            allowsParts: traits.contains(.multipart), offersCached: offersCached)
-        maySendEventsAfterStop = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
+            allowsParts: traits.contains(.multipart), offersCachedResponse: offersCachedResponse)
+        maySendEventsAfterStop = !traits.isDisjoint(with: [.blocking, .stopsAsynchronously])
         self.interimLimit = interimLimit
         self.handler = handler
         self.next = next
@@ -48,15 +48,15 @@ package final class HandlerLoad: ProtocolClient {
 
     /// Starts `load`, unless the handler load is already over.
     ///
-    /// - Parameter isAwaited: whether the calling thread will wait for the end of the load.
-    package func start(_ load: any ProtocolLoad, isAwaited: Bool = false) {
+    /// - Parameter callerWaits: whether the calling thread will wait for the end of the load.
+    package func start(_ load: any ProtocolLoad, callerWaits: Bool = false) {
         self.load.withLock { $0 = load }
         let mustStart = machine.update { machine in
             machine.loadWasMade()
             return machine.start()
         }
         if mustStart {
-            if isAwaited, let load = load.waitable { load.startAwaitedLoading() } else { load.startLoading() }
+            if callerWaits, let load = load.waitable { load.startAwaitedLoading() } else { load.startLoading() }
         } else {
             stopLoad()
             releaseLoad()
@@ -150,7 +150,7 @@ package final class HandlerLoad: ProtocolClient {
     private func stopLoad() {
         guard let load = currentLoad else { return }
         load.stopLoading()
-        if !maySendEventsAfterStop, !load.stopsInTurn { machine.update { $0.stopLoadingHasReturned() } }
+        if !maySendEventsAfterStop, !load.stopsAsynchronously { machine.update { $0.stopLoadingHasReturned() } }
     }
 
     private func reportEnd() {

@@ -11,7 +11,7 @@ public struct HandlerTraits: OptionSet, Hashable, Sendable {
     public static let blocking = Self(rawValue: 1 << 1)
     /// Loads stop asynchronously: they run on a shared thread or event loop, and `stopLoading()` can return before the
     /// load has stopped. The client drops the events that arrive in between.
-    public static let stopsInTurn = Self(rawValue: 1 << 2)
+    public static let stopsAsynchronously = Self(rawValue: 1 << 2)
     /// Loads send the request's `Cookie` field and deliver `Set-Cookie` fields. The loader then adds its stored cookies
     /// to their requests, and stores those of their responses.
     public static let cookies = Self(rawValue: 1 << 3)

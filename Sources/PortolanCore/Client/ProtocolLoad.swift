@@ -9,8 +9,8 @@ public protocol ProtocolLoad: AnyObject, Sendable {
     /// including its end.
     func startLoading()
 
-    /// Ends the load and releases its resources. The load must send no event after that, unless it has ``stopsInTurn``.
-    /// Idempotent. Can come before the start, but not after the load's own end.
+    /// Ends the load and releases its resources. The load must send no event after that, unless it has
+    /// ``stopsAsynchronously``. Idempotent. Can come before the start, but not after the load's own end.
     func stopLoading()
 
     /// Continues after the client returned `.pause`. Called at most once for each `.pause`, possibly before that call
@@ -19,15 +19,15 @@ public protocol ProtocolLoad: AnyObject, Sendable {
 
     /// Whether ``stopLoading()`` can return before the load has stopped, because another thread is about to call the
     /// client. Events that arrive after that are dropped, and violate no rule (CANCEL-01). `false` by default. Has the
-    /// meaning of ``HandlerTraits/stopsInTurn``, for one load.
-    var stopsInTurn: Bool { get }
+    /// meaning of ``HandlerTraits/stopsAsynchronously``, for one load.
+    var stopsAsynchronously: Bool { get }
 
     /// The load itself, if the thread that waits for the load can do its work; `nil` by default.
     var waitable: (any WaitableLoad)? { get }
 }
 
 extension ProtocolLoad {
-    public var stopsInTurn: Bool { false }
+    public var stopsAsynchronously: Bool { false }
     public var waitable: (any WaitableLoad)? { nil }
 }
 
@@ -59,7 +59,7 @@ public final class FailedLoad: ProtocolLoad {
     }
 
     /// Always `true`, because a stop can come during the start.
-    public var stopsInTurn: Bool { true }
+    public var stopsAsynchronously: Bool { true }
 
     public func startLoading() { client.didFail(with: error) }
     public func stopLoading() {}

@@ -74,7 +74,7 @@ public final class ScriptedLoad: ProtocolLoad {
     }
 
     /// Always `true`, because a stop can come between two events, when the next one is about to be reported.
-    public var stopsInTurn: Bool { true }
+    public var stopsAsynchronously: Bool { true }
 
     public func startLoading() {
         if times != nil { state.withLock { $0.start = clock.now } }

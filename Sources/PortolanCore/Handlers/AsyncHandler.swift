@@ -32,7 +32,7 @@ public struct AsyncHandler: ProtocolHandler {
     ) {
         self.identifier = identifier
         self.schemes = .only(schemes)
-        traits = isMultipart ? [.multipart, .stopsInTurn] : .stopsInTurn
+        traits = isMultipart ? [.multipart, .stopsAsynchronously] : .stopsAsynchronously
         self.load = load
     }
 

@@ -26,7 +26,7 @@ final class AsyncLoad: ProtocolLoad {
     }
 
     /// Always `true`, because the task runs on another thread.
-    var stopsInTurn: Bool { true }
+    var stopsAsynchronously: Bool { true }
 
     var isOver: Bool { state.withLock { $0.isOver } }
 

@@ -30,7 +30,7 @@ final class InterceptedLoad: ProtocolLoad {
     }
 
     /// Always `true`, because the task and the next handler's load run on other threads.
-    var stopsInTurn: Bool { true }
+    var stopsAsynchronously: Bool { true }
 
     func startLoading() {
         let mustStart = state.withLock { state in

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A handler in front of others: it changes requests before they are loaded, and observes their responses and ends.
+/// A handler in front of others: it changes requests before they are loaded, and observes the responses and how the
+/// loads end.
 ///
 ///     let token = Interceptor(identifier: "org.example.token", schemes: .only(["https"])) { request in
 ///         guard request.url.host == "api.example.org" else { return }
 ///         try request.setField("Authorization", "Bearer \(try await tokens.current())")
-///     } response: { request, response in
+///     } onResponse: { request, response in
 ///         log(request.url, response.status)
 ///     }
 ///     var configuration = Loader.Configuration.default
@@ -19,8 +20,8 @@ public struct Interceptor: ProtocolHandler {
     public enum Outcome: Sendable {
         case finished
         case failed(LoadError)
-        /// A redirect was followed, or the load was stopped before the caller had decided about it. The load of the
-        /// next request can begin before this is reported.
+        /// The load ended with a redirect: the redirect was followed, or the caller had not decided yet when the load
+        /// was stopped. The load of the next request can begin before this is reported.
         case redirected(to: Request)
         /// The caller cancelled the load, or the loader ended it.
         case stopped
@@ -28,7 +29,7 @@ public struct Interceptor: ProtocolHandler {
 
     public let identifier: String
     public let schemes: SchemeSet
-    public let traits: HandlerTraits = [.multipart, .stopsInTurn]
+    public let traits: HandlerTraits = [.multipart, .stopsAsynchronously]
     let changeRequest: @Sendable (inout Request) async throws -> Void
     let observeResponse: @Sendable (Request, Response) -> Void
     let observeEnd: @Sendable (Request, Outcome) -> Void
@@ -37,19 +38,21 @@ public struct Interceptor: ProtocolHandler {
     ///   - identifier: the handler's name, in reverse DNS notation.
     ///   - schemes: the schemes of the requests that the interceptor changes.
     ///   - request: changes a request, except its URL. It can wait, for example for a token. The time limits include
-    ///     this wait. When the load is stopped, it is cancelled. If it throws, the load fails with that error.
-    ///   - response: receives each response before the caller does. Must be fast, because it can run on an event loop.
-    ///   - end: called once for each request. Must be fast, too.
+    ///     this wait. When the load is stopped, the task that runs this closure is cancelled. If the closure throws,
+    ///     the load fails with that error.
+    ///   - onResponse: receives each response before the caller does. Must be fast, because it can run on an event
+    ///     loop.
+    ///   - onEnd: called once for each request. Must be fast, too.
     public init(
         identifier: String, schemes: SchemeSet = .any, request: @escaping @Sendable (inout Request) async throws -> Void = { _ in },
-        response: @escaping @Sendable (_ request: Request, _ response: Response) -> Void = { _, _ in },
-        end: @escaping @Sendable (_ request: Request, _ outcome: Outcome) -> Void = { _, _ in }
+        onResponse: @escaping @Sendable (_ request: Request, _ response: Response) -> Void = { _, _ in },
+        onEnd: @escaping @Sendable (_ request: Request, _ outcome: Outcome) -> Void = { _, _ in }
     ) {
         self.identifier = identifier
         self.schemes = schemes
         changeRequest = request
-        observeResponse = response
-        observeEnd = end
+        observeResponse = onResponse
+        observeEnd = onEnd
     }
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {

@@ -9,7 +9,7 @@ import HTTPTypes
 struct UpgradeHandler: ProtocolHandler {
     let identifier = "org.portolan.hsts"
     let schemes = SchemeSet.any
-    let traits: HandlerTraits = .stopsInTurn
+    let traits: HandlerTraits = .stopsAsynchronously
     private let target: URLRecord
 
     init(to target: URLRecord) { self.target = target }

@@ -53,14 +53,14 @@ extension RedirectPolicy {
     ///   - response: the redirect response, if there is one. Its `Referrer-Policy` is applied to the caller's
     ///     `Referer`.
     ///   - count: the number of redirects that the load has followed.
-    ///   - isUpgrade: whether the redirect comes from HSTS and not from a server. Such a redirect is always followed,
-    ///     and keeps all fields.
+    ///   - upgradesToHTTPS: whether the redirect comes from HSTS and not from a server. Such a redirect is always
+    ///     followed, and keeps all fields.
     /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect``. Its cause is
     ///   ``LoadError/Code/unsupportedScheme`` if the policy forbids redirects to the URL.
     func successor(
-        of current: Request, proposed: Request, response: Response? = nil, count: Int, isUpgrade: Bool = false
+        of current: Request, proposed: Request, response: Response? = nil, count: Int, upgradesToHTTPS: Bool = false
     ) throws(LoadError) -> Request? {
-        if isUpgrade {
+        if upgradesToHTTPS {
             var next = proposed
             next.url = next.url.inheritingFragment(of: current.url)
             return next

@@ -7,7 +7,7 @@ package final class RegisteredHandler: Sendable {
     package let handler: any ProtocolHandler
     let registration: RegistrationNumber
     /// Whether the handler is an ``UpgradeHandler``, which is in no registry and only redirects to a secure URL.
-    let isUpgrade: Bool
+    let upgradesToHTTPS: Bool
 
     /// Twice the number of running loads. After the handler was retired, one more.
     private let count = Atomic(0)
@@ -15,10 +15,10 @@ package final class RegisteredHandler: Sendable {
     private static let oneLoad = 2
     private let waiters = Mutex<[@Sendable () -> Void]>([])
 
-    init(_ handler: any ProtocolHandler, registration: RegistrationNumber, isUpgrade: Bool = false) {
+    init(_ handler: any ProtocolHandler, registration: RegistrationNumber, upgradesToHTTPS: Bool = false) {
         self.handler = handler
         self.registration = registration
-        self.isUpgrade = isUpgrade
+        self.upgradesToHTTPS = upgradesToHTTPS
     }
 
     /// Counts a new load.

@@ -12,7 +12,7 @@ extension DelegateClient {
             let policy = task.loader.configuration.redirects
             guard
                 let successor = try policy.successor(
-                    of: task.currentRequest, proposed: request, response: response, count: redirectCount, isUpgrade: isUpgrade)
+                    of: task.currentRequest, proposed: request, response: response, count: redirectCount, upgradesToHTTPS: upgradesToHTTPS)
             else {
                 return .keepGoing
             }

@@ -13,15 +13,15 @@ final class DelegateClient: ProtocolClient {
     /// The number of redirects that the task followed before this handler load.
     let redirectCount: Int
     /// Whether the load only redirects to a secure URL (``UpgradeHandler``).
-    let isUpgrade: Bool
+    let upgradesToHTTPS: Bool
     let openChallenge = Mutex<OpenChallenge?>(nil)
     /// Whether a password was sent, and no response has decided about it yet.
     let hasUndecidedCredential = Atomic(false)
 
-    init(task: LoadTask, redirectCount: Int, isUpgrade: Bool = false) {
+    init(task: LoadTask, redirectCount: Int, upgradesToHTTPS: Bool = false) {
         self.task = task
         self.redirectCount = redirectCount
-        self.isUpgrade = isUpgrade
+        self.upgradesToHTTPS = upgradesToHTTPS
         delegate = task.delegate
     }
 
@@ -49,7 +49,7 @@ final class DelegateClient: ProtocolClient {
         }
         task.recordActivity { $0.timeToResponse = $0.timeToResponse ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
-        switch task.acquireDelegate(for: .response, or: .response(response)) {
+        switch task.acquireDelegate(for: .response, orQueue: .response(response)) {
         case .acquired:
             let flow = delegate.loadTask(task, didReceive: response)
             task.releaseDelegate()
@@ -64,7 +64,7 @@ final class DelegateClient: ProtocolClient {
         task.resetIdleTimer()
         let total = task.counts.receive(bytes.byteCount)
         if let limit = task.bodyLimit, total > limit { return failOverLimit(task, limit) }
-        switch task.acquireDelegate(for: .data, or: .data([UInt8](copying: bytes))) {
+        switch task.acquireDelegate(for: .data, orQueue: .data([UInt8](copying: bytes))) {
         case .acquired:
             let flow = delegate.loadTask(task, didLoad: bytes)
             task.releaseDelegate()

@@ -85,7 +85,7 @@ struct DelegateSerializer: ~Copyable, Sendable {
     /// - Parameter retains: whether the event is data, which can retain the delegate.
     /// - Returns: whether the caller may call the delegate now. If so, ``release(performing:)`` must follow. Always
     ///   `false` if the delegate has a queue.
-    func tryAcquire(holding retains: Bool = false) -> Bool {
+    func tryAcquire(retaining retains: Bool = false) -> Bool {
         guard enqueue == nil else { return false }
         let current = flags.load(ordering: .relaxed)
         if current == Self.busy | Self.retained {

@@ -6,7 +6,7 @@ import Synchronization
 extension LoadTask {
     /// Delivers an event of the task's own load to the delegate, or queues it.
     func notifyDelegate(_ event: DelegateEvent) {
-        guard case .acquired = acquireDelegate(or: event) else { return }
+        guard case .acquired = acquireDelegate(orQueue: event) else { return }
         deliver(event)
         releaseDelegate()
     }
@@ -32,12 +32,12 @@ extension LoadTask {
     ///
     /// - Parameter event: queued if the delegate cannot be called now. Evaluated only in that case, because it copies
     ///   bytes.
-    func acquireDelegate(for purpose: DelegatePurpose = .other, or event: @autoclosure () -> DelegateEvent) -> DelegateAccess {
-        if delegateSerializer.tryAcquire(holding: purpose == .data) { return .acquired }
+    func acquireDelegate(for purpose: DelegatePurpose = .other, orQueue event: @autoclosure () -> DelegateEvent) -> DelegateAccess {
+        if delegateSerializer.tryAcquire(retaining: purpose == .data) { return .acquired }
         if purpose != .other, delegateSerializer.canBypass { return .bypassed }
         if delegateSerializer.endRetention() {
             releaseDelegate()
-            if delegateSerializer.tryAcquire(holding: purpose == .data) { return .acquired }
+            if delegateSerializer.tryAcquire(retaining: purpose == .data) { return .acquired }
         }
         deferEvent(event())
         return .queued(delegateSerializer.flowAfterDeferral)
@@ -128,7 +128,7 @@ extension LoadTask {
 
     /// Delivers the end to the delegate, or queues it.
     func notifyDelegateOfEnd(_ error: LoadError?) {
-        guard case .acquired = acquireDelegate(or: .end(error)) else { return }
+        guard case .acquired = acquireDelegate(orQueue: .end(error)) else { return }
         closeDelegate()
         delegate.loadTask(self, didEndWith: error)
         releaseDelegate()

@@ -31,24 +31,24 @@ public final class LoadTask: Sendable {
     let openNestedLoads = Mutex<[LoadTask]>([])
     /// The number of caller's decisions for which this load and its nested loads wait.
     private let callerWaits = Atomic(0)
-    private let queueWaits = Mutex(QueueWaits())
+    private let queueWaits = Mutex(HandlerLoadWaits())
     /// The number of loads that wait in a queue, of this task and of its nested loads.
     private let queuedCount = Atomic(0)
 
     /// - Parameters:
     ///   - queue: where `delegate` is called.
-    ///   - queuesBytes: whether the response and the body are delivered on `queue`, too. If not, `delegate` must accept
-    ///     them on any thread, also during another call.
+    ///   - queuesBodyEvents: whether the response and the body are delivered on `queue`, too. If not, `delegate` must
+    ///     accept them on any thread, also during another call.
     ///   - parent: the task in which this one is nested.
     init(
-        _ request: Request, loader: Loader, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate, queuesBytes: Bool = true,
+        _ request: Request, loader: Loader, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate, queuesBodyEvents: Bool = true,
         bodyLimit: Int64? = nil, parent: LoadTask? = nil, waiter: LoadWaiter? = nil
     ) {
         originalRequest = request
         self.loader = loader
         self.delegate = delegate
         delegateSerializer = DelegateSerializer(
-            on: queue, bytes: queuesBytes ? .queued(limit: loader.configuration.bufferSize) : .bypassing)
+            on: queue, bytes: queuesBodyEvents ? .queued(limit: loader.configuration.bufferSize) : .bypassing)
         self.bodyLimit = bodyLimit
         self.parent = parent
         self.waiter = waiter
@@ -113,7 +113,7 @@ public final class LoadTask: Sendable {
         }
         guard !isFirst else {
             timer.start(self)
-            return load(originalRequest)
+            return startLoad(of: originalRequest)
         }
         resetIdleTimer()
         let (handlerLoad, deferred) = machine.withLock { ($0.unsuspend(self), delegateSerializer.endSuspension()) }
@@ -147,37 +147,39 @@ public final class LoadTask: Sendable {
 
     // MARK: Handler loads
 
-    private typealias FailedHandlers = [(deferred: LazyHandlers, error: LoadError)]
+    private typealias UnavailableHandlers = [(deferred: LazyHandlers, error: LoadError)]
 
     /// Finds the handler for a request and starts its load. If a redirect is followed during the start, continues with
     /// the next request.
     ///
-    /// - Parameter failed: the handlers that could not be made for the first request, with the reasons.
-    private func load(_ first: Request, failed: FailedHandlers = []) {
-        var (nextRequest, failed) = (Optional(first), failed)
+    /// - Parameters:
+    ///   - first: the first request.
+    ///   - initial: the handlers that could not be made for the first request, with the reasons.
+    private func startLoad(of first: Request, unavailableHandlers initial: UnavailableHandlers = []) {
+        var (nextRequest, unavailable) = (Optional(first), initial)
         while let request = nextRequest {
             do throws(LoadError) {
-                switch try loader.find(request, failed: failed) {
+                switch try loader.find(request, unavailableHandlers: unavailable) {
                 case .handler(let entry): startHandlerLoad(of: request, by: entry)
-                case .deferred(let handlers): return makeHandlers(handlers, thenLoad: request, failed: failed)
+                case .deferred(let handlers): return makeHandlers(handlers, thenLoad: request, unavailableHandlers: unavailable)
                 }
             } catch {
                 return end(with: error)
             }
-            nextRequest = machine.withLock { $0.startReturned() }
-            failed = []
+            nextRequest = machine.withLock { $0.startDidReturn() }
+            unavailable = []
         }
     }
 
     /// Makes handlers, and then finds one for the request. The task can end before the handlers are made.
-    private func makeHandlers(_ handlers: LazyHandlers, thenLoad request: Request, failed: FailedHandlers) {
+    private func makeHandlers(_ handlers: LazyHandlers, thenLoad request: Request, unavailableHandlers: UnavailableHandlers) {
         handlers.resolve { [self] outcome in
             resetIdleTimer()
             switch outcome {
-            case .success: load(request, failed: failed)
+            case .success: startLoad(of: request, unavailableHandlers: unavailableHandlers)
             case .failure(let error):
                 loader.report(error, of: handlers)
-                load(request, failed: failed + [(handlers, error)])
+                startLoad(of: request, unavailableHandlers: unavailableHandlers + [(handlers, error)])
             }
         }
     }
@@ -187,16 +189,16 @@ public final class LoadTask: Sendable {
         let canonical = entry.handler.canonicalRequest(for: request)
         var request = canonical
         let requestNumber = requestNumber
-        let client = DelegateClient(task: self, redirectCount: requestNumber - 1, isUpgrade: entry.isUpgrade)
+        let client = DelegateClient(task: self, redirectCount: requestNumber - 1, upgradesToHTTPS: entry.upgradesToHTTPS)
         let next = loader.applyPolicies(to: &request, of: entry.handler, client: client)
         let handlerLoad = HandlerLoad(
-            handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCached: false,
+            handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCachedResponse: false,
             interimLimit: loader.configuration.maximumInterimResponsesPerRequest, next: next,
             observer: HandlerLoadReporter(entry: entry, loader: loader, task: self, servesDelegate: true))
         guard machine.withLock({ $0.willStart(handlerLoad, for: canonical) }) else { return entry.endLoad() }
         loader.logStep("loaded by \(entry.handler.identifier)", of: self, requestNumber: requestNumber)
         let load = entry.handler.makeLoad(for: request, cachedResponse: nil, client: handlerLoad)
-        handlerLoad.start(load, isAwaited: waiter?.isCurrent == true)
+        handlerLoad.start(load, callerWaits: waiter?.isCurrent == true)
     }
 
     /// Starts the task and waits until it has ended. The waiting thread does the load's work if the load allows that.
@@ -347,7 +349,7 @@ extension LoadTask {
         let time = timer.elapsed
         let (handlerLoad, mustLoad) = machine.withLock { ($0.handlerLoad, $0.follow(request, at: time)) }
         if wasDeferred { handlerLoad?.followRedirect() }
-        if mustLoad { load(request) }
+        if mustLoad { startLoad(of: request) }
     }
 
     /// Declines a redirect whose decision was deferred.

@@ -50,7 +50,7 @@ extension Loader {
     /// - Throws: the reason why no response came. The sequence throws later failures.
     public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
         let queue = ChunkQueue(limit: configuration.bufferSize, delegate: delegate)
-        let task = LoadTask(request, loader: self, delegate: queue, on: delegate == nil ? .immediate : .background, queuesBytes: false)
+        let task = LoadTask(request, loader: self, delegate: queue, on: delegate == nil ? .immediate : .background, queuesBodyEvents: false)
         let source = ChunkSource(task: task, queue: queue)
         if Task.isCancelled { task.cancel() } else { task.resume() }
         if let response = queue.response { return (ByteChunks(source: source), try response.get()) }
@@ -133,7 +133,7 @@ extension Loader {
     ) -> (LoadTask, BodyAccumulator) {
         let accumulator = BodyAccumulator(delegate: delegate, for: waiter)
         let task = LoadTask(
-            request, loader: self, delegate: accumulator, on: delegate == nil ? .immediate : queue, queuesBytes: false,
+            request, loader: self, delegate: accumulator, on: delegate == nil ? .immediate : queue, queuesBodyEvents: false,
             bodyLimit: configuration.maximumBodySizeInMemory, waiter: waiter)
         return (task, accumulator)
     }

@@ -6,6 +6,6 @@ extension Loader {
     /// For the benchmarks. No public method does only a look-up: ``handlerCandidates(for:)`` also returns the
     /// decisions.
     @_spi(Benchmarks) public func lookUp(_ request: Request) throws(LoadError) {
-        if case .handler(let entry) = try find(request, failed: []) { entry.endLoad() }
+        if case .handler(let entry) = try find(request, unavailableHandlers: []) { entry.endLoad() }
     }
 }

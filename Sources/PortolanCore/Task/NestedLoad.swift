@@ -25,7 +25,7 @@ final class NestedLoad: ProtocolLoad {
     }
 
     /// Always `true`, because a thread can be about to forward an event.
-    var stopsInTurn: Bool { true }
+    var stopsAsynchronously: Bool { true }
 
     func startLoading() {
         guard advance(from: .made, to: .starting) else { return }

@@ -23,9 +23,9 @@ final class NextHandlerLoad: ProtocolLoad {
     }
 
     /// Always `true`, because a thread can be about to forward an event.
-    var stopsInTurn: Bool { true }
+    var stopsAsynchronously: Bool { true }
 
-    func startLoading() { findHandlerAndStart(failed: []) }
+    func startLoading() { findHandlerAndStart(unavailableHandlers: []) }
 
     func stopLoading() {
         let handlerLoad = state.withLock { state in
@@ -42,17 +42,17 @@ final class NextHandlerLoad: ProtocolLoad {
         handlerLoad?.resume()
     }
 
-    private func findHandlerAndStart(failed: [(deferred: LazyHandlers, error: LoadError)]) {
+    private func findHandlerAndStart(unavailableHandlers: [(deferred: LazyHandlers, error: LoadError)]) {
         guard let task else { return }  // the task was released, and its load is being stopped
         do throws(LoadError) {
-            switch try task.loader.find(request, failed: failed) {
+            switch try task.loader.find(request, unavailableHandlers: unavailableHandlers) {
             case .handler(let entry): startLoad(by: entry, of: task)
             case .deferred(let deferred):
                 deferred.resolve { [self] outcome in
                     task.resetIdleTimer()
-                    guard case .failure(let error) = outcome else { return findHandlerAndStart(failed: failed) }
+                    guard case .failure(let error) = outcome else { return findHandlerAndStart(unavailableHandlers: unavailableHandlers) }
                     task.loader.report(error, of: deferred)
-                    findHandlerAndStart(failed: failed + [(deferred, error)])
+                    findHandlerAndStart(unavailableHandlers: unavailableHandlers + [(deferred, error)])
                 }
             }
         } catch {
@@ -65,7 +65,7 @@ final class NextHandlerLoad: ProtocolLoad {
         let client = task.loader.applyPolicies(to: &canonical, of: entry.handler, client: client)
         let loopGuard = LoopGuard(handler: entry.handler.identifier, url: canonical.url)
         let handlerLoad = HandlerLoad(
-            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
+            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCachedResponse: false,
             interimLimit: task.loader.configuration.maximumInterimResponsesPerRequest, next: LoopGuardClient(loopGuard, next: client),
             observer: HandlerLoadReporter(entry: entry, loader: task.loader, task: task, servesDelegate: false))
         let mustStart = state.withLock { state in

@@ -98,7 +98,7 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
         return report
     }
 
-    func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
+    func beginTransaction(_ transaction: any HTTPTransaction) -> any HTTPStream {
         self.transaction = transaction
         idleSince = nil
         transactionCount += 1
@@ -165,13 +165,13 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
 
 extension HTTP1Connection {
     /// Sends the head of the request, and then its body.
-    func start() {
+    func sendRequest() {
         guard let transaction else { return }
         guard let transport else { return fail(LoadError(.connectionLost, message: "the connection to \(key) is closed")) }
         let preparedRequest = transaction.preparedRequest
         let head: RequestHeadWriter
         do throws(LoadError) {
-            head = try preparedRequest.http1Head(namingWholeURL: key.usesAbsoluteForm)
+            head = try preparedRequest.http1Head(usesAbsoluteForm: key.usesAbsoluteForm)
         } catch {
             return fail(error, eligibility: .possiblyProcessed)  // another attempt would fail, too
         }
@@ -214,7 +214,7 @@ extension HTTP1Connection {
         while case .body(let isChunked) = sending, transaction === current, transport.isWritable || upload.isAllRead {
             guard pieces < Self.piecesPerIteration || upload.isAllRead else { return loop.execute { bound.value.sendBody() } }
             pieces += 1
-            if !isChunked, upload.isFile, !upload.isAllRead {
+            if !isChunked, upload.canSendFromFile, !upload.isAllRead {
                 let count = upload.sendNext(over: transport)
                 sentBytes += Int64(count)
                 if count > 0 { current.didSend(bodyBytes: count) }
@@ -235,17 +235,17 @@ extension HTTP1Connection {
     }
 
     private func sendPiece(
-        _ count: Int, of upload: RequestBodyWriter, isChunked: Bool, to current: any HTTPTransaction, _ transport: any ByteConnection
+        _ count: Int, of upload: RequestBodySource, isChunked: Bool, to current: any HTTPTransaction, _ transport: any ByteConnection
     ) {
         sentBytes += Int64(count)
         if isChunked {
             let line = [UInt8](capacity: ChunkHeader.maximumLength) { ChunkHeader.write(count: count, to: &$0) }
             sentBytes += Int64(line.count + ChunkHeader.end.count)
             transport.write(line, hasMore: true)
-            upload.withPiece(count) { transport.write($0, hasMore: true) }
+            upload.withPiece(ofSize: count) { transport.write($0, hasMore: true) }
             transport.write(ChunkHeader.end)
         } else {
-            upload.withPiece(count) { transport.write($0, hasMore: false) }
+            upload.withPiece(ofSize: count) { transport.write($0, hasMore: false) }
         }
         current.didSend(bodyBytes: count)
     }

@@ -70,7 +70,7 @@ struct ResponseParser: ~Copyable {
         case .idle: return .needsMore
         case .head:
             guard let head = try parser.parse(input, from: &offset) else { return .needsMore }
-            return try beginBody(after: head)
+            return try event(for: head)
         case .body(let remaining):
             let count = Int(min(remaining, Int64(input.byteCount - offset)))
             guard count > 0 else { return .needsMore }
@@ -99,7 +99,8 @@ struct ResponseParser: ~Copyable {
         return .end(trailers: trailers)
     }
 
-    private mutating func beginBody(after head: ResponseHead) throws(ResponseSyntaxError) -> Event {
+    /// Returns the event for a head. After a final response, the parser then expects its body.
+    private mutating func event(for head: ResponseHead) throws(ResponseSyntaxError) -> Event {
         if head.isInterim {
             interimCount += 1
             guard interimCount <= limits.maximumInterimResponsesPerResponse else { throw ResponseSyntaxError(.tooManyInterimResponses) }

@@ -30,7 +30,7 @@ extension HTTPLoad: ConnectionRequester {
 
     func didAcquire(_ connection: any PooledConnection) {
         endWait()
-        let stream = connection.makeStream(for: self)
+        let stream = connection.beginTransaction(self)
         isVerified = connection.trust.map { $0.evaluation.error == nil } == true && configuration.tls.verification == .full
         cancelOpenChallenge()
         // The client can have stopped the load in that call.
@@ -48,8 +48,8 @@ extension HTTPLoad: ConnectionRequester {
     private func send(on stream: any HTTPStream) {
         state = .transferring(stream)
         if stream.isReused { client.didReach(.connectionReused) }
-        if isAwaited { stream.transport?.promiseDriver() }
-        stream.start()
+        if callerWaits { stream.transport?.promiseDriver() }
+        stream.sendRequest()
     }
 
     private func handle(_ answer: ChallengeAnswer, toChallenge number: Int) {

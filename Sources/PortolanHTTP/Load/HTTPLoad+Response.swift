@@ -33,14 +33,16 @@ extension HTTPLoad: HTTPTransaction {
     func didReceiveInterim(_ head: ResponseHead) {
         guard checkRequestWasSent() else { return }
         reportFirstByte()
-        client.didReceiveInterim(ReceivedResponse(head, from: request.url, bodyLength: nil, type: &shard.lastType).response)
+        client.didReceiveInterim(
+            ReceivedResponse(head, from: request.url, bodyLength: nil, contentTypeCache: &loopWithPool.contentTypeCache).response)
     }
 
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
         guard checkRequestWasSent() else { return .stopped }
         reportFirstByte()
         guard case .transferring(let stream) = state else { return .stopped }
-        let received = ReceivedResponse(head, from: request.url, bodyLength: length, isVerified: isVerified, type: &shard.lastType)
+        let received = ReceivedResponse(
+            head, from: request.url, bodyLength: length, isVerified: isVerified, contentTypeCache: &loopWithPool.contentTypeCache)
         if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
             return retryWithoutExpectation(received, from: stream)
         }
@@ -49,7 +51,7 @@ extension HTTPLoad: HTTPTransaction {
             if case .sendChallenge(let challenge) = decision {
                 sendChallenge(challenge)
             } else {
-                shard.loop.execute { [self] in performWhileDeciding(decision) }
+                loopWithPool.loop.execute { [self] in performWhileDeciding(decision) }
             }
             return .pause
         }
@@ -127,7 +129,7 @@ extension HTTPLoad: HTTPTransaction {
         switch resendPolicy.decide(after: failure) {
         case .sendAgain:
             // The server has probably closed other idle connections, too.
-            if case .noResponse = eligibility { shard.pool?.closeIdleConnections(for: key) }
+            if case .noResponse = eligibility { loopWithPool.pool?.closeIdleConnections(for: key) }
             if case .needsHTTP1 = eligibility { key.version = .http1 }
             if case .notProcessed = eligibility { wasNotProcessed = true }
             sendAgain(after: error)

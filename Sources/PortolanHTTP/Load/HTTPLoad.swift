@@ -40,7 +40,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     let client: any ProtocolClient
     let pools: HTTPConnectionPools
-    let shard: HTTPConnectionPools.EventLoopShard
+    let loopWithPool: HTTPConnectionPools.LoopWithPool
     /// Changes when the load gets a credential for the proxy.
     var key: ConnectionKey
     /// The request that is sent. Changes when the load gets a credential or another body.
@@ -48,7 +48,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     var state = State.created
 
     private(set) var preparedRequest: PreparedRequest
-    private(set) var upload: RequestBodyWriter?
+    private(set) var upload: RequestBodySource?
     var sentBytes: Int64 = 0
     lazy var authentication = AuthenticationAttempts(
         to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)), reusing: authorization)
@@ -79,7 +79,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     /// The server that this load has accepted.
     var acceptedTrust: ServerTrust?
     /// Whether the thread on the event loop will wait for the load.
-    var isAwaited = false
+    var callerWaits = false
     /// Decodes the body between the connection and the client; `nil` if the body needs no decoding.
     var stage: (any ResumableStage)?
 
@@ -88,7 +88,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         self.client = client
         self.key = key
         self.pools = pools
-        shard = pools.shard(for: key)
+        loopWithPool = pools.loopWithPool(for: key)
         preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
         try preparedRequest.authorize(toProxyOf: key, sending: request.body)
         if let (match, known) = Self.knownSpace(of: request) {
@@ -102,7 +102,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         self.client = client
         key = template.key
         self.pools = pools
-        shard = template.shard
+        loopWithPool = template.loopWithPool
         preparedRequest = PreparedRequest(request, fields: template.fields, lines: template.lines)
     }
 
@@ -115,7 +115,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     var configuration: HTTPConfiguration { pools.configuration }
 
     func runOnLoop(_ body: @escaping @Sendable (HTTPLoad) -> Void) {
-        let loop = shard.loop
+        let loop = loopWithPool.loop
         if loop.isOnLoop {
             body(self)
         } else if loop.tryEnter() {
@@ -131,7 +131,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private func openBody() {
         guard case .created = state else { return }
         do throws(LoadError) {
-            upload = try request.body.map { body throws(LoadError) in try RequestBodyWriter(body) }
+            upload = try request.body.map { body throws(LoadError) in try RequestBodySource(body) }
         } catch {
             return fail(error)
         }
@@ -139,9 +139,9 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     }
 
     private func enqueue() {
-        guard let pool = shard.pool else { return }
+        guard let pool = loopWithPool.pool else { return }
         state = .waiting(nil)
-        let ticket = pool.acquire(key, for: self, priority: request.priority, isAhead: wasNotProcessed)
+        let ticket = pool.acquire(key, for: self, priority: request.priority, precedesSamePriority: wasNotProcessed)
         guard let ticket else { return }
         if case .waiting = state { state = .waiting(ticket) } else { pool.cancel(ticket) }
     }
@@ -171,7 +171,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         switch state {
         case .waiting(let ticket):
             end()
-            if let ticket { shard.pool?.cancel(ticket) }
+            if let ticket { loopWithPool.pool?.cancel(ticket) }
         case .transferring(let stream), .deciding(let stream, _), .evaluatingTrust(let stream, _):
             end()
             client.didTransfer(stream.report)
@@ -200,7 +200,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     func sendAgain(after error: LoadError? = nil) {
         hasResponseBegun = false
         stage = nil
-        if upload.map({ $0.wasRead }) ?? (request.body != nil) {
+        if upload.map({ $0.hasStartedReading }) ?? (request.body != nil) {
             renewBody(after: error)
         } else {
             send()
@@ -214,7 +214,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         if request.body?.isRewindable == true { return send() }
         state = .awaitingBody
         client.needsNewBody { [self] body in
-            shard.loop.execute { [self] in
+            loopWithPool.loop.execute { [self] in
                 guard case .awaitingBody = state else { return }
                 guard let body else { return fail(.bodyCannotBeSentAgain(to: key, after: error)) }
                 request.body = body
@@ -230,7 +230,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
             proof = try authorization.flatMap { authorization throws(LoadError) in
                 try preparedRequest.authorize(by: authorization, sending: request.body)
             }
-            if upload == nil, let body = request.body { upload = try RequestBodyWriter(body) }
+            if upload == nil, let body = request.body { upload = try RequestBodySource(body) }
         } catch {
             return fail(error)
         }
@@ -240,16 +240,16 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
 extension HTTPLoad: WaitableLoad {
     func startAwaitedLoading() {
-        let loop = shard.loop
+        let loop = loopWithPool.loop
         guard loop.tryEnter() else { return startLoading() }
-        isAwaited = true
+        callerWaits = true
         openBody()
-        isAwaited = false
+        callerWaits = false
         loop.leave()
     }
 
     func drive(for waiter: LoadWaiter) -> Bool {
-        let loop = shard.loop
+        let loop = loopWithPool.loop
         loop.enterWhenFree()
         defer { loop.leave() }
         guard let transport = transportInUse else { return false }

@@ -14,12 +14,18 @@ struct ReceivedResponse {
 
     /// - Parameters:
     ///   - length: the length of the body, if it is known.
-    ///   - type: the Content-Type of the previous response. It is updated.
-    init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?, isVerified: Bool = false, type: inout ParsedType) {
+    ///   - contentTypeCache: the Content-Type of the previous response. It is updated.
+    init(
+        _ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?, isVerified: Bool = false,
+        contentTypeCache: inout ContentTypeCache
+    ) {
         let relevant = RelevantFields(head.fields)
         self.head = head
         response = Response(
-            url: url, mimeType: relevant.contentType.flatMap { type.parsing($0, of: relevant.contentTypeCount, in: head.fields) },
+            url: url,
+            mimeType: relevant.contentType.flatMap {
+                contentTypeCache.mediaType(of: $0, fieldCount: relevant.contentTypeCount, in: head.fields)
+            },
             expectedLength: length,
             suggestedFilename: relevant.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
         if isVerified { response.isVerified = true }

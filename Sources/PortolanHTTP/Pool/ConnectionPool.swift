@@ -66,10 +66,10 @@ final class ConnectionPool {
 
     /// Gives `waiter` a connection, immediately or later.
     ///
-    /// - Parameter isAhead: whether the load goes before other loads of its priority.
+    /// - Parameter precedesSamePriority: whether the load goes before other loads of its priority.
     /// - Returns: a ticket to cancel the load, if it is in the queue.
     func acquire(
-        _ key: ConnectionKey, for waiter: any ConnectionRequester, priority: LoadPriority, isAhead: Bool = false
+        _ key: ConnectionKey, for waiter: any ConnectionRequester, priority: LoadPriority, precedesSamePriority: Bool = false
     ) -> Ticket? {
         let origin = origin(key)
         if origin.queue.isEmpty, let connection = takeAvailable(origin, for: waiter) {
@@ -78,7 +78,7 @@ final class ConnectionPool {
         }
         let number = nextNumber
         nextNumber += 1
-        origin.queue.append(waiter, at: RequestQueue.Rank(priority: priority, isAhead: isAhead), number: number)
+        origin.queue.append(waiter, at: RequestQueue.Rank(priority: priority, precedesSamePriority: precedesSamePriority), number: number)
         if origin.connectionCount == origin.attempts.count {
             connectWhereNeeded(key, origin)
         } else {

@@ -13,9 +13,11 @@ struct RequestQueue {
     struct Rank: Comparable {
         let priority: LoadPriority
         /// Whether the load goes before other loads of its priority.
-        var isAhead = false
+        var precedesSamePriority = false
 
-        static func < (a: Rank, b: Rank) -> Bool { a.priority == b.priority ? !a.isAhead && b.isAhead : a.priority < b.priority }
+        static func < (a: Rank, b: Rank) -> Bool {
+            a.priority == b.priority ? !a.precedesSamePriority && b.precedesSamePriority : a.priority < b.priority
+        }
     }
 
     /// Sorted by rank, the highest first.
@@ -194,7 +196,8 @@ struct RequestQueue {
 /// While a connection is being opened for the load, it can receive challenges: for server trust, and for a client
 /// certificate.
 protocol ConnectionRequester: ChallengeHandler {
-    /// The load has acquired the connection. It must call ``PooledConnection/makeStream(for:)`` before this returns.
+    /// The load has acquired the connection. It must call ``PooledConnection/beginTransaction(_:)`` before this
+    /// returns.
     func didAcquire(_ connection: any PooledConnection)
     /// Whether the request can be sent again if the server has already closed the connection.
     var isRepeatable: Bool { get }
@@ -214,8 +217,8 @@ protocol PooledConnection: AnyObject {
     var availableStreamCount: Int { get }
     /// Whether the peer has not closed the connection. Checks the socket, for requests that can't be sent again.
     var isAlive: Bool { get }
-    /// Makes the stream for `transaction`. The caller must start it.
-    func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream
+    /// Assigns a stream to `transaction`. The caller must call ``HTTPStream/sendRequest()``.
+    func beginTransaction(_ transaction: any HTTPTransaction) -> any HTTPStream
     /// Whether it can carry several transactions at the same time.
     var isMultiplexed: Bool { get }
     /// The evaluation of the server's certificate. `nil` without TLS.

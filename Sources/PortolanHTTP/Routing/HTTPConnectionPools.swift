@@ -4,40 +4,42 @@ import PortolanCore
 import Synchronization
 import PortolanTransport
 
-/// The connection pools of one handler, one for each event loop. Any thread.
+/// The connection pools of one handler, one for each event loop. Its methods can be called on any thread.
 final class HTTPConnectionPools: Sendable {
     let configuration: HTTPConfiguration
     /// Selects the proxies. The environment is read when the pools are made.
-    let proxies: ProxySelection
+    let proxySelection: ProxySelection
     private let templates = RequestTemplateCache()
-    private let shards: [EventLoopShard]
+    private let loopsWithPools: [LoopWithPool]
 
     /// An event loop with its pool.
-    final class EventLoopShard: @unchecked Sendable {  // … because the pool is used on its event loop only
+    final class LoopWithPool: @unchecked Sendable {  // … because the pool is used on its event loop only
         let loop: SocketEventLoop
         fileprivate(set) var pool: ConnectionPool?
-        /// The Content-Type of the last response, because the responses of a server often have the same one.
-        var lastType = ParsedType()
+        /// The parsed Content-Type of the last response. It is kept, because the next response often has the same one.
+        var contentTypeCache = ContentTypeCache()
 
         init(_ loop: SocketEventLoop) { self.loop = loop }
     }
 
-    /// - Throws: ``LoadError/Code/noResources``
+    /// - Throws: ``LoadError/Code/noResources`` if an event loop cannot be made.
     init(_ configuration: HTTPConfiguration) throws(LoadError) {
         self.configuration = configuration
-        proxies = ProxySelection(configuration.proxies)
+        proxySelection = ProxySelection(configuration.proxies)
         let transport = configuration.transport
-        let contexts = TLSContextCache(transport.tls)
+        let tlsContexts = TLSContextCache(transport.tls)
         let loops = try SocketEventLoop.shared.get()
-        let shards = loops.prefix(max(1, configuration.threadCount ?? loops.count)).map { EventLoopShard($0) }
-        self.shards = shards
+        let loopsWithPools = loops.prefix(max(1, configuration.threadCount ?? loops.count)).map { LoopWithPool($0) }
+        self.loopsWithPools = loopsWithPools
         let limiter = ConnectionLimiter(configuration.connectionLimits.total)
-        for shard in shards {
-            let others = shards.filter { $0 !== shard }.map(WeakShard.init)
-            let connector = HTTPConnector(configuration, over: ByteConnector(transport, contexts: contexts, on: shard.loop))
-            shard.pool = ConnectionPool(on: shard.loop, limits: configuration.connectionLimits, limiter: limiter, connector: connector) {
-                for shard in others.compactMap(\.shard) {
-                    shard.loop.execute { shard.pool?.closeOldestIdleConnection() }
+        for loopWithPool in loopsWithPools {
+            let others = loopsWithPools.filter { $0 !== loopWithPool }.map(WeakLoopWithPool.init)
+            let connector = HTTPConnector(configuration, over: ByteConnector(transport, contexts: tlsContexts, on: loopWithPool.loop))
+            loopWithPool.pool = ConnectionPool(
+                on: loopWithPool.loop, limits: configuration.connectionLimits, limiter: limiter, connector: connector
+            ) {
+                for loopWithPool in others.compactMap(\.loopWithPool) {
+                    loopWithPool.loop.execute { loopWithPool.pool?.closeOldestIdleConnection() }
                 }
             }
         }
@@ -47,22 +49,22 @@ final class HTTPConnectionPools: Sendable {
 
     func template(for request: Request) -> RequestTemplate? { templates.template(for: request, in: self) }
 
-    /// The event loop for loads of this origin. It does not depend on the proxy, so a load stays there when it gets a
-    /// credential for the proxy.
-    func shard(for key: ConnectionKey) -> EventLoopShard {
-        shards[Int(UInt(bitPattern: key.origin.hashValue) % UInt(shards.count))]
+    /// The event loop for loads of this origin. The loop depends only on the origin. So a load stays on its loop when a
+    /// credential for the proxy changes its key.
+    func loopWithPool(for key: ConnectionKey) -> LoopWithPool {
+        loopsWithPools[Int(UInt(bitPattern: key.origin.hashValue) % UInt(loopsWithPools.count))]
     }
 
     /// Closes all idle connections.
     func closeIdleConnections() {
-        for shard in shards {
-            shard.loop.execute { shard.pool?.closeIdleConnections() }
+        for loopWithPool in loopsWithPools {
+            loopWithPool.loop.execute { loopWithPool.pool?.closeIdleConnections() }
         }
     }
 }
 
-private struct WeakShard: Sendable {
-    weak let shard: HTTPConnectionPools.EventLoopShard?
+private struct WeakLoopWithPool: Sendable {
+    weak let loopWithPool: HTTPConnectionPools.LoopWithPool?
 
-    init(_ shard: HTTPConnectionPools.EventLoopShard) { self.shard = shard }
+    init(_ loopWithPool: HTTPConnectionPools.LoopWithPool) { self.loopWithPool = loopWithPool }
 }

@@ -22,7 +22,8 @@ extension PreparedRequest {
         }
         guard let authorization = key.proxy?.authorization else { return }
         let value = try authorization.value(
-            method: method.rawValue, target: RequestTarget.absolute(of: url).text, contents: { () throws(LoadError) in try body.contents() }
+            method: method.rawValue, target: RequestTarget.absoluteForm(of: url).text,
+            contents: { () throws(LoadError) in try body.contents() }
         ).octets
         fields[.proxyAuthorization] = nil
         fields.append(HTTPField(name: .proxyAuthorization, value: value))

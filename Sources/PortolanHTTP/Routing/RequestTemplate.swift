@@ -11,7 +11,7 @@ final class RequestTemplate: Sendable {
     /// The part of the origin's URLs before the path.
     fileprivate let prefix: [UInt8]
     let key: ConnectionKey
-    let shard: HTTPConnectionPools.EventLoopShard
+    let loopWithPool: HTTPConnectionPools.LoopWithPool
     /// The fields of a plain request.
     let fields: HTTPFields
     /// The same fields as HTTP/1.1 field lines.
@@ -21,8 +21,8 @@ final class RequestTemplate: Sendable {
     /// - Throws: the reason why it can't be sent.
     fileprivate init(_ request: Request, pools: HTTPConnectionPools) throws(LoadError) {
         prefix = Array(request.url.beforePath.utf8)
-        key = try ConnectionKey(request, proxies: pools.proxies)
-        shard = pools.shard(for: key)
+        key = try ConnectionKey(request, proxies: pools.proxySelection)
+        loopWithPool = pools.loopWithPool(for: key)
         var preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
         try preparedRequest.authorize(toProxyOf: key, sending: nil)
         fields = preparedRequest.fields
@@ -42,7 +42,7 @@ struct RequestTemplateCache: ~Copyable {
             request.authenticatedSpace == nil
         else { return nil }
         let url = request.url
-        if let template = templates.withLock({ templates in templates.first { url.isLed(by: $0.prefix) } }) { return template }
+        if let template = templates.withLock({ templates in templates.first { url.hasBeforePath($0.prefix) } }) { return template }
         // `try?` because the load without a template reports the error.
         guard !url.hasCredentials, let template = try? RequestTemplate(request, pools: pools) else { return nil }
         templates.withLock { templates in

@@ -16,7 +16,7 @@ import PortolanHTTPSyntax
 protocol HTTPTransaction: AnyObject {
     var preparedRequest: PreparedRequest { get }
     /// The body to send; `nil` if there is none. The stream reads it, and the transaction closes it.
-    var upload: RequestBodyWriter? { get }
+    var upload: RequestBodySource? { get }
 
     /// Bytes of the body were passed to the connection.
     func didSend(bodyBytes: Int)
@@ -34,7 +34,7 @@ protocol HTTPTransaction: AnyObject {
 /// Carries a transaction: an HTTP/1.1 connection, or a stream of an HTTP/2 connection. Use it on its event loop only.
 protocol HTTPStream: AnyObject {
     /// Sends the request. Called once, before the other methods.
-    func start()
+    func sendRequest()
     /// Resumes after the result `.pause`.
     func resumeReading()
     /// Cancels the transaction. It receives no more calls.

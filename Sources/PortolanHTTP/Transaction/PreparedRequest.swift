@@ -68,9 +68,10 @@ struct PreparedRequest: Sendable {
 
     /// The head in HTTP/1.1.
     ///
-    /// - Parameter namesWholeURL: whether the request line has the whole URL, for a proxy that forwards the request.
-    func http1Head(namingWholeURL namesWholeURL: Bool) throws(LoadError) -> RequestHeadWriter {
-        let target = namesWholeURL ? RequestTarget.absolute(of: url) : .origin(of: url)
+    /// - Parameter usesAbsoluteForm: whether the request line has the whole URL, for a proxy that forwards the request
+    ///   (RFC 9112 §3.2.2).
+    func http1Head(usesAbsoluteForm: Bool) throws(LoadError) -> RequestHeadWriter {
+        let target = usesAbsoluteForm ? RequestTarget.absoluteForm(of: url) : .originForm(of: url)
         guard let lines else { return try RequestHeadWriter(method: method, target: target, fields: fields) }
         return try RequestHeadWriter(method: method, target: target, lines: lines)
     }

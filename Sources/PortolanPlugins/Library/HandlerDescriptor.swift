@@ -36,7 +36,7 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         self.loads = loads
         var traits: HandlerTraits = []
         if unsafe handler.has(PORTOLAN_MULTIPART) { traits.insert(.multipart) }
-        traits.insert(unsafe loads.run != nil ? .blocking : .stopsInTurn)
+        traits.insert(unsafe loads.run != nil ? .blocking : .stopsAsynchronously)
         self.traits = traits
         requestsCookies = unsafe handler.has(PORTOLAN_COOKIES) && !handler.has(PORTOLAN_ANY_SCHEME)
     }

@@ -31,7 +31,7 @@ final class BlockingCalls: LoadCalls {
 
     var stallReason: String? {
         guard monitor.withLock({ $0.load.phase == .queued }), threads.isExhausted else { return nil }
-        return "all \(threads.limit) threads for blocking loads of its plugin are in use by loads that have not ended; end some of them"
+        return "all \(threads.limit) threads that this plugin may use for blocking loads are busy; end some of these loads"
     }
 
     private func run(_ load: HostedLoad) {

@@ -39,7 +39,7 @@ public final class ReplayHandler: ProtocolHandler {
     public let schemes: SchemeSet
     public let mode: Mode
     /// The traits of HTTP, because an HTTP handler can be the next handler.
-    public var traits: HandlerTraits { [.multipart, .stopsInTurn] }
+    public var traits: HandlerTraits { [.multipart, .stopsAsynchronously] }
     private let speed: Double?
     private let clock: any LoadClock
     private let state: Mutex<State>

@@ -231,7 +231,7 @@ import Testing
             "--replay: 'x.txt' will be written, so its name has to end in .har or .json"
         ),
         (["--replay-mode", "fill"], 2, "--replay-mode and --replay-speed need --replay FILE"),
-        (["--replay", "broken.har", "--replay-mode", "all"], 2, "write strict, fill or record"),
+        (["--replay", "broken.har", "--replay-mode", "all"], 2, "--replay-mode: the mode must be strict, fill or record"),
         (["--replay", "broken.har", "--replay-speed", "0"], 2, "--replay-speed: write a factor from 0.001 to 1000000"),
         (["--replay", ".", "--replay-mode", "fill"], 37, "--replay: "),
     ])

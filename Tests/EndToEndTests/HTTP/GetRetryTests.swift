@@ -11,21 +11,21 @@ import Testing
 
     init() throws { program = try Program() }
 
-    private static let busy = ScriptedServer.response("503 Service Unavailable", ["Retry-After: 0"], "busy")
-    private static let half: [ScriptedServer.Step] = [
+    private static let busyResponse = ScriptedServer.response("503 Service Unavailable", ["Retry-After: 0"], "busy")
+    private static let halfBodyThenStall: [ScriptedServer.Step] = [
         .receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"), .stall,
     ]
 
     @Test func transientStatusIsRetried() throws {
-        let server = try ScriptedServer(Self.busy, Self.busy, ScriptedServer.response("200 OK", [], "done"))
+        let server = try ScriptedServer(Self.busyResponse, Self.busyResponse, ScriptedServer.response("200 OK", [], "done"))
         let outcome = try program.run("get", "--retry", "3", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "done" && outcome.status == 0)
-        let reason = "portolan: warning: the response for '\(server.url())' is 503 Service Unavailable; trying again in 0 s"
-        #expect(outcome.errors == ["\(reason) (1 of 3)", "\(reason) (2 of 3)"])
+        let warningStart = "portolan: warning: the response for '\(server.url())' is 503 Service Unavailable; trying again in 0 s"
+        #expect(outcome.errors == ["\(warningStart) (1 of 3)", "\(warningStart) (2 of 3)"])
     }
 
     @Test func responseOfTheLastAttemptIsWritten() throws {
-        let server = try ScriptedServer(Self.busy)
+        let server = try ScriptedServer(Self.busyResponse)
         let outcome = try program.run("get", "-s", "--retry", "2", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "busy" && outcome.status == 0 && outcome.errors.isEmpty)
         #expect(server.connections.count == 3)
@@ -33,7 +33,7 @@ import Testing
         #expect(failed.status == 22 && failed.errors.count == 1)
     }
 
-    @Test func retryAfterAboveTheLimitEndsTheAttempts() throws {
+    @Test func tooLongRetryAfterHeaderStopsRetrying() throws {
         let server = try ScriptedServer(ScriptedServer.response("429 Too Many Requests", ["Retry-After: 601"], "later"))
         let outcome = try program.run("get", "--retry", "5", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "later" && outcome.status == 0)
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func retryReplacesThePartialFile() throws {
-        let server = try ScriptedServer(Self.half, ScriptedServer.response("200 OK", [], "whole"))
+        let server = try ScriptedServer(Self.halfBodyThenStall, ScriptedServer.response("200 OK", [], "whole"))
         let outcome = try program.run(
             "get", "--retry", "1", "--retry-delay", "0.01", "--max-time", "3", "-o", "out", server.url())
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -55,8 +55,8 @@ import Testing
         #expect(try program.files == ["out"])
     }
 
-    @Test func printedBodyIsNotRetried() throws {
-        let server = try ScriptedServer(Self.half)
+    @Test func loadIsNotRetriedAfterBodyWasPrinted() throws {
+        let server = try ScriptedServer(Self.halfBodyThenStall)
         let outcome = try program.run("get", "--retry", "5", "--retry-delay", "0.01", "--max-time", "2", server.url())
         #expect(outcome.text == "half" && outcome.status == 28)
         let warning = "portolan: warning: not tried again: a part of the body was already written, and can't be removed from the output"
@@ -64,13 +64,13 @@ import Testing
         #expect(server.connections.count == 1)
     }
 
-    @Test func refusedConnectionIsRetriedOnRequest() throws {
+    @Test func refusedConnectionIsRetriedOnlyWithOption() throws {
         let port = try RefusingPort()
         let url = "http://127.0.0.1:\(port.port)/"
-        let once = try program.run("get", "--retry", "2", "--retry-delay", "0.01", url)
-        #expect(once.status == 7 && once.errors.count == 1)
-        let thrice = try program.run("get", "--retry", "2", "--retry-delay", "0.01", "--retry-connrefused", url)
-        #expect(thrice.status == 7 && thrice.errors.count == 3)
+        let withoutOption = try program.run("get", "--retry", "2", "--retry-delay", "0.01", url)
+        #expect(withoutOption.status == 7 && withoutOption.errors.count == 1)
+        let withConnRefused = try program.run("get", "--retry", "2", "--retry-delay", "0.01", "--retry-connrefused", url)
+        #expect(withConnRefused.status == 7 && withConnRefused.errors.count == 3)
     }
 
     @Test func connectTimeoutEndsAConnectionAttempt() throws {
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func eachRetryIsAnEvent() throws {
-        let server = try ScriptedServer(Self.busy, ScriptedServer.response("200 OK", [], "done"))
+        let server = try ScriptedServer(Self.busyResponse, ScriptedServer.response("200 OK", [], "done"))
         let outcome = try program.run("get", "--json", "-s", "--retry", "1", "--retry-delay", "0.01", server.url())
         let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         let names = events.compactMap { $0["event"] as? String }.filter { $0 != "step" }
@@ -99,8 +99,8 @@ import Testing
     /// Ctrl-C while the program waits for the next attempt, or for a response.
     @Test(arguments: [true, false])
     func signalEndsTheProgram(betweenAttempts: Bool) async throws {
-        let hasRequested = try Gate()
-        let server = try ScriptedServer(betweenAttempts ? Self.busy : [.receiveHead, .open(hasRequested), .stall])
+        let requestArrived = try Gate()
+        let server = try ScriptedServer(betweenAttempts ? Self.busyResponse : [.receiveHead, .open(requestArrived), .stall])
         let process = Process()
         process.executableURL = Program.executable
         process.arguments = ["get", "--retry", "1", "--retry-delay", "500", server.url()]
@@ -111,7 +111,7 @@ import Testing
         if betweenAttempts {
             #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self).contains("trying again in 500 s"))
         } else {
-            try await hasRequested.wait()
+            try await requestArrived.wait()
         }
         process.interrupt()
         process.waitUntilExit()

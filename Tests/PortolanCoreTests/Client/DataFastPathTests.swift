@@ -13,7 +13,7 @@ import Testing
     }
 
     private static let rules = [false, true].flatMap { parts in
-        [false, true].map { EventStateMachine.Rules(allowsParts: parts, offersCached: $0) }
+        [false, true].map { EventStateMachine.Rules(allowsParts: parts, offersCachedResponse: $0) }
     }
 
     @Test func fastPathBeginMatchesTheStateMachine() {

@@ -81,7 +81,7 @@ import Testing
         #expect(cells.count == Self.columns.count)
         for (event, expected) in zip(Self.columns, cells) {
             var machine = row.path()
-            let verdict = machine.begin(event, rules: EventStateMachine.Rules(offersCached: true))
+            let verdict = machine.begin(event, rules: EventStateMachine.Rules(offersCachedResponse: true))
             #expect(Self.text(verdict) == expected, "\(event) while \(row.name)")
         }
     }
@@ -140,7 +140,7 @@ import Testing
         #expect(result)
     }
 
-    /// Such a load can be about to call the client when it is stopped (``ProtocolLoad/stopsInTurn``).
+    /// Such a load can be about to call the client when it is stopped (``ProtocolLoad/stopsAsynchronously``).
     @Test("If a load stops asynchronously, its first event after the stop is no violation")
     func firstEventAfterAnAsynchronousStopIsDropped() {
         let rules = EventStateMachine.Rules()
@@ -257,7 +257,7 @@ import Testing
 
     static func delivering(_ machine: EventStateMachine, _ event: EventStateMachine.Event = .step) -> EventStateMachine {
         var machine = machine
-        _ = machine.begin(event, rules: EventStateMachine.Rules(offersCached: true))
+        _ = machine.begin(event, rules: EventStateMachine.Rules(offersCachedResponse: true))
         return machine
     }
 

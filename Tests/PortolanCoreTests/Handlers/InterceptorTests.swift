@@ -44,9 +44,9 @@ import Testing
         let interceptor = Interceptor(identifier: "org.example.key") { request in
             await Task.yield()
             try request.setField("X-Key", "secret")
-        } response: { _, response in
+        } onResponse: { _, response in
             record.add("\(response.url.path) responded")
-        } end: {
+        } onEnd: {
             record.end($0, $1)
         }
         let (body, _) = try await loader(interceptor, echo).data(from: "x:1")
@@ -72,7 +72,7 @@ import Testing
 
     @Test func errorOfAnInterceptorFailsTheLoad() async throws {
         let record = Record()
-        let failing = Interceptor(identifier: "org.example.failing", request: { _ in throw Failure() }, end: { record.end($0, $1) })
+        let failing = Interceptor(identifier: "org.example.failing", request: { _ in throw Failure() }, onEnd: { record.end($0, $1) })
         let error = await #expect(throws: LoadError.self) { try await loader(failing, echo).data(from: "x:1") }
         #expect(error?.code == .unknown && error?.underlyingError is Failure)
         #expect(record.all.count == 1 && record.all.first?.hasPrefix("1 failed: ") == true)
@@ -88,7 +88,7 @@ import Testing
             request.url == target ? .text(request.field("X-Key") ?? "none") : .redirect(to: target)
         }
         let interceptor = Interceptor(
-            identifier: "org.example.key", request: { try $0.setField("X-Key", "for \($0.url.path)") }, end: { record.end($0, $1) })
+            identifier: "org.example.key", request: { try $0.setField("X-Key", "for \($0.url.path)") }, onEnd: { record.end($0, $1) })
         let delegate = RecordingDelegate(onRedirect: { request, decide in
             if isLate { Task { decide(.follow(request)) } } else { decide(.follow(request)) }
         })
@@ -105,7 +105,7 @@ import Testing
         var answer = StubResponse.text("declined")
         answer.redirect = target
         let redirecting = StubHandler { [answer] _ in answer }
-        let interceptor = Interceptor(identifier: "org.example.key", end: { record.end($0, $1) })
+        let interceptor = Interceptor(identifier: "org.example.key", onEnd: { record.end($0, $1) })
         let delegate = RecordingDelegate(onRedirect: { _, decide in Task { decide(.deliver) } })
         loader(interceptor, redirecting).task(for: try Request("x:1"), delegate: delegate).resume()
         await delegate.ended()
@@ -125,7 +125,7 @@ import Testing
                 ending.yield(error is CancellationError)
                 throw error
             }
-        } end: {
+        } onEnd: {
             record.end($0, $1)
         }
         let delegate = RecordingDelegate()
@@ -145,7 +145,7 @@ import Testing
     @Test func interceptorIsNotifiedOfACancelDuringTheLoad() async throws {
         let record = Record()
         let handler = ManualHandler()
-        let interceptor = Interceptor(identifier: "org.example.key", end: { record.end($0, $1) })
+        let interceptor = Interceptor(identifier: "org.example.key", onEnd: { record.end($0, $1) })
         let delegate = RecordingDelegate()
         let task = loader(interceptor, handler).task(for: try Request("x:1"), delegate: delegate)
         task.resume()

@@ -116,7 +116,7 @@ import Testing
 private struct Front: ProtocolHandler {
     var identifier = "org.example.front"
     var schemes = SchemeSet.any
-    var traits: HandlerTraits { .stopsInTurn }
+    var traits: HandlerTraits { .stopsAsynchronously }
     var onLoad: @Sendable (Request) -> Void = { _ in }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {

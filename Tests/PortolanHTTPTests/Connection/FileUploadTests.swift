@@ -61,8 +61,8 @@ final class FileUploadTests {
     /// Without this check, a file that the kernel does not send would pass the other tests.
     @Test func onlyFilesAreSentByTheKernel() throws {
         _ = try fill(1)
-        #expect(try RequestBodyWriter(.file(path: file.path)).isFile)
-        #expect(try !RequestBodyWriter(.bytes([1])).isFile)
+        #expect(try RequestBodySource(.file(path: file.path)).canSendFromFile)
+        #expect(try !RequestBodySource(.bytes([1])).canSendFromFile)
     }
 
     @Test func fileIsReadAgainForARedirect() async throws {

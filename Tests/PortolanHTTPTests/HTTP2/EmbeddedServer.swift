@@ -40,8 +40,8 @@ final class EmbeddedServer {
     /// Starts a transaction, and reads the frames that the client sends.
     @discardableResult
     func start(_ transaction: RecordingTransaction) -> any HTTPStream {
-        let stream = connection.makeStream(for: transaction)
-        stream.start()
+        let stream = connection.beginTransaction(transaction)
+        stream.sendRequest()
         read()
         return stream
     }

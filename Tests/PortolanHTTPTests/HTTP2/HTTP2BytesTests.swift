@@ -157,7 +157,7 @@ import Testing
     @Test func framesOfOneLoopIterationAreSentInOneWrite() throws {
         let server = try EmbeddedServer()
         let before = server.transport.writes.count
-        for _ in 0..<20 { server.connection.makeStream(for: try RecordingTransaction()).start() }
+        for _ in 0..<20 { server.connection.beginTransaction(try RecordingTransaction()).sendRequest() }
         #expect(server.transport.writes.count == before)
         server.read()
         #expect(server.transport.writes.count == before + 1)
@@ -173,7 +173,7 @@ import Testing
         server.start(transaction)
         server.send(F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]))
         #expect(!server.frames.contains { $0.type == 1 || $0.type == 6 })
-        #expect(transaction.upload?.wasRead == false && transaction.events.isEmpty)
+        #expect(transaction.upload?.hasStartedReading == false && transaction.events.isEmpty)
         server.transport.isWritable = true
         server.read()
         #expect(server.body() == body)

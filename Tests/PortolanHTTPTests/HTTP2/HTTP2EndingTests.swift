@@ -66,9 +66,9 @@ import Testing
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())
         let late = try RecordingTransaction()
-        let stream = server.connection.makeStream(for: late)
+        let stream = server.connection.beginTransaction(late)
         server.send(ServerFrames.goAway(last: 1))
-        stream.start()
+        stream.sendRequest()
         #expect(late.eligibility == .notProcessed(afterOthers: false))
     }
 

@@ -26,7 +26,7 @@ final class RecordingTransaction: HTTPTransaction {
     }
 
     let preparedRequest: PreparedRequest
-    let upload: RequestBodyWriter?
+    let upload: RequestBodySource?
     private(set) var events: [Event] = []
     private(set) var fields = HTTPFields()
     private(set) var bytes: [UInt8] = []
@@ -38,7 +38,7 @@ final class RecordingTransaction: HTTPTransaction {
     var flow = Flow.keepGoing
 
     init(_ method: HTTPRequest.Method = .get, path: String = "/", fields: HTTPFields = [:], body: Body? = nil) throws {
-        upload = try body.map { try RequestBodyWriter($0) }
+        upload = try body.map { try RequestBodySource($0) }
         let expectation: HTTPFields = fields[.expect].map { [.expect: $0] } ?? [:]
         let request = Request(url: try URLRecord(parsing: "https://example.org" + path), method: method, fields: expectation, body: body)
         var preparedRequest = try PreparedRequest(request, configuration: HTTPConfiguration())

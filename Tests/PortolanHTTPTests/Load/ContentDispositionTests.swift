@@ -68,8 +68,9 @@ import Testing
         var parser = ResponseHeadParser(limits: HTTPLimits())
         var offset = 0
         let head = try #require(try unsafe parser.parse(bytes.span.bytes, from: &offset))
-        var type = ParsedType()
-        let received = ReceivedResponse(head, from: try URLRecord(parsing: "http://example.org/c"), bodyLength: nil, type: &type)
+        var cache = ContentTypeCache()
+        let received = ReceivedResponse(
+            head, from: try URLRecord(parsing: "http://example.org/c"), bodyLength: nil, contentTypeCache: &cache)
         #expect(received.response.suggestedFilename == "a")
     }
 }

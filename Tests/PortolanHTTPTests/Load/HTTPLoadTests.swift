@@ -15,7 +15,7 @@ import Testing
     ]) func onlyALoadWhoseRequestCanBeSentAgainIsRepeatable(method: HTTPRequest.Method, body: Body?, isRepeatable: Bool) throws {
         let pools = try HTTPConnectionPools(HTTPConfiguration())
         let request = try Request("http://127.0.0.1/", method: method, body: body)
-        let key = try ConnectionKey(request, proxies: pools.proxies)
+        let key = try ConnectionKey(request, proxies: pools.proxySelection)
         let load = try HTTPLoad(request, client: RecordingClient(), key: key, pools: pools)
         #expect(load.isRepeatable == isRepeatable)
     }

@@ -192,7 +192,7 @@ import PortolanTransport
         let waiters = (0..<6).map { FakeWaiter($0) { order.append($0.name) } }
         for waiter in waiters[..<3] { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
         _ = fixture.pool.acquire(key, for: waiters[3], priority: .high)
-        for waiter in waiters[4...] { _ = fixture.pool.acquire(key, for: waiter, priority: .normal, isAhead: true) }
+        for waiter in waiters[4...] { _ = fixture.pool.acquire(key, for: waiter, priority: .normal, precedesSamePriority: true) }
         fixture.loop.run()
         try #require(fixture.connector.attempts.first).succeed()
         while let busy = waiters.first(where: { $0.connection != nil }) { busy.finish() }

@@ -28,7 +28,7 @@ final class FakeConnection: PooledConnection {
 
     var availableStreamCount: Int { isClosed ? 0 : capacity - transactionCount }
 
-    func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
+    func beginTransaction(_ transaction: any HTTPTransaction) -> any HTTPStream {
         Issue.record("the waiters of these tests make no stream")
         return UnusedStream()
     }
@@ -173,7 +173,7 @@ private final class UnusedStream: HTTPStream {
     let report = TransferReport(networkProtocol: "none")
     var transport: (any ByteConnection)? { nil }
 
-    func start() {}
+    func sendRequest() {}
     func resumeReading() {}
     func cancel() {}
 }

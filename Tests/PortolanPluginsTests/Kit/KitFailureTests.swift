@@ -16,10 +16,10 @@ import Testing
             ("interim-late", .unknown), ("redirect-late", .unknown), ("too-long", .badResponse), ("too-short", .truncated),
             ("bad-mime", .badResponse), ("bad-status", .badResponse), ("bad-interim", .badResponse), ("bad-field", .badResponse),
             ("bad-trailer", .badResponse), ("bad-length", .badResponse), ("bad-redirect", .badRedirect), ("bad-realm", .badResponse),
-            ("bad-sent", .unknown), ("bad-nest", .badRequest), ("two-questions", .unknown), ("confirms-nothing", .unknown),
+            ("bad-sent", .unknown), ("bad-nested", .badRequest), ("two-questions", .unknown), ("confirms-nothing", .unknown),
             ("throws-odd", .unknown), ("throws-long", .unknown), ("throws-empty", .badURL), ("throws-unpublished", .unknown),
             ("throws-the-hosts", .unknown), ("throws-bad-domain", .unknown), ("throws-cancelled", .cancelled), ("nosuch", .notFound),
-            ("fail", .accessDenied), ("fail-later", .connectionLost), ("part-beyond", .unknown),
+            ("fail", .accessDenied), ("fail-later", .connectionLost), ("slice-out-of-bounds", .unknown),
         ] as [(String, LoadError.Code)])
     func failureHasItsErrorCode(_ name: String, _ code: LoadError.Code) async throws {
         let client = try await kit.run("kit:\(name)", RecordingClient(onChallenge: { _ in }))
@@ -80,7 +80,7 @@ import Testing
     @Test func causesAndDomainsReachTheHost() async throws {
         let cause = try await kit.run("kit:fail").error?.underlyingError as? LoadError
         #expect(cause == LoadError(.ioFailed, message: "EACCES"))
-        let own = try await kit.run("kit:fail-own").error
+        let own = try await kit.run("kit:fail-with-own-domain").error
         #expect(own?.domain == "org.example.tide" && own?.code.rawValue == 7)
     }
 
@@ -114,9 +114,9 @@ import Testing
     }
 
     @Test func callsOfATaskThatOutlivesItsLoadAreRefused() async throws {
-        let before = KitHandler.count("outlives")
+        let before = PluginKitTestHandler.lateEndCount(of: "outlives")
         let client = try await kit.run("kit:outlives")
         #expect(client.events.last == .finished)
-        try await KitHandler.wait(for: "outlives", moreThan: before)
+        try await PluginKitTestHandler.waitForLateEnds(of: "outlives", moreThan: before)
     }
 }

@@ -9,13 +9,13 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// The plugin of ``KitHandler`` in the real host.
+/// The plugin of ``PluginKitTestHandler`` in the real host.
 struct Kit: Sendable {
     let handler: any ProtocolHandler
     private let instance: HostedInstance
 
     init(_ json: String = "{}", logger: Logger = Logger(label: "tests")) throws {
-        guard let entry = unsafe KitHandler.entry(of: PORTOLAN_ABI_MAJOR) else {
+        guard let entry = unsafe PluginKitTestHandler.entry(contractMajor: PORTOLAN_ABI_MAJOR) else {
             throw LoadError(.pluginNotLoadable, message: "the kit gives no descriptor")
         }
         let descriptor = unsafe try PluginDescriptor(entry.pointee)

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func responseToHEADNeedsNoBody() async throws {
-        #expect(try await kit.run("kit:head") { $0.method = .head }.events == [.response(7), .finished])
+        #expect(try await kit.run("kit:response-only") { $0.method = .head }.events == [.response(7), .finished])
     }
 
     @Test func propertyOfTheWrongTypeFails() async throws {
@@ -48,7 +48,7 @@ import Testing
         #expect(wrong.error?.message == "the property org.portolan.kit.piece must be an integer")
     }
 
-    @Test(arguments: ["pieces", "run", "run-detached", "parts"])
+    @Test(arguments: ["pieces", "each", "each-detached", "slices"])
     func loadWaitsForASlowClient(_ name: String) async throws {
         let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
         let load = try kit.start("kit:\(name)", client)
@@ -65,11 +65,11 @@ import Testing
 
     /// Delivers more events than fit into one run on the event loop.
     @Test func longSequenceOfPiecesArrivesComplete() async throws {
-        #expect(try await kit.run("kit:run-long").bytes.count == 10_000)
+        #expect(try await kit.run("kit:each-long").bytes.count == 10_000)
     }
 
-    @Test func partsArriveFromADetachedTask() async throws {
-        #expect(try await kit.run("kit:parts-detached").bytes == Array(0..<100))
+    @Test func slicesArriveFromADetachedTask() async throws {
+        #expect(try await kit.run("kit:slices-detached").bytes == Array(0..<100))
     }
 
     /// The response and the last byte both pause the load. Each pause ends with its own resume.
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func unfollowedRedirectWithoutAResponseFails() async throws {
-        #expect(try await kit.run("kit:redirect-bare").error?.code == .badRedirect)
+        #expect(try await kit.run("kit:redirect-without-response").error?.code == .badRedirect)
     }
 
     @Test func uploadIsEchoed() async throws {
@@ -110,7 +110,7 @@ import Testing
         let client = try await kit.run("kit:upload") { $0.body = .bytes(body) }
         #expect(client.bytes == body)
         #expect(client.events.filter { if case .sent = $0 { true } else { false } } == [.sent(1000), .sent(2000), .sent(2500)])
-        #expect(try await kit.run("kit:twice") { $0.body = .text("ab") }.text == "abab")
+        #expect(try await kit.run("kit:read-body-twice") { $0.body = .text("ab") }.text == "abab")
     }
 
     @Test func loadWaitsForASlowUpload() async throws {
@@ -137,7 +137,7 @@ import Testing
     @Test(arguments: [true, false]) func challengeIsAnsweredImmediatelyOrLater(_ isLater: Bool) async throws {
         let answer = ChallengeAnswer.use(.password(user: "ü", password: "p"))
         let client = isLater ? RecordingClient() : RecordingClient(onChallenge: { $0.answer(answer) })
-        let load = try kit.start("kit:ask", client)
+        let load = try kit.start("kit:challenge", client)
         if isLater { client.waitForChallenge().answer(answer) }
         try await kit.finish(load)
         #expect(client.text == "ü:p")
@@ -146,19 +146,19 @@ import Testing
 
     @Test(arguments: [(ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.performDefault, .authenticationRequired)])
     func everyOtherDispositionFails(_ answer: ChallengeAnswer, _ code: LoadError.Code) async throws {
-        #expect(try await kit.run("kit:ask", RecordingClient(onChallenge: { $0.answer(answer) })).error?.code == code)
+        #expect(try await kit.run("kit:challenge", RecordingClient(onChallenge: { $0.answer(answer) })).error?.code == code)
     }
 
     @Test func abandonedChallengeIsCancelled() async throws {
-        let client = try await kit.run("kit:ask-in-vain")
+        let client = try await kit.run("kit:cancelled-challenge")
         #expect(client.events.contains(.challengeCancelled))
         #expect(client.text == "gave up")
     }
 
     @Test func cachedResponseIsReadAndConfirmed() async throws {
-        let cached = CachedResponse(response: Response(url: try Request("kit:confirm").url), body: .text("stored"))
-        #expect(try await kit.run("kit:confirm", cached: cached).events == [.confirmed, .finished])
-        #expect(try await kit.run("kit:confirm").error?.code == .badRequest)
+        let cached = CachedResponse(response: Response(url: try Request("kit:revalidate").url), body: .text("stored"))
+        #expect(try await kit.run("kit:revalidate", cached: cached).events == [.confirmed, .finished])
+        #expect(try await kit.run("kit:revalidate").error?.code == .badRequest)
     }
 
     @Test func settingsAreDecodedAndInvalidOnesAreNamed() async throws {
@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test func entryIsStableAndOnlyForThisABIVersion() {
-        func address(_ major: UInt32) -> UInt { unsafe UInt(bitPattern: KitHandler.entry(of: major)) }
+        func address(_ major: UInt32) -> UInt { unsafe UInt(bitPattern: PluginKitTestHandler.entry(contractMajor: major)) }
         #expect(address(PORTOLAN_ABI_MAJOR) != 0 && address(PORTOLAN_ABI_MAJOR) == address(PORTOLAN_ABI_MAJOR))
         #expect(address(PORTOLAN_ABI_MAJOR + 1) == 0)
     }

@@ -23,7 +23,7 @@ import Testing
         stub.waitUntilIdle()
     }
 
-    @Test(arguments: ["kit:nest?stub:1000000", "kit:nest?kit:nest?stub:1000000"])
+    @Test(arguments: ["kit:nested?stub:1000000", "kit:nested?kit:nested?stub:1000000"])
     func bytesOfANestedLoadArrive(_ url: String) throws {
         let (data, response) = try loader.waitForData(for: Request(url))
         #expect(data.count == 1_000_000 && data.allSatisfy { $0 == 7 })
@@ -31,7 +31,7 @@ import Testing
         waitUntilIdle()
     }
 
-    @Test(arguments: ["kit:nest?stub:0?fail", "kit:nest?stub:500000?fail", "kit:nest?kit:nest?stub:500000?fail"])
+    @Test(arguments: ["kit:nested?stub:0?fail", "kit:nested?stub:500000?fail", "kit:nested?kit:nested?stub:500000?fail"])
     func failureOfTheNestedLoadIsTheCauseOfTheParentsFailure(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }
         #expect(error?.code == PluginStubHandler.failure.code, "\(String(describing: error))")
@@ -41,20 +41,20 @@ import Testing
         waitUntilIdle()
     }
 
-    @Test(arguments: ["kit:nest?nosuch:x", "kit:nest?/relative"]) func nestedRequestWithAnInvalidURLFails(_ url: String) throws {
+    @Test(arguments: ["kit:nested?nosuch:x", "kit:nested?/relative"]) func nestedRequestWithAnInvalidURLFails(_ url: String) throws {
         #expect(#expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }?.underlyingError != nil)
         waitUntilIdle()
     }
 
     /// The inner load hangs after these bytes. Releasing it closes it.
     @Test func releasedInnerLoadIsClosed() throws {
-        let (data, _) = try loader.waitForData(for: Request("kit:nest-first-piece?stub:10000?hang"))
+        let (data, _) = try loader.waitForData(for: Request("kit:stop-nested-early?stub:10000?hang"))
         #expect(String(decoding: data, as: UTF8.self) == "enough")
         waitUntilIdle()
     }
 
     @Test func stoppingTheParentLoadStopsTheNestedLoad() async throws {
-        let (bytes, _) = try await loader.bytes(for: Request("kit:nest?stub:10000?hang"))
+        let (bytes, _) = try await loader.bytes(for: Request("kit:nested?stub:10000?hang"))
         for try await chunk in bytes {
             #expect(!chunk.isEmpty)
             break
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func thousandConcurrentLoadsAllEnd() throws {
-        let request = try Request("kit:nest?kit:nest?stub:20000")
+        let request = try Request("kit:nested?kit:nested?stub:20000")
         let ends = ConditionLock<[Int]>([])
         for _ in 0..<1000 {
             loader.load(request) { result in

@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func stopEndsAWaitBeforeTheFirstEvent() async throws {
-        #expect(try await stop("kit:hang-before") { _ in true } == [Self.cancelled])
+        #expect(try await stop("kit:hang-before-response") { _ in true } == [Self.cancelled])
     }
 
     @Test(arguments: ["upload", "hang-detached"]) func stopEndsAWaitForTheBody(_ name: String) async throws {
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func stopEndsAWaitForAChallenge() async throws {
-        #expect(try await stop("kit:ask") { !$0.isEmpty }.last == Self.cancelled)
+        #expect(try await stop("kit:challenge") { !$0.isEmpty }.last == Self.cancelled)
     }
 
     @Test func stopEndsAWaitForTheClient() async throws {
@@ -61,12 +61,12 @@ import Testing
     }
 
     @Test func loadThatIgnoresItsStopIsAbandoned() async throws {
-        let before = KitHandler.count("deaf")
+        let before = PluginKitTestHandler.lateEndCount(of: "deaf")
         #expect(try await stop("kit:deaf") { $0.count > 2 }.last == Self.cancelled)
-        try await KitHandler.wait(for: "deaf", moreThan: before)
+        try await PluginKitTestHandler.waitForLateEnds(of: "deaf", moreThan: before)
     }
 
-    @Test(arguments: ["all", "children", "detached", "upload", "nest?data:,abc", "sleep"], [true, false])
+    @Test(arguments: ["all", "children", "detached", "upload", "nested?data:,abc", "sleep"], [true, false])
     func noEventFollowsAStopAtAnyEvent(_ name: String, _ isInside: Bool) async throws {
         let kit = try Kit()
         let count = try await kit.run("kit:\(name)") { $0.body = .bytes([1, 2]) }.events.count

@@ -28,7 +28,7 @@ final class TestHandlerLoad: HandlerLoadObserver {
         self.cached = cached
         self.client = client
         handlerLoad = HandlerLoad(
-            handler: handler.identifier, traits: handler.traits, request: request, offersCached: cached != nil, next: client,
+            handler: handler.identifier, traits: handler.traits, request: request, offersCachedResponse: cached != nil, next: client,
             observer: relay)
         relay.target = self
     }

@@ -100,7 +100,7 @@ extension HTTP2Connection: PooledConnection {
         return max(0, (streamLimit == 0 ? Self.assumedStreamLimit : streamLimit) - openCount)
     }
 
-    func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
+    func beginTransaction(_ transaction: any HTTPTransaction) -> any HTTPStream {
         idleSince = nil
         openCount += 1
         transactionCount += 1

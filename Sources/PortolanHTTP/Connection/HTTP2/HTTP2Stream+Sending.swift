@@ -56,18 +56,18 @@ extension HTTP2Stream {
         }
     }
 
-    private func readNext(of upload: RequestBodyWriter, into buffer: UnsafeMutableRawBufferPointer) -> RequestBodyWriter.Piece {
+    private func readNext(of upload: RequestBodySource, into buffer: UnsafeMutableRawBufferPointer) -> RequestBodySource.ReadResult {
         guard let loop = connection.transport?.loop else { return .wait }
         isWaitingForBody = true
-        let piece = unsafe upload.next(into: buffer) { [call = StreamCall(self)] in
+        let result = unsafe upload.next(into: buffer) { [call = StreamCall(self)] in
             loop.execute { call.run { $0.bodyIsReady() } }
         }
-        switch piece {
+        switch result {
         case .wait: break
         case .bytes, .end: isWaitingForBody = false
         case .failed(let error): bodyFailure = error
         }
-        return piece
+        return result
     }
 
     private func bodyIsReady() {

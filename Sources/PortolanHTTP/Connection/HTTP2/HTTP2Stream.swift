@@ -82,7 +82,7 @@ extension HTTP2Stream: HTTPStream {
         return report
     }
 
-    func start() {
+    func sendRequest() {
         guard let transaction else { return }
         let head: HTTP2RequestHead
         do throws(LoadError) {

@@ -60,12 +60,12 @@ import PortolanTransport
     public func start(_ request: Request) throws(LoadError) {
         let transaction = InMemoryTransaction(
             try PreparedRequest(request, configuration: configuration),
-            upload: try request.body.map { body throws(LoadError) in try RequestBodyWriter(body) }
+            upload: try request.body.map { body throws(LoadError) in try RequestBodySource(body) }
         ) { [observe, number = streams.count] in observe(number, $0) }
-        if idleStream == nil { idleStream = connection.makeStream(for: transaction) }
-        let stream = connection.makeStream(for: transaction)
+        if idleStream == nil { idleStream = connection.beginTransaction(transaction) }
+        let stream = connection.beginTransaction(transaction)
         streams.append(stream)
-        stream.start()
+        stream.sendRequest()
         loop.run()
     }
 
@@ -174,10 +174,10 @@ private final class InMemoryByteConnection: ByteConnection {
 
 private final class InMemoryTransaction: HTTPTransaction {
     let preparedRequest: PreparedRequest
-    let upload: RequestBodyWriter?
+    let upload: RequestBodySource?
     private let observe: (InMemoryHTTP2.Event) -> Flow
 
-    init(_ preparedRequest: PreparedRequest, upload: RequestBodyWriter?, observe: @escaping (InMemoryHTTP2.Event) -> Flow) {
+    init(_ preparedRequest: PreparedRequest, upload: RequestBodySource?, observe: @escaping (InMemoryHTTP2.Event) -> Flow) {
         self.preparedRequest = preparedRequest
         self.upload = upload
         self.observe = observe

@@ -5,9 +5,10 @@ import PortolanCore
 import PortolanPluginKit
 import TestThreads
 
-/// A plugin on the kit in the test's process. `kit:NAME` runs the load with that name, written as an author might write
-/// it.
-struct KitHandler: RequestChoosing, RequestCanonicalizing {
+/// A plugin that is made with `PortolanPluginKit` and runs in the process of the test.
+///
+/// `kit:NAME` runs the load with that name. Each load is written as the author of a plugin might write it.
+struct PluginKitTestHandler: RequestChoosing, RequestCanonicalizing {
     static let description = PluginDescription(
         identifier: "org.portolan.kit", name: "Kit", vendor: "The Portolan authors", version: "1.0.0", schemes: ["kit"],
         usesCookies: true)
@@ -19,18 +20,20 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
         var limits: Limits?
     }
 
-    typealias Load = @Sendable (PluginRequest, PluginClient) async throws -> Void
+    typealias LoadBody = @Sendable (PluginRequest, PluginClient) async throws -> Void
 
     let settings: Settings
-    static let piece = PluginProperty<Int>("org.portolan.kit.piece")
-    /// The loads that ended by themselves after the host had stopped them.
-    static let late = ConditionLock<[String]>([])
+    static let pieceSize = PluginProperty<Int>("org.portolan.kit.piece")
+    /// The names of the loads that ended by themselves after the host had stopped them.
+    static let namesEndedAfterStop = ConditionLock<[String]>([])
     /// Continuations that are never resumed.
-    static let forgotten = unsafe ConditionLock<[UnsafeContinuation<Void, Never>]>([])
+    static let neverResumed = unsafe ConditionLock<[UnsafeContinuation<Void, Never>]>([])
 
     init(host: PluginHost) throws {
         settings = try host.settings()
-        if settings.greeting == "refuse" { throw PluginError(.notOffered, message: "the setting 'greeting' is not offered") }
+        if settings.greeting == "refuse" {
+            throw PluginError(.notOffered, message: "the value 'refuse' of the setting 'greeting' is not accepted")
+        }
         host.log(.info, "started with \(settings.greeting ?? "nothing")")
     }
 
@@ -43,7 +46,7 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
 
     func load(_ request: PluginRequest, client: PluginClient) async throws {
         if request.path == "settings" {
-            return try await Self.answer("\(settings.greeting ?? "-") \(settings.limits?.depth ?? -1)", client)
+            return try await Self.respond(with: "\(settings.greeting ?? "-") \(settings.limits?.depth ?? -1)", to: client)
         }
         guard let load = try (Self.loads.merging(Self.hostile) { $1 })[request.decodedPath()] else {
             throw PluginError(.notFound, message: "there is no load '\(request.path)'")
@@ -51,29 +54,29 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
         try await load(request, client)
     }
 
-    static func answer(_ text: String, _ client: PluginClient) async throws {
+    static func respond(with text: String, to client: PluginClient) async throws {
         try await client.didReceive(PluginResponse(mimeType: "text/plain", expectedLength: Int64(text.utf8.count)))
         try await client.didLoad(text)
     }
 
-    static func entry(of major: UInt32) -> PluginEntry? { entry(major) }
+    static func entry(contractMajor: UInt32) -> PluginEntry? { entry(contractMajor) }
 
-    static func count(_ name: String) -> Int { late.withLock { $0.filter { $0 == name }.count } }
-    static func wait(for name: String, moreThan count: Int) async throws {
-        try await inOwnThread { late.wait { $0.filter { $0 == name }.count > count ? () : nil } }
+    static func lateEndCount(of name: String) -> Int { namesEndedAfterStop.withLock { $0.filter { $0 == name }.count } }
+    static func waitForLateEnds(of name: String, moreThan count: Int) async throws {
+        try await inOwnThread { namesEndedAfterStop.wait { $0.filter { $0 == name }.count > count ? () : nil } }
     }
 }
 
 // MARK: Correct loads
 
-extension KitHandler {
-    static let loads: [String: Load] = [
-        "text": { _, client in try await answer("ahoy", client) },
+extension PluginKitTestHandler {
+    static let loads: [String: LoadBody] = [
+        "text": { _, client in try await respond(with: "ahoy", to: client) },
         "query": { request, client in
-            try await answer("\(request.decodedQueryValue("a b") ?? "-"),\(request.decodedQueryValue("c") ?? "-")", client)
+            try await respond(with: "\(request.decodedQueryValue("a b") ?? "-"),\(request.decodedQueryValue("c") ?? "-")", to: client)
         },
         "empty": { _, client in try await client.didReceive(PluginResponse()) },
-        "head": { _, client in try await client.didReceive(PluginResponse(expectedLength: 7)) },
+        "response-only": { _, client in try await client.didReceive(PluginResponse(expectedLength: 7)) },
         "all": { _, client in
             try await client.didReach(.connected)
             try await client.didReceiveInterim(PluginResponse(status: 103, fields: [PluginField(name: "link", value: "</a>")]))
@@ -86,15 +89,15 @@ extension KitHandler {
             try await client.didReceiveTrailers([PluginField(name: "x-sum", value: "1")])
         },
         "pieces": { request, client in
-            let piece = try request.value(of: piece) ?? 1
+            let size = try request.value(of: pieceSize) ?? 1
             try await client.didReceive(PluginResponse())
-            for index in 0..<100 { try await client.didLoad([UInt8](repeating: UInt8(index), count: piece)) }
+            for index in 0..<100 { try await client.didLoad([UInt8](repeating: UInt8(index), count: size)) }
         },
-        "run": { _, client in try await deliverRun(client) },
-        "parts": { _, client in try await deliverParts(client) },
-        "parts-detached": { _, client in try await Task.detached { try await deliverParts(client) }.value },
-        "run-detached": { _, client in try await Task.detached { try await deliverRun(client) }.value },
-        "run-long": { _, client in
+        "each": { _, client in try await deliverEach(client) },
+        "slices": { _, client in try await deliverSlices(client) },
+        "slices-detached": { _, client in try await Task.detached { try await deliverSlices(client) }.value },
+        "each-detached": { _, client in try await Task.detached { try await deliverEach(client) }.value },
+        "each-long": { _, client in
             try await client.didReceive(PluginResponse())
             var left = 10_000
             try await client.didLoad(each: {
@@ -109,9 +112,9 @@ extension KitHandler {
         },
         "redirect": { request, client in
             try await client.wasRedirected(to: PluginRequestChanges(url: "kit:text"), response: PluginResponse(status: 302))
-            try await answer("not followed", client)
+            try await respond(with: "not followed", to: client)
         },
-        "redirect-bare": { _, client in try await client.wasRedirected(to: PluginRequestChanges(url: "kit:text")) },
+        "redirect-without-response": { _, client in try await client.wasRedirected(to: PluginRequestChanges(url: "kit:text")) },
         "upload": { request, client in
             try await client.didReceive(PluginResponse(expectedLength: request.bodyLength))
             var total: Int64 = 0
@@ -121,33 +124,34 @@ extension KitHandler {
                 try await client.didLoad(piece)
             }
         },
-        "twice": { _, client in
+        "read-body-twice": { _, client in
             var text = ""
             for _ in 0..<2 {
                 for try await piece in client.body() { text += String(decoding: piece, as: UTF8.self) }
-                guard try await client.rewindBody() else { throw PluginError(.bodyFailed, message: "it can't be had again") }
+                guard try await client.rewindBody() else { throw PluginError(.bodyFailed, message: "the body can't be read a second time") }
             }
-            try await answer(text, client)
+            try await respond(with: text, to: client)
         },
-        "ask": { request, client in
+        "challenge": { request, client in
             let answer = try await client.didReceiveChallenge(PluginChallenge(protocolName: "kit", host: "", realm: "r"))
             switch answer {
-            case .use(let credential): try await Self.answer("\(credential.user.text):\(credential.password.text)", client)
+            case .use(let credential): try await Self.respond(with: "\(credential.user.text):\(credential.password.text)", to: client)
             case .cancel: throw PluginError(.authenticationCancelled, message: "cancelled")
             default: throw PluginError(.authenticationRequired, message: "required")
             }
         },
-        // Continues with the first result: the answer, or a child task that gives up.
-        "ask-in-vain": { request, client in
+        // Continues when the first child task ends. Nobody answers, so this is the second one. Then the challenge is
+        // cancelled.
+        "cancelled-challenge": { request, client in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { _ = try? await client.didReceiveChallenge(PluginChallenge(protocolName: "kit", host: "")) }
                 group.addTask { try? await client.didReach(.connected) }
                 await group.next()
                 group.cancelAll()
             }
-            try await answer("gave up", client)
+            try await respond(with: "gave up", to: client)
         },
-        "nest": { request, client in
+        "nested": { request, client in
             for try await event in client.load(.nested(request.query ?? "")) {
                 switch event {
                 case .response(let response): try await client.didReceive(PluginResponse(mimeType: response.mimeType))
@@ -155,11 +159,11 @@ extension KitHandler {
                 }
             }
         },
-        "nest-first-piece": { request, client in
+        "stop-nested-early": { request, client in
             for try await event in client.load(.nested(request.query ?? "")) {
                 if case .data = event { break }
             }
-            try await answer("enough", client)
+            try await respond(with: "enough", to: client)
         },
         "children": { _, client in
             try await client.didReceive(PluginResponse())
@@ -185,7 +189,7 @@ extension KitHandler {
             try await client.didReceive(PluginResponse())
             try await Task.sleep(for: .seconds(3600))
         },
-        "hang-before": { _, _ in try await Task.sleep(for: .seconds(3600)) },
+        "hang-before-response": { _, _ in try await Task.sleep(for: .seconds(3600)) },
         "hang-in-child": { _, client in
             async let child: Void = Task.sleep(for: .seconds(3600))
             try await client.didReceive(PluginResponse())
@@ -198,9 +202,9 @@ extension KitHandler {
         },
         "log": { _, client in
             client.host.log(.warning, "two\nlines")
-            try await answer("logged", client)
+            try await respond(with: "logged", to: client)
         },
-        "confirm": { _, client in
+        "revalidate": { _, client in
             guard client.cachedResponse != nil else { throw PluginError(.badRequest, message: "nothing is stored") }
             let stored = try await client.readCachedBody(at: 2)
             try await client.cachedResponseIsValid(newer: PluginResponse(fields: [PluginField(name: "x-stored", value: "\(stored.count)")]))
@@ -211,15 +215,15 @@ extension KitHandler {
             try await client.didLoad("a")
             throw PluginError(.connectionLost, message: "gone")
         },
-        "part-beyond": { _, client in
+        "slice-out-of-bounds": { _, client in
             try await client.didReceive(PluginResponse())
             try await client.didLoad(partsOf: [1, 2]) { 1..<3 }
         },
-        "fail-own": { _, _ in throw PluginError(PluginError.Code(rawValue: 7), domain: "org.example.tide", message: "low") },
+        "fail-with-own-domain": { _, _ in throw PluginError(PluginError.Code(rawValue: 7), domain: "org.example.tide", message: "low") },
     ]
 
     /// Delivers the bytes of "pieces" with one call.
-    private static func deliverRun(_ client: PluginClient) async throws {
+    private static func deliverEach(_ client: PluginClient) async throws {
         try await client.didReceive(PluginResponse(expectedLength: 100))
         var index: UInt8 = 0
         try await client.didLoad(each: {
@@ -229,8 +233,8 @@ extension KitHandler {
         })
     }
 
-    /// Delivers the bytes of "pieces" as parts of one array.
-    private static func deliverParts(_ client: PluginClient) async throws {
+    /// Delivers the bytes of "pieces" as slices of one array.
+    private static func deliverSlices(_ client: PluginClient) async throws {
         try await client.didReceive(PluginResponse(expectedLength: 100))
         var index = 0
         try await client.didLoad(partsOf: Array(0..<100)) {
@@ -240,11 +244,11 @@ extension KitHandler {
         }
     }
 
-    @MainActor private static func deliverOnMain(_ client: PluginClient) async throws { try await answer("main", client) }
+    @MainActor private static func deliverOnMain(_ client: PluginClient) async throws { try await respond(with: "main", to: client) }
 
     private actor Courier {
         private let client: PluginClient
         init(_ client: PluginClient) { self.client = client }
-        func deliver() async throws { try await answer("actor", client) }
+        func deliver() async throws { try await respond(with: "actor", to: client) }
     }
 }

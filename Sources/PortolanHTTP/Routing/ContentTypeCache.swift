@@ -4,14 +4,16 @@ import HTTPTypes
 import PortolanCore
 
 /// A `Content-Type` and its parsed value. If the next response has the same value, it is not parsed again.
-struct ParsedType {
+struct ContentTypeCache {
     private var text = ""
     private var type: MIMEType?
 
+    /// Returns the media type of a response, parsed or from the cache.
+    ///
     /// - Parameters:
     ///   - last: the last Content-Type of `fields`.
     ///   - count: the number of Content-Type fields.
-    mutating func parsing(_ last: HTTPField, of count: Int, in fields: HTTPFields) -> MIMEType? {
+    mutating func mediaType(of last: HTTPField, fieldCount count: Int, in fields: HTTPFields) -> MIMEType? {
         let text = last.value
         if text == self.text, count == 1 { return type }
         let type = MIMEType(extractedFrom: fields)

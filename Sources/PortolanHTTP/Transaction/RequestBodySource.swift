@@ -5,14 +5,14 @@ import PortolanTransport
 
 /// Reads the body of a request in pieces while it is sent. Use it on one event loop.
 @safe
-final class RequestBodyWriter {
+final class RequestBodySource {
     /// The size of a piece in bytes. Large enough for efficient system calls.
     static let pieceSize = 64 << 10
 
     /// The size of a piece that the kernel sends from a file. Larger, because its bytes are not copied.
     private static let filePieceSize = 256 << 10
 
-    enum Piece {
+    enum ReadResult {
         /// The number of bytes read.
         case bytes(Int)
         /// No bytes are available now. `whenReady` will be called.
@@ -23,58 +23,58 @@ final class RequestBodyWriter {
 
     let length: Int64?
     private let reader: any BodyReader
-    private var file: (any FileBackedReader)?
-    private var count: Int64 = 0
+    private var fileReader: (any FileBackedReader)?
+    private var readCount: Int64 = 0
     private var buffer = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    /// Whether all bytes were read. The end can still be unread.
-    var isAllRead: Bool { count == length }
-    /// Whether a byte of the body can have been consumed.
-    private(set) var wasRead = false
+    /// Whether all bytes were read. The reader may not have returned `.end` yet.
+    var isAllRead: Bool { readCount == length }
+    /// Whether reading has begun, so that the body must be rewound before it is sent again.
+    private(set) var hasStartedReading = false
 
     init(_ body: Body) throws(LoadError) {
         length = body.length
         reader = try body.makeReader()
-        file = reader as? any FileBackedReader
+        fileReader = reader as? any FileBackedReader
     }
 
     /// Whether the kernel can send the bytes from a file.
-    var isFile: Bool { file != nil }
+    var canSendFromFile: Bool { fileReader != nil }
 
     /// Makes the kernel send the next piece from the file, without copying it.
     ///
     /// - Returns: how many bytes the transport accepted. 0 if it is full, or can't send from a file. In the second case
-    ///   ``isFile`` becomes `false`.
+    ///   ``canSendFromFile`` becomes `false`.
     func sendNext(over transport: any ByteConnection) -> Int {
-        guard let file else { return 0 }
-        wasRead = true
-        switch file.send({ transport.write(file: $0, from: $1, atMost: min($2, Self.filePieceSize)) }) {
+        guard let fileReader else { return 0 }
+        hasStartedReading = true
+        switch fileReader.send({ transport.write(file: $0, from: $1, atMost: min($2, Self.filePieceSize)) }) {
         case .took(let taken):
-            count += Int64(taken)
+            readCount += Int64(taken)
             return taken
         case .full: return 0
         case .unable:
-            self.file = nil
+            self.fileReader = nil
             return 0
         }
     }
 
-    /// Reads the next piece. ``withPiece(_:_:)`` gives access to it.
+    /// Reads the next piece. ``withPiece(ofSize:_:)`` gives access to it.
     ///
-    /// - Parameter whenReady: called on any thread.
-    func next(whenReady: @escaping @Sendable () -> Void) -> Piece {
+    /// - Parameter whenReady: called after `.wait`, on any thread, when more bytes are available.
+    func next(whenReady: @escaping @Sendable () -> Void) -> ReadResult {
         if unsafe buffer.isEmpty { unsafe buffer = .allocate(byteCount: Self.pieceSize, alignment: 16) }
         return unsafe next(into: buffer, whenReady: whenReady)
     }
 
     /// Reads the next piece into `target`.
-    func next(into target: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void) -> Piece {
-        wasRead = true
+    func next(into target: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void) -> ReadResult {
+        hasStartedReading = true
         var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
         let result = reader.read(into: &output, whenReady: whenReady)
         let read = unsafe output.finalize(for: target)
         switch result {
         case .bytes:
-            count += Int64(read)
+            readCount += Int64(read)
             return .bytes(read)
         case .wait: return .wait
         case .end: return .end
@@ -83,7 +83,7 @@ final class RequestBodyWriter {
     }
 
     /// Calls `body` with the first `count` bytes of the piece that ``next(whenReady:)`` has read. `body` borrows them.
-    func withPiece(_ count: Int, _ body: (borrowing RawSpan) -> Void) {
+    func withPiece(ofSize count: Int, _ body: (borrowing RawSpan) -> Void) {
         body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
     }
 

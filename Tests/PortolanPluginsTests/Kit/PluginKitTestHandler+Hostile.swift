@@ -4,15 +4,15 @@ import PortolanCore
 import PortolanPluginKit
 
 /// Loads of an author who has not read the contract. The host must not see a violation in any of them.
-extension KitHandler {
+extension PluginKitTestHandler {
     private struct Odd: Error, CustomStringConvertible { let description: String }
 
-    static let hostile: [String: Load] = [
+    static let hostile: [String: LoadBody] = [
         "no-response": { _, _ in },
         "data-first": { _, client in try await client.didLoad("x") },
         "data-first-ignored": { _, client in
             try? await client.didLoad("x")
-            try await answer("ok", client)
+            try await respond(with: "ok", to: client)
         },
         "two-responses": { _, client in
             try await client.didReceive(PluginResponse())
@@ -54,7 +54,7 @@ extension KitHandler {
         "bad-realm": { _, client in _ = try await client.didReceiveChallenge(PluginChallenge(protocolName: "kit", host: "", realm: "a\nb"))
         },
         "bad-sent": { _, client in try await client.didSend(total: -1) },
-        "bad-nest": { request, client in
+        "bad-nested": { request, client in
             for try await _ in client.load(PluginRequestChanges(url: "kit:text", method: "G T")) {}
         },
         "two-questions": { _, client in
@@ -96,7 +96,7 @@ extension KitHandler {
                         refused += 1
                     }
                 }
-                late.withLockBroadcasting { $0.append("outlives") }
+                namesEndedAfterStop.withLockBroadcasting { $0.append("outlives") }
             }
         },
         // Ignores its cancellation.
@@ -111,7 +111,7 @@ extension KitHandler {
             }
             for _ in 0..<1000 { await Task.yield() }
             try? await client.didLoad("y")
-            late.withLockBroadcasting { $0.append("deaf") }
+            namesEndedAfterStop.withLockBroadcasting { $0.append("deaf") }
         },
         "spins": { _, client in
             try await client.didReceive(PluginResponse())
@@ -119,7 +119,9 @@ extension KitHandler {
         },
         "never": { _, client in
             try await client.didReceive(PluginResponse())
-            unsafe await withUnsafeContinuation { continuation in unsafe KitHandler.forgotten.withLock { unsafe $0.append(continuation) } }
+            unsafe await withUnsafeContinuation { continuation in
+                unsafe PluginKitTestHandler.neverResumed.withLock { unsafe $0.append(continuation) }
+            }
         },
     ]
 }
