@@ -51,8 +51,9 @@ def sources(page):
 
 def main():
     modules, = sys.argv[1:]
-    # The modules of C libraries, which the Swift modules import.
-    maps = [os.path.dirname(path) for path in glob.glob(f"{ROOT}/Sources/C*/**/module.modulemap", recursive=True)]
+    # The modules of C libraries, which the Swift modules import: this package's, and the one of GRDB for SQLite.
+    folders = [f"{ROOT}/Sources/C*", f"{ROOT}/.build/checkouts/*/Sources/GRDBSQLite"]
+    maps = [os.path.dirname(path) for folder in folders for path in glob.glob(f"{folder}/**/module.modulemap", recursive=True)]
     with tempfile.TemporaryDirectory() as folder:
         files = [os.path.join(ROOT, "scripts/examples.swift")]
         for page in PAGES:
