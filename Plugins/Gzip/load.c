@@ -141,7 +141,7 @@ static step fill(gzip_load *load, uint64_t turn_end) {
         int64_t count = load->plugin->nested->next(load->inner, &bytes);
         if (count == 0) return STEP_IS_OVER;
         if (count < 0) return count == PORTOLAN_WAIT ? STEP_WAITS : STEP_FAILED;
-        if (count > LARGEST_INPUT) return STEP_NO_MEMORY; /* no host gives so many bytes in one call */
+        if (count > LARGEST_INPUT) return STEP_NO_MEMORY; /* the host never gives this many bytes in one call */
         members->zlib.next_in = bytes;
         members->zlib.avail_in = (uInt)count;
     }
