@@ -86,7 +86,7 @@ public struct Request: Sendable {
         set { ownParts.authenticatedSpace = newValue }
     }
 
-    /// Whether the loader can send the credential that an earlier load of another user was accepted with.
+    /// Whether the loader can send a credential that the server accepted from an earlier load, before it is asked.
     package var usesKnownSpaces: Bool {
         get { parts.usesKnownSpaces }
         set { ownParts.usesKnownSpaces = newValue }

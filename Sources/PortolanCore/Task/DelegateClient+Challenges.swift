@@ -39,9 +39,11 @@ extension DelegateClient {
             return answer(challenge, .use(own), of: task)
         }
         let configuration = task.loader.configuration
+        // A netrc file names hosts without a scheme. A load that began over TLS sends no password of it without TLS.
+        let lostTLS = task.originalRequest.url.scheme == "https" && space.protocolName == "http"
         let candidates = [
             challenge.proposedCredential, configuration.credentials?.defaultCredential(for: space),
-            configuration.netrc?.credential(for: space),
+            lostTLS ? nil : configuration.netrc?.credential(for: space),
         ]
         forward(challenge, proposing: candidates.lazy.compactMap(\.self).first { !task.wasRefused($0, for: space) }, of: task)
     }

@@ -52,6 +52,14 @@ import Testing
         #expect(Self.text(try NetrcFile(parsing: Array(file.utf8)).credential(forHost: "H")) == expected)
     }
 
+    @Test("An IPv6 address matches with and without brackets", arguments: ["::1", "[::1]", "2001:DB8::1"])
+    func addressMatchesWithoutItsBrackets(machine: String) throws {
+        let file = try NetrcFile(parsing: Array("machine \(machine) login u password p".utf8))
+        let address = machine.hasPrefix("[") ? machine : "[\(machine)]"
+        #expect(file.credential(forHost: address) == .password(user: "u", password: "p"))
+        #expect(file.credential(forHost: "[::2]") == nil)
+    }
+
     @Test("A user of the URL selects the entry, as in curl")
     func userSelects() throws {
         let file = try NetrcFile(parsing: Array("machine h login a password b\nmachine h login u password p\nmachine i password q".utf8))

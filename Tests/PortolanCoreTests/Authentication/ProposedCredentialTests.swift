@@ -113,6 +113,22 @@ import Testing
         #expect(CredentialStorage.shared.credentials(for: Self.space).isEmpty)
     }
 
+    @Test("After a redirect from https: to http:, no password of the netrc file is proposed")
+    func netrcWithoutTLS() throws {
+        let target = try URLRecord(parsing: "http://h/")
+        let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "http", host: "h", port: 80, realm: "r")
+        let handler = ManualHandler { load in
+            guard load.request.url.scheme == "http" else {
+                _ = load.redirect(to: target)
+                return
+            }
+            load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { _ in Self.respond(load, 200) })
+        }
+        let netrc = "machine h login a password good"
+        #expect(try Self.load(nil, url: "http://h/", netrc: netrc, handler: handler).proposed == ["a"])
+        #expect(try Self.load(nil, url: "https://h/", netrc: netrc, handler: handler).proposed == [nil])
+    }
+
     @Test("A netrc file has no passwords for proxies and other hosts")
     func netrcOfOtherHosts() throws {
         let (proposed, _) = try Self.load(nil, netrc: "machine i login a password good")

@@ -68,6 +68,35 @@ import Testing
         #expect(Self.authorizations(server) == [nil, Self.basic, Self.basic, Self.basic, nil, nil])
     }
 
+    @Test("A request that opts out of known spaces is sent without the credential of an earlier load")
+    func requestWithoutKnownSpaces() async throws {
+        let server = try Self.server([Self.refusal(), Self.success(), Self.refusal()])
+        let loader = loader()
+        #expect(try await status(loader, server.url(), delegate()) == 200)
+        var request = try Request(server.url())
+        request.usesKnownSpaces = false
+        // A delegate with a credential of its own, as in `stdio`, which does not answer this time.
+        let other = AnsweringDelegate { _ in .continueWithoutCredential }
+        #expect(try await loader.data(for: request, delegate: other).1.status?.code == 401)
+        #expect(Self.authorizations(server) == [nil, Self.basic, nil])
+    }
+
+    @Test("An error response accepts no credential for later loads", arguments: [true, false])
+    func errorResponseAcceptsNothing(isStored: Bool) async throws {
+        let unavailable = "HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno"
+        let server = try Self.server([Self.refusal(), unavailable, Self.success()])
+        let url = try URLRecord(parsing: server.url())
+        let space = ProtectionSpace(
+            kind: .password(scheme: "basic"), protocolName: "http", host: String(url.host ?? ""), port: url.port.map { Int($0) }, realm: "r")
+        let credential = Credential.password(user: "user", password: "p1", persistence: .loader)
+        if isStored { storage.set(credential, for: space) }
+        let loader = loader()
+        #expect(try await status(loader, server.url(), isStored ? nil : delegate()) == 503)
+        #expect(try await status(loader, server.url()) == 200)
+        #expect(Self.authorizations(server) == [nil, Self.basic, nil])
+        #expect(storage.defaultCredential(for: space) == (isStored ? credential : nil))
+    }
+
     @Test("A credential without persistence is sent in its own load only")
     func withoutPersistence() async throws {
         let server = try Self.server([Self.refusal(), Self.success(), Self.refusal()])
