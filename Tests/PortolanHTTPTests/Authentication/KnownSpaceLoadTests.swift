@@ -87,7 +87,8 @@ import Testing
         let server = try Self.server([Self.refusal(), unavailable, Self.success()])
         let url = try URLRecord(parsing: server.url())
         let space = ProtectionSpace(
-            kind: .password(scheme: "basic"), protocolName: "http", host: String(url.host ?? ""), port: url.port.map { Int($0) }, realm: "r")
+            kind: .password(scheme: "basic"), protocolName: "http", host: String(url.host ?? ""), port: url.port.map { Int($0) }, realm: "r"
+        )
         let credential = Credential.password(user: "user", password: "p1", persistence: .loader)
         if isStored { storage.set(credential, for: space) }
         let loader = loader()
