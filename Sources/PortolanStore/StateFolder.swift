@@ -18,8 +18,7 @@
     ///
     /// Everything is read when the folder is opened. Then its storages work in memory, and a thread of the folder
     /// writes their changes: no load waits for a disk. The thread also reads what other processes change in the same
-    /// folder. If two change the same cookie, the last one wins. The credentials of other processes are read when the
-    /// folder is opened again. The files stay open as long as the folder or one of
+    /// folder. If two change the same cookie, the last one wins. The files stay open as long as the folder or one of
     /// its storages exists. Changes that were not written when the process ends are lost; ``flush()`` writes them.
     ///
     /// Cookies that end with their session are not written, as in browsers. The files are not encrypted. Only the user
@@ -27,7 +26,10 @@
     /// someone else, or is a symbolic link, is refused.
     ///
     /// A damaged file is renamed (`cookies.sqlite.corrupt-1`), the logger gets an error, and a new file takes its
-    /// place. A file of a newer version, or of another program, is left alone, and the folder can't be opened.
+    /// place. The newest three of these files are kept, with the passwords in them. A file of a newer version, or of
+    /// another program, is left alone, and the folder can't be opened.
+    ///
+    /// Files that can't be written are only read, and changes stay in memory.
     public final class StateFolder: Sendable {
         /// The absolute path.
         public let path: String
@@ -89,6 +91,15 @@
             StoreWorker.open(files, options: options, logger: logger) { result in opened.withLockBroadcasting { $0 = result } }
             // The lock must not keep the folder open.
             return StateFolder(files.folder, try opened.wait { $0.take() }.get())
+        }
+
+        /// Why there are no cookies in a folder; `nil` if there are. Creates nothing.
+        package static func problemOfMissing(_ path: String?) throws(StoreError) -> String? {
+            let files = try files(at: path)
+            let name = CookieRecord.schema.file
+            guard try files.size(of: name) == nil else { return nil }
+            return files.exists
+                ? "'\(files.folder)' is no state folder: it has no '\(name)'" : "the state folder '\(files.folder)' does not exist"
         }
 
         private static func files(at path: String?) throws(StoreError) -> StateFiles {

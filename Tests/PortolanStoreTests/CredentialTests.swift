@@ -62,6 +62,75 @@
             #expect(try fixture.open().credentials.defaultCredential(for: space) == credential("bob"))
         }
 
+        /// A C string ends at a NUL.
+        @Test func textWithNULIsKeptAndRemoved() throws {
+            var space = space
+            space.realm = "r\u{0}1"
+            let (first, second) = (credential("u\u{0}1", "p\u{0}1"), credential("u\u{0}2", "p\u{0}2"))
+            try fixture.write { state in for credential in [first, second] { state.credentials.set(credential, for: space) } }
+            try fixture.execute(
+                "UPDATE credential SET password = CAST(x'700033' AS TEXT) WHERE CAST(user AS BLOB) = x'750032'", in: "credentials.sqlite")
+            try fixture.write { state in
+                #expect(state.credentials.credentials(for: space).values.map(\.self).contains(first))
+                #expect(state.credentials.credentials(for: space)["u\u{0}2"] == credential("u\u{0}2", "p\u{0}3"))
+                state.credentials.remove(first, for: space)
+                state.credentials.removeRefused(credential("u\u{0}2", "p\u{0}3"), for: space)
+            }
+            #expect(try fixture.number("SELECT count(*) FROM credential", in: "credentials.sqlite") == 0)
+        }
+
+        /// Numbers of other programs.
+        @Test func largestTimeOfADefaultIsNoOverflow() throws {
+            try fixture.write { $0.credentials.setDefaultCredential(credential("ada"), for: space) }
+            try fixture.execute("UPDATE credential SET default_time = \(Int64.max)", in: "credentials.sqlite")
+            try fixture.write { $0.credentials.setDefaultCredential(credential("bob"), for: space) }
+            #expect(try fixture.open().credentials.defaultCredential(for: space) == credential("bob"))
+        }
+
+        // MARK: Other processes
+
+        @Test func changesOfTheOtherAreSeen() throws {
+            let (first, second) = (try fixture.open(), try fixture.open())
+            first.credentials.setDefaultCredential(credential("ada"), for: space)
+            try first.waitForFlush()
+            // A flush also reads.
+            try second.waitForFlush()
+            #expect(second.credentials.defaultCredential(for: space) == credential("ada"))
+            second.credentials.set(credential("ada", "new"), for: space)
+            second.credentials.setDefaultCredential(credential("bob"), for: space)
+            try second.waitForFlush()
+            try first.waitForFlush()
+            #expect(first.credentials.credentials(for: space) == ["ada": credential("ada", "new"), "bob": credential("bob")])
+            #expect(first.credentials.defaultCredential(for: space) == credential("bob"))
+            first.credentials.removeAll()
+            try first.waitForFlush()
+            try second.waitForFlush()
+            #expect(second.credentials.allCredentials.isEmpty)
+        }
+
+        /// A server refuses the old password after another process has stored the new one, and before this one has read
+        /// it.
+        @Test(arguments: ["hunter2", "new"])
+        func refusalRemovesOnlyThePasswordThatWasRefused(stored: String) throws {
+            try fixture.write { $0.credentials.setDefaultCredential(credential("ada"), for: space) }
+            let key = StoredCredential.Key(space: space, user: "ada")
+            let table = StoredTable<CredentialRecord>(
+                StateFiles(folder: fixture.path), log: .init(wake: {}), options: Database.Options(), logger: fixture.log.logger)
+            #expect(try table.open().count == 1)
+            try fixture.write { $0.credentials.set(credential("ada", stored), for: space) }
+            var applied: [String] = []
+            table.apply = { set, _ in
+                // As the storage does.
+                applied += set.filter { !table.log.hasChange(for: $0.key) }.map { $0.password.reveal() }
+            }
+            table.log.record(.removedIfUnchanged(StoredCredential(key: key, password: SecretText("hunter2"), defaultTime: 0)), for: key)
+            try table.synchronize()
+            let isRefused = stored == "hunter2"
+            #expect(applied == (isRefused ? [] : ["new"]))
+            #expect(try fixture.open().credentials.allCredentials == (isRefused ? [:] : [space: ["ada": credential("ada", "new")]]))
+            table.close()
+        }
+
         @Test func removedPasswordIsNotInTheFile() throws {
             try fixture.write { $0.credentials.set(credential("ada"), for: space) }
             #expect(String(decoding: try fixture.bytes(of: "credentials.sqlite"), as: UTF8.self).contains("hunter2"))

@@ -18,13 +18,24 @@
 
         private static let count = 200
 
+        /// The parts of the header that say whose file it is (<https://sqlite.org/fileformat.html> §1.3).
+        private static let (version, application) = (60..<64, 68..<72)
+
         /// Opens the folder with a changed file, and writes to it. Either the file's cookies are read, or the file is
-        /// moved out of the way unchanged.
-        private func check(_ bytes: [UInt8], _ comment: Comment) throws {
+        /// moved out of the way unchanged. Only a header of another program or version makes the folder unusable.
+        private func check(_ bytes: [UInt8], from original: [UInt8], _ comment: Comment) throws {
             let folder = try StateFixture()
             try folder.writeCookies(1)
             try folder.replace("cookies.sqlite", by: bytes)
-            let state = try folder.open()
+            let state: StateFolder
+            do throws(StoreError) {
+                state = try folder.open()
+            } catch {
+                let range = error.code == .foreignFile ? Self.application : Self.version
+                #expect([.foreignFile, .newerVersion].contains(error.code) && bytes[range] != original[range], "\(comment): \(error)")
+                #expect(try folder.bytes(of: "cookies.sqlite") == bytes, comment)
+                return
+            }
             let isMoved = try folder.files.contains("cookies.sqlite.corrupt-1")
             if isMoved {
                 #expect(state.cookies.cookies.isEmpty, comment)
@@ -32,36 +43,63 @@
                 #expect(folder.log.messages.contains { $0.contains("corrupt-1") }, comment)
             }
             try state.cookies.set(.test(-1))
-            try state.waitForFlush()
+            do throws(StoreError) { try state.waitForFlush() } catch { Issue.record("\(comment): \(error)") }
             state.waitForClose()
             #expect(try folder.cookieNames().contains("n-1"), comment)
         }
 
-        @Test func truncatedFileIsReadOrMoved() throws {
+        /// A file with the log that a killed process leaves would have these bytes in the log.
+        private func makeFile() throws -> [UInt8] {
             try fixture.writeCookies(Self.count)
             let bytes = try fixture.bytes(of: "cookies.sqlite")
             try #require(bytes.count > 4 * 4096)
-            let lengths = [1, 15, 16, 50, 99, 100, 511, 512, 1000, 4095] + Array(stride(from: 4096, to: bytes.count, by: 3777))
-            for length in lengths { try check(Array(bytes[..<length]), "the first \(length) bytes") }
+            return bytes
+        }
+
+        @Test func truncatedFileIsReadOrMoved() throws {
+            let bytes = try makeFile()
+            let pages = stride(from: 4096, to: bytes.count, by: 4096).flatMap { [$0 - 1, $0, $0 + 1] }
+            let lengths = [1, 15, 16, 50, 99, 100, 511, 512, 1000] + pages + Array(stride(from: 4096, to: bytes.count, by: 3777))
+            for length in lengths { try check(Array(bytes[..<length]), from: bytes, "the first \(length) bytes") }
+        }
+
+        @Test(arguments: [0x01, 0x80, 0xFF] as [UInt8])
+        func eachByteOfTheHeaderIsReadOrMoved(change: UInt8) throws {
+            let bytes = try makeFile()
+            for place in 0..<100 {
+                var damaged = bytes
+                damaged[place] ^= change
+                try check(damaged, from: bytes, "byte \(place) is \(damaged[place])")
+            }
         }
 
         @Test func randomBytesAreReadOrMoved() throws {
-            try fixture.writeCookies(Self.count)
-            let bytes = try fixture.bytes(of: "cookies.sqlite")
+            let bytes = try makeFile()
             var generator = SeededGenerator(seed: 24)
-            for round in 0..<60 {
+            for round in 0..<90 {
                 var damaged = bytes
-                for _ in 0..<Int.random(in: 1...40, using: &generator) {
+                for _ in 0..<(round < 30 ? 1 : Int.random(in: 1...40, using: &generator)) {
                     let limit = round % 3 == 0 ? 4096 : damaged.count
-                    damaged[Int.random(in: 20..<limit, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+                    damaged[Int.random(in: 0..<limit, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
                 }
-                // A file whose header says that it is another program's or a newer version's is left alone.
-                damaged.replaceSubrange(60..<72, with: bytes[60..<72])
-                try check(damaged, "round \(round)")
+                try check(damaged, from: bytes, "round \(round)")
             }
             for round in 0..<10 {
-                try check((0..<20_000).map { _ in UInt8.random(in: 0...255, using: &generator) }, "random file \(round)")
+                try check(
+                    (0..<20_000).map { _ in UInt8.random(in: 0...255, using: &generator) }, from: bytes, "random file \(round)")
             }
+        }
+
+        /// Another program, or a newer version, may make what this SQLite can't read.
+        @Test(arguments: [("application_id", 7, StoreError.Code.foreignFile), ("user_version", 2, .newerVersion)])
+        func damagedFileOfOthersIsLeftAlone(pragma: String, value: Int, code: StoreError.Code) throws {
+            try fixture.writeCookies(1)
+            try fixture.execute("PRAGMA \(pragma) = \(value)")
+            var bytes = try fixture.bytes(of: "cookies.sqlite")
+            for place in 200..<4096 { bytes[place] = 0xA5 }
+            try fixture.replace("cookies.sqlite", by: bytes)
+            #expect(fixture.failure()?.code == code)
+            #expect(try fixture.bytes(of: "cookies.sqlite") == bytes)
         }
 
         /// The header of this kind and version, and other tables.
@@ -110,6 +148,47 @@
                 #expect(try fixture.bytes(of: "cookies.sqlite.corrupt-\(number)") == Array("no database \(number)".utf8))
             }
             #expect(fixture.log.messages.count == 3)
+        }
+
+        /// They can contain passwords. None disappears without a message.
+        @Test func newestDamagedFilesAreKept() throws {
+            try fixture.writeCookies(1)
+            for name in ["corrupt-9223372036854775807", "corrupt-x"] { try fixture.replace("cookies.sqlite.\(name)", by: []) }
+            for number in 1...5 {
+                try fixture.replace("cookies.sqlite", by: "no database \(number)".utf8)
+                #expect(try fixture.cookieNames() == [])
+            }
+            let kept = try fixture.files.filter { $0.hasPrefix("cookies.sqlite.corrupt") }
+            #expect(
+                kept == [
+                    "cookies.sqlite.corrupt-3", "cookies.sqlite.corrupt-4", "cookies.sqlite.corrupt-5",
+                    "cookies.sqlite.corrupt-9223372036854775807", "cookies.sqlite.corrupt-x",
+                ])
+            #expect(fixture.log.messages.filter { $0.contains("it can contain secrets") }.count == 5)
+            for number in 1...2 {
+                #expect(fixture.log.messages.contains { $0.contains("corrupt-\(number)' was removed") }, "\(fixture.log.messages)")
+            }
+        }
+
+        @Test func companionsAreMovedAndRemovedWithTheirFile() throws {
+            try fixture.writeCookies(1)
+            let files = StateFiles(folder: fixture.path)
+            for _ in 1...4 {
+                for suffix in ["", "-wal", "-shm", "-journal"] { try fixture.replace("cookies.sqlite" + suffix, by: [1]) }
+                _ = try files.setAside("cookies.sqlite")
+            }
+            let moved = try fixture.files.filter { $0.hasPrefix("cookies") }
+            #expect(
+                moved == (2...4).flatMap { number in ["", "-journal", "-shm", "-wal"].map { "cookies.sqlite.corrupt-\(number)\($0)" } })
+        }
+
+        /// SQLite would delete it.
+        @Test func journalOfAnEmptyFileIsKept() throws {
+            try fixture.writeCookies(1)
+            try fixture.replace("cookies.sqlite", by: [])
+            try fixture.replace("cookies.sqlite-journal", by: [1, 2, 3])
+            #expect(try fixture.cookieNames() == [])
+            #expect(try fixture.bytes(of: "cookies.sqlite.corrupt-1-journal") == [1, 2, 3])
         }
 
         /// What this process knows is written to the new file.
@@ -224,7 +303,7 @@
             return StoreSchema(
                 file: old.file, applicationID: old.applicationID,
                 migrations: old.migrations + ["ALTER TABLE cookie ADD COLUMN color TEXT NOT NULL DEFAULT 'blue';"], table: old.table,
-                keys: old.keys, values: old.values)
+                keys: old.keys, values: old.values, texts: old.texts)
         }()
 
         let record: CookieRecord

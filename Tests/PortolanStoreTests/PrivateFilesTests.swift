@@ -43,6 +43,10 @@
             try fixture.temporary.setPermissions("state/cookies.sqlite", 0o644)
             #expect(try fixture.cookieNames() == ["n0"])
             #expect(try mode(fixture.cookieFile) == 0o600)
+            try fixture.temporary.write([], to: "state/cookies.sqlite-journal")
+            try fixture.temporary.setPermissions("state/cookies.sqlite-journal", 0o644)
+            try StateFiles(folder: fixture.path).prepare("cookies.sqlite")
+            #expect(try mode(fixture.cookieFile + "-journal") == 0o600)
         }
 
         @Test(arguments: [0o720, 0o702, 0o777])
@@ -63,7 +67,9 @@
                 }
                 #expect(error?.code == .notPrivate)
             }
-            for name in ["cookies.sqlite", "cookies.sqlite-wal", "cookies.sqlite-shm", "hsts.sqlite", "credentials.sqlite"] {
+            for name in [
+                "cookies.sqlite", "cookies.sqlite-wal", "cookies.sqlite-shm", "cookies.sqlite-journal", "hsts.sqlite", "credentials.sqlite",
+            ] {
                 let path = fixture.path + "/" + name
                 _ = unsafe rename(path, path + ".moved")
                 try fixture.temporary.makeLink("state/\(name)", to: path + ".moved")
@@ -85,9 +91,11 @@
         }
 
         /// As root, another owner can be tried.
-        @Test(.enabled(if: geteuid() == 0), arguments: ["state", "state/cookies.sqlite", "state/hsts.sqlite"])
+        @Test(
+            .enabled(if: geteuid() == 0), arguments: ["state", "state/cookies.sqlite", "state/hsts.sqlite", "state/cookies.sqlite-journal"])
         func foreignOwnerIsRefused(name: String) throws {
             try fixture.writeCookies(1)
+            if name.hasSuffix("-journal") { try fixture.temporary.write([], to: name) }
             try #require(unsafe chown(fixture.temporary.path(of: name), 65534, 65534) == 0)
             let error = fixture.failure()
             #expect(error?.code == .notPrivate && error?.message.contains("belongs to user 65534") == true, "\(error?.message ?? "")")

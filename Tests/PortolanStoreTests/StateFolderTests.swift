@@ -86,7 +86,7 @@
             cookie.expiry = Date(timeIntervalSinceNow: -1)
             let record = CookieRecord(cookie)
             let database = try Database(path: fixture.cookieFile, options: Database.Options())
-            try database.transaction(isWrite: true) { statements in
+            _ = try database.transaction(isWrite: true) { statements in
                 try statements.execute(CookieRecord.schema.upsert, CookieRecord.columns(of: record.key) + record.values)
             }
             try database.close()
@@ -103,6 +103,33 @@
             #expect(try fixture.cookieNames() == [])
             // secure_delete: nothing of the removed rows is left.
             #expect(!String(decoding: try fixture.bytes(of: "cookies.sqlite"), as: UTF8.self).contains("h1.example"))
+        }
+
+        /// C strings end at a NUL, and texts of SQLite do not. Rows that two programs could make differ only after it.
+        @Test func textWithNULIsReadAndRemoved() throws {
+            var cookie = Cookie.test(1)
+            cookie.path = "/a\u{0}b"
+            try fixture.write { try $0.cookies.set(cookie) }
+            let count = "SELECT count(*) FROM cookie WHERE CAST(path AS BLOB) = x'2F610062'"
+            #expect(try fixture.number(count) == 1)
+            cookie.path = "/a"
+            try fixture.write { state in
+                try state.cookies.set(cookie)
+                #expect(state.cookies.cookies.map(\.path) == ["/a\u{0}b", "/a"])
+            }
+            try fixture.write { state in
+                #expect(state.cookies.cookies.map(\.path) == ["/a\u{0}b", "/a"])
+                state.cookies.removeAll()
+            }
+            #expect(try fixture.number("SELECT count(*) FROM cookie") == 0)
+        }
+
+        @Test func rowThatIsNoUTF8Stays() throws {
+            try fixture.writeCookies(1)
+            try fixture.execute("UPDATE cookie SET path = CAST(x'2FFF' AS TEXT)")
+            #expect(try fixture.cookieNames() == [])
+            #expect(fixture.log.messages.contains { $0.contains("1 of 1 rows") })
+            #expect(try fixture.number("SELECT count(*) FROM cookie") == 1)
         }
 
         @Test func timeOfTheLastUseIsKeptByTheDay() throws {

@@ -83,16 +83,6 @@
             #expect(try fixture.cookieNames() == ["n0", "n1"])
         }
 
-        /// Root may write everything.
-        @Test(.enabled(if: geteuid() != 0)) func folderWithoutWritePermissionIsReported() throws {
-            try fixture.writeCookies(1)
-            try fixture.temporary.setPermissions("state", 0o500)
-            try fixture.temporary.setPermissions("state/cookies.sqlite", 0o400)
-            let error = fixture.failure()
-            #expect(error?.code == .readOnly || error?.code == .ioFailed || error?.code == .accessDenied, "\(error?.message ?? "")")
-            try fixture.temporary.setPermissions("state", 0o700)
-        }
-
         /// <https://sqlite.org/rescode.html>
         @Test(
             arguments: [

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// User names and passwords by protection space, for one or several loaders.
 ///
 /// A load proposes a stored credential when a server sends a challenge, removes a stored credential that the server
@@ -27,36 +29,41 @@ public final class CredentialStorage: Sendable {
         case removed(Credential, for: ProtectionSpace)
     }
 
+    /// The changes of permanent credentials, for a store on disk.
+    package typealias Log = ChangeLog<StoredCredential.Key, StoredCredential>
+
     private struct State {
         var table = CredentialTable()
-        var loading = Loading.done
         var observers: [Int: @Sendable ([Change]) -> Void] = [:]
         var lastObserver = 0
-        /// The changes that the persistence and the observers have not received yet.
+        /// The changes that the observers have not received yet.
         var pendingChanges: [[Change]] = []
         var isDelivering = false
     }
 
-    /// How far the permanent credentials have been read.
-    private enum Loading {
-        case notStarted
-        case running(waiters: [@Sendable () -> Void])
-        case done
-    }
-
     /// The spaces in which loads have authenticated with stored credentials.
     package let authenticatedSpaces = AuthenticatedSpaces()
-    private let state = ConditionLock(State())
-    private let persistence: (any CredentialPersistence)?
+    private let state: Mutex<State>
+    private let log: Log?
+    private let store: (any AnyObject & Sendable)?
 
-    /// A storage in memory.
-    public convenience init() { self.init(persistence: nil) }
+    /// A storage in memory. `StateFolder` has one that also keeps permanent credentials on disk.
+    public init() {
+        state = Mutex(State())
+        (log, store) = (nil, nil)
+    }
 
-    /// - Parameter persistence: keeps the credentials with the persistence `.permanent`. They are read when the storage
-    ///   is first used. Without one, they are in memory only.
-    package init(persistence: (any CredentialPersistence)?) {
-        self.persistence = persistence
-        if persistence != nil { state.withLock { $0.loading = .notStarted } }
+    /// Makes a storage whose permanent credentials are on disk.
+    ///
+    /// - Parameters:
+    ///   - credentials: the credentials on disk.
+    ///   - log: receives the changes.
+    ///   - store: writes them, and stays open as long as the storage exists.
+    package init(stored credentials: [StoredCredential], log: Log, in store: any AnyObject & Sendable) {
+        var table = CredentialTable()
+        for credential in credentials { _ = table.set(credential) }
+        state = Mutex(State(table: table))
+        (self.log, self.store) = (log, store)
     }
 
     // MARK: Credentials
@@ -95,7 +102,7 @@ public final class CredentialStorage: Sendable {
     /// Removes a credential that a server refused. One that was replaced in the meantime stays.
     package func removeRefused(_ credential: Credential, for space: ProtectionSpace) {
         guard case .password(let user, let password, _) = credential else { return }
-        change { $0.remove(user: user, password: password, for: space) }
+        change(Log.Change.removedIfUnchanged) { $0.remove(user: user, password: password, for: space) }
     }
 
     /// Whether this user name with this password is stored for a space.
@@ -119,15 +126,37 @@ public final class CredentialStorage: Sendable {
         return StorageObservation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: number) } }
     }
 
-    private func read<Result>(_ body: (CredentialTable) -> Result) -> Result {
-        waitUntilLoaded()
-        return state.withLock { body($0.table) }
+    private func read<Result>(_ body: (CredentialTable) -> Result) -> Result { state.withLock { body($0.table) } }
+
+    /// Changes the credentials, and records what the store has to write.
+    ///
+    /// - Parameter removal: how the store removes a credential.
+    private func change(
+        _ removal: (StoredCredential) -> Log.Change = { _ in .removed }, _ body: (inout CredentialTable) -> [Change]
+    ) {
+        publish { state in
+            let changes = body(&state.table)
+            for change in changes {
+                guard let log, let credential = change.permanent else { continue }
+                log.record(state.table.stored(credential.key).map { .set($0) } ?? removal(credential), for: credential.key)
+            }
+            return changes
+        }
+        log?.notify()
     }
 
-    private func change(_ body: (inout CredentialTable) -> [Change]) {
-        waitUntilLoaded()
+    /// Applies what other processes have changed in the store, except for credentials with a newer change that waits to
+    /// be written.
+    package func apply(set credentials: [StoredCredential], removed: Set<StoredCredential.Key>) {
+        publish { state in
+            removed.filter { log?.hasChange(for: $0) != true }.flatMap { state.table.removeStored($0) }
+                + credentials.filter { log?.hasChange(for: $0.key) != true }.flatMap { state.table.set($0) }
+        }
+    }
+
+    private func publish(_ body: (inout State) -> [Change]) {
         let isFirst = state.withLock { state in
-            let changes = body(&state.table)
+            let changes = body(&state)
             guard !changes.isEmpty else { return false }
             state.pendingChanges.append(changes)
             defer { state.isDelivering = true }
@@ -147,57 +176,18 @@ public final class CredentialStorage: Sendable {
                 return (state.pendingChanges.removeFirst(), Array(state.observers.values))
             }
             guard let next else { return }
-            let permanent = next.changes.filter(\.isPermanent)
-            if !permanent.isEmpty { persistence?.save(permanent) }
             for observer in next.observers { observer(next.changes) }
         }
-    }
-
-    // MARK: Loading
-
-    /// Calls `body` when the permanent credentials have been read: immediately, or later on another thread.
-    package func whenLoaded(_ body: @escaping @Sendable () -> Void) {
-        enum Step { case call, load, wait }
-        let step = state.withLock { state -> Step in
-            switch state.loading {
-            case .done: return .call
-            case .notStarted:
-                state.loading = .running(waiters: [body])
-                return .load
-            case .running(let waiters):
-                state.loading = .running(waiters: waiters + [body])
-                return .wait
-            }
-        }
-        switch step {
-        case .call: body()
-        case .load: persistence?.load { [weak self] stored in self?.finishLoading(stored) }
-        case .wait: break
-        }
-    }
-
-    private func finishLoading(_ stored: [StoredCredential]) {
-        let waiters = state.withLockBroadcasting { state -> [@Sendable () -> Void] in
-            guard case .running(let waiters) = state.loading else { return [] }
-            for entry in stored { _ = state.table.set(entry.credential, for: entry.space, isDefault: entry.isDefault) }
-            state.loading = .done
-            return waiters
-        }
-        for waiter in waiters { waiter() }
-    }
-
-    /// Blocks until the permanent credentials have been read.
-    private func waitUntilLoaded() {
-        guard persistence != nil else { return }
-        whenLoaded {}
-        state.wait { state in if case .done = state.loading { () } else { nil } }
     }
 }
 
 extension CredentialStorage.Change {
-    fileprivate var isPermanent: Bool {
+    /// The permanent credential that was changed.
+    fileprivate var permanent: StoredCredential? {
         switch self {
-        case .set(let credential, _), .madeDefault(let credential, _), .removed(let credential, _): credential.persistence == .permanent
+        case .set(let credential, let space), .madeDefault(let credential, let space), .removed(let credential, let space):
+            guard case .password(let user, let password, .permanent) = credential else { return nil }
+            return StoredCredential(key: .init(space: space, user: user), password: SecretText(password), defaultTime: 0)
         }
     }
 }

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+
 /// The credentials of a ``CredentialStorage``: one for each user of a space. Keys are ``ProtectionSpace/canonical``.
 struct CredentialTable {
     private struct Entry {
         let password: SecretText
         let persistence: Credential.Persistence
+        /// When it became the default of its space, in microseconds since 1970; 0 for never. The latest one is the
+        /// default.
+        var defaultTime: Int64
 
         func credential(of user: String) -> Credential {
             .password(user: user, password: password.reveal(), persistence: persistence)
@@ -13,7 +18,16 @@ struct CredentialTable {
 
     private struct Space {
         var entries: [String: Entry] = [:]
-        var defaultUser: String?
+
+        var defaultUser: String? {
+            entries.lazy.filter { $0.value.defaultTime > 0 }.max { ($0.value.defaultTime, $0.key) < ($1.value.defaultTime, $1.key) }?.key
+        }
+
+        /// Later than each time in the space, also if the clock was set back.
+        var nextDefaultTime: Int64 {
+            let latest = entries.values.lazy.map(\.defaultTime).max() ?? 0
+            return max(Int64(Date().timeIntervalSince1970 * 1e6), min(latest, .max - 1) + 1)
+        }
     }
 
     private var spaces: [ProtectionSpace: Space] = [:]
@@ -47,24 +61,42 @@ struct CredentialTable {
         space.keys.contains { spaces[$0]?.entries[user]?.password.equals(password) == true }
     }
 
+    /// The credential of a user as a store on disk has it; `nil` if it is not permanent.
+    func stored(_ key: StoredCredential.Key) -> StoredCredential? {
+        guard let entry = spaces[key.space]?.entries[key.user], entry.persistence == .permanent else { return nil }
+        return StoredCredential(key: key, password: entry.password, defaultTime: entry.defaultTime)
+    }
+
     /// Stores a credential of a user. Has no effect on one that is not to be stored.
     mutating func set(_ credential: Credential, for space: ProtectionSpace, isDefault: Bool) -> [CredentialStorage.Change] {
         guard case .password(let user, let password, let persistence) = credential, persistence != .none, case .password = space.kind
         else { return [] }
         let key = space.canonical
-        var stored = spaces[key, default: Space()]
-        var changes: [CredentialStorage.Change] = []
+        let stored = spaces[key, default: Space()]
         let old = stored.entries[user]
-        if let old, old.persistence != persistence { changes.append(.removed(old.credential(of: user), for: key)) }
-        if old?.persistence != persistence || old?.password.equals(password) != true {
-            stored.entries[user] = Entry(password: SecretText(password), persistence: persistence)
-            changes.append(.set(credential, for: key))
+        let time = isDefault && stored.defaultUser != user ? stored.nextDefaultTime : old?.defaultTime ?? 0
+        return set(Entry(password: SecretText(password), persistence: persistence, defaultTime: time), of: user, in: key)
+    }
+
+    /// Stores a credential that another process has stored.
+    mutating func set(_ stored: StoredCredential) -> [CredentialStorage.Change] {
+        let entry = Entry(password: stored.password, persistence: .permanent, defaultTime: stored.defaultTime)
+        return set(entry, of: stored.key.user, in: stored.key.space)
+    }
+
+    private mutating func set(_ entry: Entry, of user: String, in key: ProtectionSpace) -> [CredentialStorage.Change] {
+        var space = spaces[key, default: Space()]
+        let (old, oldDefault) = (space.entries[user], space.defaultUser)
+        space.entries[user] = entry
+        spaces[key] = space
+        var changes: [CredentialStorage.Change] = []
+        if let old, old.persistence != entry.persistence { changes.append(.removed(old.credential(of: user), for: key)) }
+        if old?.persistence != entry.persistence || old?.password.equals(entry.password.reveal()) != true {
+            changes.append(.set(entry.credential(of: user), for: key))
         }
-        if isDefault, stored.defaultUser != user {
-            stored.defaultUser = user
-            changes.append(.madeDefault(credential, for: key))
+        if let newDefault = space.defaultUser, newDefault != oldDefault, let entry = space.entries[newDefault] {
+            changes.append(.madeDefault(entry.credential(of: newDefault), for: key))
         }
-        spaces[key] = stored
         return changes
     }
 
@@ -72,20 +104,46 @@ struct CredentialTable {
     ///
     /// - Parameter password: `nil` for any; otherwise a credential with another password stays.
     mutating func remove(user: String, password: String? = nil, for space: ProtectionSpace) -> [CredentialStorage.Change] {
-        var changes: [CredentialStorage.Change] = []
-        for key in space.keys {
-            guard let entry = spaces[key]?.entries[user], password.map(entry.password.equals) ?? true else { continue }
-            changes.append(.removed(entry.credential(of: user), for: key))
-            spaces[key]?.entries[user] = nil
-            if spaces[key]?.defaultUser == user { spaces[key]?.defaultUser = nil }
-            if spaces[key]?.entries.isEmpty == true { spaces[key] = nil }
+        space.keys.flatMap { key -> [CredentialStorage.Change] in
+            guard let entry = spaces[key]?.entries[user], password.map(entry.password.equals) ?? true else { return [] }
+            return remove(user, from: key)
         }
-        return changes
+    }
+
+    /// Removes a credential that another process has removed.
+    mutating func removeStored(_ key: StoredCredential.Key) -> [CredentialStorage.Change] {
+        stored(key) == nil ? [] : remove(key.user, from: key.space)
+    }
+
+    private mutating func remove(_ user: String, from key: ProtectionSpace) -> [CredentialStorage.Change] {
+        guard let entry = spaces[key]?.entries.removeValue(forKey: user) else { return [] }
+        if spaces[key]?.entries.isEmpty == true { spaces[key] = nil }
+        return [.removed(entry.credential(of: user), for: key)]
     }
 
     mutating func removeAll() -> [CredentialStorage.Change] {
         defer { spaces = [:] }
         return spaces.flatMap { key, space in space.entries.map { .removed($1.credential(of: $0), for: key) } }
+    }
+}
+
+/// A permanent credential, as a store on disk has it.
+package struct StoredCredential: Sendable {
+    package struct Key: Hashable, Sendable {
+        /// In the form of ``ProtectionSpace/canonical``.
+        package let space: ProtectionSpace
+        package let user: String
+
+        package init(space: ProtectionSpace, user: String) { (self.space, self.user) = (space, user) }
+    }
+
+    package let key: Key
+    package let password: SecretText
+    /// When it became the default of its space, in microseconds since 1970; 0 for never. The latest one is the default.
+    package let defaultTime: Int64
+
+    package init(key: Key, password: SecretText, defaultTime: Int64) {
+        (self.key, self.password, self.defaultTime) = (key, password, defaultTime)
     }
 }
 

@@ -10,6 +10,18 @@ package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendab
     package enum Change: Sendable {
         case set(Value)
         case removed
+        /// The value was removed because of its content. If another process has stored another content in the meantime,
+        /// that one stays.
+        case removedIfUnchanged(Value)
+
+        /// The change that has the effect of an earlier one of the same key, which is not written either, and this one.
+        fileprivate func following(_ earlier: Change?) -> Change {
+            switch (self, earlier) {
+            // The store does not have the removed value yet, and loses the one that the earlier change would replace.
+            case (.removedIfUnchanged, .set), (.removedIfUnchanged, .removed): .removed
+            default: self
+            }
+        }
     }
 
     private struct State {
@@ -30,7 +42,7 @@ package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendab
         state.withLock { state in
             if state.changes.isEmpty { state.needsNotification = true }
             state.lastNumber += 1
-            state.changes[key] = (state.lastNumber, change)
+            state.changes[key] = (state.lastNumber, change.following(state.changes[key]?.change))
         }
     }
 
@@ -40,9 +52,13 @@ package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendab
     /// - Parameter changes: the oldest first.
     package func recordOlder(_ changes: some BidirectionalCollection<(key: Key, change: Change)>) {
         state.withLock { state in
-            for (key, change) in changes.reversed() where state.changes[key] == nil {
-                state.firstNumber -= 1
-                state.changes[key] = (state.firstNumber, change)
+            for (key, change) in changes.reversed() {
+                if let (number, newer) = state.changes[key] {
+                    state.changes[key] = (number, newer.following(change))
+                } else {
+                    state.firstNumber -= 1
+                    state.changes[key] = (state.firstNumber, change)
+                }
             }
         }
     }

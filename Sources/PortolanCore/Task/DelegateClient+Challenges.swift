@@ -16,16 +16,7 @@ extension DelegateClient {
         // If a challenge was open, the load already waits for the caller, and an answer to that challenge has no
         // effect.
         if !replaced { task.beginWaitForCaller() }
-        guard case .password = challenge.protectionSpace.kind, let storage = task.loader.configuration.credentials else {
-            return proposeCredential(for: challenge, of: task)
-        }
-        storage.whenLoaded { [self] in
-            guard openChallenge.withLock({ $0?.received === challenge }), let task = self.task else { return }
-            // The load continues after the delegate has returned.
-            challenge.callback.hold()
-            proposeCredential(for: challenge, of: task)
-            challenge.callback.release()
-        }
+        proposeCredential(for: challenge, of: task)
     }
 
     private func proposeCredential(for challenge: AuthenticationChallenge, of task: LoadTask) {

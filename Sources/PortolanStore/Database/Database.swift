@@ -19,7 +19,31 @@
             /// SQLITE_CORRUPT, SQLITE_NOTADB
             var isCorrupt: Bool { primary == 11 || primary == 26 }
 
+            /// Whether the contents of a file that can be written are the reason why it can't be opened, and not the
+            /// system, other processes or permissions. A damaged header makes SQLite report many codes.
+            var isOfContents: Bool {
+                switch primary {
+                // BUSY, LOCKED, PERM, NOMEM, INTERRUPT, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH
+                case 5, 6, 3, 7, 9, 13, 14, 15, 22, 23: false
+                case 10: code == 522  // SQLITE_IOERR_SHORT_READ
+                default: true
+                }
+            }
+
             static func corrupt(_ text: String) -> Self { Self(code: 11, text: text) }
+        }
+
+        /// Says whose file it is. Is read before the tables.
+        struct Header: Sendable {
+            let applicationID: Int64
+            let version: Int64
+        }
+
+        enum Access: Sendable {
+            case readWrite
+            case readOnly
+            /// Reads only, and takes no locks, which need files beside the database.
+            case readOnlyWithoutLocks
         }
 
         private let queue: DatabaseQueue
@@ -27,16 +51,42 @@
         static let longestWait = Duration.seconds(5)
 
         /// Opens a file that exists, without changing it.
-        init(path: String, options: Options) throws(Failure) {
+        ///
+        /// - Parameter check: throws if the file is not to be used.
+        init(
+            path: String, options: Options, access: Access = .readWrite,
+            check: @escaping @Sendable (Header) throws(StoreError) -> Void = { _ in }
+        ) throws(StoreError) {
             var configuration = Configuration()
+            configuration.readonly = access != .readWrite
             configuration.busyMode = .timeout(options.busyTimeout / .seconds(1))
             configuration.prepareDatabase { database in
+                let statements = Statements(database: database)
+                try check(
+                    Header(
+                        applicationID: try statements.number("PRAGMA application_id"), version: try statements.number("PRAGMA user_version")
+                    ))
                 // Deleted rows leave no secrets in the file. Damaged and hostile files are read carefully.
                 for pragma in ["secure_delete = ON", "cell_size_check = ON", "trusted_schema = OFF", "synchronous = NORMAL"] {
                     try database.execute(sql: "PRAGMA \(pragma)")
                 }
             }
-            queue = try Self.explaining { try DatabaseQueue(path: path, configuration: configuration) }
+            var name = path
+            if access == .readOnlyWithoutLocks {
+                // https://sqlite.org/uri.html#uriimmutable
+                let path = path.utf8.map { byte in
+                    UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || byte == UInt8(ascii: "/")
+                        ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+                }
+                name = "file:\(path.joined())?immutable=1"
+            }
+            do {
+                queue = try DatabaseQueue(path: name, configuration: configuration)
+            } catch let error as StoreError {
+                throw error
+            } catch {
+                throw StoreError(opening: Failure(error), at: path)
+            }
         }
 
         struct Options: Sendable {
@@ -64,7 +114,27 @@
         /// Makes the file use a write-ahead log, if it does not yet.
         func useWriteAheadLog() throws(Failure) {
             let mode = try use { try String.fetchOne($0, sql: "PRAGMA journal_mode = WAL") }
-            guard mode == "wal" else { throw Failure(code: 8, text: "the file system allows no write-ahead log") }
+            // SQLITE_NOLFS
+            guard mode == "wal" else { throw Failure(code: 22, text: "the file system allows no write-ahead log") }
+        }
+
+        /// Checks that the header allows writing. The lock of another process is no problem.
+        func checkWriting(_ options: Options) throws(Failure) {
+            try set(pragma: "busy_timeout = 0")
+            do throws(Failure) {
+                try use { database in
+                    try database.inTransaction(.immediate) {
+                        let version = try Int64.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+                        try database.execute(sql: "PRAGMA user_version = \(version)")
+                        return .rollback
+                    }
+                }
+            } catch  where error.primary != 5 {  // SQLITE_BUSY
+                throw error
+            } catch {
+                // Another process writes.
+            }
+            try set(pragma: "busy_timeout = \(Int(options.busyTimeout / .milliseconds(1)))")
         }
 
         func set(pragma: String) throws(Failure) { try use { try $0.execute(sql: "PRAGMA \(pragma)") } }
@@ -97,23 +167,26 @@
         struct Statements {
             fileprivate let database: GRDB.Database
 
-            func execute(_ sql: String, _ values: [SQLValue] = []) throws {
+            /// - Returns: the number of changed rows.
+            @discardableResult
+            func execute(_ sql: String, _ values: [SQLValue] = []) throws -> Int {
                 let statement = try database.cachedStatement(sql: sql)
                 try statement.execute(arguments: StatementArguments(values.map(\.databaseValue)))
+                return database.changesCount
             }
 
             /// Runs several statements without values.
             func executeAll(_ sql: String) throws { try database.execute(sql: sql) }
 
             func number(_ sql: String) throws -> Int64 {
-                try Row.fetchOne(database, sql: sql).flatMap { SQLValue($0[0]).integer } ?? 0
+                try Int64.fetchOne(database, sql: sql) ?? 0
             }
 
             func rows(_ sql: String) throws -> [[SQLValue]] {
                 var rows: [[SQLValue]] = []
                 let cursor = try Row.fetchCursor(database, sql: sql)
                 while let row = try cursor.next() {
-                    rows.append((0..<row.count).map { SQLValue(row[$0]) })
+                    rows.append((0..<row.count).map { SQLValue(row, at: $0) })
                 }
                 return rows
             }
@@ -126,26 +199,30 @@
         }
 
         private static func explaining<Result>(_ body: () throws -> Result) throws(Failure) -> Result {
-            do {
-                return try body()
-            } catch let error as Failure {
-                throw error
-            } catch let error as DatabaseError {
-                throw Failure(code: error.extendedResultCode.rawValue, text: error.message ?? "no text")
-            } catch {
-                throw Failure(code: 1, text: "\(error)")
+            do { return try body() } catch { throw Failure(error) }
+        }
+    }
+
+    extension Database.Failure {
+        fileprivate init(_ error: any Error) {
+            switch error {
+            case let error as Self: self = error
+            case let error as DatabaseError: self.init(code: error.extendedResultCode.rawValue, text: error.message ?? "no text")
+            default: self.init(code: 1, text: "\(error)")
             }
         }
     }
 
     extension SQLValue {
-        fileprivate init(_ value: DatabaseValue) {
-            switch value.storage {
+        /// Reads a column of the row at which a cursor is.
+        fileprivate init(_ row: Row, at index: Int) {
+            switch (row[index] as DatabaseValue).storage {
             case .null: self = .null
             case .int64(let number): self = .integer(number)
             // No column has such numbers: the row is not one of ours.
             case .double: self = .null
-            case .string(let text): self = .text(text)
+            // The `String` of GRDB ends at a NUL, and its `Data` does not. Bytes that are no text are not ours.
+            case .string: self = String(validating: row[index] as Data, as: UTF8.self).map { .text($0) } ?? .null
             case .blob(let data): self = .blob(Array(data))
             }
         }
@@ -154,7 +231,8 @@
             switch self {
             case .null: .null
             case .integer(let number): number.databaseValue
-            case .text(let text): text.databaseValue
+            // GRDB would end a `String` at a NUL. `StoreSchema` makes a text of the bytes.
+            case .text(let text): Data(text.utf8).databaseValue
             case .blob(let bytes): Data(bytes).databaseValue
             }
         }

@@ -2,6 +2,11 @@
 
 #if Persistence
     extension StoreError {
+        /// Returns the error for a file that can't be opened.
+        init(opening failure: Database.Failure, at path: String) {
+            self.init(failure.isOfContents && !failure.isCorrupt ? .corrupt("\(failure.text) (SQLite \(failure.code))") : failure, at: path)
+        }
+
         /// Returns the error for a result code of SQLite (<https://sqlite.org/rescode.html>). SQLite's own text may
         /// contain values, but no error of these statements has any.
         init(_ failure: Database.Failure, at path: String) {

@@ -11,9 +11,11 @@
         /// entry that was published never changes.
         let migrations: [String]
         let table: String
-        /// The columns that identify a row, and the others.
+        /// The columns that identify a row, and the others. The first of the others tells whether a row was replaced.
         let keys: [String]
         let values: [String]
+        /// The columns with the type TEXT.
+        let texts: Set<String>
 
         /// Also the number in the file (`PRAGMA user_version`).
         var version: Int32 { Int32(migrations.count) }
@@ -24,12 +26,22 @@
         /// Inserts a row, or replaces the values of the one with the same keys, which keeps its place in the order.
         var upsert: String {
             let columns = keys + values
-            let places = columns.map { _ in "?" }.joined(separator: ", ")
+            let places = columns.map(place).joined(separator: ", ")
             let update = values.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
             return "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(places)) "
                 + "ON CONFLICT (\(keys.joined(separator: ", "))) DO UPDATE SET \(update)"
         }
 
-        var delete: String { "DELETE FROM \(table) WHERE \(keys.map { "\($0) = ?" }.joined(separator: " AND "))" }
+        var delete: String { delete(where: keys) }
+
+        /// Deletes a row that still has the first value.
+        var deleteUnchanged: String { delete(where: keys + values.prefix(1)) }
+
+        private func delete(where columns: [String]) -> String {
+            "DELETE FROM \(table) WHERE \(columns.map { "\($0) = \(place($0))" }.joined(separator: " AND "))"
+        }
+
+        /// The place of a column's value in a statement. Texts are bound as their bytes, because they can contain NULs.
+        private func place(_ column: String) -> String { texts.contains(column) ? "CAST(? AS TEXT)" : "?" }
     }
 #endif

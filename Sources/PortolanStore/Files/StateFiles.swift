@@ -2,6 +2,7 @@
 
 #if Persistence
     import CPortolanLinux
+    import FoundationEssentials
     import PortolanCore
 
     #if canImport(Glibc)
@@ -18,12 +19,21 @@
         /// An absolute path without a slash at its end.
         let folder: String
 
-        /// The files that SQLite has beside a database: the write-ahead log and its index.
-        static let companions = ["-wal", "-shm"]
+        /// The files that SQLite can have beside a database: the write-ahead log and its index, and the log of a file
+        /// without these.
+        static let companions = ["-wal", "-shm", "-journal"]
+        /// The companions with changes that SQLite deletes if the database is empty.
+        static let logs = ["-wal", "-journal"]
+        /// How many damaged files of one name are kept.
+        static let damagedFileLimit = 3
 
         func path(of name: String) -> String { "\(folder)/\(name)" }
 
         // MARK: The folder
+
+        /// Whether there is a folder, or something else of that name.
+        // `try?` because what can't be examined is not usable either.
+        var exists: Bool { (try? status(of: folder)).flatMap { $0 } != nil }
 
         /// Creates the folder, if it is missing, and checks that it is the user's.
         func prepareFolder() throws(StoreError) {
@@ -78,6 +88,14 @@
         /// The size of a file in bytes; `nil` if it is missing.
         func size(of name: String) throws(StoreError) -> Int64? { try status(of: path(of: name)).map { Int64($0.st_size) } }
 
+        /// Whether the user can write the file, or make it if it is missing, and the files beside it.
+        func canWrite(_ name: String) -> Bool {
+            func isAllowed(_ path: String, _ mode: CInt) -> Bool {
+                unsafe faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 || ![EROFS, EACCES, EPERM].contains(errno)
+            }
+            return isAllowed(folder, W_OK | X_OK) && isAllowed(path(of: name), W_OK)
+        }
+
         /// Creates the file if it is missing, and checks that it and its companions are the user's. Removes the
         /// permissions of others.
         func prepare(_ name: String) throws(StoreError) {
@@ -104,22 +122,46 @@
             }
             try checkOwner(status, of: path)
             guard status.st_mode & 0o077 != 0 else { return }
-            guard unsafe chmod(path, 0o600) == 0 else {
+            // On a read-only file system others can't be prevented from reading.
+            guard unsafe chmod(path, 0o600) == 0 || errno == EROFS else {
                 throw .system(errno, "others can read '\(path)', and that permission can't be removed", at: path)
             }
         }
 
-        /// Moves a file and its companions out of the way, and returns the new path.
-        func setAside(_ name: String) throws(StoreError) -> String {
-            var number = 1
+        /// Moves a file and its companions out of the way, and removes the oldest of such files if there are too many.
+        ///
+        /// - Returns: the new path, and the removed ones.
+        func setAside(_ name: String) throws(StoreError) -> (path: String, removed: [String]) {
+            let numbers = damagedFiles(of: name)
+            var number = (numbers.last ?? 0) + 1
             while try !isFree("\(name).corrupt-\(number)") { number += 1 }
             let new = "\(name).corrupt-\(number)"
-            // The log first: without its file it would be lost, and the file without its log is an older state.
+            // The logs first: without its file a log would be lost, and the file without its log is an older state.
             for suffix in Self.companions + [""] {
                 guard unsafe rename(path(of: name + suffix), path(of: new + suffix)) != 0, errno != ENOENT else { continue }
                 throw .system(errno, "the damaged file '\(path(of: name))' can't be renamed", at: path(of: name))
             }
-            return path(of: new)
+            let removed = numbers.dropLast(Self.damagedFileLimit - 1).map { path(of: "\(name).corrupt-\($0)") }
+            return (
+                path(of: new),
+                removed.filter { path in
+                    // No short cut: a companion can exist without its file.
+                    (Self.companions + [""]).map { unsafe unlink(path + $0) == 0 }.contains(true)
+                }
+            )
+        }
+
+        /// The numbers of the damaged files of this name, in ascending order.
+        private func damagedFiles(of name: String) -> [Int] {
+            // `try?` because a folder that can't be listed only keeps more files.
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            let numbers = names.compactMap { file -> Int? in
+                guard file.hasPrefix("\(name).corrupt-") else { return nil }
+                let number = file.dropFirst("\(name).corrupt-".count).prefix { $0 != "-" }
+                // Larger ones are not ours.
+                return Int32(number).flatMap { $0 > 0 ? Int($0) : nil }
+            }
+            return Set(numbers).sorted()
         }
 
         private func isFree(_ name: String) throws(StoreError) -> Bool {

@@ -23,7 +23,8 @@
             ],
             table: "cookie",
             keys: ["name", "domain", "path", "is_host_only", "partition_scheme", "partition_domain"],
-            values: ["value", "expires", "created", "used", "is_secure", "is_http_only", "same_site"])
+            values: ["value", "expires", "created", "used", "is_secure", "is_http_only", "same_site"],
+            texts: ["domain", "path", "partition_scheme", "partition_domain", "same_site"])
 
         /// How old the stored time of the last use may be. It decides which cookies are evicted, and is no reason to
         /// write each time a cookie is sent.

@@ -6,21 +6,6 @@
 
     /// A user name and a password that are kept permanently.
     struct CredentialRecord: StoredRecord {
-        struct Key: Hashable, Sendable {
-            /// In the form of `ProtectionSpace.canonical`.
-            let space: ProtectionSpace
-            let user: String
-        }
-
-        /// What the file has about a user of a space. The password is overwritten in memory when it is released.
-        struct Entry: Sendable {
-            let key: Key
-            let password: SecretText
-            /// When it became the default of its space, in microseconds since 1970; 0 for never. The latest one is the
-            /// default.
-            let defaultTime: Int64
-        }
-
         static let schema = StoreSchema(
             file: "credentials.sqlite",
             applicationID: 0x506F_5031,  // "PoP1"
@@ -37,11 +22,12 @@
             ],
             table: "credential",
             keys: ["scheme", "protocol", "host", "port", "has_realm", "realm", "is_proxy", "user"],
-            values: ["password", "default_time"])
+            values: ["password", "default_time"],
+            texts: ["scheme", "protocol", "host", "realm", "user", "password"])
 
-        let value: Entry
+        let value: StoredCredential
 
-        init(_ value: Entry) { self.value = value }
+        init(_ value: StoredCredential) { self.value = value }
 
         init?(_ columns: [SQLValue]) {
             guard columns.count == 10, let scheme = columns[0].text, let name = columns[1].text, let host = columns[2].text,
@@ -52,13 +38,13 @@
                 kind: .password(scheme: scheme), protocolName: name, host: host, port: port < 0 ? nil : Int(port),
                 realm: hasRealm ? realm : nil, isProxy: isProxy)
             guard space.canonical == space else { return nil }
-            value = Entry(key: Key(space: space, user: user), password: SecretText(password), defaultTime: defaultTime)
+            value = StoredCredential(key: .init(space: space, user: user), password: SecretText(password), defaultTime: defaultTime)
         }
 
-        var key: Key { value.key }
+        var key: StoredCredential.Key { value.key }
         var end: Date? { nil }
 
-        static func columns(of key: Key) -> [SQLValue] {
+        static func columns(of key: StoredCredential.Key) -> [SQLValue] {
             let scheme = if case .password(let scheme) = key.space.kind { scheme } else { "" }
             return [
                 .text(scheme), .text(key.space.protocolName), .text(key.space.host), .integer(Int64(key.space.port ?? -1)),

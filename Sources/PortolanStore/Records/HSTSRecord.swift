@@ -17,7 +17,7 @@
                 ) STRICT;
                 """
             ],
-            table: "host", keys: ["name"], values: ["includes_subdomains", "expires"])
+            table: "host", keys: ["name"], values: ["includes_subdomains", "expires"], texts: ["name"])
 
         let value: HSTSStorage.Host
 

@@ -128,10 +128,13 @@
             let handle = StoreHandle(self)
             let cookies = CookieStorage(stored: try tables.cookies.open(), log: tables.cookies.log, in: handle)
             let hosts = HSTSStorage(stored: try tables.hosts.open(), log: tables.hosts.log, in: handle)
-            let credentials = StoredCredentials(try tables.credentials.open(), log: tables.credentials.log, in: handle)
+            let credentials = CredentialStorage(stored: try tables.credentials.open(), log: tables.credentials.log, in: handle)
+            reportReadOnlyFiles(of: tables)
             tables.cookies.apply = { [weak cookies] in cookies?.apply(set: $0, removed: $1) }
             tables.hosts.apply = { [weak hosts] in hosts?.apply(set: $0, removed: $1) }
+            tables.credentials.apply = { [weak credentials] in credentials?.apply(set: $0, removed: $1) }
             tables.noteUse = { [weak cookies, table = tables.cookies] in
+                if table.isReadOnly { return }
                 for cookie in cookies?.persistentCookies ?? [] {
                     guard let known = table[cookie.identity] else { continue }
                     if cookie.lastAccessTime.timeIntervalSince(known.value.lastAccessTime) >= CookieRecord.useResolution {
@@ -139,7 +142,19 @@
                     }
                 }
             }
-            return OpenStores(handle: handle, cookies: cookies, hosts: hosts, credentials: CredentialStorage(persistence: credentials))
+            return OpenStores(handle: handle, cookies: cookies, hosts: hosts, credentials: credentials)
+        }
+
+        private func reportReadOnlyFiles(of tables: Tables) {
+            let files = [
+                (tables.cookies.isReadOnly, tables.cookies.path), (tables.hosts.isReadOnly, tables.hosts.path),
+                (tables.credentials.isReadOnly, tables.credentials.path),
+            ]
+            let paths = files.filter(\.0).map { "'\($0.1)'" }
+            guard !paths.isEmpty else { return }
+            logger.warning(
+                "\(paths.joined(separator: ", ")) can't be written, because the folder or its file system is read-only; changes stay in memory"
+            )
         }
 
         private func serve(_ tables: Tables) {

@@ -21,12 +21,16 @@
         private let options: Database.Options
         private let logger: Logger
         private var file: OpenFile?
+        /// Whether the file, or its folder, can't be written. Changes then stay in memory.
+        private(set) var isReadOnly = false
+        /// What was logged about a file that is only read.
+        private var reported: Set<String> = []
         /// The rows of the file, as this process has last read or written them, with their order.
         private var known: [Record.Key: (record: Record, place: Int)] = [:]
         private var nextPlace = 0
 
         private static var schema: StoreSchema { Record.schema }
-        private var path: String { files.path(of: Self.schema.file) }
+        var path: String { files.path(of: Self.schema.file) }
 
         init(_ files: StateFiles, log: ChangeLog<Record.Key, Record.Value>, options: Database.Options, logger: Logger) {
             (self.files, self.log, self.options, self.logger) = (files, log, options, logger)
@@ -36,12 +40,10 @@
 
         /// Opens the file, and returns the values that have not ended, the oldest first.
         func open() throws(StoreError) -> [Record.Value] {
-            var file = try openFile()
-            let records = try read(&file)
-            self.file = file
+            let records = try readNewFile()
             learn(records)
             let now = Date()
-            log.recordOlder(records.filter { $0.hasEnded(at: now) }.map { (key: $0.key, change: .removed) })
+            if !isReadOnly { log.recordOlder(records.filter { $0.hasEnded(at: now) }.map { (key: $0.key, change: .removed) }) }
             return records.filter { !$0.hasEnded(at: now) }.map(\.value)
         }
 
@@ -59,6 +61,7 @@
 
         private func synchronizeOnce() throws(StoreError) {
             if file != nil, file?.identity != files.identity(of: Self.schema.file) { closeFile() }
+            if isReadOnly, files.canWrite(Self.schema.file) { closeFile() }
             if file == nil {
                 try reopen()
             } else {
@@ -69,13 +72,18 @@
 
         /// Opens a file that was lost or replaced, and adds to it what is known and missing.
         private func reopen() throws(StoreError) {
-            var file = try openFile()
-            let records = try read(&file)
-            self.file = file
+            let records = try readNewFile()
             let found = Set(records.map(\.key))
             let missing = known.values.filter { !found.contains($0.record.key) }.sorted { $0.place < $1.place }
             log.recordOlder(missing.map { (key: $0.record.key, change: .set($0.record.value)) })
             merge(records, isWhole: false)
+        }
+
+        private func readNewFile() throws(StoreError) -> [Record] {
+            guard var file = try openFile() else { return [] }
+            let records = try read(&file)
+            self.file = file
+            return records
         }
 
         private func refresh() throws(StoreError) {
@@ -120,13 +128,19 @@
         }
 
         private func write() throws(StoreError) {
-            guard let database = file?.database else { return }
+            guard !log.isEmpty else { return }
+            guard !isReadOnly, let database = file?.database else {
+                throw StoreError(
+                    .readOnly, "'\(path)' can't be written: it, its folder or its file system is read-only; changes stay in memory")
+            }
             let changes = log.take()
-            guard !changes.isEmpty else { return }
+            var isReplaced = false
             do throws(StoreError) {
-                try explaining { () throws(Database.Failure) in
+                isReplaced = try explaining { () throws(Database.Failure) in
                     try database.transaction(isWrite: true) { statements in
-                        for (key, change) in changes { try write(change, for: key, statements) }
+                        var isReplaced = false
+                        for (key, change) in changes where try !write(change, for: key, statements) { isReplaced = true }
+                        return isReplaced
                     }
                 }
             } catch {
@@ -138,20 +152,31 @@
                 case .set(let value):
                     known[key] = (Record(value), known[key]?.place ?? nextPlace)
                     nextPlace += 1
-                case .removed: known[key] = nil
+                case .removed, .removedIfUnchanged: known[key] = nil
                 }
+            }
+            // The storage has removed what another process has replaced: it gets the new values.
+            if isReplaced, var file {
+                let records = try read(&file)
+                self.file = file
+                merge(records, isWhole: true)
             }
         }
 
+        /// - Returns: `false` if the row stays, because another process has replaced it.
         private func write(_ change: ChangeLog<Record.Key, Record.Value>.Change, for key: Record.Key, _ statements: Database.Statements)
-            throws
+            throws -> Bool
         {
             switch change {
             case .removed: try statements.execute(Self.schema.delete, Record.columns(of: key))
+            case .removedIfUnchanged(let value):
+                let columns = Record.columns(of: key) + Record(value).values.prefix(1)
+                return try statements.execute(Self.schema.deleteUnchanged, columns) > 0
             case .set(let value):
                 let record = Record(value)
                 if known[key]?.record != record { try statements.execute(Self.schema.upsert, Record.columns(of: key) + record.values) }
             }
+            return true
         }
 
         func close() {
@@ -170,13 +195,18 @@
 
         // MARK: Opening
 
-        private func openFile() throws(StoreError) -> OpenFile {
+        /// - Returns: `nil` if there is no file, and none can be made.
+        private func openFile() throws(StoreError) -> OpenFile? {
             try files.prepareFolder()
+            isReadOnly = !files.canWrite(Self.schema.file)
             return try files.whileLocked { () throws(StoreError) in
+                if isReadOnly { return try openUnwritableFile() }
                 try files.prepare(Self.schema.file)
-                if try files.size(of: Self.schema.file) == 0, try (files.size(of: Self.schema.file + "-wal") ?? 0) > 0 {
-                    // SQLite would delete the log.
-                    try setAside(because: "is empty, and has a log of changes")
+                if try files.size(of: Self.schema.file) == 0 {
+                    for log in StateFiles.logs where try (files.size(of: Self.schema.file + log) ?? 0) > 0 {
+                        // SQLite would delete the log.
+                        try setAside(because: "is empty, and has a log of changes")
+                    }
                 }
                 do throws(StoreError) {
                     return try openDatabase()
@@ -188,21 +218,62 @@
         }
 
         private func setAside(because problem: String) throws(StoreError) {
-            let new = try files.setAside(Self.schema.file)
-            logger.error("'\(path)' \(problem); it is now '\(new)', and a new file takes its place")
+            let (new, removed) = try files.setAside(Self.schema.file)
+            logger.error(
+                "'\(path)' \(problem); it is now '\(new)', and a new file takes its place. Delete the old one when you do not need it: it can contain secrets"
+            )
+            for old in removed {
+                logger.warning("'\(old)' was removed, because \(StateFiles.damagedFileLimit) newer damaged files are kept")
+            }
             try files.prepare(Self.schema.file)
         }
 
-        private func openDatabase() throws(StoreError) -> OpenFile {
-            let database = try explaining { () throws(Database.Failure) in try Database(path: path, options: options) }
+        private func openUnwritableFile() throws(StoreError) -> OpenFile? {
+            guard try files.size(of: Self.schema.file) ?? 0 > 0 else { return nil }
+            try files.prepare(Self.schema.file)
+            do throws(StoreError) {
+                return try openDatabase(.readOnly)
+            } catch  where [.busy, .foreignFile, .newerVersion, .accessDenied].contains(error.code) {
+                throw error
+            } catch {
+                return try openWithoutLocks()
+            }
+        }
+
+        private func openWithoutLocks() throws(StoreError) -> OpenFile? {
+            do throws(StoreError) {
+                let file = try openDatabase(.readOnlyWithoutLocks)
+                for log in StateFiles.logs where try (files.size(of: Self.schema.file + log) ?? 0) > 0 {
+                    reportOnce("the newest changes, in '\(path)\(log)', can't be read, because the folder or its file system is read-only")
+                }
+                return file
+            } catch  where error.code == .corrupt {
+                reportOnce("\(error.message); it can't be replaced, because the folder or its file system is read-only")
+                return nil
+            }
+        }
+
+        private func reportOnce(_ problem: String) {
+            if reported.insert(problem).inserted { logger.error("\(problem)") }
+        }
+
+        private func openDatabase(_ access: Database.Access = .readWrite) throws(StoreError) -> OpenFile {
+            let path = path
+            let database = try Database(path: path, options: options, access: access) { (header) throws(StoreError) in
+                try Self.check(header, of: path)
+            }
             do throws(StoreError) {
                 let version = try version(of: database)
-                try explaining { () throws(Database.Failure) in
+                try explaining(StoreError.init(opening:at:)) { () throws(Database.Failure) in
                     try database.checkIntegrity()
-                    try database.useWriteAheadLog()
-                    if version < Self.schema.version { try migrate(database) }
-                    try database.check([Self.schema.select, Self.schema.upsert, Self.schema.delete])
-                    for pragma in options.pragmas { try database.set(pragma: pragma) }
+                    if access == .readWrite {
+                        try database.useWriteAheadLog()
+                        try database.checkWriting(options)
+                        if version < Self.schema.version { try migrate(database) }
+                        try database.check([Self.schema.upsert, Self.schema.delete])
+                        for pragma in options.pragmas { try database.set(pragma: pragma) }
+                    }
+                    try database.check([Self.schema.select])
                 }
             } catch {
                 // `try?` because the error is the one to report.
@@ -212,9 +283,22 @@
             return OpenFile(database: database, identity: files.identity(of: Self.schema.file), dataVersion: 0)
         }
 
+        /// Refuses files of newer versions and of other programs, which stay as they are.
+        private static func check(_ header: Database.Header, of path: String) throws(StoreError) {
+            // A new file, or one of another program without these numbers.
+            if header.applicationID == 0, header.version == 0 { return }
+            guard header.applicationID == Int64(schema.applicationID) else { throw .foreignFile(path) }
+            guard header.version <= Int64(schema.version) else {
+                throw StoreError(
+                    .newerVersion,
+                    "a newer version of Portolan wrote '\(path)' (format \(header.version), and this version knows \(schema.version)); update Portolan, or choose another folder"
+                )
+            }
+        }
+
         /// The version of the file; 0 for a new one.
         private func version(of database: Database) throws(StoreError) -> Int32 {
-            let (application, version, count) = try explaining { () throws(Database.Failure) in
+            let (application, version, count) = try explaining(StoreError.init(opening:at:)) { () throws(Database.Failure) in
                 try database.transaction(isWrite: false) { statements in
                     (
                         try statements.number("PRAGMA application_id"), try statements.number("PRAGMA user_version"),
@@ -223,15 +307,8 @@
                 }
             }
             if application == 0, version == 0, count == 0 { return 0 }
-            guard application == Int64(Self.schema.applicationID) else {
-                throw StoreError(.foreignFile, "'\(path)' is a database of another program; move it away, or choose another folder")
-            }
-            guard version <= Int64(Self.schema.version) else {
-                throw StoreError(
-                    .newerVersion,
-                    "a newer version of Portolan wrote '\(path)' (format \(version), and this version knows \(Self.schema.version)); update Portolan, or choose another folder"
-                )
-            }
+            guard application != 0 else { throw .foreignFile(path) }
+            guard version > 0 else { throw StoreError(.corrupt("it has no version"), at: path) }
             return Int32(clamping: version)
         }
 
@@ -246,8 +323,16 @@
             }
         }
 
-        private func explaining<Result>(_ body: () throws(Database.Failure) -> Result) throws(StoreError) -> Result {
-            do throws(Database.Failure) { return try body() } catch { throw StoreError(error, at: path) }
+        private func explaining<Result>(
+            _ makeError: (Database.Failure, String) -> StoreError = StoreError.init(_:at:), _ body: () throws(Database.Failure) -> Result
+        ) throws(StoreError) -> Result {
+            do throws(Database.Failure) { return try body() } catch { throw makeError(error, path) }
+        }
+    }
+
+    extension StoreError {
+        fileprivate static func foreignFile(_ path: String) -> Self {
+            Self(.foreignFile, "'\(path)' is a database of another program; move it away, or choose another folder")
         }
     }
 

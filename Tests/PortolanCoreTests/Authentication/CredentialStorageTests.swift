@@ -100,42 +100,105 @@ import Testing
         #expect(received.withLock { $0.count } == 5)
     }
 
-    @Test("A persistence is read once, and receives the changes of permanent credentials only")
-    func persistence() {
-        let disk = MemoryPersistence([StoredCredential(space: Self.space(port: 80), credential: bob, isDefault: true)])
-        let storage = CredentialStorage(persistence: disk)
-        #expect(disk.loadCount == 0)
-        #expect(storage.defaultCredential(for: Self.space()) == bob)
-        storage.set(ada, for: Self.space())
-        #expect(disk.saved == [])
-        let shorter = Credential.password(user: "bob", password: "2", persistence: .loader)
-        storage.set(shorter, for: Self.space())
-        storage.setDefaultCredential(bob, for: Self.space("digest"))
-        let (basic, digest) = (Self.space(port: 80), Self.space("digest", port: 80))
-        #expect(disk.saved == [.removed(bob, for: basic), .set(bob, for: digest), .madeDefault(bob, for: digest)])
-        #expect(disk.loadCount == 1)
+    // MARK: The store on disk
+
+    private static func log() -> CredentialStorage.Log { CredentialStorage.Log {} }
+
+    private static func key(_ user: String, in space: ProtectionSpace = space(port: 80)) -> StoredCredential.Key {
+        StoredCredential.Key(space: space, user: user)
     }
 
-    @Test("Changes on many threads reach the persistence in their order")
+    private static func stored(_ user: String, _ password: String, defaultTime: Int64 = 0) -> StoredCredential {
+        StoredCredential(key: key(user), password: SecretText(password), defaultTime: defaultTime)
+    }
+
+    /// What a store would write, in its order.
+    private static func changes(in log: CredentialStorage.Log) -> [String] {
+        log.take().map { key, change in
+            switch change {
+            case .set(let credential): "\(key.user)=\(credential.password.reveal())\(credential.defaultTime > 0 ? "*" : "")"
+            case .removed: "-\(key.user)"
+            case .removedIfUnchanged(let credential): "-\(key.user)=\(credential.password.reveal())"
+            }
+        }
+    }
+
+    @Test("A store gets the changes of permanent credentials only, each user's last one")
+    func recordedChanges() {
+        let log = Self.log()
+        let storage = CredentialStorage(stored: [Self.stored("bob", "2", defaultTime: 1)], log: log, in: log)
+        #expect(storage.defaultCredential(for: Self.space()) == bob)
+        storage.set(ada, for: Self.space())
+        storage.set(bob, for: Self.space())
+        #expect(Self.changes(in: log).isEmpty)
+        let eve = Credential.password(user: "eve", password: "3", persistence: .permanent)
+        storage.set(eve, for: Self.space())
+        storage.set(.password(user: "bob", password: "2", persistence: .loader), for: Self.space())
+        storage.setDefaultCredential(eve, for: Self.space())
+        #expect(Self.changes(in: log) == ["-bob", "eve=3*"])
+        storage.removeAll()
+        #expect(Self.changes(in: log) == ["-eve"])
+    }
+
+    @Test("A store keeps a password that replaced the refused one, unless this storage has replaced it, too")
+    func recordedRefusal() {
+        let log = Self.log()
+        let storage = CredentialStorage(stored: [Self.stored("bob", "2")], log: log, in: log)
+        storage.removeRefused(bob, for: Self.space())
+        #expect(Self.changes(in: log) == ["-bob=2"])
+        storage.set(bob, for: Self.space())
+        storage.removeRefused(bob, for: Self.space())
+        #expect(Self.changes(in: log) == ["-bob"])
+        // Changes that could not be written come before.
+        storage.set(bob, for: Self.space())
+        let failed = log.take()
+        storage.removeRefused(bob, for: Self.space())
+        log.recordOlder(failed)
+        #expect(Self.changes(in: log) == ["-bob"])
+    }
+
+    @Test("Changes of other processes are applied and observed, except where an own change waits to be written")
+    func appliedChanges() {
+        let log = Self.log()
+        let storage = CredentialStorage(stored: [Self.stored("bob", "2")], log: log, in: log)
+        let received = Mutex<[CredentialStorage.Change]>([])
+        let observation = storage.observe { changes in received.withLock { $0 += changes } }
+        let key = Self.space(port: 80)
+        let new = Credential.password(user: "bob", password: "new", persistence: .permanent)
+        storage.apply(set: [Self.stored("bob", "new", defaultTime: 5)], removed: [])
+        #expect(storage.defaultCredential(for: key) == new)
+        storage.apply(set: [], removed: [Self.key("bob")])
+        #expect(storage.allCredentials.isEmpty && log.isEmpty)
+        #expect(received.withLock { $0 } == [.set(new, for: key), .madeDefault(new, for: key), .removed(new, for: key)])
+        storage.set(bob, for: key)
+        storage.apply(set: [Self.stored("bob", "other")], removed: [])
+        storage.apply(set: [], removed: [Self.key("bob")])
+        // One of this process only is not the store's.
+        storage.set(ada, for: key)
+        storage.apply(set: [], removed: [Self.key("ada")])
+        #expect(storage.credentials(for: key) == ["ada": ada, "bob": bob])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("Changes on many threads reach the store in their order")
     func parallelChanges() async {
-        let disk = MemoryPersistence([])
-        let storage = CredentialStorage(persistence: disk)
+        let log = Self.log()
+        let storage = CredentialStorage(stored: [], log: log, in: log)
         await withTaskGroup { group in
             for number in 0..<8 {
                 group.addTask {
                     for round in 0..<50 {
-                        storage.set(.password(user: "\(number)", password: "\(round)", persistence: .permanent), for: Self.space())
+                        let user = "\(number % 2)"
+                        storage.set(.password(user: user, password: "\(number) \(round)", persistence: .permanent), for: Self.space())
                     }
                 }
             }
         }
-        #expect(storage.credentials(for: Self.space()).count == 8)
-        var last: [ProtectionSpace: [String: Credential]] = [:]
-        for case .set(let credential, let space) in disk.saved {
-            guard case .password(let user, _, _) = credential else { continue }
-            last[space, default: [:]][user] = credential
+        let stored = log.take().map { key, change -> Credential? in
+            guard case .set(let credential) = change else { return nil }
+            return .password(user: key.user, password: credential.password.reveal(), persistence: .permanent)
         }
-        #expect(last == storage.allCredentials)
+        #expect(stored.count == 2 && Set(stored) == Set(storage.credentials(for: Self.space()).values.map(\.self)))
     }
 
     @Test("No description, dump or debug output of credentials and their storage shows a password")
@@ -147,7 +210,7 @@ import Testing
         let certificate = Credential.certificate(chain: [[1]], privateKey: [211, 212])
         let values: [Any] = [
             credential, ChallengeAnswer.use(credential), CredentialStorage.Change.set(credential, for: Self.space()), storage,
-            storage.allCredentials, StoredCredential(space: Self.space(), credential: credential), SecretText(secret), certificate,
+            storage.allCredentials, Self.stored("ada", secret), SecretText(secret), certificate,
         ]
         for value in values {
             var dumped = ""
@@ -157,22 +220,4 @@ import Testing
             }
         }
     }
-}
-
-/// Permanent credentials in an array.
-private final class MemoryPersistence: CredentialPersistence {
-    private let stored: [StoredCredential]
-    private let state = Mutex((loadCount: 0, saved: [CredentialStorage.Change]()))
-
-    init(_ stored: [StoredCredential]) { self.stored = stored }
-
-    var loadCount: Int { state.withLock { $0.loadCount } }
-    var saved: [CredentialStorage.Change] { state.withLock { $0.saved } }
-
-    func load(_ completion: @escaping @Sendable ([StoredCredential]) -> Void) {
-        state.withLock { $0.loadCount += 1 }
-        completion(stored)
-    }
-
-    func save(_ changes: [CredentialStorage.Change]) { state.withLock { $0.saved += changes } }
 }

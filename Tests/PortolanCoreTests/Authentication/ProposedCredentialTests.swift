@@ -140,39 +140,4 @@ import Testing
         }
         #expect(try Self.load(nil, netrc: "machine h login a password good", handler: handler).proposed == [nil])
     }
-
-    @Test("A load waits until the permanent credentials have been read")
-    func loadWaitsForPersistence() throws {
-        let disk = SlowPersistence([StoredCredential(space: Self.space, credential: Self.credential("disk", "good", .permanent))])
-        let (proposed, delegate) = try Self.load(CredentialStorage(persistence: disk))
-        #expect(proposed.isEmpty && delegate.text.isEmpty)
-        disk.finish()
-        #expect(delegate.text == "200")
-    }
-
-    @Test("A challenge that is withdrawn while the credentials are read is not sent to the delegate")
-    func withdrawnWhileReading() throws {
-        let disk = SlowPersistence([])
-        let handler = ManualHandler { load in
-            let challenge = AuthenticationChallenge(protectionSpace: Self.space) { _ in }
-            load.client.didReceive(challenge)
-            load.client.didCancel(challenge)
-            Self.respond(load, 200)
-        }
-        let (_, delegate) = try Self.load(CredentialStorage(persistence: disk), handler: handler)
-        disk.finish()
-        #expect(!delegate.events.contains(.challenge) && delegate.text == "200")
-    }
-}
-
-/// Permanent credentials that are read when the test says so.
-private final class SlowPersistence: CredentialPersistence {
-    private let stored: [StoredCredential]
-    private let completion = Mutex<(@Sendable ([StoredCredential]) -> Void)?>(nil)
-
-    init(_ stored: [StoredCredential]) { self.stored = stored }
-
-    func load(_ completion: @escaping @Sendable ([StoredCredential]) -> Void) { self.completion.withLock { $0 = completion } }
-    func save(_ changes: [CredentialStorage.Change]) {}
-    func finish() { completion.withLock { $0.take() }?(stored) }
 }

@@ -24,6 +24,7 @@ import Testing
             switch change {
             case .set(let value): "\(key)=\(value)"
             case .removed: "-\(key)"
+            case .removedIfUnchanged(let value): "-\(key)=\(value)"
             }
         }
     }

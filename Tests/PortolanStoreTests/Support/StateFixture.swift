@@ -59,6 +59,20 @@
             return state.cookies.cookies.map(\.name)
         }
 
+        /// Executes statements in a file of the folder.
+        func execute(_ sql: String, in name: String = "cookies.sqlite") throws {
+            let database = try Database(path: "\(path)/\(name)", options: Database.Options())
+            try database.transaction(isWrite: true) { try $0.executeAll(sql) }
+            try database.close()
+        }
+
+        func number(_ sql: String, in name: String = "cookies.sqlite") throws -> Int64 {
+            let database = try Database(path: "\(path)/\(name)", options: Database.Options())
+            let number = try database.transaction(isWrite: false) { try $0.number(sql) }
+            try database.close()
+            return number
+        }
+
         /// The names of the files in the folder.
         var files: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() } }
 
