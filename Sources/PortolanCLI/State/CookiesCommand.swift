@@ -9,7 +9,8 @@
     struct CookiesCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "cookies", abstract: "List, remove, import and export the cookies of a state folder.",
-            discussion: "'portolan get --state FOLDER' uses such a folder.",
+            discussion:
+                "They use the standard folder unless --state names another one. 'portolan get' keeps nothing without --state FOLDER.",
             subcommands: [ListCookiesCommand.self, ClearCookiesCommand.self, ImportCookiesCommand.self, ExportCookiesCommand.self],
             defaultSubcommand: ListCookiesCommand.self)
     }
@@ -30,9 +31,12 @@
         /// Opens the folder, and creates it if it is missing.
         func open() throws(Failure) -> KeptState { try KeptState(path) }
 
+        /// Opens a folder that has cookies. Creates nothing in place of one that was mistyped.
+        func openExisting() throws(Failure) -> KeptState { try KeptState(path, createsMissing: false) }
+
         /// Reads the cookies, and closes the folder.
         func cookies() throws(Failure) -> [Cookie] {
-            let state = try open()
+            let state = try openExisting()
             let cookies = state.cookies.cookies
             try state.close()
             return cookies
@@ -75,8 +79,8 @@
         @OptionGroup var hosts: CookieHostOptions
 
         func run() throws {
-            let state = try folder.open()
-            for cookie in state.cookies.cookies where hosts.chooses(cookie) { state.cookies.delete(cookie) }
+            let state = try folder.openExisting()
+            state.cookies.remove(where: hosts.chooses)
             try state.close()
         }
     }

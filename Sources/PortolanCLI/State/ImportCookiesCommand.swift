@@ -11,7 +11,7 @@
     struct ImportCookiesCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "import", abstract: "Add the cookies of a file in curl's (Netscape) format; they replace those that exist.",
-            discussion: "Cookies that end with their session are not kept.")
+            discussion: "Cookies that end with their session are not kept. Warnings say how many lines are not kept, and why.")
 
         @Argument(help: ArgumentHelp("The file; '-' or none is standard input.", valueName: "file"), completion: .file())
         var file = "-"
@@ -24,12 +24,23 @@
             let (cookies, problems) = NetscapeCookieFile.parse(try read(), now: Date())
             for problem in problems.prefix(3) { Diagnostics.warn("\(problem); it is skipped") }
             if problems.count > 3 { Diagnostics.warn("\(problems.count - 3) more lines are no cookies") }
+            if cookies.isEmpty, !problems.isEmpty {
+                throw Failure(.unreadable, "\(file == "-" ? "standard input" : "'\(file)'") has no cookies in curl's (Netscape) format")
+            }
             let chosen = cookies.filter(hosts.chooses)
-            let ending = chosen.count { !$0.isPersistent }
-            if ending > 0 { Diagnostics.warn("\(ending) cookies end with their session, and are not kept") }
+            let (persistent, now) = (chosen.filter(\.isPersistent), Date())
+            warn(chosen.count - persistent.count, "end with their session, and are not kept")
+            warn(persistent.count { $0.isExpired(at: now) }, "have expired, and are not kept")
             let state = try folder.open()
-            for cookie in chosen where cookie.isPersistent { state.cookies.restore(cookie) }
+            let (evicted, limits) = (state.cookies.restore(persistent), CookieStorage.Limits())
+            for limit in CookieStorage.Limit.allCases {
+                warn(evicted[limit] ?? 0, "of the file or the folder are not kept: \(limits.text(of: limit))")
+            }
             try state.close()
+        }
+
+        private func warn(_ count: Int, _ problem: String) {
+            if count > 0 { Diagnostics.warn("\(count) cookies \(problem)") }
         }
 
         private func read() throws(Failure) -> [UInt8] {
@@ -63,6 +74,16 @@
                 throw Failure(.tooLarge, "\(name) has more than \(NetscapeCookieFile.sizeLimit) bytes")
             }
             return bytes
+        }
+    }
+
+    extension CookieStorage.Limits {
+        fileprivate func text(of limit: CookieStorage.Limit) -> String {
+            switch limit {
+            case .perDomain: "one host has at most \(perDomain)"
+            case .perSite: "the hosts of one site have at most \(perSite) together"
+            case .total: "a folder has at most \(total)"
+            }
         }
     }
 #endif

@@ -15,7 +15,8 @@ struct StateFolderOption: ParsableArguments {
         @Option(
             name: .customLong("state"), parsing: .unconditional,
             help: ArgumentHelp(
-                "Keep cookies and HSTS hosts in this folder between runs. Session cookies are not kept.", valueName: "folder"),
+                "Keep cookies and HSTS hosts in this folder between runs (default: nothing is kept). Session cookies are not kept.",
+                valueName: "folder"),
             completion: .directory)
         var path: String?
     #endif
@@ -55,14 +56,23 @@ struct KeptState: Sendable {
     #if Persistence
         private let folder: StateFolder
 
-        /// - Parameter path: `nil` for the user's standard folder.
-        init(_ path: String?) throws(Failure) {
+        /// - Parameters:
+        ///   - path: `nil` for the user's standard folder.
+        ///   - createsMissing: whether a folder without cookies is no failure.
+        init(_ path: String?, createsMissing: Bool = true) throws(Failure) {
+            if !createsMissing { try Self.checkExistence(of: path) }
             do throws(StoreError) {
                 folder = try StateFolder.waitForOpen(path, logger: DiagnosticLines.logger)
             } catch {
                 throw Failure(error)
             }
             (cookies, credentials, strictHosts) = (folder.cookies, folder.credentials, folder.strictTransportSecurity)
+        }
+
+        private static func checkExistence(of path: String?) throws(Failure) {
+            let problem: String?
+            do throws(StoreError) { problem = try StateFolder.problemOfMissing(path) } catch { throw Failure(error) }
+            if let problem { throw Failure(.unreadable, "--state: \(problem)") }
         }
     #endif
 

@@ -35,6 +35,8 @@ struct CookieJar {
     private var count = 0
     private var lastNumber: UInt64 = 0
     private let limits: CookieStorage.Limits
+    /// How many cookies were evicted before they had expired, by the limit.
+    private(set) var evictionCounts: [CookieStorage.Limit: Int] = [:]
 
     init(limits: CookieStorage.Limits) { self.limits = limits }
 
@@ -119,6 +121,14 @@ struct CookieJar {
         if domains[site]?.isEmpty == true { domains[site] = nil }
     }
 
+    mutating func remove(_ identity: Cookie.Identity) -> [CookieStorage.Change] {
+        var list = entries[identity.domain, default: []]
+        guard let index = list.firstIndex(where: { $0.cookie.identity == identity }) else { return [] }
+        let removed = list.remove(at: index).cookie
+        store(list, in: identity.domain, change: -1)
+        return [.removed(removed)]
+    }
+
     mutating func remove(where isChosen: (Cookie) -> Bool) -> [CookieStorage.Change] {
         var removed: [Cookie] = []
         for (domain, list) in entries {
@@ -135,14 +145,14 @@ struct CookieJar {
     private mutating func evict(from domain: String, at now: Date) -> [CookieStorage.Change] {
         var removed: [Cookie] = []
         if let excess = entries[domain].map({ $0.count - limits.perDomain }), excess > 0 {
-            removed = evict(excess, from: [domain], at: now)
+            removed = evict(excess, from: [domain], over: .perDomain, at: now)
         }
         let neighbours = domains[Self.site(of: domain)] ?? []
         let excess = neighbours.reduce(0) { $0 + (entries[$1]?.count ?? 0) } - limits.perSite
-        if excess > 0 { removed += evict(excess, from: neighbours, at: now) }
+        if excess > 0 { removed += evict(excess, from: neighbours, over: .perSite, at: now) }
         // A twentieth more than necessary, so that a flood does not sort all cookies for each new one.
         if count > limits.total {
-            removed += evict(count - limits.total + limits.total / 20, from: Set(entries.keys), sparingSecure: false, at: now)
+            removed += evict(count - limits.total + limits.total / 20, from: Set(entries.keys), over: .total, at: now)
         }
         return removed.map { .removed($0) }
     }
@@ -150,17 +160,19 @@ struct CookieJar {
     /// Removes cookies from these domains: first expired ones, then the others; of these, the ones that were not used
     /// for the longest time.
     ///
-    /// - Parameter sparesSecure: whether cookies that are not secure are removed before secure ones.
+    /// - Parameter limit: the reason. Except for the limit in total, cookies that are not secure are removed before
+    ///   secure ones.
     private mutating func evict(
-        _ excess: Int, from domains: Set<String>, sparingSecure sparesSecure: Bool = true, at now: Date
+        _ excess: Int, from domains: Set<String>, over limit: CookieStorage.Limit, at now: Date
     ) -> [Cookie] {
-        func priority(_ cookie: Cookie) -> Int { cookie.isExpired(at: now) ? 0 : sparesSecure && cookie.isSecure ? 2 : 1 }
+        func priority(_ cookie: Cookie) -> Int { cookie.isExpired(at: now) ? 0 : limit != .total && cookie.isSecure ? 2 : 1 }
         let order = domains.flatMap { entries[$0] ?? [] }.sorted { a, b in
             let (first, second) = (priority(a.cookie), priority(b.cookie))
             return first == second
                 ? (a.lastAccessTime, a.number) < (b.lastAccessTime, b.number) : first < second
         }
         let evicted = order.prefix(excess)
+        evictionCounts[limit, default: 0] += evicted.count { !$0.cookie.isExpired(at: now) }
         let numbers = Set(evicted.map(\.number))
         for domain in Set(evicted.map(\.cookie.domain)) {
             let list = entries[domain] ?? []

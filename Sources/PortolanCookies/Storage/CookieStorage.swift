@@ -37,6 +37,9 @@ public final class CookieStorage: Sendable {
         package init() {}
     }
 
+    /// Which of the ``Limits`` is meant.
+    package enum Limit: CaseIterable, Sendable { case perDomain, perSite, total }
+
     /// A change of the stored cookies.
     public enum Change: Hashable, Sendable {
         case added(Cookie)
@@ -135,6 +138,15 @@ public final class CookieStorage: Sendable {
     /// expired.
     package func restore(_ cookie: Cookie) { change { $0.insert(cookie, at: Date()) } }
 
+    /// Stores cookies that were stored before, the oldest first.
+    ///
+    /// - Returns: how many cookies were evicted because of each limit.
+    package func restore(_ cookies: [Cookie]) -> [Limit: Int] {
+        let before = state.withLock { $0.jar.evictionCounts }
+        for cookie in cookies { restore(cookie) }
+        return state.withLock { $0.jar.evictionCounts }.merging(before) { $0 - $1 }
+    }
+
     /// Whether a cookie with this name, domain, path and partition is stored.
     package func contains(_ cookie: Cookie) -> Bool {
         state.withLock { $0.jar.contains(cookie.identity) }
@@ -166,8 +178,10 @@ public final class CookieStorage: Sendable {
 
     /// Removes the cookie with this name, domain, path and partition.
     public func delete(_ cookie: Cookie) {
-        change { $0.remove { $0.identity == cookie.identity } }
+        change { $0.remove(cookie.identity) }
     }
+
+    package func remove(where isChosen: (Cookie) -> Bool) { change { $0.remove(where: isChosen) } }
 
     public func removeAll() { change { $0.remove { _ in true } } }
 
