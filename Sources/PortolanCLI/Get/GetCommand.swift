@@ -63,6 +63,11 @@ struct GetCommand: ParsableCommand {
         setup.configuration.credentials = keptState?.credentials
         let strictHosts = try state.strictHosts.map { place throws(Failure) in try HSTSFileOption(place) }
         setup.configuration.strictTransportSecurity = strictHosts?.storage ?? keptState?.strictHosts
+        session.setSaving { () throws(Failure) in
+            try cookies?.write()
+            try strictHosts?.write()
+            try keptState?.close()
+        }
         let netrc = try netrc.credentials(for: request)
         setup.configuration.netrc = netrc?.file
         let loader = setup.loader
@@ -78,14 +83,14 @@ struct GetCommand: ParsableCommand {
             firstFailure = firstFailure ?? failure
             if failure.endsSession { break }
         }
-        // An interrupted trace is a fragment, and must not replace a complete file.
-        if let status = session.interruptionStatus { throw Failure(firstFailure?.status ?? status, nil) }
-        let traceResult = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
-        let stateResult = Result { () throws(Failure) in
-            try cookies?.write()
-            try strictHosts?.write()
-            try keptState?.close()
+        // An interrupted trace is a fragment, and must not replace a complete file. The cookies that have arrived are
+        // written.
+        if let status = session.interruptionStatus {
+            session.saveAfterSignal()
+            throw Failure(firstFailure?.status ?? status, nil)
         }
+        let traceResult = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
+        let stateResult = Result { () throws(Failure) in try session.save() }
         try setup.replay?.write()
         try traceResult.get()
         try stateResult.get()

@@ -10,6 +10,10 @@ final class GetSession: Sendable {
         var load: GetLoad?
         var interruptionStatus: ExitStatus?
         var hasReportedInterruption = false
+        /// Whether the cookies and HSTS hosts were written, or could not be.
+        var hasSaved = false
+        /// Writes the cookies and HSTS hosts. `nil` after the first call.
+        var saving: (@Sendable () throws(Failure) -> Void)?
     }
 
     /// How long the program waits for a cancelled load to end. Then the program exits, because a write can block the
@@ -20,6 +24,16 @@ final class GetSession: Sendable {
 
     /// The exit status for the signal that arrived, or `nil`.
     var interruptionStatus: ExitStatus? { stateLock.withLock { $0.interruptionStatus } }
+
+    /// Sets how the cookies and HSTS hosts that responses have set are written.
+    func setSaving(_ body: @escaping @Sendable () throws(Failure) -> Void) { stateLock.withLock { $0.saving = body } }
+
+    /// Writes the cookies and HSTS hosts, if that has not begun yet.
+    func save() throws(Failure) {
+        guard let saving = stateLock.withLock({ $0.saving.take() }) else { return }
+        defer { stateLock.withLockBroadcasting { $0.hasSaved = true } }
+        try saving()
+    }
 
     /// Loads one URL to its end, with retries if the user requested them. Reports a failure, and returns it.
     ///
@@ -142,14 +156,21 @@ final class GetSession: Sendable {
             state.interruptionStatus = status
             return state.load
         }
-        if let load { SignalHandler.cancelOnSeparateThread { load.cancel() } }
+        if let load { SignalHandler.runOnSeparateThread { load.cancel() } }
         let hasEnded = stateLock.wait(atMost: Self.gracePeriod) { $0.load == nil ? true : nil } ?? false
         load?.abandon()
         // Normally the main thread ends the program. This thread ends it only if the main thread is blocked: in a
         // write, or before the load has begun.
-        if hasEnded { _ = stateLock.wait(atMost: Self.gracePeriod) { _ in nil as Bool? } }
+        // A main thread that is blocked in a write does not write the cookies.
+        if !hasEnded { SignalHandler.runOnSeparateThread { self.saveAfterSignal() } }
+        _ = stateLock.wait(atMost: Self.gracePeriod) { hasEnded || !$0.hasSaved ? nil : true }
         if claimInterruptionReport() { Diagnostics.report(Self.failure(for: status).message ?? "") }
         status.exitNow()
+    }
+
+    /// Does the same. A failure is reported, and does not change the exit status of the signal.
+    func saveAfterSignal() {
+        do throws(Failure) { try save() } catch { if let message = error.message { Diagnostics.report(message) } }
     }
 
     /// Returns whether the caller must report the signal: `true` for the first call only, because two threads can call

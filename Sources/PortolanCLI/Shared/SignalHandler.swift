@@ -32,11 +32,11 @@ enum SignalHandler {
         }
     }
 
-    /// Calls `cancel` on a separate thread. `cancel` runs code of plugins, which can block, and the calling thread must
-    /// end the program.
-    static func cancelOnSeparateThread(_ cancel: @escaping @Sendable () -> Void) {
+    /// Calls `body`, which can block, on a separate thread, because the calling thread must end the program. A load's
+    /// `cancel()` runs code of plugins, for example.
+    static func runOnSeparateThread(_ body: @escaping @Sendable () -> Void) {
         // `try?` because the program ends soon in either case.
-        try? PlatformThread.start(cancel)
+        try? PlatformThread.start(body)
     }
 
     /// Makes a write to a closed pipe fail instead of ending the program.

@@ -57,7 +57,7 @@ final class StdioServer: Sendable {
             state.interruption = status
             return Array(state.tasks.values)
         }
-        for task in tasks { SignalHandler.cancelOnSeparateThread { task.cancel() } }
+        for task in tasks { SignalHandler.runOnSeparateThread { task.cancel() } }
         _ = monitor.wait(atMost: Self.grace) { $0.loadCount == 0 ? true : nil }
         do throws(Failure) { try state?.close() } catch { Diagnostics.report(error.message ?? "") }
         // SIGTERM is the regular way to end a server, so it is a success.

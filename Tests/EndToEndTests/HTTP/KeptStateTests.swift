@@ -94,6 +94,66 @@ import Testing
         #expect(try program.run("cookies", "--state", "second").lines.filter { $0.contains("\t") }.isEmpty)
     }
 
+    /// A mistyped name makes no folder.
+    @Test(arguments: [["list"], ["export", "out"], ["clear"], []])
+    func folderThatDoesNotExistIsNotCreated(command: [String]) throws {
+        let missing = try program.run(["cookies"] + command + ["--state", "typo"])
+        #expect(missing.status == 37 && missing.errors.first?.hasSuffix("typo' does not exist") == true, "\(missing.errors)")
+        try program.makeFile("documents/letter")
+        let other = try program.run(["cookies"] + command + ["--state", "documents"])
+        #expect(other.status == 37 && other.errors.first?.contains("is no state folder") == true, "\(other.errors)")
+        #expect(try program.run(["cookies"] + command).status == 37)
+        #expect(try program.files == ["documents"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: program.folder.path + "/documents") == ["letter"])
+    }
+
+    @Test func importSaysHowManyLinesAreNotKept() throws {
+        var lines = (0..<200).map { "h.example\tFALSE\t/\tFALSE\t4000000000\tn\($0)\tv" }
+        lines += (0..<1010).map { "h\($0).site.example\tFALSE\t/\tFALSE\t4000000000\tn\tv" }
+        lines += ["h.example\tFALSE\t/\tFALSE\t1\told\tv", "no cookie"]
+        try program.makeFile("jar", lines.joined(separator: "\n"))
+        let outcome = try program.run("cookies", "import", "jar", "--state", "state")
+        let expected = [
+            "line 1212 has 1 fields and not 7, separated by tabs; it is skipped", "1 cookies have expired, and are not kept",
+            "20 cookies of the file or the folder are not kept: one host has at most 180",
+            "10 cookies of the file or the folder are not kept: the hosts of one site have at most 1000 together",
+        ]
+        #expect(outcome.status == 0 && outcome.errors == expected.map { "portolan: warning: \($0)" }, "\(outcome.errors)")
+        #expect(try list().count == 1180)
+        // Not one line of the file.
+        try program.makeFile("page", "<html>\n</html>\n")
+        let page = try program.run("cookies", "import", "page", "--state", "new")
+        #expect(page.status == 37 && page.errors.last?.contains("'page' has no cookies") == true, "\(page.errors)")
+        #expect(program.contents(of: "new/cookies.sqlite") == nil)
+    }
+
+    /// The second body is larger than a pipe, so the command is blocked in a write.
+    @Test(arguments: [4, 1_000_000])
+    func signalEndsTheCommandAfterTheCookiesAreWritten(bodySize: Int) throws {
+        let body = String(repeating: "x", count: bodySize)
+        for (options, expected) in [(["-c", "jar"], ["a", "s"]), (["--state", "state"], ["a"])] {
+            let server = try ScriptedServer([
+                .receiveHead,
+                .send(
+                    text: "HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\nSet-Cookie: a=1; Max-Age=1000\r\nSet-Cookie: s=2\r\n\r\n" + body),
+                .stall,
+            ])
+            let (process, output) = (Process(), Pipe())
+            process.executableURL = Program.executable
+            process.arguments = ["get", "-s"] + options + [server.url()]
+            process.environment = program.environment
+            process.currentDirectoryURL = program.folder
+            (process.standardInput, process.standardOutput, process.standardError) = (FileHandle.nullDevice, output, FileHandle.nullDevice)
+            try process.run()
+            #expect(!output.fileHandleForReading.availableData.isEmpty)
+            process.interrupt()
+            process.waitUntilExit()
+            #expect(process.terminationStatus == 130)
+            let lines = try options == ["-c", "jar"] ? program.contents(of: "jar")?.split(separator: "\n").map(String.init) : list()
+            #expect(lines?.filter { $0.contains("\t") }.map { $0.split(separator: "\t")[5] }.sorted().map(String.init) == expected)
+        }
+    }
+
     @Test func standardFolderIsTheUsers() throws {
         try program.makeFile("jar", "other.example\tFALSE\t/\tFALSE\t4000000000\tc\t3\n")
         #expect(try program.run("cookies", "import", "jar").status == 0)
