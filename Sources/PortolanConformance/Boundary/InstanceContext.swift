@@ -44,6 +44,9 @@ final class NestedLoadCache: Sendable {
     private let makeLoader: @Sendable () -> Loader
     private let state = Mutex(State())
 
+    /// The thread that starts the loads, if the threads that open nested loads are observed.
+    private let thread = Mutex<StartingThread?>(nil)
+
     private struct State {
         /// Created on first use, because a loader may have threads.
         var loader: Loader?
@@ -93,6 +96,21 @@ final class NestedLoadCache: Sendable {
         }
         if let earlierOutcome { return end(earlierOutcome) }
         guard mustLoad else { return }
+        if let thread = thread.withLock(\.self) {
+            thread.run { [self] in start(request, key, end) }
+        } else {
+            start(request, key, end)
+        }
+    }
+
+    /// From now on, a separate thread starts all loads. The loader's threads are then not observed as the plugin's
+    /// (``CallObservation``).
+    func startOnSeparateThread() throws(LoadError) {
+        let new = try StartingThread()
+        thread.withLock { $0 = new }
+    }
+
+    private func start(_ request: Request, _ key: RequestKey?, _ end: @escaping @Sendable (Outcome) -> Void) {
         sharedLoader.load(request, on: .immediate) { [self] outcome in
             guard let key else { return end(outcome) }
             let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
@@ -102,4 +120,23 @@ final class NestedLoadCache: Sendable {
             for end in waiting { end(outcome) }
         }
     }
+}
+
+/// A thread that runs closures one after another, until the process ends.
+private final class StartingThread: Sendable {
+    private let jobs = ConditionLock<[@Sendable () -> Void]>([])
+
+    init() throws(LoadError) {
+        try PlatformThread.start { [jobs] in
+            while true {
+                let next = jobs.wait { jobs in
+                    defer { jobs = [] }
+                    return jobs.isEmpty ? nil : jobs
+                }
+                for job in next { job() }
+            }
+        }
+    }
+
+    func run(_ job: @escaping @Sendable () -> Void) { jobs.withLockBroadcasting { $0.append(job) } }
 }
