@@ -13,6 +13,8 @@ struct InstanceContext: Sendable {
     var folder = FileManager.default.temporaryDirectory.path
     /// Whether a supervisor sees the processes that the check leaves behind.
     var isSupervised = false
+    /// Refuses steps that hung in earlier checks.
+    var steps = StepGate(HungSteps())
     let open = OpenCount()
     let changes = ConstViolations()
 }
