@@ -106,7 +106,8 @@ final class NestedLoadCache: Sendable {
     }
 
     /// From now on, a separate thread starts all loads. The loader's threads are then not observed as the plugin's
-    /// (``CallObservation``).
+    /// (``CallObservation``). If the loader uses Swift's concurrency, its threads can also run tasks of a plugin in
+    /// Swift, which are not observed there.
     func startOnSeparateThread() throws(LoadError) {
         let new = try StartingThread()
         thread.withLock { $0 = new }
