@@ -128,7 +128,7 @@ let package = Package(
         .target(
             name: "PortolanPlugins",
             dependencies: [
-                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanLinux", "PortolanJSON",
+                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanLinux", "CThreadTrace", "PortolanJSON",
                 httpTypes, logging,
             ],
             swiftSettings: strict),

@@ -148,12 +148,37 @@ import Testing
         #expect(counts == [1, 0, 1, 1])
     }
 
-    @Test func orderCarriesTheLoadsThatHung() throws {
+    @Test func orderCarriesTheLoadsAndStepsThatHung() throws {
         let key = ResultKey()
         let hung = try #require(HungLoads([0, 0, 0, 0, 0, 0, 1, 5]))
-        let order = CheckOrder(CheckOrder(258, hung, key).bytes)
-        #expect(order.number == 258 && order.hungLoads == hung && order.key == key)
+        var steps = HungSteps()
+        steps.add(Self.hungResult("DESC-01", after: ["→ dlopen"]))
+        let order = CheckOrder(CheckOrder(258, hung, steps, key).bytes)
+        #expect(order.number == 258 && order.hungLoads == hung && order.hungSteps == steps && order.key == key)
         #expect(HungLoads([1, 2]) == nil)
+        #expect(HungSteps([1, 2]) == nil)
+    }
+
+    private static func hungResult(_ id: String, after calls: [String]) -> CheckResult {
+        var result = CheckResult(RuleCatalogue.rule(id) ?? RuleCatalogue.rules[0], .hung)
+        result.lastEvents = calls.enumerated().map { "\($0.offset).000 ms  thread 7  \($0.element)" }
+        return result
+    }
+
+    /// Opening is left out after one check that hung in it, and another call after two.
+    @Test func stepThatHungIsLeftOut() {
+        var steps = HungSteps()
+        steps.add(Self.hungResult("DESC-01", after: ["→ dlopen", "← dlopen", "→ init", "← init", "→ make x:y", "← make"]))
+        #expect(PluginStep.allCases.allSatisfy { steps.objection(to: $0) == nil })
+        steps.add(Self.hungResult("LIFE-03", after: ["→ dlopen", "← dlopen", "load 1  → destroy"]))
+        #expect(PluginStep.allCases.allSatisfy { steps.objection(to: $0) == nil })
+        steps.add(Self.hungResult("LIFE-04", after: ["load 2  → destroy"]))
+        #expect(steps.objection(to: .destroy) == "'destroy' did not return in the check of LIFE-04")
+        steps.add(Self.hungResult("DESC-02", after: ["→ dlopen"]))
+        #expect(
+            steps.objection(to: .dlopen)
+                == "the library does not load: dlopen(3), with the constructors, did not return in the check of DESC-02")
+        #expect(steps.objection(to: .entry) == nil)
     }
 
     @Test func swiftNamesAreReadable() {

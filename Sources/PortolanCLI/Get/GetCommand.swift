@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Portolan
+import PortolanPlugins
 
 /// `portolan get`
 struct GetCommand: ParsableCommand {
@@ -46,6 +47,7 @@ struct GetCommand: ParsableCommand {
 
     func run() throws {
         Diagnostics.setVerbosity(output.diagnostics)
+        PluginCrash.reportCrashes(showsStack: output.isVerbose)
         // Fails before any load if the trace is not writable. Each load checks its own output.
         if let trace = output.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
         for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }

@@ -13,6 +13,8 @@ struct InstanceContext: Sendable {
     var folder = FileManager.default.temporaryDirectory.path
     /// Whether a supervisor sees the processes that the check leaves behind.
     var isSupervised = false
+    /// Refuses steps that hung in earlier checks.
+    var steps = StepGate(HungSteps())
     let open = OpenCount()
     let changes = ConstViolations()
 }
@@ -43,6 +45,9 @@ final class NestedLoadCache: Sendable {
 
     private let makeLoader: @Sendable () -> Loader
     private let state = Mutex(State())
+
+    /// The thread that starts the loads, if the threads that open nested loads are observed.
+    private let thread = Mutex<StartingThread?>(nil)
 
     private struct State {
         /// Created on first use, because a loader may have threads.
@@ -93,6 +98,22 @@ final class NestedLoadCache: Sendable {
         }
         if let earlierOutcome { return end(earlierOutcome) }
         guard mustLoad else { return }
+        if let thread = thread.withLock(\.self) {
+            thread.run { [self] in start(request, key, end) }
+        } else {
+            start(request, key, end)
+        }
+    }
+
+    /// From now on, a separate thread starts all loads. The loader's threads are then not observed as the plugin's
+    /// (``CallObservation``). If the loader uses Swift's concurrency, its threads can also run tasks of a plugin in
+    /// Swift, which are not observed there.
+    func startOnSeparateThread() throws(LoadError) {
+        let new = try StartingThread()
+        thread.withLock { $0 = new }
+    }
+
+    private func start(_ request: Request, _ key: RequestKey?, _ end: @escaping @Sendable (Outcome) -> Void) {
         sharedLoader.load(request, on: .immediate) { [self] outcome in
             guard let key else { return end(outcome) }
             let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
@@ -102,4 +123,23 @@ final class NestedLoadCache: Sendable {
             for end in waiting { end(outcome) }
         }
     }
+}
+
+/// A thread that runs closures one after another, until the process ends.
+private final class StartingThread: Sendable {
+    private let jobs = ConditionLock<[@Sendable () -> Void]>([])
+
+    init() throws(LoadError) {
+        try PlatformThread.start { [jobs] in
+            while true {
+                let next = jobs.wait { jobs in
+                    defer { jobs = [] }
+                    return jobs.isEmpty ? nil : jobs
+                }
+                for job in next { job() }
+            }
+        }
+    }
+
+    func run(_ job: @escaping @Sendable () -> Void) { jobs.withLockBroadcasting { $0.append(job) } }
 }

@@ -41,6 +41,7 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
         _ plugin: DescribedPlugin, _ configuration: PluginConfiguration, offering extensions: Set<String> = TestHost.allExtensions,
         _ argumentMemory: ArgumentMemory = .freely, on instanceContext: InstanceContext
     ) throws(CheckSkipped) -> Start {
+        try instanceContext.steps.require(.initialize, .deinitialize)
         let host = try TestHost(configuration, offering: extensions, argumentMemory, callLog: instanceContext.callLog)
         if let state = unsafe plugin.standingState { return unsafe .started(ProbedInstance(plugin, host, instanceContext, state)) }
         guard let function = unsafe plugin.functions.`init` else {

@@ -30,6 +30,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
     /// Makes a load on the calling thread.
     init(_ request: RequestImage, _ handler: ProbedHandler, _ script: ClientScript) throws(CheckSkipped) {
         guard let make = unsafe handler.description.functions.make else { throw CheckSkipped("the handler has no function make (DESC-05)") }
+        try handler.instance.instanceContext.steps.require(.make, .destroy)
         self.handler = handler
         let client = try ProbeClient(script, for: request.request, of: handler)
         self.client = client

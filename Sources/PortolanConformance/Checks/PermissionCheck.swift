@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CThreadTrace
+import FoundationEssentials
+import PortolanCore
 import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 extension RuleCatalogue {
     /// Compares the permissions in the manifest with the flags of the handlers.
@@ -17,5 +26,53 @@ extension RuleCatalogue {
         if handlers.isEmpty, isPermitted {
             context.warn("the manifest's permissions contain \"cookies\", but no handler sets PORTOLAN_COOKIES")
         }
+    }
+}
+
+extension RuleCatalogue {
+    /// Performs every load under observation, and compares what the plugin used with the permissions in the manifest.
+    static func checkUses(_ context: CheckContext) throws(CheckSkipped) {
+        let library = try context.libraryPath()
+        let manifest = try context.manifest()
+        guard context.instanceContext.isSupervised else {
+            throw CheckSkipped("the observation lasts as long as its process; run the check without --in-process")
+        }
+        let loads = try context.loads(.any)
+        let permits = PermittedUses(
+            manifest.manifest.permissions,
+            folders: [manifest.folder, String(library[..<(library.lastIndex(of: "/") ?? library.startIndex)])])
+        do throws(LoadError) {
+            try context.instanceContext.nestedLoads.startOnSeparateThread()
+        } catch {
+            throw CheckSkipped.resourceShortage(error.message)
+        }
+        let observation = try CallObservation()
+        var isHidden = false
+        func judge(_ place: String) {
+            let libraries = LoadedLibraries.names()
+            for use in observation.newUses() {
+                if use == .hidden { isHidden = true }
+                if let objection = permits.objection(to: use, libraries: libraries) { context.fail("\(place): \(objection)") }
+            }
+        }
+        let instance = try context.instance()
+        judge("while it was opened and started")
+        var (isJudged, reason) = (false, CheckSkipped?.none)
+        for load in loads {
+            do throws(CheckSkipped) {
+                let (request, script) = try context.requestAndScript(load)
+                _ = try context.perform(request, of: instance, script)
+                isJudged = true
+            } catch {
+                reason = error
+            }
+            judge("'\(load.url)'")
+        }
+        if context.areAllIdle { instance.end() }
+        judge("while it was ended")
+        guard context.findings.isEmpty else { return }
+        if !isJudged, let reason { throw reason }
+        if isHidden { throw CheckSkipped("the plugin uses io_uring(7) or calls of another processor mode, which can't be observed") }
+        if observation.isIncomplete { throw CheckSkipped("not all of the plugin's system calls could be observed") }
     }
 }

@@ -15,7 +15,7 @@ extension RuleCatalogue {
             remedy: "Link every library that the code uses, with -Wl,-z,defs, and read the error message of dlopen."
         ) { context throws(CheckSkipped) in
             do throws(CheckSkipped) {
-                _ = try ProbedLibrary(at: context.libraryPath())
+                _ = try ProbedLibrary(at: context.libraryPath(), on: context.instanceContext)
             } catch {
                 context.fail("dlopen(3) refuses it: \(error.reason)")
             }
@@ -26,7 +26,7 @@ extension RuleCatalogue {
             because: "Another exported name can clash with the same name in another plugin.",
             remedy: "Compile with -fvisibility=hidden and put PORTOLAN_EXPORT on the entry function only."
         ) { context throws(CheckSkipped) in
-            guard unsafe try context.library().entry != nil else { return context.fail("it does not export portolan_plugin_entry") }
+            guard try context.library().entry != nil else { return context.fail("it does not export portolan_plugin_entry") }
             let others = try ELFFile(at: context.libraryPath()).exports.filter { $0 != "portolan_plugin_entry" }.sorted()
             guard let first = others.first else { return }
             context.warn(
@@ -38,7 +38,7 @@ extension RuleCatalogue {
             because: "The host keeps pointers into the descriptor, and calls the entry function on any thread.",
             remedy: "Return the address of one static const structure."
         ) { context throws(CheckSkipped) in
-            let entry = unsafe try context.entry()
+            let entry = try context.entry()
             let given = try Parallel.results(threads: 8) { _ in
                 (0..<100).map { _ in unsafe UInt(bitPattern: entry(PORTOLAN_ABI_MAJOR)) }
             }
@@ -51,7 +51,7 @@ extension RuleCatalogue {
             because: "Otherwise the host reads structures of one version as those of another.",
             remedy: "Compare abi_major with PORTOLAN_ABI_MAJOR first, and return NULL if they differ."
         ) { context throws(CheckSkipped) in
-            let entry = unsafe try context.entry()
+            let entry = try context.entry()
             for major in [0, PORTOLAN_ABI_MAJOR + 1, PORTOLAN_ABI_MAJOR + 7, .max] where unsafe entry(major) != nil {
                 context.fail("a host of major version \(major) gets a descriptor, not NULL")
             }
@@ -152,7 +152,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let before = ProcessResources.taken()
             let library = try context.library()
-            if let entry = unsafe library.entry {
+            if let entry = try library.entry {
                 _ = unsafe entry(PORTOLAN_ABI_MAJOR)
                 _ = unsafe entry(.max)
             }
@@ -210,7 +210,9 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let first = try context.instance()
             let copy = try ProbedLibrary.copy(of: context.libraryPath())
-            guard let entry = unsafe try ProbedLibrary(at: copy.path).entry, let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {
+            guard let entry = try ProbedLibrary(at: copy.path, on: context.instanceContext).entry,
+                let pointer = unsafe entry(PORTOLAN_ABI_MAJOR)
+            else {
                 return context.fail("a copy of the library returns no descriptor while the original is open")
             }
             let second = try unsafe ProbedInstance.start(DescribedPlugin(pointer), context.configuration(), on: context.instanceContext)

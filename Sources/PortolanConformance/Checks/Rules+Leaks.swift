@@ -174,7 +174,9 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let old = try context.instance()
             let copy = try ProbedLibrary.copy(of: context.libraryPath())
-            guard let entry = unsafe try ProbedLibrary(at: copy.path).entry, let pointer = unsafe entry(PortolanVersion.major) else {
+            guard let entry = try ProbedLibrary(at: copy.path, on: context.instanceContext).entry,
+                let pointer = unsafe entry(PortolanVersion.major)
+            else {
                 throw CheckSkipped("a copy of the library does not open (DESC-13)")
             }
             let build = try unsafe DescribedPlugin(pointer)

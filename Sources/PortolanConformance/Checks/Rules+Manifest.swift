@@ -98,8 +98,11 @@ extension RuleCatalogue {
 
     private static func checkOpening(_ context: CheckContext, _ id: String) throws(CheckSkipped) {
         let manifest = try context.manifest()
+        try context.instanceContext.steps.require(.hostOpening, .dlopen, .entry, .initialize, .deinitialize)
         do throws(LoadError) {
-            _ = try manifest.open()
+            _ = try context.instanceContext.callLog.entering(PluginStep.hostOpening.rawValue) { () throws(LoadError) in
+                try manifest.open()
+            }
         } catch {
             guard let place = error.message.firstRange(of: "\(id): ") else {
                 let other = RuleCatalogue.rules.first { error.message.contains("\($0.id): ") }

@@ -178,8 +178,9 @@ extension CheckContext {
     /// folder.
     fileprivate func bodies(of loads: [ConformanceLoad], with configuration: PluginConfiguration) throws(CheckSkipped) -> [[UInt8]?]? {
         // `try?` because DESC-13 checks whether a copy opens.
-        guard let path = target.library, let copy = try? ProbedLibrary.copy(of: path), let library = try? ProbedLibrary(at: copy.path),
-            let entry = unsafe library.entry, let pointer = unsafe entry(PortolanVersion.major),
+        guard let path = target.library, let copy = try? ProbedLibrary.copy(of: path),
+            let library = try? ProbedLibrary(at: copy.path, on: instanceContext),
+            let entry = try? library.entry, let pointer = unsafe entry(PortolanVersion.major),
             case .started(let alone)? = try? unsafe ProbedInstance.start(DescribedPlugin(pointer), configuration, on: instanceContext)
         else { return nil }
         let bodies = try loads.map { load throws(CheckSkipped) in try follow(load, of: alone).last?.body }

@@ -182,10 +182,11 @@ extension RuleCatalogue {
             }
         },
         .must(
-            "SEC-07", level: 4, awaits: .isolation,
+            "SEC-07", level: 4, needs: .any,
             "The plugin uses no network and no files beyond what its manifest requests.",
             because: "Users decide by these permissions.",
-            remedy: "Request the permissions that you use."),
+            remedy: "Request the permission \"network\" or \"files\" in the manifest, or leave the use to a nested load.",
+            needsProcess: true, check: checkUses),
         .must(
             "SEC-08", level: 2, isEnforced: true, needs: .any,
             "Field names and values are well-formed (RFC 9110, section 5).",

@@ -68,6 +68,7 @@ extension CheckContext {
 
     /// The handler that the host would choose: the last one that declares the scheme and accepts the request.
     func handler(for request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> ProbedHandler? {
+        try instanceContext.steps.require(.canInit)
         let lent = try RequestImage(request, instance.argumentMemory)
         instance.keep(lent)
         return handler(for: lent, of: instance)
@@ -86,6 +87,7 @@ extension CheckContext {
     /// - Throws: Also if the check's time is over (``checkDeadline()``), or if a load of this URL hung before.
     func make(_ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript()) throws(CheckSkipped) -> ProbedLoad {
         try checkDeadline()
+        try instanceContext.steps.require(.canInit)
         if hungLoads.contains(request.url.description, of: target.loads) {
             throw CheckSkipped("\(request.url.shortDescription) did not end in an earlier check; LIFE-02 reports it")
         }

@@ -64,7 +64,7 @@ final class CheckContext {
     }
 
     private func add(_ weight: Finding.Weight, _ detail: String, _ remedy: String? = nil) {
-        guard findings.count < Self.largestCount else { return }
+        guard findings.count < Self.largestCount, instanceContext.steps.refusal == nil else { return }
         let finding = Finding(weight, Text.oneLine(detail, limit: 1000), remedy: remedy)
         guard !findings.contains(finding) else { return }
         if weight == .failure, lastEvents == nil { lastEvents = instanceContext.callLog.lines }
@@ -84,16 +84,17 @@ final class CheckContext {
     func library() throws(CheckSkipped) -> ProbedLibrary {
         let path = try libraryPath()
         do throws(CheckSkipped) {
-            return try ProbedLibrary(at: path)
+            return try ProbedLibrary(at: path, on: instanceContext)
         } catch {
+            if let refusal = instanceContext.steps.refusal { throw refusal }
             throw CheckSkipped("the library does not open (DESC-01): \(error.reason)")
         }
     }
 
     /// The entry function of the library.
     func entry() throws(CheckSkipped) -> ProbedLibrary.Entry {
-        guard let entry = unsafe try library().entry else { throw CheckSkipped("the library exports no portolan_plugin_entry (DESC-02)") }
-        return unsafe entry
+        guard let entry = try library().entry else { throw CheckSkipped("the library exports no portolan_plugin_entry (DESC-02)") }
+        return entry
     }
 
     /// The plugin as it describes itself. DESC-05 reports its flaws.

@@ -14,9 +14,19 @@ import PortolanPlugins
 /// A plugin library that the runner opened itself, so that each step can be observed.
 @safe
 struct ProbedLibrary: @unchecked Sendable {  // … because the handle is never closed, and dlsym(3) is thread-safe
-    typealias Entry = @convention(c) (UInt32) -> UnsafePointer<portolan_plugin>?
+    /// The entry function.
+    @safe
+    struct Entry: @unchecked Sendable {  // … because the contract lets any thread call the function
+        fileprivate let function: @convention(c) (UInt32) -> UnsafePointer<portolan_plugin>?
+        fileprivate let callLog: CallLog
+
+        func callAsFunction(_ major: UInt32) -> UnsafePointer<portolan_plugin>? {
+            unsafe callLog.entering(PluginStep.entry.rawValue) { unsafe function(major) }
+        }
+    }
 
     let path: String
+    private let instanceContext: InstanceContext
     private let handle: UnsafeMutableRawPointer
 
     /// A copy of the library at `path`, which is deleted with the returned value.
@@ -25,13 +35,17 @@ struct ProbedLibrary: @unchecked Sendable {  // … because the handle is never 
     }
 
     /// - Throws: With the message of dlopen(3).
-    init(at path: String) throws(CheckSkipped) {
+    init(at path: String, on instanceContext: InstanceContext) throws(CheckSkipped) {
+        try instanceContext.steps.require(.dlopen)
         if let objection = LinkerToken.objection(to: path) { throw CheckSkipped(objection) }
         let location = path.contains("/") ? path : "./" + path
-        guard let handle = unsafe dlopen(location, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
+        let opened = unsafe instanceContext.callLog.entering(PluginStep.dlopen.rawValue) {
+            unsafe dlopen(location, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
+        }
+        guard let handle = unsafe opened else {
             throw CheckSkipped(unsafe dlerror().map { unsafe String(cString: $0) } ?? "no reason was given")
         }
-        self.path = path
+        (self.path, self.instanceContext) = (path, instanceContext)
         unsafe self.handle = handle
     }
 
@@ -43,8 +57,15 @@ struct ProbedLibrary: @unchecked Sendable {  // … because the handle is never 
     }
 
     /// The entry function; `nil` if the library is no plugin.
+    ///
+    /// - Throws: If the function hung in an earlier check.
     var entry: Entry? {
-        guard let symbol = unsafe dlsym(handle, "portolan_plugin_entry") else { return nil }
-        return unsafe unsafeBitCast(symbol, to: Entry.self)
+        get throws(CheckSkipped) {
+            guard let symbol = unsafe dlsym(handle, "portolan_plugin_entry") else { return nil }
+            try instanceContext.steps.require(.entry)
+            return unsafe Entry(
+                function: unsafeBitCast(symbol, to: (@convention(c) (UInt32) -> UnsafePointer<portolan_plugin>?).self),
+                callLog: instanceContext.callLog)
+        }
     }
 }

@@ -16,6 +16,8 @@ public struct ConformanceRunner: Sendable {
 
     /// The loads that hung in earlier checks.
     var hungLoads = HungLoads()
+    /// The steps that hung in earlier checks.
+    var hungSteps = HungSteps()
 
     /// Valgrind's logs; `nil` if this process does not run under Valgrind.
     var memcheck: MemcheckRun?
@@ -50,6 +52,7 @@ public struct ConformanceRunner: Sendable {
         var instanceContext = InstanceContext(callLog: callLog, nestedLoads: NestedLoadCache(makeNestedLoader))
         if let folder { instanceContext.folder = folder.path }
         instanceContext.isSupervised = isSupervised
+        instanceContext.steps = StepGate(hungSteps)
         let context = CheckContext(target, on: instanceContext, seed: seed, timeLimit: timeLimit)
         // LIFE-02 itself is about loads that do not end.
         if check.id != "LIFE-02" { context.hungLoads = hungLoads }
@@ -60,6 +63,8 @@ public struct ConformanceRunner: Sendable {
         } catch {
             problem = error
         }
+        // A check that goes on without a refused step does not pass.
+        problem = instanceContext.steps.refusal ?? problem
         let verdict = Verdict.of(context.findings, check.rule, isUnjudged: problem != nil)
         var result = CheckResult(check.rule, verdict, findings: context.findings, note: problem?.reason)
         if problem?.isResourceShortage == true { result.shortage = .later }

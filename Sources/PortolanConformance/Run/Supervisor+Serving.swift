@@ -69,7 +69,7 @@ struct SupervisorProcess {
             for number in [orders, reports] { close(number) }
             if let folder = runner.folder { close(folder.life) }
             var runner = runner
-            runner.hungLoads = order.hungLoads
+            (runner.hungLoads, runner.hungSteps) = (order.hungLoads, order.hungSteps)
             ChildProcess.run(runner, check, callLog, result, order.key, supervisor: supervisor)
         }
         guard child > 0 else {

@@ -82,13 +82,15 @@ final class Supervisor {
 
     /// Orders `check`, which has this number.
     ///
-    /// - Parameter hungLoads: The loads that hung in earlier checks.
-    func make(_ check: ConformanceCheck, _ number: Int, avoiding hungLoads: HungLoads) {
+    /// - Parameters:
+    ///   - hungLoads: The loads that hung in earlier checks.
+    ///   - hungSteps: The steps that hung in earlier checks.
+    func make(_ check: ConformanceCheck, _ number: Int, avoiding hungLoads: HungLoads, and hungSteps: HungSteps) {
         callLog.clear()
         sealed.renew()
         let start = MonotonicTime.now
         running = Running(check: check, start: start, deadline: start + runner.timeLimit + Self.slack)
-        let order = CheckOrder(number, hungLoads, sealed.key).bytes
+        let order = CheckOrder(number, hungLoads, hungSteps, sealed.key).bytes
         // If the write fails, the supervisor has ended, which shows when its report is read.
         while unsafe write(orders, order, order.count) < 0, errno == EINTR {}
     }

@@ -17,6 +17,8 @@ struct SupervisorPool {
     private var all: [Supervisor] = []
     /// The loads that hung in the checks that are over.
     private var hungLoads = HungLoads()
+    /// The steps that hung in the checks that are over.
+    private var hungSteps = HungSteps()
 
     init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], _ limit: Int) {
         (self.runner, self.checks, self.limit, waiting) = (runner, checks, limit, checks.indices)
@@ -28,7 +30,7 @@ struct SupervisorPool {
         while let number = waiting.first {
             do throws(CheckSkipped) {
                 guard let supervisor = try idle() else { break }
-                supervisor.make(checks[number], number, avoiding: hungLoads)
+                supervisor.make(checks[number], number, avoiding: hungLoads, and: hungSteps)
             } catch {
                 // The existing supervisors can run it.
                 if !all.isEmpty { break }
@@ -65,6 +67,7 @@ struct SupervisorPool {
             guard let (outcome, isGone) = supervisor.outcome(isReady: descriptors[index].revents != 0) else { continue }
             outcomes.append(outcome)
             hungLoads.formUnion(outcome.result.hungLoads)
+            hungSteps.add(outcome.result)
             guard isGone else { continue }
             all.removeAll { $0 === supervisor }
             endOrphans()

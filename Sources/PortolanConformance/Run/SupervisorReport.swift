@@ -6,25 +6,31 @@
     import Musl
 #endif
 
-/// An order from the runner to a supervisor: the check to run, the key that signs its result, and the loads that hung
-/// in earlier checks.
+/// An order from the runner to a supervisor: the check to run, the key that signs its result, and the loads and
+/// steps that hung in earlier checks.
 struct CheckOrder {
-    static let size = 4 + HungLoads.size + ResultKey.size
+    static let size = 4 + HungLoads.size + HungSteps.size + ResultKey.size
 
     let number: Int
     let hungLoads: HungLoads
+    let hungSteps: HungSteps
     let key: ResultKey
 
-    init(_ number: Int, _ hungLoads: HungLoads, _ key: ResultKey) { (self.number, self.hungLoads, self.key) = (number, hungLoads, key) }
+    init(_ number: Int, _ hungLoads: HungLoads, _ hungSteps: HungSteps, _ key: ResultKey) {
+        (self.number, self.hungLoads, self.hungSteps, self.key) = (number, hungLoads, hungSteps, key)
+    }
 
     /// - Parameter bytes: Exactly ``size`` bytes.
     init(_ bytes: [UInt8]) {
         number = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
         hungLoads = HungLoads(bytes.dropFirst(4).prefix(HungLoads.size)) ?? HungLoads()
-        key = ResultKey(bytes.dropFirst(4 + HungLoads.size))
+        hungSteps = HungSteps(bytes.dropFirst(4 + HungLoads.size).prefix(HungSteps.size)) ?? HungSteps()
+        key = ResultKey(bytes.dropFirst(4 + HungLoads.size + HungSteps.size))
     }
 
-    var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } + hungLoads.bytes + key.bytes }
+    var bytes: [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } + hungLoads.bytes + hungSteps.bytes + key.bytes
+    }
 }
 
 /// A supervisor's report on the process of one check.

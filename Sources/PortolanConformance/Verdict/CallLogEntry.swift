@@ -37,14 +37,18 @@ struct CallLogEntry: Sendable {
     /// Where the plugin was after `lines`: ` in stop` for the last function that has not returned, or else
     /// `; last call: ` and the last line.
     static func place(after lines: [String]) -> String {
-        let lines = lines.compactMap(CallLogEntry.init)
+        if let name = openFunction(after: lines) { return " in \(name)" }
+        return lines.compactMap(CallLogEntry.init).last.map { "; last call: \($0.phrase)" } ?? ""
+    }
+
+    /// The last plugin function in `lines` that has not returned; `nil` if all have.
+    static func openFunction(after lines: [String]) -> String? {
         var open: [CallLogEntry] = []
-        for line in lines {
+        for line in lines.compactMap(CallLogEntry.init) {
             if line.calledFunction != nil { open.append(line) }
             let call = open.lastIndex { $0.thread == line.thread && $0.calledFunction == line.returnedFunction }
             if let call { open.remove(at: call) }
         }
-        if let name = open.last?.calledFunction { return " in \(name)" }
-        return lines.last.map { "; last call: \($0.phrase)" } ?? ""
+        return (open.last?.calledFunction).map(String.init)
     }
 }

@@ -23,7 +23,7 @@ public struct ConformanceRule: Hashable, Sendable, Identifiable, CustomStringCon
 
     /// A feature that the rule is about, and that the loader does not have yet.
     public enum Ability: String, Hashable, Sendable {
-        case cache, isolation
+        case cache
     }
 
     /// For example `ORDER-02`; stable once published.

@@ -41,6 +41,23 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         requestsCookies = unsafe handler.has(PORTOLAN_COOKIES) && !handler.has(PORTOLAN_ANY_SCHEME)
     }
 
+    /// The functions that the host calls, with their names in the contract.
+    var calledFunctions: [(name: StaticString, address: UnsafeRawPointer?)] {
+        unsafe [
+            ("can_init", unsafeBitCast(functions.can_init, to: UnsafeRawPointer?.self)),
+            ("canonical_request", unsafeBitCast(functions.canonical_request, to: UnsafeRawPointer?.self)),
+            ("is_cache_equivalent", unsafeBitCast(functions.is_cache_equivalent, to: UnsafeRawPointer?.self)),
+            ("make", unsafeBitCast(functions.make, to: UnsafeRawPointer?.self)),
+            ("run", unsafeBitCast(loads.run, to: UnsafeRawPointer?.self)),
+            ("start", unsafeBitCast(loads.start, to: UnsafeRawPointer?.self)),
+            ("resume", unsafeBitCast(loads.resume, to: UnsafeRawPointer?.self)),
+            ("woken", unsafeBitCast(loads.woken, to: UnsafeRawPointer?.self)),
+            ("answered", unsafeBitCast(loads.answered, to: UnsafeRawPointer?.self)),
+            ("stop", unsafeBitCast(loads.stop, to: UnsafeRawPointer?.self)),
+            ("destroy", unsafeBitCast(loads.destroy, to: UnsafeRawPointer?.self)),
+        ]
+    }
+
     private static func schemes(of handler: portolan_handler, _ identifier: String) throws(ContractViolation) -> SchemeSet {
         if unsafe handler.has(PORTOLAN_ANY_SCHEME) { return .any }
         guard unsafe handler.scheme_count > 0, let start = unsafe handler.schemes else {

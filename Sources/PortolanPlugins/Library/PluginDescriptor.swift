@@ -88,4 +88,14 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
     func end(_ state: UnsafeMutableRawPointer?) {
         unsafe functions.deinit?(state)
     }
+
+    /// The functions that the host calls, with their names in the contract.
+    var calledFunctions: [(name: StaticString, address: UnsafeRawPointer?)] {
+        let own: [(StaticString, UnsafeRawPointer?)] = unsafe [
+            ("init", unsafeBitCast(functions.`init`, to: UnsafeRawPointer?.self)),
+            ("deinit", unsafeBitCast(functions.deinit, to: UnsafeRawPointer?.self)),
+            ("extension", unsafeBitCast(functions.extension, to: UnsafeRawPointer?.self)),
+        ]
+        return unsafe own + handlers.flatMap { unsafe $0.calledFunctions }
+    }
 }

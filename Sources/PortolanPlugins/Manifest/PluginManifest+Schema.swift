@@ -56,10 +56,10 @@ extension PluginManifest {
               "pattern": "^ *(>=|<=|>|<|=)[0-9A-Za-z.+-]+( +(>=|<=|>|<|=)[0-9A-Za-z.+-]+){0,7} *$"
             },
             "permissions": {
-              "description": "What the plugin may do outside its own loads. cookies: its handlers with PORTOLAN_COOKIES send and store cookies.",
+              "description": "What the plugin may do outside its own loads. cookies: its handlers with PORTOLAN_COOKIES send and store cookies. network: it uses connections that are not nested loads. files: it uses files outside its folder.",
               "type": "array",
               "uniqueItems": true,
-              "items": { "enum": ["cookies"] }
+              "items": { "enum": ["cookies", "network", "files"] }
             },
             "settings": {
               "description": "Its settings, by name.",

@@ -52,7 +52,10 @@ public struct Plugin: Sendable {
         threads: LoadThreadPool = LoadThreadPool(limit: 64),
         logger: Logger, checkDescriptor: (PluginDescriptor) throws(PluginProblem) -> Void
     ) throws(LoadError) {
-        let descriptor = try PluginDescriptor(of: SharedLibrary(at: path, copying: copying))
+        let descriptor = try PluginCrash.whileOpening(path) { () throws(LoadError) in
+            try PluginDescriptor(of: SharedLibrary(at: path, copying: copying))
+        }
+        unsafe PluginCrash.didOpen(descriptor.identifier, descriptor.calledFunctions)
         do throws(PluginProblem) { try checkDescriptor(descriptor) } catch { throw LoadError(error) }
         let instance = unsafe try HostedInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
         loads = instance

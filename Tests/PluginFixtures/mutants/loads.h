@@ -127,6 +127,24 @@ static pthread_mutex_t of_all = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int instances_are_alive;
 #endif
 
+#ifdef SEC_07c
+/* Without the C library, on a thread that blocks every signal. */
+static void *read_directly(void *nothing) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    const char *name = "/etc/hostname";
+    long file;
+#if defined(__x86_64__)
+    __asm__ volatile("syscall" : "=a"(file) : "a"(SYS_open), "D"(name), "S"(O_RDONLY | O_CLOEXEC), "d"(0) : "rcx", "r11", "memory");
+#else
+    file = syscall(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
+#endif
+    if (file >= 0) close((int)file);
+    return nothing;
+}
+#endif
+
 static void serve_bytes(subject_load *load) {
 #ifdef THREAD_03
     static unsigned char bytes[BYTES];
@@ -185,6 +203,17 @@ static void serve_bytes(subject_load *load) {
 #endif
 #ifdef PERF_01
     work_for(15);
+#endif
+#ifdef SEC_07
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int line = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)!connect(line, (const struct sockaddr *)&address, sizeof address);
+    close(line);
+#elif defined(SEC_07b)
+    close(open("/etc/hostname", O_RDONLY | O_CLOEXEC));
+#elif defined(SEC_07c)
+    pthread_t reader;
+    if (pthread_create(&reader, NULL, read_directly, NULL) == 0) pthread_join(reader, NULL);
 #endif
 #ifdef FAULT_06
     FILE *file = tmpfile();

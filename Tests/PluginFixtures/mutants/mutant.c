@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <locale.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <portolan/helpers.h>
 #include <portolan/nested.h>
@@ -31,6 +32,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -41,8 +41,8 @@ import Testing
         ("hostVersions", "\"^1.0.0\"", "8:19", "'hostVersions' is not a range of versions, as in '>=0.1.0 <1.0.0'"),
         ("permissions", "\"cookies\"", "8:18", "'permissions' is a string, where an array is needed"),
         (
-            "permissions", "[\"network\"]", "8:19",
-            "'permissions[0]' is not a permission; the permissions of this host are: 'cookies'"
+            "permissions", "[\"camera\"]", "8:19",
+            "'permissions[0]' is not a permission; the permissions of this host are: 'cookies', 'network', 'files'"
         ),
         ("permissions", "[\"cookies\", \"cookies\"]", "8:30", "'permissions[1]' is named twice"),
         ("settings", "[]", "8:15", "'settings' is an array, where an object is needed"),

@@ -114,8 +114,8 @@ struct SchemaCase: Sendable {
             .invalid, "hostVersions",
             ["\"\"", "\"1.0.0\"", "\"^1.0.0\"", "\">= 1.0.0\"", "\"\(String(repeating: ">1.0.0 ", count: 9))\"", "1"])
         + cases(.validOnlyForTheSchema, "hostVersions", ["\">=1\"", "\">=01.0.0\""])
-        + cases(.valid, "permissions", ["[]", "[\"cookies\"]"])
-        + cases(.invalid, "permissions", ["\"cookies\"", "[\"network\"]", "[\"cookies\", \"cookies\"]", "[1]", "null"])
+        + cases(.valid, "permissions", ["[]", "[\"cookies\"]", "[\"files\", \"network\"]"])
+        + cases(.invalid, "permissions", ["\"cookies\"", "[\"camera\"]", "[\"cookies\", \"cookies\"]", "[1]", "null"])
         + bindings
         + cases(.valid, "settings", ["{}"]) + cases(.invalid, "settings", ["[]", "{\"9\": {\"type\": \"string\"}}", "{\"s\": {}}"])
         + settings(

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Describes a crash of this process in a signal handler: the plugin, the signal and the call. Takes no lock and allocates
+ * nothing (signal-safety(7)). */
+#ifndef PORTOLAN_CTHREADTRACE_CRASH_H
+#define PORTOLAN_CTHREADTRACE_CRASH_H
+
+#include "shim.h"
+
+/* A function of a plugin that the host calls. */
+struct portolan_called_function {
+    const void *address;
+    const char *name;
+};
+
+struct portolan_opened_plugin {
+    const void *base; /* where the library is mapped (link_map.l_addr) */
+    const char *identifier;
+    const struct portolan_called_function *functions;
+    size_t function_count;
+};
+
+enum { PORTOLAN_OPENED_PLUGINS = 256 };
+
+/* The opened plugins, and the library that a thread is opening. Entries are only added. */
+struct portolan_opened_plugins {
+    uint32_t count;          /* written with release order after the entry */
+    int32_t opening_thread;  /* 0 if none; written with release order after the path */
+    const char *opening_path;
+    struct portolan_opened_plugin *plugins;
+    struct portolan_last_words *words; /* room for the description */
+};
+
+/* Returns NULL without memory. Lives as long as the process. */
+static inline struct portolan_opened_plugins *portolan_new_opened_plugins(void) {
+    struct portolan_opened_plugins *all = (struct portolan_opened_plugins *)calloc(1, sizeof *all);
+    if (!all) return NULL;
+    all->plugins = (struct portolan_opened_plugin *)calloc(PORTOLAN_OPENED_PLUGINS, sizeof *all->plugins);
+    all->words = (struct portolan_last_words *)calloc(1, sizeof(struct portolan_last_words) + PORTOLAN_LAST_WORDS);
+    if (all->plugins && all->words) return all;
+    free(all->plugins);
+    free(all->words);
+    free(all);
+    return NULL;
+}
+
+/* Adds a plugin. The caller serializes the calls. */
+static inline void portolan_add_opened_plugin(struct portolan_opened_plugins *all, struct portolan_opened_plugin plugin) {
+    if (all->count >= PORTOLAN_OPENED_PLUGINS) return;
+    all->plugins[all->count] = plugin;
+    __atomic_store_n(&all->count, all->count + 1, __ATOMIC_RELEASE);
+}
+
+/* Notes that the calling thread opens the library at `path`; NULL: that it no longer does. */
+static inline void portolan_set_opening(struct portolan_opened_plugins *all, const char *path) {
+    if (path) all->opening_path = path;
+    __atomic_store_n(&all->opening_thread, path ? (int32_t)portolan_thread_number() : 0, __ATOMIC_RELEASE);
+}
+
+/* The address where the library of `address` is mapped; NULL if it is unknown. */
+static inline const void *portolan_base_of(const void *address) {
+    struct portolan_mapped_object object = { .map = NULL };
+    if (portolan_find_object((void *)(uintptr_t)address, &object) != 0 || !object.map) return NULL;
+    return (const void *)object.map->l_addr;
+}
+
+/* Whether `address` is in the program itself, and not in a library. */
+static inline int portolan_is_in_program(const void *address) {
+    struct portolan_mapped_object object = { .map = NULL };
+    return portolan_find_object((void *)(uintptr_t)address, &object) == 0 && object.map && object.map->l_name[0] == 0;
+}
+
+static inline void portolan_add_text(struct portolan_last_words *words, const char *text) {
+    size_t length = 0;
+    while (text[length]) length++;
+    portolan_add_words(words, text, length);
+}
+
+/* Describes the crash with the signal `name` in the words of `all`: one line, as in "portolan: the plugin
+ * org.example.tide crashed with SIGSEGV in run; …", and with `shows_stack` one more line for each frame of the stack.
+ * `context` is the handler's argument. Returns 0, and describes nothing, if the crash is not the plugin's. */
+static inline int portolan_describe_crash(struct portolan_opened_plugins *all, const char *name, const void *context, int shows_stack) {
+    void *stack[64];
+    int count = backtrace(stack, 64), first = 0, is_call_of_null = 0;
+    /* The handler's frames belong to this program; then comes the trampoline through which the kernel called it. */
+    while (first < count && portolan_is_in_program(stack[first])) first++;
+    if (first < count) first++;
+    const ucontext_t *interrupted = (const ucontext_t *)context;
+    /* A call of NULL has no frame to unwind, but a return address. */
+#if defined(__x86_64__)
+    is_call_of_null = interrupted && interrupted->uc_mcontext.gregs[16 /* REG_RIP */] == 0;
+    if (is_call_of_null) stack[0] = *(char **)(uintptr_t)interrupted->uc_mcontext.gregs[15 /* REG_RSP */] - 1;
+#elif defined(__aarch64__)
+    is_call_of_null = interrupted && interrupted->uc_mcontext.pc == 0;
+    if (is_call_of_null) stack[0] = (char *)(uintptr_t)interrupted->uc_mcontext.regs[30] - 1;
+#endif
+    if (is_call_of_null) {
+        first = 0;
+        count = 1;
+    }
+    const struct portolan_opened_plugin *plugin = NULL;
+    const void *outermost = NULL;
+    int is_called_by_host = 0;
+    uint32_t plugin_count = __atomic_load_n(&all->count, __ATOMIC_ACQUIRE);
+    for (int i = first; i < count && !is_called_by_host; i++) {
+        const void *base = portolan_base_of(stack[i]);
+        is_called_by_host = portolan_is_in_program(stack[i]);
+        for (uint32_t n = 0; n < plugin_count && !plugin && base; n++) {
+            if (all->plugins[n].base == base) plugin = &all->plugins[n];
+        }
+        if (plugin && plugin->base == base) outermost = stack[i];
+    }
+    int is_opening = __atomic_load_n(&all->opening_thread, __ATOMIC_ACQUIRE) == (int32_t)portolan_thread_number();
+    if (!plugin && !is_opening) return 0;
+    struct portolan_last_words *words = all->words;
+    words->count = 0;
+    if (plugin) {
+        portolan_add_text(words, "portolan: the plugin ");
+        portolan_add_text(words, plugin->identifier);
+        portolan_add_text(words, " crashed with ");
+        portolan_add_text(words, name);
+        const struct portolan_called_function *function = NULL;
+        for (size_t i = 0; i < plugin->function_count; i++) {
+            const struct portolan_called_function *other = &plugin->functions[i];
+            if (other->address <= outermost && (!function || other->address > function->address)) function = other;
+        }
+        if (is_call_of_null) {
+            portolan_add_text(words, " in a call of a NULL function pointer");
+        } else if (!is_called_by_host) {
+            portolan_add_text(words, " on a thread of its own");
+        } else if (function) {
+            portolan_add_text(words, " in ");
+            portolan_add_text(words, function->name);
+        }
+    } else {
+        portolan_add_text(words, "portolan: the plugin library '");
+        portolan_add_text(words, all->opening_path);
+        portolan_add_text(words, "' crashed with ");
+        portolan_add_text(words, name);
+        portolan_add_text(words, " while it was opened");
+    }
+    portolan_add_text(words, shows_stack ? ":\n" : "; -v shows the stack, and 'portolan check' the calls that led to it\n");
+    if (!shows_stack) return 1;
+    for (int i = first; i < count; i++) {
+        portolan_add_text(words, "  ");
+        portolan_write_place(words, stack[i]);
+    }
+    return 1;
+}
+
+/* Writes the words to a descriptor. */
+static inline void portolan_print_words(const struct portolan_last_words *words, int descriptor) {
+    for (uint32_t done = 0; done < words->count;) {
+        ssize_t count = write(descriptor, words->bytes + done, words->count - done);
+        if (count <= 0) return;
+        done += (uint32_t)count;
+    }
+}
+
+#endif

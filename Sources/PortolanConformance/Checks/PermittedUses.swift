@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The files and addresses that a plugin with certain permissions may use.
+struct PermittedUses {
+    private let permissions: Set<PluginPermission>
+    /// The folders that the plugin may read: its own.
+    private let folders: [String]
+
+    /// - Parameter folders: The folders of the manifest and of the library.
+    init(_ permissions: Set<PluginPermission>, folders: [String]) {
+        self.permissions = permissions
+        self.folders = folders.map { Self.resolved($0.isEmpty ? "." : $0) }
+    }
+
+    /// Why the use is not permitted; `nil` if it is.
+    ///
+    /// - Parameter libraries: The names of the loaded libraries, which the dynamic linker reads from any folder.
+    func objection(to use: ResourceUse, libraries: Set<String>) -> String? {
+        switch use {
+        case .hidden: return nil
+        case .network(let address, let action):
+            guard !permissions.contains(.network) else { return nil }
+            return "it \(action.rawValue) \(address), but the manifest's permissions do not contain \"network\""
+        case .file(let path, let action):
+            guard !permissions.contains(.files), !isPermitted(path, action, libraries) else { return nil }
+            return "the file '\(path)' was \(action.rawValue), but the manifest's permissions do not contain \"files\""
+        }
+    }
+
+    private func isPermitted(_ path: String, _ action: ResourceUse.FileAction, _ libraries: Set<String>) -> Bool {
+        let plain = Self.normalised(path)
+        if Self.devices.contains(plain) || Self.services.contains(where: { plain.isInside($0) }) { return action != .changed }
+        guard action == .read else { return false }
+        if Self.files.contains(plain) { return true }
+        if permissions.contains(.network), Self.filesOfNetwork.contains(where: { plain.isInside($0) }) { return true }
+        let resolved = Self.resolved(plain)
+        if (Self.systemFolders + folders).contains(where: { resolved.isInside($0) }) { return true }
+        let process = "/proc/\(getpid())"
+        if plain.isInside("/proc/self") || plain.isInside("/proc/thread-self") || plain.isInside(process) {
+            return resolved.isInside("/proc")
+        }
+        return libraries.contains(LibraryPath.name(of: plain))
+    }
+
+    private static let devices: Set<String> = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
+    /// Services through which the C library looks up users and hosts (`nss(5)`).
+    private static let services = ["/var/run/nscd", "/run/nscd", "/run/systemd/userdb", "/run/systemd/resolve"]
+    /// What the C library, the dynamic linker and OpenSSL read without a request of the plugin.
+    private static let files: Set<String> = [
+        "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/nsswitch.conf",
+        "/etc/passwd", "/etc/group", "/etc/ssl/openssl.cnf", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems",
+    ]
+    private static let systemFolders = [
+        "/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/local/lib", "/usr/share/locale",
+        "/usr/share/locale-langpack", "/usr/share/i18n", "/usr/share/zoneinfo", "/usr/share/zoneinfo-icu", "/proc/sys",
+        "/sys/devices/system",
+        "/sys/fs/cgroup", "/sys/kernel/mm",
+    ]
+    /// What a connection needs: names, addresses and certificates.
+    private static let filesOfNetwork = [
+        "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf", "/etc/hostname", "/etc/services", "/etc/protocols",
+        "/etc/networks",
+        "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+        "/etc/crypto-policies",
+        "/proc/net", "/proc/self/net", "/etc/krb5.conf",
+    ]
+
+    /// The absolute path without `.`, `..` and empty parts, by the text alone.
+    private static func normalised(_ path: String) -> String {
+        var parts: [Substring] = []
+        for part in path.split(separator: "/") where part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
+    }
+
+    /// The path without symbolic links, as far as its folders exist (`realpath(3)`).
+    private static func resolved(_ path: String) -> String {
+        var (folder, rest) = (path, "")
+        while true {
+            if let real = unsafe realpath(folder, nil) {
+                defer { unsafe free(real) }
+                return rest.isEmpty ? unsafe String(cString: real) : normalised(unsafe String(cString: real) + "/" + rest)
+            }
+            guard folder != "/", folder != ".", let slash = folder.lastIndex(of: "/") else { return normalised(path) }
+            rest = folder[folder.index(after: slash)...] + (rest.isEmpty ? "" : "/" + rest)
+            folder = slash == folder.startIndex ? "/" : String(folder[..<slash])
+        }
+    }
+}
+
+/// The libraries that are loaded now.
+enum LoadedLibraries {
+    /// The names of their files, without folders.
+    static func names() -> Set<String> {
+        var map: UnsafeMutablePointer<link_map>?
+        guard let program = unsafe dlopen(nil, RTLD_LAZY), unsafe dlinfo(program, Int32(PORTOLAN_LINK_MAP), &map) == 0 else { return [] }
+        var names: Set<String> = []
+        while let library = unsafe map {
+            if let name = unsafe library.pointee.l_name { names.insert(LibraryPath.name(of: unsafe String(cString: name))) }
+            unsafe map = unsafe library.pointee.l_next
+        }
+        return names
+    }
+}
+
+extension String {
+    /// Whether the path is `folder` or inside it.
+    fileprivate func isInside(_ folder: String) -> Bool { self == folder || hasPrefix(folder == "/" ? folder : folder + "/") }
+}
