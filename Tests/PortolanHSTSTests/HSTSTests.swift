@@ -20,7 +20,7 @@ import Testing
     }
 
     private static func upgraded(_ url: String, by storage: HSTSStorage, after seconds: Double = 0) throws -> String? {
-        storage.upgraded(try URLRecord(parsing: url), now: now + seconds)?.description
+        storage.upgraded(try URLRecord(parsing: url), now: now + seconds)?.string
     }
 
     /// §6.1

@@ -345,7 +345,7 @@ extension LoadTask {
         var request = request
         (request.visitedHandlers, request.nestingDepth) = (originalRequest.visitedHandlers, originalRequest.nestingDepth)
         for child in machine.withLock({ $0.removeChildren() }) { child.stopLoading() }
-        loader.logStep("redirected to \(request.url.redacted)", of: self, requestNumber: requestNumber)
+        loader.logStep("redirected to \(request.url)", of: self, requestNumber: requestNumber)
         let time = timer.elapsed
         let (handlerLoad, mustLoad) = machine.withLock { ($0.handlerLoad, $0.follow(request, at: time)) }
         if wasDeferred { handlerLoad?.followRedirect() }

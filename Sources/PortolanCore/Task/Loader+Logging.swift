@@ -13,7 +13,7 @@ extension Loader {
     ///   request's transfer can be reported after the next request has begun. `nil` for a step of the whole load.
     func logStep(_ step: @autoclosure () -> String, of task: LoadTask, requestNumber: Int? = nil) {
         guard logsSteps else { return }
-        var metadata: Logger.Metadata = ["url": "\(task.originalRequest.url.redacted)"]
+        var metadata: Logger.Metadata = ["url": "\(task.originalRequest.url)"]
         if let requestNumber { metadata["request"] = "\(requestNumber)" }
         configuration.logger.debug("\(LogText(step()))", metadata: metadata)
     }
