@@ -36,6 +36,8 @@ struct WaterfallRow: Sendable {
     /// The bytes of the body as the caller receives them, after decoding.
     var bodyBytes: Int64?
     var requestFields: [FieldList.Pair] = []
+    /// How many fields of the request were removed because they can contain secrets.
+    private(set) var hiddenRequestFieldCount = 0
     /// The heads of the responses in order: interim responses too.
     var heads: [MessageHead] = []
     var events: [Event] = []
@@ -44,6 +46,17 @@ struct WaterfallRow: Sendable {
     struct MessageHead: Sendable {
         let title: String
         let fields: [FieldList.Pair]
+        var hiddenFieldCount = 0
+    }
+
+    /// Counts the fields that the redaction removed.
+    ///
+    /// - Parameter complete: The same row without redaction.
+    mutating func countHiddenFields(of complete: WaterfallRow) {
+        hiddenRequestFieldCount = complete.requestFields.count - requestFields.count
+        for (index, head) in complete.heads.enumerated() where heads.indices.contains(index) {
+            heads[index].hiddenFieldCount = head.fields.count - heads[index].fields.count
+        }
     }
 
     /// An event, or a run of pieces of the body.
