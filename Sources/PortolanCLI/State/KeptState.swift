@@ -15,7 +15,8 @@ struct StateFolderOption: ParsableArguments {
         @Option(
             name: .customLong("state"), parsing: .unconditional,
             help: ArgumentHelp(
-                "Keep cookies and HSTS hosts in this folder between runs. Session cookies are not kept.", valueName: "folder"),
+                "Keep cookies, HSTS hosts and stored credentials in this folder between runs. Session cookies are not kept.",
+                valueName: "folder"),
             completion: .directory)
         var path: String?
     #endif
