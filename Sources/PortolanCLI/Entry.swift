@@ -17,6 +17,11 @@ enum Entry {
     }
 
     static func run(_ arguments: [String]) -> ExitStatus {
+        // The argument parser would print the help of the whole program for a command that does not exist.
+        if arguments.first == "help", let problem = CommandPath(of: Array(arguments.dropFirst())).problem, arguments != ["help", "help"] {
+            Diagnostics.report("\(problem) (see 'portolan help')")
+            return .usage
+        }
         do {
             var command = try PortolanCommand.parseAsRoot(arguments.first == "--version" ? ["version"] + arguments.dropFirst() : arguments)
             try command.run()

@@ -40,7 +40,7 @@ final class DataLoad: ProtocolLoad {
     private func start() {
         let decoder: DataURLDecoder
         do throws(DataURLError) {
-            decoder = try DataURLDecoder(parsing: request.url.description, fragmentOffset: request.url.fragmentOffset)
+            decoder = try DataURLDecoder(parsing: request.url.string, fragmentOffset: request.url.fragmentOffset)
         } catch {
             return client.didFail(with: LoadError(.badURL, message: error.description))
         }
@@ -74,7 +74,7 @@ final class DataLoad: ProtocolLoad {
             // No body. The response has the length that the body would have.
         } else if decoder.takeVerbatim(upTo: 0) != nil {
             while flow == .keepGoing, let range = decoder.takeVerbatim(upTo: Self.pieceSize), !range.isEmpty {
-                let bytes = request.url.description.utf8.span
+                let bytes = request.url.string.utf8.span
                 flow = unsafe client.didLoad(bytes.extracting(range).bytes)
             }
         } else {
@@ -112,6 +112,6 @@ final class DataLoad: ProtocolLoad {
 extension URLRecord {
     /// The number of bytes before the `#` of the fragment.
     fileprivate var fragmentOffset: Int? {
-        fragment.map { description.utf8.count - $0.utf8.count - 1 }
+        fragment.map { string.utf8.count - $0.utf8.count - 1 }
     }
 }

@@ -7,7 +7,7 @@ import FoundationEssentials
 ///
 ///     .example.com "20271125 20:00:00"
 ///
-/// Lines that begin with `#` are comments.
+/// Lines that begin with `#` are comments. Any other form is malformed, also one that curl reads.
 package enum HSTSFile {
     /// The largest file that is read, in bytes.
     package static let sizeLimit = 64 << 20
@@ -31,25 +31,58 @@ package enum HSTSFile {
 
     private static func host(_ line: String) -> HSTSStorage.Host? {
         let parts = line.split(maxSplits: 1) { $0 == " " || $0 == "\t" }
-        guard parts.count == 2 else { return nil }
-        let end = parts[1].filter { $0 != "\"" }
+        guard parts.count == 2, let quoted = quotedText(parts[1]) else { return nil }
+        let end = String(quoted)
         let includesSubdomains = parts[0].hasPrefix(".")
         let name = String(includesSubdomains ? parts[0].dropFirst() : parts[0])
-        guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
+        guard isName(name) else { return nil }
         if end == "unlimited" { return .init(name: name, includesSubdomains: includesSubdomains) }
         guard let expiry = date(end) else { return nil }
         return .init(name: name, includesSubdomains: includesSubdomains, expiry: expiry)
     }
 
+    /// Returns the text between quotation marks, if only blanks are around them.
+    private static func quotedText(_ text: Substring) -> Substring? {
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        let text = text.drop(while: isBlank)
+        guard text.first == "\"", let end = text.dropFirst().firstIndex(of: "\""), text[end...].dropFirst().allSatisfy(isBlank) else {
+            return nil
+        }
+        return text[..<end].dropFirst()
+    }
+
+    /// Whether a name can be the host of a URL and is no address (RFC 6797 §8.1.1). The lengths are those of RFC 1035
+    /// §2.3.4.
+    private static func isName(_ name: String) -> Bool {
+        let labels = (name.hasSuffix(".") ? name.dropLast() : name[...]).split(separator: ".", omittingEmptySubsequences: false)
+        guard name.utf8.count <= 254, HSTSStorage.canonicalName(name) != nil else { return false }
+        return labels.allSatisfy { label in
+            (1...63).contains(label.utf8.count) && label.utf8.allSatisfy(isNameByte)
+        }
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
     /// `20271125 20:00:00`
     private static func date(_ text: String) -> Date? {
-        let digits = text.filter { $0 != " " && $0 != ":" }.utf8.map { $0 &- 0x30 }
-        guard text.utf8.count == 17, digits.count == 14, digits.allSatisfy({ $0 < 10 }) else { return nil }
+        let places = [UInt8](text.utf8)
+        guard places.count == 17, places[8] == 0x20, places[11] == 0x3A, places[14] == 0x3A else { return nil }
+        let digits = places.enumerated().filter { ![8, 11, 14].contains($0.offset) }.map { $0.element &- 0x30 }
+        guard digits.allSatisfy({ $0 < 10 }) else { return nil }
         func number(_ range: Range<Int>) -> Int { digits[range].reduce(0) { $0 * 10 + Int($1) } }
         var parts = DateComponents()
         (parts.year, parts.month, parts.day) = (number(0..<4), number(4..<6), number(6..<8))
         (parts.hour, parts.minute, parts.second) = (number(8..<10), number(10..<12), number(12..<14))
-        guard (1...12).contains(number(4..<6)), (1...31).contains(number(6..<8)) else { return nil }
+        guard (1...12).contains(number(4..<6)), (1...31).contains(number(6..<8)), number(8..<10) < 24, number(10..<12) < 60,
+            number(12..<14) < 61
+        else { return nil }
         return calendar.date(from: parts)
     }
 

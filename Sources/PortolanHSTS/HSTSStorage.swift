@@ -177,7 +177,7 @@ public final class HSTSStorage: Sendable {
             isKnown(name, now)
         else { return nil }
         // The parser removes the port 443, and a URL of `http:` has no port 80.
-        return try? URLRecord(parsing: "https:\(url.description.dropFirst(5))")  // a URL with another special scheme is valid
+        return try? URLRecord(parsing: "https:\(url.string.dropFirst(5))")  // a URL with another special scheme is valid
     }
 
     /// Whether the host, or one above it that includes its subdomains, must be loaded over secure connections.

@@ -91,7 +91,7 @@ public final class RecordingClient: ProtocolClient {
     }
 
     public func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        record(.redirect(request.url.description)) { ($0.redirect, $0.redirectResponse) = (request, redirectResponse) }
+        record(.redirect(request.url.string)) { ($0.redirect, $0.redirectResponse) = (request, redirectResponse) }
     }
     public func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { record(.confirmed) }
     public func didReceiveInterim(_ response: Response) { record(.interim(response.status?.code ?? 0)) }

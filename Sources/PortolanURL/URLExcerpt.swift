@@ -9,7 +9,7 @@ enum URLExcerpt {
     /// by "…".
     ///
     /// The rules cannot find the user information of a text that did not parse: a password with a slash, for example,
-    /// ends the authority early. Everything between the scheme and the last "@" is therefore left out.
+    /// ends the authority early. Everything between the slashes and the last "@" is therefore left out.
     static func make(from text: String, around offset: Int) -> String {
         let bytes = text.utf8
         let hidden = hiddenRange(of: bytes)
@@ -21,9 +21,10 @@ enum URLExcerpt {
 
     private static func hiddenRange(of bytes: String.UTF8View) -> Range<String.Index>? {
         guard let at = bytes.lastIndex(of: UInt8(ascii: "@")) else { return nil }
-        let start = bytes.firstIndex { !$0.isSchemeByte } ?? at
-        let isScheme = start < at && bytes[start] == UInt8(ascii: ":") && bytes[bytes.startIndex].isASCIILetter
-        return (isScheme ? bytes.index(after: start) : bytes.startIndex)..<at
+        let colon = bytes.firstIndex { !$0.isSchemeByte } ?? at
+        let isScheme = colon < at && bytes[colon] == UInt8(ascii: ":") && bytes[bytes.startIndex].isASCIILetter
+        let slashes = bytes[(isScheme ? bytes.index(after: colon) : bytes.startIndex)..<at]
+        return (slashes.firstIndex { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\") } ?? at)..<at
     }
 
     /// Up to 80 bytes of `text` around the offset, with "…" in the place of omitted bytes.

@@ -64,7 +64,7 @@ extension URLParser {
     }
 
     private mutating func appendDriveLetter(of base: URLRecord) {
-        let utf8 = base.description.utf8
+        let utf8 = base.string.utf8
         let text = utf8.span
         let path = base.range(of: .path)
         guard path.count >= 3, isDriveLetter(path.lowerBound + 1..<path.lowerBound + 3, of: text),

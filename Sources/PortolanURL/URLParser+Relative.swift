@@ -55,7 +55,7 @@ extension URLParser {
     ///
     /// A "/." before the base's path is left out, because the new path may not need it.
     mutating func copy(_ base: URLRecord, upTo part: BasePart) {
-        let utf8 = base.description.utf8
+        let utf8 = base.string.utf8
         let text = utf8.span
         var end = base.layout.schemeEnd + 1
         if part != .scheme, base.layout.hasAuthority { end = base.layout.pathStart }

@@ -43,18 +43,18 @@ extension URLRecord {
     public var query: Substring? { layout.queryEnd > layout.pathEnd ? self[.query] : nil }
 
     /// The fragment, percent-encoded, without the number sign; nil if there is none, empty in `http://h/#`.
-    public var fragment: Substring? { layout.queryEnd < description.utf8.count ? self[.fragment] : nil }
+    public var fragment: Substring? { layout.queryEnd < string.utf8.count ? self[.fragment] : nil }
 
     /// Scheme and authority: everything before the path.
     package var beforePath: Substring {
-        let utf8 = description.utf8
-        return description[..<utf8.index(utf8.startIndex, offsetBy: layout.pathStart)]
+        let utf8 = string.utf8
+        return string[..<utf8.index(utf8.startIndex, offsetBy: layout.pathStart)]
     }
 
     /// Whether ``beforePath`` is `prefix`.
     package func hasBeforePath(_ prefix: [UInt8]) -> Bool {
         guard prefix.count == layout.pathStart else { return false }
-        let utf8 = description.utf8.span
+        let utf8 = string.utf8.span
         // Compared from the end, where the hosts differ.
         for index in prefix.indices.reversed() where utf8[index] != prefix[index] { return false }
         return true
@@ -76,23 +76,23 @@ extension URLRecord {
 
     /// The slice of the text for a component, or an empty one.
     package subscript(component: Component) -> Substring {
-        let utf8 = description.utf8
+        let utf8 = string.utf8
         let range = range(of: component)
         let start = utf8.index(utf8.startIndex, offsetBy: range.lowerBound)
-        return description[start..<utf8.index(start, offsetBy: range.count)]
+        return string[start..<utf8.index(start, offsetBy: range.count)]
     }
 
     /// Passes the bytes of a component to `body` without a copy, borrowed for the length of the call.
     package func withUTF8<Result: ~Copyable, Failure: Error>(
         of component: Component, _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let utf8 = description.utf8
+        let utf8 = string.utf8
         return try body(utf8.span.extracting(range(of: component)))
     }
 
-    /// The position of a component, in bytes from the start of `description`.
+    /// The position of a component, in bytes from the start of `string`.
     func range(of component: Component) -> Range<Int> {
-        let end = description.utf8.count
+        let end = string.utf8.count
         let layout = layout
         return switch component {
         case .scheme: 0..<layout.schemeEnd

@@ -16,16 +16,16 @@ extension URLRecord {
 
     /// The same URL without its fragment.
     public var withoutFragment: URLRecord {
-        layout.queryEnd == description.utf8.count ? self : URLRecord(serialised: String(self[.beforeFragment]), layout: layout)
+        layout.queryEnd == string.utf8.count ? self : URLRecord(serialised: String(self[.beforeFragment]), layout: layout)
     }
 
     /// The same URL without user name and password.
     public var withoutCredentials: URLRecord {
         guard hasCredentials else { return self }
-        let utf8 = description.utf8
+        let utf8 = string.utf8
         let start = utf8.index(utf8.startIndex, offsetBy: layout.schemeEnd + 3)
         let end = utf8.index(utf8.startIndex, offsetBy: layout.hostStart)
-        var text = description
+        var text = string
         text.removeSubrange(start..<end)
         return URLRecord(serialised: text, layout: layout.movingHost(to: layout.schemeEnd + 3))
     }

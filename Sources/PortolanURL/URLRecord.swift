@@ -11,7 +11,7 @@
 /// ```swift
 /// let base = try URLRecord(parsing: "https://example.org/docs/index.html")
 /// let next = try URLRecord(parsing: "../logo.png?size=2", relativeTo: base)
-/// print(next)          // https://example.org/logo.png?size=2
+/// print(next.string)   // https://example.org/logo.png?size=2
 /// print(next.path)     // /logo.png
 /// ```
 ///
@@ -19,9 +19,9 @@
 /// `http://xn--bcher-kva.example/`. An ASCII host is only converted to lower case: its `xn--` labels are not checked.
 ///
 /// WHATWG URL §4
-public struct URLRecord: Sendable, CustomStringConvertible {
-    /// The serialised URL, including its fragment.
-    public let description: String
+public struct URLRecord: Sendable {
+    /// The serialised URL, including its user information and its fragment. ``description`` hides passwords.
+    public let string: String
     let layout: Layout
 
     /// Parses a URL, or resolves a reference against a base URL.
@@ -37,7 +37,7 @@ public struct URLRecord: Sendable, CustomStringConvertible {
 
     /// Wraps a text that was serialised by the parser.
     init(serialised text: String, layout: Layout) {
-        self.description = text
+        self.string = text
         self.layout = layout
     }
 }
@@ -76,6 +76,6 @@ extension URLRecord {
 }
 
 extension URLRecord: Hashable {
-    public static func == (a: URLRecord, b: URLRecord) -> Bool { a.description == b.description }
-    public func hash(into hasher: inout Hasher) { hasher.combine(description) }
+    public static func == (a: URLRecord, b: URLRecord) -> Bool { a.string == b.string }
+    public func hash(into hasher: inout Hasher) { hasher.combine(string) }
 }

@@ -75,7 +75,7 @@ import Testing
         #expect(script.contains(/--plugin[^\n]*:path:_files/))
     }
 
-    @Test(arguments: [["--help"], ["get", "--help"], ["help", "stdio"], []])
+    @Test(arguments: [["--help"], ["get", "--help"], ["help", "stdio"], ["help"], ["help", "help"], ["help", "plugins", "list"], []])
     func helpExitsSuccessfully(arguments: [String]) throws {
         let outcome = try program.run(arguments)
         #expect(outcome.status == 0)
@@ -87,6 +87,9 @@ import Testing
         (["chek", "x"], "there is no command 'chek'; did you mean 'portolan check'? (see 'portolan help')"),
         (["plugins", "lst"], "there is no command 'plugins lst'; did you mean 'portolan plugins list'? (see 'portolan help plugins')"),
         (["data:,x"], "there is no command 'data:,x'; did you mean 'portolan get data:,x'? (see 'portolan help')"),
+        (["help", "chek"], "there is no command 'chek'; did you mean 'portolan check'? (see 'portolan help')"),
+        (["help", "nosuch"], "there is no command 'nosuch' (see 'portolan help')"),
+        (["help", "plugins", "nosuch"], "there is no command 'plugins nosuch' (see 'portolan help')"),
         (["nosuch"], "there is no command 'nosuch' (see 'portolan help')"),
     ])
     func unknownCommandIsReportedWithTheCommandThatTheUserMeant(arguments: [String], message: String) throws {

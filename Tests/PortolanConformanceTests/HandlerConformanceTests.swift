@@ -231,7 +231,7 @@ private final class StubLoad: ProtocolLoad {
         // The thread can start after the stop.
         if state.withLock(\.isStopped), flaw != .ignoresStopped { return }
         guard request.url[.host] == "text" else {
-            let url = flaw == .showsThePassword ? request.url.description : request.url.withoutCredentials.description
+            let url = flaw == .showsThePassword ? request.url.string : request.url.withoutCredentials.description
             if request.url[.host] == "long" {
                 let message = "nothing is at '\(url)'\u{1B}[2J\n" + String(repeating: "x", count: 3000)
                 return client.didFail(with: LoadError(.notFound, message: message))

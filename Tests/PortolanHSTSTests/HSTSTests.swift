@@ -20,7 +20,7 @@ import Testing
     }
 
     private static func upgraded(_ url: String, by storage: HSTSStorage, after seconds: Double = 0) throws -> String? {
-        storage.upgraded(try URLRecord(parsing: url), now: now + seconds)?.description
+        storage.upgraded(try URLRecord(parsing: url), now: now + seconds)?.string
     }
 
     /// §6.1
@@ -88,7 +88,7 @@ import Testing
             .example.com "20330518 03:33:20"
             example.org "unlimited"\r
 
-            example.net 20330518 03:33:20
+              example.net\t"20330518 03:33:20"
             """
         let (hosts, problems) = HSTSFile.parse(Array(text.utf8))
         let end = Date(timeIntervalSince1970: 2_000_000_000)
@@ -101,7 +101,10 @@ import Testing
         #expect(HSTSFile.parse(HSTSFile.bytes(of: hosts)).hosts == hosts)
         let wrong = [
             "x", "example.com \"soon\"", ". \"unlimited\"", "example.com \"20331318 00:00:00\"", "example.com \"2033-05-18 00:00\"",
-            "exämple.com \"unlimited\"",
+            "exämple.com \"unlimited\"", "* \"unlimited\"", ".* \"unlimited\"", "a..b \"unlimited\"", "127.0.0.1 \"unlimited\"",
+            String(repeating: "a", count: 64) + " \"unlimited\"", String(repeating: "a.", count: 200) + "b \"unlimited\"",
+            "a:80 \"unlimited\"", "example.com unlimited", "example.com \"unlimited", "example.com \"unlimited\" x",
+            "example.com \"2033051 803:33:20\"", "example.com \"20330518 24:00:00\"",
         ]
         #expect(HSTSFile.parse(Array(wrong.joined(separator: "\n").utf8)).problems == Array(1...wrong.count))
     }

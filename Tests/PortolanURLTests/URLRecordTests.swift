@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct URLRecordTests {
     @Test(arguments: canonicalURLs) func canonicalTextIsUnchanged(text: String) throws {
-        #expect(try URLRecord(parsing: text).description == text)
+        #expect(try URLRecord(parsing: text).string == text)
     }
 
     @Test func canonicalTextIsNotCopied() throws {
@@ -78,7 +78,7 @@ import Testing
     @Test(arguments: canonicalURLs) func removingFragmentOrCredentialsLeavesAValidURL(text: String) throws {
         let url = try URLRecord(parsing: text)
         for rest in [url.withoutFragment, url.withoutCredentials] {
-            let parsed = try URLRecord(parsing: rest.description)
+            let parsed = try URLRecord(parsing: rest.string)
             #expect(parsed == rest)
             for component in URLRecord.Component.allCases { #expect(parsed[component] == rest[component]) }
         }
@@ -98,7 +98,7 @@ import Testing
     @Test func recordConvertsToAndFromAFoundationURL() throws {
         let record = try URLRecord(parsing: "https://u@example.com:8443/a%20b?c#d")
         let url = try #require(URL(record))
-        #expect(url.absoluteString == record.description)
+        #expect(url.absoluteString == record.string)
         #expect(try URLRecord(url) == record)
     }
 }

@@ -22,7 +22,17 @@ import Testing
     ])
     func userInformationIsRemovedFromOuterAndNestedURLs(text: String, shown: String) throws {
         let url = try URLRecord(parsing: text)
-        #expect(url.redacted == shown)
+        #expect(url.description == shown)
         #expect(url.shortDescription == "'\(shown)'")
+    }
+
+    @Test func noDescriptionShowsAPassword() throws {
+        let url = try URLRecord(parsing: "http://user:s3cr3t@host/a")
+        var dumped = ""
+        dump([url], to: &dumped)
+        for text in ["\(url)", String(reflecting: url), "\([url])", "\(Optional(url) as Any)", dumped] {
+            #expect(!text.contains("s3cr3t") && text.contains("http://host/a"), "\(text)")
+        }
+        #expect(url.string == "http://user:s3cr3t@host/a" && url.password == "s3cr3t")
     }
 }

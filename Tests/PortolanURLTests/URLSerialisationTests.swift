@@ -47,7 +47,7 @@ import Testing
             ("file:////a", "file:////a"), ("file:///a|/..", "file:///a:/"), ("file:", "file:///"), ("file:C|é/..", "file:///"),
         ] as [(String, String?)])
     func textIsRewritten(text: String, expected: String?) {
-        #expect((try? URLRecord(parsing: text))?.description == expected)
+        #expect((try? URLRecord(parsing: text))?.string == expected)
     }
 
     @Test(arguments: [
@@ -75,6 +75,6 @@ import Testing
         ("file:///a/b", "file:c", "file:///a/c"),
     ])
     func referenceIsResolved(base: String, reference: String, expected: String) throws {
-        #expect(try URLRecord(parsing: reference, relativeTo: URLRecord(parsing: base)).description == expected)
+        #expect(try URLRecord(parsing: reference, relativeTo: URLRecord(parsing: base)).string == expected)
     }
 }

@@ -65,11 +65,26 @@ import Testing
         }
     }
 
+    /// A message without the replaced user information is the URL that the user wrote, without it.
+    @Test(arguments: [
+        ("http://u:p@127.0.0.1:99999", "http://127.0.0.1:99999"), ("http://u@h:99999", "http://h:99999"),
+        ("http://u@v:p@w@h:99999", "http://h:99999"), ("http://u%40v:p%40w@h:99999", "http://h:99999"),
+        ("http:u:p@h:99999", "http:h:99999"), ("http:\\\\u:p@h:99999", "http:\\\\\\\\h:99999"),
+        ("https:////u:p@h:99999", "https:////h:99999"),
+        ("foo://u:p@h:99999", "foo://h:99999"), ("ftp://u:p@h:99999/a", "ftp://h:99999/a"), ("http://u:p@", "http://"),
+        ("http://h:99999", "http://h:99999"),
+    ])
+    func messageWithoutUserInformationIsTheRestOfTheURL(text: String, shown: String) {
+        let error = #expect(throws: URLSyntaxError.self) { try URLRecord(parsing: text) }
+        let message = UserInformation.removed(from: error?.description ?? "")
+        #expect(message.hasPrefix("bad URL \"\(shown)\": "), "\(message)")
+    }
+
     @Test(arguments: [
         ("http://" + String(repeating: "a", count: 5000) + " b/", "aaa b/"),
         ("http://h:" + String(repeating: "1", count: 5000), "http://h:111"),
-        ("http://u:p@é\u{FFFD}" + String(repeating: "é", count: 500) + "/", "http:…@é"), (String(repeating: "é", count: 5000), "ééé"),
-        ("http://" + String(repeating: "@", count: 5000) + " /", "http:…@ /"),
+        ("http://u:p@é\u{FFFD}" + String(repeating: "é", count: 500) + "/", "http://…@é"), (String(repeating: "é", count: 5000), "ééé"),
+        ("http://" + String(repeating: "@", count: 5000) + " /", "http://…@ /"),
     ])
     func excerptIsShortAndShowsTheErrorPosition(text: String, shown: String) {
         let error = #expect(throws: URLSyntaxError.self) { try URLRecord(parsing: text) }

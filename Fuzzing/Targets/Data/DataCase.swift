@@ -42,7 +42,7 @@ struct DataCase {
 
     func check() throws(FuzzFinding) {
         guard let url = try? URLRecord(parsing: text), url.scheme == "data" else { return }
-        let expected = DataReference(url.description)
+        let expected = DataReference(url.string)
         let client = PieceDelegate(flow: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? text.utf8.count % 5 : nil)
         let task = Self.loader.task(for: Request(url: url, method: way == .head ? .head : .get), delegate: client)
         task.resume()

@@ -33,12 +33,12 @@ enum URLCase {
     }
 
     private static func check(_ record: URLRecord) throws(FuzzFinding) {
-        let text = record.description
+        let text = record.string
         let quoted = text.debugDescription
         try require(text.utf8.allSatisfy { (0x21...0x7E).contains($0) || $0 == 0x20 && record.hasOpaquePath }, "\(quoted) has a raw byte")
         let again = try? URLRecord(parsing: text)
         try require(
-            again == record, "\(quoted) is serialised as \(again?.description.debugDescription ?? "an invalid URL") the second time")
+            again == record, "\(quoted) is serialised as \(again?.string.debugDescription ?? "an invalid URL") the second time")
         try require(again.map(components) == components(of: record), "\(quoted) has other components the second time")
         try require(assembled(record) == text, "the components of \(quoted) make \(assembled(record).debugDescription)")
         try checkDerivedRecords(record, quoted)
@@ -47,7 +47,7 @@ enum URLCase {
     private static func checkDerivedRecords(_ record: URLRecord, _ quoted: String) throws(FuzzFinding) {
         let bare = record.withoutCredentials.withoutFragment
         try require(!bare.hasCredentials && bare.fragment == nil, "\(quoted) keeps its credentials or fragment after their removal")
-        let parsed = try? URLRecord(parsing: bare.description)
+        let parsed = try? URLRecord(parsing: bare.string)
         try require(parsed.map(components) == components(of: bare), "\(quoted) is another URL without credentials and fragment")
         try require(record.host == nil || record.hasSameOrigin(as: bare), "\(quoted) has another origin without credentials and fragment")
         if let own = try? URLRecord(parsing: "", relativeTo: record) {

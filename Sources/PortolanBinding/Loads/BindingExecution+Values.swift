@@ -283,7 +283,7 @@ extension BindingExecution {
     private static func value(of part: Source.URLPart, in url: URLRecord, isDecoded: Bool) -> Value {
         let text: Substring? =
             switch part {
-            case .all: Substring(url.description.prefix { $0 != "#" })
+            case .all: Substring(url.string.prefix { $0 != "#" })
             case .scheme: url.scheme
             case .username: url.username.isEmpty ? nil : url.username
             case .password: url.password.isEmpty ? nil : url.password

@@ -28,6 +28,8 @@ struct ExplainCommand: ParsableCommand {
         } else {
             try StandardOutput.write(explanation.text)
         }
-        if let failure = explanation.failure { throw failure.suggestingURL(for: url).mentioning(setup.unusablePlugins) }
+        if let failure = explanation.failure {
+            throw failure.suggestingURL(for: url).suggestingScheme(for: url, among: setup.loader.schemes).mentioning(setup.unusablePlugins)
+        }
     }
 }

@@ -32,7 +32,7 @@ struct Explanation {
 
     var json: JSONValue {
         [
-            "url": .string(request.url.redacted),
+            "url": .string(request.url.description),
             "method": .string(request.method.rawValue),
             "asked": .array(
                 candidates.map { candidate in

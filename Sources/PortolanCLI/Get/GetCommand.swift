@@ -38,6 +38,7 @@ struct GetCommand: ParsableCommand {
             throw ValidationError(
                 "--state and \(file) cannot be combined; 'portolan cookies import' and 'export' copy cookies")
         }
+        try checkStateFiles()
         for (name, path) in [("--trace", output.trace?.path), ("-o", output.file?.path)] {
             if let path, let recording = loader.replay.path, FileSystem.isSame(path, recording) {
                 throw ValidationError("--replay and \(name) name the same file, '\(recording)'; choose another one for \(name)")
@@ -45,7 +46,21 @@ struct GetCommand: ParsableCommand {
         }
     }
 
+    /// Throws if a file of cookies, HSTS hosts or passwords would be overwritten. Only `-c` may name a file of `-b`.
+    private func checkStateFiles() throws {
+        let places = [("-o", output.file), ("--trace", output.trace), ("-c", state.jar), ("--hsts", state.strictHosts)]
+        let written = places.compactMap { option, place in place.flatMap { $0.isStream ? nil : (option, $0.path) } }
+        let read = state.cookieFiles.map { ("-b", $0) } + (netrc.path.map { [("--netrc-file", $0)] } ?? [])
+        for (index, (option, path)) in written.enumerated() where !path.isEmpty && path != "-" {
+            let others = written.dropFirst(index + 1) + (option == "-c" ? read.filter { $0.0 != "-b" } : read)
+            for (other, otherPath) in others where !otherPath.isEmpty && FileSystem.isSame(path, otherPath) {
+                throw ValidationError("\(option) and \(other) name the same file, '\(path)'; choose another one for \(option)")
+            }
+        }
+    }
+
     func run() throws {
+        VisibleArguments.hide([request.user, request.bearerToken, http.proxyUser, http.passphrase])
         Diagnostics.setVerbosity(output.diagnostics)
         PluginCrash.reportCrashes(showsStack: output.isVerbose)
         // Fails before any load if the trace is not writable. Each load checks its own output.
@@ -62,6 +77,8 @@ struct GetCommand: ParsableCommand {
         let keptState = try stateFolder.open()
         let cookies = try state.cookieFile(within: request.timeLimit?.duration)
         setup.configuration.cookies = cookies?.storage ?? keptState?.cookies
+        let cookieLines = output.isVerbose ? setup.configuration.cookies?.observe(VerboseLines.report) : nil
+        defer { _ = cookieLines }
         setup.configuration.credentials = keptState?.credentials
         let strictHosts = try state.strictHosts.map { place throws(Failure) in try HSTSFileOption(place) }
         setup.configuration.strictTransportSecurity = strictHosts?.storage ?? keptState?.strictHosts

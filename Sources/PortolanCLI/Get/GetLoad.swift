@@ -14,6 +14,8 @@ final class GetLoad: LoadDelegate {
         var retry: Retry?
         var reasonNotToRetry: String?
         var outcome: Result<Void, Failure>?
+        /// Used only with a netrc file.
+        var netrcOrigins = NetrcOrigins()
     }
 
     private let output: any BodyOutput
@@ -141,10 +143,21 @@ final class GetLoad: LoadDelegate {
         credentials.didRedirect(to: request.url, response)
         notifyOrCancel(task, .redirected(to: request, response))
         var request = request
-        // Another host gets its own password. The same one gets the field that the request has. After TLS, nothing is
-        // sent in clear text.
-        if task.currentRequest.url.scheme != "https" || request.url.scheme == "https" { _ = netrc?.apply(to: &request) }
+        if let netrc, netrc.hasCredential(for: request) { apply(netrc, to: &request, of: task) }
         decide(.follow(request))
+    }
+
+    /// Adds the password of another host. The same origin gets the field that the request already has.
+    private func apply(_ netrc: NetrcCredentials, to request: inout Request, of task: LoadTask) {
+        let problem = monitor.withLock { state in
+            for url in [task.originalRequest.url, task.currentRequest.url] { state.netrcOrigins.visit(url) }
+            return state.netrcOrigins.problem(with: request.url)
+        }
+        if let problem {
+            task.loader.logAccess("netrc password for \(request.url.shortDescription) not sent: \(problem)", of: task)
+        } else {
+            _ = netrc.apply(to: &request)
+        }
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {

@@ -70,7 +70,9 @@ final class GetSession: Sendable {
                     schedule.countRetry()
                     continue
                 }
-                let failure = error.status == .unsupportedScheme ? error.suggestingURL(for: url) : error
+                let failure =
+                    error.status == .unsupportedScheme
+                    ? error.suggestingURL(for: url).suggestingScheme(for: url, among: loader.schemes) : error
                 return report(failure.mentioning(unusablePlugins), to: observers, at: load?.elapsed ?? .zero)
             }
         }

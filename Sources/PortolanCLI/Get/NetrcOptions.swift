@@ -28,18 +28,10 @@ struct NetrcOptions: ParsableArguments {
     func credentials(for request: RequestOptions) throws(Failure) -> NetrcCredentials? {
         guard usesNetrc || prefersURL || path != nil, request.user == nil, request.bearerToken == nil else { return nil }
         do throws(LoadError) {
-            let file = if let path { try Self.file(at: path) } else { try NetrcFile.ofUser() }
+            let file = if let path { try NetrcFile(contentsOf: path) } else { try NetrcFile.ofUser() }
             return file.map { NetrcCredentials(file: $0, prefersURL: prefersURL, method: request.authentication) }
         } catch {
-            throw Failure(error, message: "--netrc: \(error.phrase)")
-        }
-    }
-
-    /// As in curl, a file that does not exist has no passwords.
-    private static func file(at path: String) throws(LoadError) -> NetrcFile? {
-        do throws(LoadError) { return try NetrcFile(contentsOf: path) } catch  where error.code == .notFound {
-            Diagnostics.warn("--netrc-file: there is no file '\(path)'")
-            return nil
+            throw Failure(error, message: "\(path == nil ? "--netrc" : "--netrc-file"): \(error.phrase)")
         }
     }
 }

@@ -8,7 +8,8 @@ import PortolanCore
 struct LogLines: LogHandler {
     var metadataProvider: Logger.MetadataProvider?
     var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.info
+    /// `debug` for the lines about credentials and cookies. Other lines of that level are dropped.
+    var logLevel = Logger.Level.debug
 
     /// Sets up logging for the whole program. Call this function once.
     static func bootstrap(isVerbose: Bool) {
@@ -24,6 +25,11 @@ struct LogLines: LogHandler {
     }
 
     func log(event: LogEvent) {
+        if event.level < .info {
+            guard event.metadata?[Loader.accessKey] != nil else { return }
+            let number = event.metadata?["request"].map { "request \($0): " } ?? ""
+            return Diagnostics.write("\(PlainText.line("* \(number)\(event.message)"))\n")
+        }
         let all = metadata.merging(event.metadata ?? [:]) { $1 }
         let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
         Diagnostics.write("\(PlainText.line(UserInformation.removed(from: "* \(event.level): \(event.message)\(details)")))\n")

@@ -2,6 +2,7 @@
 
 import Portolan
 import PortolanCore
+import PortolanPlugins
 
 extension Request {
     /// Makes a request for a URL from the command line. For a path or a host, the error shows how to write it as a URL.
@@ -28,6 +29,20 @@ extension Failure {
         // `try?` because an invalid URL is no suggestion.
         guard let url = try? URLRecord(parsing: "http://\(argument)") else { return self }
         return Failure(status, "\(message); did you mean '\(url)'?", code: code)
+    }
+
+    /// Adds the URL with the most similar of the known schemes, if the argument's scheme was probably misspelt. For
+    /// example, `htp://h/`.
+    func suggestingScheme(for argument: String, among schemes: [String]) -> Failure {
+        // `try?` because an invalid URL is no suggestion.
+        guard status == .unsupportedScheme, let message, let url = try? URLRecord(parsing: argument), !url.isSpecial else { return self }
+        let scheme = String(url.scheme)
+        // Most misspelt schemes begin as they should: `sftp` is no `http`.
+        let candidates = schemes.filter { $0 != scheme && $0.first == scheme.first }
+        guard let name = NameSuggestion.closest(to: scheme, among: candidates),
+            let meant = try? URLRecord(parsing: name + url.string.dropFirst(scheme.count))
+        else { return self }
+        return Failure(status, "\(message); did you mean '\(meant)'?", code: code)
     }
 
     /// Whether the argument begins with `host:port`, `localhost`, or a name or an address with a dot.

@@ -15,7 +15,7 @@ struct StateFolderOption: ParsableArguments {
         @Option(
             name: .customLong("state"), parsing: .unconditional,
             help: ArgumentHelp(
-                "Keep cookies and HSTS hosts in this folder between runs (default: nothing is kept). Session cookies are not kept.",
+                "Keep cookies, HSTS hosts and stored credentials in this folder between runs (default: nothing is kept). Session cookies are not kept.",
                 valueName: "folder"),
             completion: .directory)
         var path: String?

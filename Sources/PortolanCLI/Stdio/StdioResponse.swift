@@ -26,7 +26,7 @@ enum StdioResponse {
     /// The values of the getters in the URL Standard's API (WHATWG URL §6.1).
     private static func members(of url: URLRecord) -> JSONValue {
         [
-            "href": .string(url.description),
+            "href": .string(url.string),
             "protocol": .string("\(url.scheme):"),
             "username": .string(String(url.username)),
             "password": .string(String(url.password)),

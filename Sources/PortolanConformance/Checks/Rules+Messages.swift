@@ -192,7 +192,7 @@ extension RuleCatalogue {
                     isJudged = true
                     // REDIR-01 reports a URL that does not parse. By the URL Standard, a URL of the same origin can
                     // keep user and password.
-                    if case .url(let url) = target, !url.hasSameOrigin(as: request.url), url.description.contains(password) {
+                    if case .url(let url) = target, !url.hasSameOrigin(as: request.url), url.string.contains(password) {
                         context.fail("'\(load.url)', with a password in its URL, redirects to a URL with that password")
                     }
                 }

@@ -88,7 +88,7 @@ extension CheckContext {
     func make(_ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript()) throws(CheckSkipped) -> ProbedLoad {
         try checkDeadline()
         try instanceContext.steps.require(.canInit)
-        if hungLoads.contains(request.url.description, of: target.loads) {
+        if hungLoads.contains(request.url.string, of: target.loads) {
             throw CheckSkipped("\(request.url.shortDescription) did not end in an earlier check; LIFE-02 reports it")
         }
         let lent = try RequestImage(request, instance.argumentMemory)
@@ -112,7 +112,7 @@ extension CheckContext {
         guard load.waitUntilIdle(limit) else {
             areAllIdle = false
             if isUsualTime, script.isUndisturbed, request.method == .get, request.body == nil {
-                hungLoads.insert(request.url.description, of: target.loads)
+                hungLoads.insert(request.url.string, of: target.loads)
             }
             throw CheckSkipped(
                 "\(request.url.shortDescription) did not end within \(ValueFormatting.time(limit)) (LIFE-02): \(load.record.summary)")

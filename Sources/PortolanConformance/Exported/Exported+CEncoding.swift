@@ -11,7 +11,7 @@ extension CStorage<portolan_change> {
         unsafe self.init { arena in
             var image = unsafe portolan_change()
             unsafe image.size = UInt32(MemoryLayout<portolan_change>.size)
-            if request.url != original.url { unsafe image.url = arena.string(request.url.description) }
+            if request.url != original.url { unsafe image.url = arena.string(request.url.string) }
             if request.method != original.method { unsafe image.method = arena.string(request.method.rawValue) }
             unsafe image.drops_body = original.body != nil && request.body == nil ? 1 : 0
             unsafe (image.fields, image.field_count) = arena.list(Self.changes(from: original.fields, to: request.fields)) { field, arena in

@@ -24,6 +24,17 @@ struct CredentialAttempts {
     /// At most one for each peer.
     private var undecided: [Attempt] = []
     private var refused: [Attempt] = []
+    /// The spaces in which the load has authenticated with a credential that is not stored; `nil` until it sends one.
+    private(set) var authenticatedSpaces: AuthenticatedSpaces?
+    /// Used only if the loader has a netrc file.
+    var netrcOrigins = NetrcOrigins()
+
+    /// Returns the spaces of this load, and makes them for the first credential.
+    mutating func makeAuthenticatedSpaces() -> AuthenticatedSpaces {
+        let spaces = authenticatedSpaces ?? AuthenticatedSpaces()
+        authenticatedSpaces = spaces
+        return spaces
+    }
 
     /// Handles a challenge for a user name and a password.
     ///

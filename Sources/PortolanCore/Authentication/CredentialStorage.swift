@@ -79,6 +79,8 @@ public final class CredentialStorage: Sendable {
 
     /// Stores a credential, and replaces the one of the same user. Has no effect on a credential that is not a user
     /// name and a password, or whose persistence is `.none`.
+    ///
+    /// A credential whose user name has a colon is proposed to Digest only, because Basic can't carry it (RFC 7617 §2).
     public func set(_ credential: Credential, for space: ProtectionSpace) {
         change { $0.set(credential, for: space, isDefault: false) }
     }

@@ -10,7 +10,10 @@
 ///
 /// The file is read once, when the value is made. A load proposes its credentials when a server sends a challenge; see
 /// ``Loader/Configuration/netrc``. The first entry for the host that has a password counts, or the default entry, if
-/// that comes before it. Files are read as curl does.
+/// that comes before it. Files are read as curl does, but a malformed file is an error.
+///
+/// An entry names neither a scheme nor a port. In one load it serves the first origin of its host: after a redirect,
+/// another port or scheme of the host gets no password, except `https:` with the same port or both default ports.
 public struct NetrcFile: Sendable {
     /// The largest file that is read, in bytes.
     package static let sizeLimit = 1 << 20
@@ -24,7 +27,8 @@ public struct NetrcFile: Sendable {
     /// Reads a file. Its permissions are not checked.
     ///
     /// - Throws: `LoadError.Code.notFound` and other errors of files; `.limitExceeded` for more than 1 MiB;
-    ///   `.badRequest` for a quoted word without an end, or a NUL.
+    ///   `.badRequest` for a quoted word without an end, an unknown word, a keyword without a value, a NUL, or bytes
+    ///   that are not UTF-8. The message names the line, and nothing in it.
     public init(contentsOf path: String) throws(LoadError) {
         try self.init(contentsOf: path, requiringPrivacy: false)
     }

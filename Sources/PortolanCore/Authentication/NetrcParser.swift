@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Parses the text of a netrc file as curl does.
+/// Parses the text of a netrc file as curl does, but malformed text is an error, as in Python's netrc module.
 ///
 /// Words are separated by white space. `#` at the start of a word begins a comment that ends with the line. A word that
 /// begins with `"` ends at the next `"`, and in it `\n`, `\r`, `\t`, `\"` and `\\` stand for other characters. A macro
-/// (`macdef`) ends at the next empty line, and is ignored, as are `account` and unknown words.
+/// (`macdef`) ends at the next empty line, and is ignored, as is `account`.
+///
+/// curl ignores unknown words. Here they are an error, because they are often the rest of a password with a blank.
 ///
 /// curl's lib/netrc.c; ftp(1)
 struct NetrcParser {
@@ -25,29 +27,35 @@ struct NetrcParser {
 
     /// Parses the whole file.
     ///
-    /// - Throws: ``NetrcSyntaxError`` for a quoted word that does not end in its line, and for a NUL.
+    /// - Throws: ``NetrcSyntaxError`` for a quoted word that does not end in its line, an unknown word, a keyword
+    ///   without its value, a NUL, and bytes that are not UTF-8.
     static func parse(_ bytes: [UInt8]) throws(NetrcSyntaxError) -> [Entry] {
         var parser = NetrcParser(bytes)
         while let word = try parser.nextWord() { try parser.parseKeyword(word) }
         return parser.entries
     }
 
-    private mutating func parseKeyword(_ word: [UInt8]) throws(NetrcSyntaxError) {
-        switch String(decoding: word, as: UTF8.self).lowercased() {
-        case "machine":
-            guard let name = try nextWord() else { return }
-            entries.append(Entry(machine: String(decoding: name, as: UTF8.self).lowercased()))
+    private mutating func parseKeyword(_ word: String) throws(NetrcSyntaxError) {
+        switch word.lowercased() {
+        case "machine": entries.append(Entry(machine: try value().lowercased()))
         case "default": entries.append(Entry(machine: nil))
         case "login":
-            guard let user = try nextWord() else { return }
-            setInLastEntry { $0.user = String(decoding: user, as: UTF8.self) }
+            let user = try value()
+            setInLastEntry { $0.user = user }
         case "password":
-            guard let password = try nextWord() else { return }
-            setInLastEntry { $0.password = SecretText(String(decoding: password, as: UTF8.self)) }
-        case "account": _ = try nextWord()
+            let password = SecretText(try value())
+            setInLastEntry { $0.password = password }
+        case "account": _ = try value()
         case "macdef": skipMacro()
-        default: return
+        default: throw NetrcSyntaxError(line: line, problem: .unknownWord)
         }
+    }
+
+    /// Returns the word after a keyword.
+    private mutating func value() throws(NetrcSyntaxError) -> String {
+        let keywordLine = line
+        guard let word = try nextWord() else { throw NetrcSyntaxError(line: keywordLine, problem: .missingValue) }
+        return word
     }
 
     /// Changes the last entry, unless it already has a user and a password: curl reads no further then.
@@ -56,7 +64,7 @@ struct NetrcParser {
         change(&entries[last])
     }
 
-    private mutating func nextWord() throws(NetrcSyntaxError) -> [UInt8]? {
+    private mutating func nextWord() throws(NetrcSyntaxError) -> String? {
         while position < bytes.count {
             switch bytes[position] {
             case UInt8(ascii: "#"): skipLine()
@@ -64,11 +72,16 @@ struct NetrcParser {
                 line += 1
                 position += 1
             case let byte where Self.isSpace(byte): position += 1
-            case UInt8(ascii: "\""): return try quotedWord()
-            default: return try plainWord()
+            case UInt8(ascii: "\""): return try text(quotedWord())
+            default: return try text(plainWord())
             }
         }
         return nil
+    }
+
+    private func text(_ word: [UInt8]) throws(NetrcSyntaxError) -> String {
+        guard let text = String(validating: word, as: UTF8.self) else { throw NetrcSyntaxError(line: line, problem: .notUTF8) }
+        return text
     }
 
     private mutating func plainWord() throws(NetrcSyntaxError) -> [UInt8] {
@@ -125,7 +138,7 @@ struct NetrcParser {
 
 /// Why a netrc file can't be read. Has no part of the file, which contains passwords.
 package struct NetrcSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-    package enum Problem: Hashable, Sendable { case unterminatedQuote, nul }
+    package enum Problem: Hashable, Sendable { case unterminatedQuote, unknownWord, missingValue, notUTF8, nul }
 
     package let line: Int
     package let problem: Problem
@@ -133,6 +146,11 @@ package struct NetrcSyntaxError: Error, Hashable, Sendable, CustomStringConverti
     package var description: String {
         switch problem {
         case .unterminatedQuote: "line \(line): a word that begins with a quotation mark does not end with one"
+        case .unknownWord:
+            "line \(line): a word is none of machine, default, login, password, account and macdef; put a value that contains blanks in "
+                + "quotation marks"
+        case .missingValue: "line \(line): the last word needs a value after it"
+        case .notUTF8: "line \(line): there are bytes that are not UTF-8; convert the file"
         case .nul: "line \(line): there is a NUL; this is not a text file"
         }
     }

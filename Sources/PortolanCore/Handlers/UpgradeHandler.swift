@@ -16,7 +16,7 @@ struct UpgradeHandler: ProtocolHandler {
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         var response = Response(url: request.url, expectedLength: 0, status: .temporaryRedirect)
-        response.fields[.location] = target.description
+        response.fields[.location] = target.string
         if let reason = HTTPField.Name("Non-Authoritative-Reason") { response.fields[reason] = "HSTS" }
         var upgraded = request
         upgraded.url = target

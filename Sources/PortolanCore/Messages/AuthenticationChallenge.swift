@@ -119,7 +119,7 @@ public enum Credential: Hashable, Sendable {
 
     /// How long a user name and a password are kept after a server has accepted them.
     public enum Persistence: Hashable, Sendable {
-        /// They are used for the challenge that they answer, and not stored.
+        /// They are used in the load whose challenge they answer, and not stored.
         case none
         /// They are in memory, for all loads of the loaders that share the storage.
         case loader
@@ -129,6 +129,25 @@ public enum Credential: Hashable, Sendable {
 
     /// How long the credential is kept. Certificates and trust are not stored.
     package var persistence: Persistence { if case .password(_, _, let persistence) = self { persistence } else { .none } }
+}
+
+extension Credential {
+    /// Why Basic can't carry a user name and a password, and how to fix it; `nil` if it can.
+    ///
+    /// RFC 7617 §2
+    package static func problemWithBasic(user: String, password: String) -> String? {
+        if user.utf8.contains(UInt8(ascii: ":")) { return "a user name with a colon can't be sent by Basic; use another one" }
+        let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
+        guard user.unicodeScalars.contains(where: isControl) || password.unicodeScalars.contains(where: isControl) else { return nil }
+        return "Basic allows no control characters in user name and password; remove them"
+    }
+
+    /// Why the scheme of a space can't carry the credential; `nil` if it can.
+    package func problem(in space: ProtectionSpace) -> String? {
+        guard case .password(let scheme) = space.kind, scheme.lowercased() == "basic", case .password(let user, let password, _) = self
+        else { return nil }
+        return Self.problemWithBasic(user: user, password: password)
+    }
 }
 
 extension Credential: CustomStringConvertible, CustomReflectable {

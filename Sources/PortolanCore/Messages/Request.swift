@@ -161,6 +161,16 @@ public struct Request: Sendable {
     }
 }
 
+extension Request: CustomStringConvertible, CustomReflectable {
+    /// The method and the URL without its user information. Fields can contain secrets and are left out.
+    public var description: String { "\(method.rawValue) \(url)" }
+
+    /// Shows the names of the fields, and no value.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["method": method.rawValue, "url": url.description, "fields": fields.map(\.name.rawName)])
+    }
+}
+
 /// Time limits of one load; `nil` for no limit.
 public struct Timeouts: Hashable, Sendable {
     /// The maximum time without an event. It does not include pauses and the time in a queue of the handler, for

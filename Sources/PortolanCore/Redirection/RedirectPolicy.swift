@@ -140,6 +140,6 @@ extension URLRecord {
     package func inheritingFragment(of current: URLRecord) -> URLRecord {
         guard fragment == nil, let fragment = current.fragment else { return self }
         // `try?` because a canonical URL with a canonical fragment is a valid URL.
-        return (try? URLRecord(parsing: "\(description)#\(fragment)")) ?? self
+        return (try? URLRecord(parsing: "\(string)#\(fragment)")) ?? self
     }
 }

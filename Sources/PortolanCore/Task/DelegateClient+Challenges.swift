@@ -29,14 +29,18 @@ extension DelegateClient {
         if challenge.proposedCredential == nil, let own, !task.wasRefused(own, for: space) {
             return answer(challenge, .use(own), of: task)
         }
-        let configuration = task.loader.configuration
-        // A netrc file names hosts without a scheme. A load that began over TLS sends no password of it without TLS.
-        let lostTLS = task.originalRequest.url.scheme == "https" && space.protocolName == "http"
-        let candidates = [
-            challenge.proposedCredential, configuration.credentials?.defaultCredential(for: space),
-            lostTLS ? nil : configuration.netrc?.credential(for: space),
+        let candidates: [(credential: Credential?, isOfNetrc: Bool)] = [
+            (challenge.proposedCredential, false), (task.loader.configuration.credentials?.defaultCredential(for: space), false),
+            (task.loader.configuration.netrc?.credential(for: space), true),
         ]
-        forward(challenge, proposing: candidates.lazy.compactMap(\.self).first { !task.wasRefused($0, for: space) }, of: task)
+        for case (let credential?, let isOfNetrc) in candidates {
+            guard let problem = task.problem(with: credential, isOfNetrc: isOfNetrc, for: space) else {
+                return forward(challenge, proposing: credential, of: task)
+            }
+            let source = isOfNetrc ? "netrc" : "stored"
+            task.loader.logAccess("\(source) password for \(QuotedText(space.host)) not sent: \(problem)", of: task)
+        }
+        forward(challenge, proposing: nil, of: task)
     }
 
     private func forward(_ challenge: AuthenticationChallenge, proposing proposed: Credential?, of task: LoadTask) {
@@ -65,9 +69,9 @@ extension DelegateClient {
         if case .use(let credential) = answer, case .password = challenge.protectionSpace.kind {
             task.credentialAttempts.withLock { $0.send(credential, for: challenge.protectionSpace) }
             hasUndecidedCredential.store(true, ordering: .relaxed)
-            if credential.persistence != .none {
-                challenge.authenticatedSpaces?.content = task.loader.configuration.credentials?.authenticatedSpaces
-            }
+            // A credential that is not stored is for this load only: for redirects and other challenges in its space.
+            let stored = credential.persistence == .none ? nil : task.loader.configuration.credentials?.authenticatedSpaces
+            challenge.authenticatedSpaces?.content = stored ?? task.credentialAttempts.withLock { $0.makeAuthenticatedSpaces() }
         }
         task.endWaitForCaller()
         challenge.answer(answer)
@@ -118,6 +122,19 @@ extension DelegateClient {
 extension LoadTask {
     fileprivate func wasRefused(_ credential: Credential, for space: ProtectionSpace) -> Bool {
         credentialAttempts.withLock { $0.wasRefused(credential, for: space) }
+    }
+
+    /// Why a credential is not proposed to a space; `nil` if it is.
+    fileprivate func problem(with credential: Credential, isOfNetrc: Bool, for space: ProtectionSpace) -> String? {
+        if wasRefused(credential, for: space) { return "the \(space.isProxy ? "proxy" : "server") has refused it" }
+        if let problem = credential.problem(in: space) { return problem }
+        // `try?` because a space that is no origin of a URL, such as one of a plugin, has no redirects over HTTP.
+        guard isOfNetrc, let url = try? URLRecord(parsing: "\(space.protocolName)://\(space.host)\(space.port.map { ":\($0)" } ?? "")/")
+        else { return nil }
+        return credentialAttempts.withLock { attempts in
+            attempts.netrcOrigins.visit(originalRequest.url)
+            return attempts.netrcOrigins.problem(with: url)
+        }
     }
 }
 

@@ -16,6 +16,7 @@ extension DelegateClient {
             else {
                 return .keepGoing
             }
+            task.loader.logWithheld(from: request, leaving: successor, task)
             return decide(on: successor, response, of: task)
         } catch {
             task.end(with: error)

@@ -190,7 +190,7 @@ public final class LoadTask: Sendable {
         var request = canonical
         let requestNumber = requestNumber
         let client = DelegateClient(task: self, redirectCount: requestNumber - 1, upgradesToHTTPS: entry.upgradesToHTTPS)
-        let next = loader.applyPolicies(to: &request, of: entry.handler, client: client)
+        let next = loader.applyPolicies(to: &request, of: entry.handler, client: client, task: self)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCachedResponse: false,
             interimLimit: loader.configuration.maximumInterimResponsesPerRequest, next: next,
@@ -345,7 +345,13 @@ extension LoadTask {
         var request = request
         (request.visitedHandlers, request.nestingDepth) = (originalRequest.visitedHandlers, originalRequest.nestingDepth)
         for child in machine.withLock({ $0.removeChildren() }) { child.stopLoading() }
-        loader.logStep("redirected to \(request.url.redacted)", of: self, requestNumber: requestNumber)
+        if loader.configuration.netrc != nil {
+            credentialAttempts.withLock { attempts in
+                attempts.netrcOrigins.visit(originalRequest.url)
+                attempts.netrcOrigins.visit(request.url)
+            }
+        }
+        loader.logStep("redirected to \(request.url)", of: self, requestNumber: requestNumber)
         let time = timer.elapsed
         let (handlerLoad, mustLoad) = machine.withLock { ($0.handlerLoad, $0.follow(request, at: time)) }
         if wasDeferred { handlerLoad?.followRedirect() }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import Logging
 
 /// What a loader writes to its logger.
@@ -13,9 +14,46 @@ extension Loader {
     ///   request's transfer can be reported after the next request has begun. `nil` for a step of the whole load.
     func logStep(_ step: @autoclosure () -> String, of task: LoadTask, requestNumber: Int? = nil) {
         guard logsSteps else { return }
-        var metadata: Logger.Metadata = ["url": "\(task.originalRequest.url.redacted)"]
+        var metadata: Logger.Metadata = ["url": "\(task.originalRequest.url)"]
         if let requestNumber { metadata["request"] = "\(requestNumber)" }
         configuration.logger.debug("\(LogText(step()))", metadata: metadata)
+    }
+
+    /// Logs at the level `debug` who gets a credential or cookies, or why not.
+    ///
+    /// The metadata have the key ``accessKey``, so that a log handler can select these lines. They have no password and
+    /// no value of a cookie.
+    package func logAccess(_ fact: @autoclosure () -> String, of task: LoadTask) {
+        guard logsSteps else { return }
+        configuration.logger.debug(
+            "\(LogText(fact()))",
+            metadata: ["url": "\(task.originalRequest.url)", "request": "\(task.requestNumber)", Self.accessKey: "true"])
+    }
+
+    package static let accessKey = "access"
+
+    /// Logs the credential and the cookies that a request carries before any challenge.
+    func logAccess(of request: Request, _ task: LoadTask) {
+        guard logsSteps else { return }
+        let place = request.url.shortDescription
+        if let entry = request.authenticatedSpace?.entry, case .password(let scheme) = entry.space.kind {
+            logAccess("credential sent to \(place): \(scheme), accepted by an earlier response", of: task)
+        } else if let value = request.fields[.authorization] {
+            let scheme = value.prefix { $0 != " " }
+            logAccess("credential sent to \(place): \(scheme.count < value.count ? scheme.lowercased() : "authorization")", of: task)
+        }
+        let pairs = request.fields[values: .cookie].joined(separator: ";").split(separator: ";")
+        let names = pairs.map { pair in String(pair.prefix { $0 != "=" }.drop { $0 == " " }) }
+        if !names.isEmpty { logAccess("cookies sent to \(place): \(names.joined(separator: ", "))", of: task) }
+    }
+
+    /// Logs the fields that a redirect to another origin removes.
+    func logWithheld(from proposed: Request, leaving successor: Request, _ task: LoadTask) {
+        guard logsSteps else { return }
+        let names = Set(proposed.fields.map(\.name)).filter { $0 != .referer && !successor.fields.contains($0) }
+        guard !names.isEmpty else { return }
+        let list = names.map(\.rawName).sorted().joined(separator: ", ")
+        logAccess("not sent to \(successor.url.shortDescription), another origin: \(list)", of: task)
     }
 
     /// Logs why handlers could not be made. A repeated failure is logged below warning level, because thousands of

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Logging
+import Synchronization
 
 /// Loads URLs of every scheme for which a handler is registered.
 ///
@@ -164,17 +165,21 @@ public final class Loader: Sendable {
     ///
     /// - Parameter request: changed to the request that the handler receives.
     /// - Returns: the client for the load's events.
-    func applyPolicies(to request: inout Request, of handler: any ProtocolHandler, client: any ProtocolClient) -> any ProtocolClient {
-        addCredential(to: &request)
+    func applyPolicies(
+        to request: inout Request, of handler: any ProtocolHandler, client: any ProtocolClient, task: LoadTask
+    ) -> any ProtocolClient {
+        addCredential(to: &request, of: task)
+        defer { logAccess(of: request, task) }
         guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return client }
         return cookiePolicy.apply(to: &request, next: client)
     }
 
-    /// Adds the stored credential that the server has accepted for URLs like the request's, for handlers that can send
-    /// it without a challenge.
-    private func addCredential(to request: inout Request) {
+    /// Adds the credential that the server has accepted for URLs like the request's, for handlers that can send it
+    /// without a challenge. One of this load has precedence over one of the storage.
+    private func addCredential(to request: inout Request, of task: LoadTask) {
         var known = request.usesKnownSpaces ? configuration.credentials?.authenticatedSpaces.match(for: request.url) : nil
         if let entry = known?.entry, configuration.credentials?.contains(entry.credential, for: entry.space) != true { known = nil }
+        if let own = task.credentialAttempts.withLock({ $0.authenticatedSpaces })?.match(for: request.url) { known = own }
         if known != nil || request.authenticatedSpace != nil { request.authenticatedSpace = known }
     }
 

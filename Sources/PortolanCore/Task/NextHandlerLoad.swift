@@ -62,7 +62,7 @@ final class NextHandlerLoad: ProtocolLoad {
 
     private func startLoad(by entry: RegisteredHandler, of task: LoadTask) {
         var canonical = entry.handler.canonicalRequest(for: request)
-        let client = task.loader.applyPolicies(to: &canonical, of: entry.handler, client: client)
+        let client = task.loader.applyPolicies(to: &canonical, of: entry.handler, client: client, task: task)
         let loopGuard = LoopGuard(handler: entry.handler.identifier, url: canonical.url)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCachedResponse: false,

@@ -39,7 +39,7 @@ extension portolan_request {
 
 extension CArena {
     fileprivate mutating func encode(_ url: URLRecord, into cRequest: inout portolan_request) {
-        unsafe cRequest.url = string(url.description)
+        unsafe cRequest.url = string(url.string)
         unsafe cRequest.scheme = string(url, .scheme)
         if url.hasCredentials { unsafe cRequest.user = string(url, .username) }
         if !url.password.isEmpty { unsafe cRequest.password = string(url, .password) }

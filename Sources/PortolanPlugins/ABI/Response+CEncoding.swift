@@ -11,7 +11,7 @@ extension CStorage<portolan_response> {
             var cResponse = unsafe portolan_response()
             unsafe cResponse.size = UInt32(MemoryLayout<portolan_response>.size)
             unsafe cResponse.status = Int32(response.status?.code ?? 0)
-            unsafe cResponse.url = arena.string(response.url.description)
+            unsafe cResponse.url = arena.string(response.url.string)
             unsafe cResponse.mime_type = arena.string(response.mimeType?.essence)
             unsafe cResponse.text_encoding = arena.string(response.textEncodingName)
             unsafe cResponse.suggested_name = arena.string(response.suggestedFilename)

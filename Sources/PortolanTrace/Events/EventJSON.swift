@@ -17,14 +17,14 @@ package enum EventJSON {
 
     package static func started(_ request: Request, handler: String?) -> JSONValue {
         [
-            "url": .string(request.url.redacted), "method": .string(request.method.rawValue), "handler": .text(handler),
+            "url": .string(request.url.description), "method": .string(request.method.rawValue), "handler": .text(handler),
             "bodyBytes": .count(request.body.map(\.length) ?? 0),
         ]
     }
 
     package static func redirect(to url: URLRecord, _ response: Response) -> JSONValue {
         [
-            "status": .count(response.status?.code), "reason": .text(response.status?.reasonPhrase), "url": .string(url.redacted),
+            "status": .count(response.status?.code), "reason": .text(response.status?.reasonPhrase), "url": .string(url.description),
             "headers": FieldList(response.fields).json,
         ]
     }
@@ -35,7 +35,7 @@ package enum EventJSON {
 
     package static func response(_ response: Response) -> JSONValue {
         var members: [JSONValue.Member] = [
-            .init(name: "url", value: .string(response.url.redacted)),
+            .init(name: "url", value: .string(response.url.description)),
             .init(name: "status", value: .count(response.status?.code)),
             .init(name: "reason", value: .text(response.status?.reasonPhrase)),
             .init(name: "mime", value: .text(response.mimeType?.description)),

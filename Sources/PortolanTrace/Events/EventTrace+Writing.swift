@@ -37,7 +37,7 @@ package enum EventTrace {
 
     private static func started(_ transaction: Transaction) -> JSONValue {
         var members: [JSONValue.Member] = [
-            .init(name: "url", value: .string(transaction.url.redacted)),
+            .init(name: "url", value: .string(transaction.url.description)),
             .init(name: "method", value: .string(transaction.method.rawValue)),
             .init(name: "handler", value: .null),
         ]

@@ -63,7 +63,7 @@ package enum HTTPArchive {
         }
         var members: [JSONValue.Member] = [
             .init(name: "method", value: .string(transaction.method.rawValue)),
-            .init(name: "url", value: .string(transaction.url.withoutFragment.redacted)),
+            .init(name: "url", value: .string(transaction.url.withoutFragment.description)),
             .init(name: "httpVersion", value: .string(version)),
             .init(name: "cookies", value: []),
             .init(name: "headers", value: fields(FieldList(transaction.fields))),
@@ -106,7 +106,7 @@ package enum HTTPArchive {
             .init(name: "cookies", value: []),
             .init(name: "headers", value: fields(response.map { FieldList(of: $0) } ?? FieldList([:]))),
             .init(name: "content", value: .object(content)),
-            .init(name: "redirectURL", value: .string(transaction.redirect?.redacted ?? "")),
+            .init(name: "redirectURL", value: .string(transaction.redirect?.description ?? "")),
             .init(name: "headersSize", value: .integer(-1)),
             .init(name: "bodySize", value: .integer(-1)),
         ]

@@ -14,7 +14,7 @@ struct ReplayIndex {
         let method: HTTPRequest.Method
         let url: String
 
-        init(_ method: HTTPRequest.Method, _ url: URLRecord) { (self.method, self.url) = (method, url.withoutFragment.redacted) }
+        init(_ method: HTTPRequest.Method, _ url: URLRecord) { (self.method, self.url) = (method, url.withoutFragment.description) }
     }
 
     private let transactions: [Transaction]
@@ -142,7 +142,7 @@ struct ReplayIndex {
     private static func commonPrefixLength(_ url: URLRecord, _ wanted: URLRecord) -> Int? {
         let (url, wanted) = (url.withoutCredentials, wanted.withoutCredentials)
         guard url.beforePath == wanted.beforePath else { return nil }
-        let common = zip(url.description.utf8, wanted.description.utf8).prefix { $0 == $1 }.count
+        let common = zip(url.string.utf8, wanted.string.utf8).prefix { $0 == $1 }.count
         return url.host == nil && common < url.beforePath.utf8.count + 8 ? nil : common
     }
 }

@@ -21,11 +21,11 @@ package struct Redaction: Sendable {
 
     package func url(_ url: URLRecord) -> URLRecord {
         if url.scheme == "data" { return url }
-        let text = Array(url.redacted.utf8)
+        let text = Array(url.description.utf8)
         // For another URL in the path, which can be percent-encoded.
         let passwords = SecretRanges.userInformation(in: text)
         let redacted = replaced(text, keepsSecrets ? passwords : passwords + SecretRanges.parameters(in: text, .url))
-        if redacted == url.description { return url }
+        if redacted == url.string { return url }
         // `try?` because a redacted URL that does not parse is replaced by the original without its user information.
         return (try? URLRecord(parsing: redacted)) ?? url.withoutCredentials
     }

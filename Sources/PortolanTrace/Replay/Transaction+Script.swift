@@ -74,5 +74,5 @@ extension Transaction {
 }
 
 extension URLRecord {
-    fileprivate func isSameResource(as other: URLRecord) -> Bool { withoutFragment.redacted == other.withoutFragment.redacted }
+    fileprivate func isSameResource(as other: URLRecord) -> Bool { withoutFragment.description == other.withoutFragment.description }
 }

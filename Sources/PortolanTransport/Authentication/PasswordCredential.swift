@@ -49,15 +49,8 @@ package struct PasswordCredential: Hashable, Sendable {
 
     /// Throws if Basic can't carry the credential, as ``basicValue()`` does.
     func checkForBasic() throws(LoadError) {
-        guard !user.utf8.contains(UInt8(ascii: ":")) else {
-            throw LoadError(
-                .authenticationRequired, message: "\(self) can't be used: a user name with a colon can't be sent by Basic; use another one")
-        }
-        guard !user.unicodeScalars.contains(where: \.isControl), !password.unicodeScalars.contains(where: \.isControl) else {
-            throw LoadError(
-                .authenticationRequired,
-                message: "\(self) can't be used: Basic allows no control characters in user name and password; remove them")
-        }
+        guard let problem = Credential.problemWithBasic(user: user, password: password) else { return }
+        throw LoadError(.authenticationRequired, message: "\(self) can't be used: \(problem)")
     }
 
     /// The message of SOCKS5 with user name and password. An empty password is also sent, as curl does, although the
@@ -80,9 +73,4 @@ extension PasswordCredential: CustomStringConvertible, CustomDebugStringConverti
     package var description: String { "user \(QuotedText(user))" }
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: [:]) }
-}
-
-extension Unicode.Scalar {
-    /// C0, DEL or C1.
-    fileprivate var isControl: Bool { properties.generalCategory == .control }
 }

@@ -43,6 +43,14 @@ import Testing
             (["-T", "nosuch", "http://127.0.0.1:1/"], 26, "portolan: cannot read 'nosuch': "),
             (["-T", "x", "-d", "x", "data:,x"], 2, "portolan: -T cannot be combined with -d or -I"),
             (["--max-redirects", "-1", "data:,x"], 2, "portolan: "),
+            (["-c", "jar", "-b", "jar", "-o", "jar", "data:,x"], 2, "portolan: -o and -c name the same file, 'jar'"),
+            (["-b", "jar", "-o", "./jar", "data:,x"], 2, "portolan: -o and -b name the same file, './jar'"),
+            (["-c", "jar", "--hsts", "jar", "data:,x"], 2, "portolan: -c and --hsts name the same file, 'jar'"),
+            (["-c", "t.har", "--trace", "t.har", "data:,x"], 2, "portolan: --trace and -c name the same file, 't.har'"),
+            (["--netrc-file", "rc", "-c", "rc", "data:,x"], 2, "portolan: -c and --netrc-file name the same file, 'rc'"),
+            (["--netrc-file", "nosuch", "data:,x"], 37, "portolan: --netrc-file: "),
+            (["--netrc-file", "/dev/zero", "data:,x"], nil, "portolan: --netrc-file: "),
+            (["http://u:s3cr3t@127.0.0.1:99999"], 3, "portolan: bad URL \"http://127.0.0.1:99999\": the port is above 65535"),
         ] as [([String], Int32?, String)])
     func failureIsOneLineAndAnExitStatus(arguments: [String], status: Int32?, line: String) throws {
         let outcome = try program.run(["get"] + arguments)
@@ -57,6 +65,9 @@ import Testing
     @Test(arguments: [
         ("localhost:8123/x", "; did you mean 'http://localhost:8123/x'?"), ("server:80", "; did you mean 'http://server/'?"),
         ("127.0.0.1:8123/a?b", "; did you mean 'http://127.0.0.1:8123/a?b'?"),
+        ("htp://u:p@h/x", "; did you mean 'http://h/x'?"), ("htps:h", "; did you mean 'https://h/'?"),
+        ("fiel:///tmp", "; did you mean 'file:///tmp'?"), ("ftp://h/", "known schemes: data, file, http, https"),
+        ("sftp://h/", "known schemes: data, file, http, https"),
         ("example.org/x", "; did you mean 'http://example.org/x'?"), ("nosuch:x", "known schemes: data, file, http, https"),
         ("server:99999", "known schemes: data, file, http, https"),
     ])

@@ -13,6 +13,8 @@ import Testing
     private static let both = ScriptedServer.response(
         "401 Who", ["WWW-Authenticate: Basic realm=r", #"WWW-Authenticate: Digest realm="r", nonce="n""#])
     private static let basicOnly = ScriptedServer.response("401 Who", ["WWW-Authenticate: Basic realm=r"])
+    private static let unsupported = ScriptedServer.response(
+        "401 Who", ["WWW-Authenticate: Bearer realm=r", "WWW-Authenticate: Negotiate"], "no")
     private static let redirect = ScriptedServer.response("302 Found", ["Location: /b"])
     private static let success = ScriptedServer.response("200 OK", [], "yes")
 
@@ -45,7 +47,10 @@ import Testing
             (["--oauth2-bearer", "t0ken", "-u", "u:p"], [success], ["Bearer t0ken"], "yes", 0),
             (["--oauth2-bearer", "t0ken", "-u", "u:p", "--fail"], [basicOnly, success], ["Bearer t0ken"], "", 22),
             // The password does not follow by Basic, not even after a redirect.
-            (["-u", "u:p", "--anyauth", "--fail"], [digest, redirect, basicOnly, success], [nil, "Digest", nil], "", 22),
+            (["-u", "u:p", "--anyauth", "--fail"], [digest, redirect, basicOnly, success], [nil, "Digest", "Digest"], "", 22),
+            // A server without a supported scheme: the response is delivered, as in curl.
+            (["-u", "u:p"], [unsupported], [basic], "no", 0), (["-u", "u:p", "--anyauth"], [unsupported], [nil], "no", 0),
+            (["-u", "u:p", "--fail"], [unsupported], [basic], "", 22),
         ] as [([String], [[ScriptedServer.Step]], [String?], String, Int32)])
     func credentialsAreSentAsCurlDoes(
         arguments: [String], scripts: [[ScriptedServer.Step]], expected: [String?], text: String, status: Int32
@@ -88,6 +93,49 @@ import Testing
             ["get", "-x", proxy.url(), "--proxy-user", "u:p"] + arguments + ["http://h.test/"])
         #expect(outcome.text == "yes" && outcome.status == 0, "\(outcome.errors)")
         #expect(sent(proxy, "Proxy-Authorization") == expected && sent(proxy) == expected.map { _ in nil })
+    }
+
+    @Test("Other users do not see secrets in the command line, as with curl")
+    func secretsAreNotVisibleArguments() throws {
+        for arguments in [
+            ["-u", "u:s3cr3t", "--proxy-user", "v:s3cr3t2"], ["-su", "u:s3cr3t"], ["--user=u:s3cr3t"],
+            ["--oauth2-bearer", "s3cr3t"],
+        ] {
+            let text = try program.run(["get"] + arguments + ["file:///proc/self/cmdline"]).text
+            #expect(text.hasSuffix("file:///proc/self/cmdline\0") && !text.contains("s3cr3t"), "\(text.debugDescription)")
+        }
+    }
+
+    @Test("-v says who gets a credential or cookies, and who does not, without a secret")
+    func accessIsReported() throws {
+        let other = try ScriptedServer(Self.success)
+        let redirects = [["Location: /b", "Set-Cookie: sid=s3cr3t"], ["Location: \(other.url())"]]
+        let server = try ScriptedServer { ScriptedServer.response("302 Found", redirects[min($0, 1)]) }
+        let outcome = try program.run("get", "-v", "-c", "jar", "-b", "own=s3cr3t", "-u", "u:s3cr3t", server.url())
+        let lines = outcome.errors.filter { $0.contains("cookie") || $0.contains("sent to") }.filter { !$0.hasPrefix("<") }
+        let place = server.url()
+        #expect(
+            lines == [
+                "* request 1: credential sent to '\(place)': basic", "* request 1: cookies sent to '\(place)': own",
+                "* cookie stored: sid of 127.0.0.1", "* request 2: credential sent to '\(place)b': basic",
+                "* request 2: cookies sent to '\(place)b': own, sid",
+                "* request 2: not sent to '\(other.url())', another origin: Authorization, Cookie",
+                "* request 3: cookies sent to '\(other.url())': sid",
+            ])
+        #expect(!lines.contains { $0.contains("s3cr3t") })
+    }
+
+    @Test("-v says why a netrc password is not sent")
+    func withheldPasswordIsReported() throws {
+        let other = try ScriptedServer(Self.success)
+        let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(other.url())"]))
+        try program.makeFile("rc", "machine 127.0.0.1 login u password p\n")
+        let outcome = try program.run("get", "-v", "--netrc-file", "rc", server.url())
+        #expect(sent(server) == [Self.basic] && sent(other) == [nil])
+        #expect(
+            outcome.errors.contains {
+                $0.hasPrefix("* request 1: netrc password for '\(other.url())' not sent: the load has used another scheme or port")
+            }, "\(outcome.errors)")
     }
 
     /// The other server asks for the same realm with the same nonce.

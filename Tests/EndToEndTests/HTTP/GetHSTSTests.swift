@@ -74,7 +74,11 @@ import Testing
         try program.makeFile("hosts", "nonsense\nexample.com \"unlimited\"\n")
         let outcome = try program.run("get", "--hsts", "hosts", "data:,x")
         #expect(outcome.text == "x")
-        #expect(outcome.errors == ["portolan: warning: --hsts: 'hosts': line 1 is not a host with its end; it is skipped"])
+        let text = "not a host name with its expiry in quotation marks"
+        #expect(outcome.errors == ["portolan: warning: --hsts: 'hosts': skipped line 1: \(text)"])
         #expect(try hosts() == ["nonsense", "example.com \"unlimited\""])
+        try program.makeFile("hosts", String(repeating: "* \"unlimited\"\n", count: 1000))
+        let many = try program.run("get", "--hsts", "hosts", "data:,x")
+        #expect(many.errors == ["portolan: warning: --hsts: 'hosts': skipped line 1 and 999 more: \(text)"])
     }
 }

@@ -32,7 +32,7 @@ import Testing
             (["--netrc-file", "netrc", "--netrc-optional"], "u@", "u:p"), (["--netrc-file", "netrc", "--netrc-optional"], "", "a:b"),
             (["--netrc-file", "netrc", "-u", "z:q"], "", "z:q"), (["--netrc-file", "netrc"], "z:q@", "z:q"),
             (["--netrc-file", "netrc", "--oauth2-bearer", "t"], "", nil), (["--netrc-file", "netrc", "--digest"], "", nil),
-            (["--netrc-file", "missing"], "", nil), ([], "", nil),
+            ([], "", nil),
         ]
         let server = try Self.server()
         for row in rows {
@@ -84,6 +84,17 @@ import Testing
         let outcome = try program.run("get", "--netrc-file", "netrc", "data:,x")
         let message = outcome.errors.joined(separator: "\n")
         #expect(outcome.status != 0 && message.contains("line 1") && !message.contains("hunter2"), "\(message)")
+    }
+
+    @Test("A FIFO, a device, and a file that is missing or too large are errors at once")
+    func unusableFiles() throws {
+        let script = "mkfifo fifo; head -c 2000000 /dev/zero | tr '\\0' '#' > large"
+        #expect(try program.runScript(script).status == 0)
+        for name in ["fifo", "/dev/zero", "large", "missing", "."] {
+            let outcome = try program.run("get", "--netrc-file", name, "data:,x")
+            #expect(outcome.status != 0 && outcome.output.isEmpty && outcome.errors.count == 1, "\(outcome)")
+            #expect(outcome.errors.first?.hasPrefix("portolan: --netrc-file: ") == true, "\(outcome.errors)")
+        }
     }
 
     @Test("-v names schemes that are not supported, and the response is delivered")

@@ -5,14 +5,15 @@ import Testing
 
 @testable import PortolanCore
 
-/// The expected values are those that curl 7.88.1 sent to a server, unless a row says otherwise.
+/// The expected values are those that curl 7.88.1 sent to a server, unless a row says otherwise. Files that are
+/// an error here are in other tests.
 @Suite struct NetrcTests {
     /// A file, and `user:password` for the host `h`; `nil` for none.
     private static let rows: [(file: String, expected: String?)] = [
         ("machine h login a password b", "a:b"),
         ("machine h\nlogin a\n\tpassword\tb\r\n", "a:b"), ("machine h login a\u{C}password b", "a:b"),
         ("MACHINE H LOGIN a PASSWORD b", "a:b"), ("machine h password b login a", "a:b"), ("machine h account c login a password b", "a:b"),
-        ("machine h login machine password b", "machine:b"), ("machine h port 80 login a password b", "a:b"),
+        ("machine h login machine password b", "machine:b"),
         ("machine h login ä password ö", "ä:ö"),
         // Several entries
         ("machine h login a password b machine h login c password d", "a:b"),
@@ -25,15 +26,14 @@ import Testing
         ("machine i login a password b", nil), ("machine h. login a password b", nil), ("machine h:80 login a password b", nil),
         ("machine a.h login a password b", nil),
         // Incomplete
-        ("", nil), ("machine", nil), ("machine h", nil), ("machine h login", nil), ("login a password b", nil),
-        ("machine h password b", ":b"), ("machine h login a", "a:"), ("machine h login a password", "a:"),
+        ("", nil), ("machine h", nil), ("login a password b", nil), ("machine h password b", ":b"), ("machine h login a", "a:"),
         // Comments
         ("# machine h login q password r\nmachine h login a password b", "a:b"), ("machine h login a # b\npassword b", "a:b"),
-        ("machine h login a password b#c", "a:b#c"), ("machine h login a password #c", "a:"),
+        ("machine h login a password b#c", "a:b#c"),
         // Quoted words
         (#"machine h login "a b" password "c d""#, "a b:c d"), (#"machine h login a password "x\"y\\z\n\t\r\q""#, "a:x\"y\\z\n\t\rq"),
         (#"machine h login a password x\"y\n"#, #"a:x\"y\n"#), (#"machine h login a password x"y""#, #"a:x"y""#),
-        (#"machine h login a password "x"y"#, "a:x"), (#"machine h login a password """#, "a:"),
+        (#"machine h login a password """#, "a:"),
         (##"machine h login a password "#c""##, "a:#c"),
         // Macros
         ("macdef init\nmachine h login q password r\n\nmachine h login a password b", "a:b"),
@@ -68,12 +68,31 @@ import Testing
         #expect(Self.text(file.credential(forHost: "i", user: "z")) == "z:q")
     }
 
-    @Test(arguments: [
-        ("machine h login a password \"xy", 1), ("\nmachine h\n\"x\ny\"", 3), ("\"\\", 1), ("machine h\npassword a\0b", 2), ("\"a\0\"", 1),
-    ])
-    func malformedFilesFailWithTheLine(file: String, line: Int) {
+    @Test(
+        arguments: [
+            ("machine h login a password \"xy", 1, .unterminatedQuote), ("\nmachine h login \n\"x\ny\"", 3, .unterminatedQuote),
+            ("\"\\", 1, .unterminatedQuote), ("machine h\npassword a\0b", 2, .nul), ("\"a\0\"", 1, .nul),
+            // The rest of a password with a blank. curl ignores it, and sends half of the password.
+            ("machine h\nlogin a password b xy", 2, .unknownWord), (#"machine h login a password "x"xy"#, 1, .unknownWord),
+            ("machine h port 80 login a password xy", 1, .unknownWord), ("xy", 1, .unknownWord),
+            ("machine", 1, .missingValue), ("machine h\nlogin\n\n", 2, .missingValue), ("machine h login xy password", 1, .missingValue),
+            ("machine h login a password #xy\n", 1, .missingValue), ("machine h account", 1, .missingValue),
+        ] as [(String, Int, NetrcSyntaxError.Problem)])
+    func malformedFilesFailWithTheLine(file: String, line: Int, problem: NetrcSyntaxError.Problem) {
         let error = #expect(throws: NetrcSyntaxError.self) { try NetrcFile(parsing: Array(file.utf8)) }
-        #expect(error?.line == line && error?.description.contains("xy") == false)
+        #expect(error?.line == line && error?.problem == problem)
+        #expect(error?.description.contains("line \(line)") == true && error?.description.contains("xy") == false)
+    }
+
+    @Test(
+        arguments: [[0xFF], [0x61, 0xC3], [0xED, 0xA0, 0x80]] as [[UInt8]], ["machine h\nlogin a password ", "machine h\n", "machine "])
+    func bytesThatAreNotUTF8AreAnError(bytes: [UInt8], before: String) {
+        let error = #expect(throws: NetrcSyntaxError.self) { try NetrcFile(parsing: Array(before.utf8) + bytes) }
+        #expect(error?.problem == .notUTF8)
+    }
+
+    @Test(arguments: ["/dev/null", "/dev/zero", "/dev/tty", "/"]) func devicesAndFoldersAreNotRead(path: String) {
+        #expect([.notRegularFile, .isDirectory, .accessDenied, .notFound].contains(Self.failure(path)))
     }
 
     @Test("A file that ends at any byte is read without a crash, and complete entries stay the same")

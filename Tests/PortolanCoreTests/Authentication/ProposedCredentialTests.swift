@@ -129,6 +129,46 @@ import Testing
         #expect(try Self.load(nil, url: "https://h/", netrc: netrc, handler: handler).proposed == [nil])
     }
 
+    @Test("A stored user name with a colon is proposed to Digest only, RFC 7617 §2", arguments: ["basic", "Basic", "digest"])
+    func colonInTheUserName(scheme: String) throws {
+        let storage = CredentialStorage()
+        var space = Self.space
+        space.kind = .password(scheme: scheme)
+        storage.set(Self.credential("a:b", "good", .loader), for: space)
+        let handler = ManualHandler { [space] load in
+            load.client.didReceive(
+                AuthenticationChallenge(protectionSpace: space) { answer in
+                    if case .use = answer { Self.respond(load, 200) } else { Self.respond(load, 401) }
+                })
+        }
+        let (proposed, delegate) = try Self.load(storage, handler: handler)
+        #expect(proposed == [scheme == "digest" ? "a:b" : nil])
+        #expect(delegate.text == (scheme == "digest" ? "200" : "401"))
+        #expect(storage.defaultCredential(for: space) != nil)
+    }
+
+    @Test(
+        "After a redirect, a netrc password goes to another port or scheme of its host only if TLS is added",
+        arguments: [
+            ("http://h/", "http://h/b", true), ("http://h/", "http://h:81/", false), ("https://h:81/", "https://h/", false),
+            ("http://h/", "https://h/", true), ("http://h:81/", "https://h:81/", true), ("http://h:81/", "https://h/", false),
+            ("http://i/", "http://h:81/", true),
+        ])
+    func netrcAfterARedirect(from: String, to: String, isProposed: Bool) throws {
+        let target = try URLRecord(parsing: to)
+        let space = ProtectionSpace(
+            kind: .password(scheme: "basic"), protocolName: String(target.scheme), host: "h", port: target.effectivePort, realm: "r")
+        let handler = ManualHandler { load in
+            guard load.request.url == target else {
+                _ = load.redirect(to: target)
+                return
+            }
+            load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { _ in Self.respond(load, 200) })
+        }
+        let (proposed, _) = try Self.load(nil, url: from, netrc: "machine h login a password good", handler: handler)
+        #expect(proposed == [isProposed ? "a" : nil])
+    }
+
     @Test("A netrc file has no passwords for proxies and other hosts")
     func netrcOfOtherHosts() throws {
         let (proposed, _) = try Self.load(nil, netrc: "machine i login a password good")

@@ -16,6 +16,17 @@ import Testing
         #expect(SafeFilename(untrusted).text == safe)
     }
 
+    @Test func noDescriptionOfARequestShowsASecret() throws {
+        var request = try Request("http://user:s3cr3t@host/a")
+        request.fields[.authorization] = "Bearer s3cr3t"
+        var dumped = ""
+        dump(request, to: &dumped)
+        for text in ["\(request)", String(reflecting: request), "\([request])", dumped] {
+            #expect(!text.contains("s3cr3t") && text.contains("http://host/a"), "\(text)")
+        }
+        #expect("\(request)" == "GET http://host/a")
+    }
+
     @Test func longFilenamesAreShortenedForFileSystems() {
         #expect(SafeFilename(String(repeating: "é", count: 300)).text.utf8.count == 254)
     }

@@ -107,6 +107,28 @@ import Testing
         #expect(Self.authorizations(server) == [nil, Self.basic, nil])
     }
 
+    @Test("A credential without persistence is sent after a redirect in its space, with the next count or the next nonce")
+    func redirectInTheSpace() async throws {
+        func challenge(_ nonce: String) -> String { #"WWW-Authenticate: Digest realm="r", nonce="\#(nonce)", qop="auth""# }
+        func redirect(_ fields: String = "") -> String { "HTTP/1.1 302 Found\r\nLocation: /b\r\n\(fields)Content-Length: 0\r\n\r\n" }
+        for (nextNonce, expected) in [("", ["n 00000001", "n 00000002"]), ("m", ["n 00000001", "m 00000001"])] {
+            let fields = nextNonce.isEmpty ? "" : "Authentication-Info: nextnonce=\"\(nextNonce)\"\r\n"
+            let server = try Self.server([Self.refusal(challenge("n")), redirect(fields), Self.success(), Self.refusal(challenge("n"))])
+            let loader = loader()
+            #expect(try await status(loader, server.url(), delegate("p1", .none)) == 200)
+            #expect(try await status(loader, server.url()) == 401)
+            let sent = Self.authorizations(server).map { value in
+                value.map { text in
+                    ["nonce=\"", "nc="].map { name in
+                        String(text.components(separatedBy: name).dropFirst().first?.prefix { $0 != "\"" && $0 != "," } ?? "")
+                    }.joined(separator: " ")
+                }
+            }
+            #expect(sent == [nil] + expected + [nil])
+            #expect(storage.allCredentials.isEmpty)
+        }
+    }
+
     @Test("A request's own Authorization, another user in the URL, and a removed credential prevent it")
     func exceptions() async throws {
         let server = try Self.server([Self.refusal()] + Array(repeating: Self.success(), count: 5))

@@ -57,12 +57,12 @@ final class EventLines: LoadObserver {
         case .challenged(let space, let failures, _, let decision): challenge(space, failures, decision)
         case .nestedLoadBegan(let inner, let handler):
             [
-                "url": .string(inner.url.redacted), "method": .string(inner.method.rawValue),
+                "url": .string(inner.url.description), "method": .string(inner.method.rawValue),
                 "handler": .text(handler), "depth": .integer(inner.depth),
             ]
         case .nestedLoadEnded(let inner, let bytes, let error):
             [
-                "url": .string(inner.url.redacted), "depth": .integer(inner.depth), "bytes": .integer(bytes),
+                "url": .string(inner.url.description), "depth": .integer(inner.depth), "bytes": .integer(bytes),
                 "code": .text(error?.name),
             ]
         case .interim(let response): EventJSON.interim(response)

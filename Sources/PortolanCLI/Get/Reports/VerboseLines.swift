@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Portolan
+import PortolanCookies
 import PortolanHTTPSyntax
 import PortolanTrace
 
@@ -15,6 +16,19 @@ final class VerboseLines: LoadObserver {
     func observe(_ event: LoadEvent, at time: Duration) {
         for line in Self.lines(for: event.withoutPasswords, at: time, checksTrust: checksTrust) {
             Diagnostics.write("\(PlainText.line(line))\n")
+        }
+    }
+
+    /// Prints the names of the cookies that changed in a storage, and no value.
+    static func report(_ changes: [CookieStorage.Change]) {
+        for change in changes {
+            let (verb, cookie) =
+                switch change {
+                case .added(let cookie): ("stored", cookie)
+                case .replaced(_, let cookie): ("replaced", cookie)
+                case .removed(let cookie): ("removed", cookie)
+                }
+            Diagnostics.write("\(PlainText.line("* cookie \(verb): \(cookie.name) of \(cookie.domain)"))\n")
         }
     }
 

@@ -30,7 +30,10 @@ struct HSTSFileOption {
         guard !place.isStream, FileSystem.kind(at: place.path) != nil else { return [] }
         let input = InputFile(option: "--hsts", path: place.path)
         let (hosts, problems) = HSTSFile.parse(try input.wholeContents(limit: HSTSFile.sizeLimit))
-        input.warnAboutSkippedEntries(problems.map { "line \($0) is not a host with its end" }, further: "lines are no hosts")
+        if let first = problems.first {
+            let others = problems.count > 1 ? " and \(problems.count - 1) more" : ""
+            Diagnostics.warn("--hsts: '\(place.path)': skipped line \(first)\(others): not a host name with its expiry in quotation marks")
+        }
         return hosts
     }
 

@@ -49,8 +49,11 @@ struct StateOptions: ParsableArguments {
     var fileOption: String? {
         if jar != nil { return "-c" }
         if strictHosts != nil { return "--hsts" }
-        return cookies.contains { !$0.contains("=") } ? "-b FILE" : nil
+        return cookieFiles.isEmpty ? nil : "-b FILE"
     }
+
+    /// The values of `-b` that are files.
+    var cookieFiles: [String] { cookies.filter { !$0.contains("=") } }
 
     /// Adds the cookies of `-b` to the request, after those of `-H`.
     func addCookies(to request: inout Request) {
@@ -63,7 +66,7 @@ struct StateOptions: ParsableArguments {
     ///
     /// - Parameter timeLimit: how long input other than a regular file can take to arrive; `nil` for no limit.
     func cookieFile(within timeLimit: Duration?) throws(Failure) -> CookieFile? {
-        let sources = cookies.filter { !$0.contains("=") }
+        let sources = cookieFiles
         guard !sources.isEmpty || jar != nil else { return nil }
         // '-b ""' stores cookies without a file.
         let jar = jar?.path == "-" ? OutputPlace(argument: "/dev/stdout") : jar

@@ -30,7 +30,11 @@ struct WaterfallPage: Sendable {
         var rows: [WaterfallRow] = []
         var (leftOut, requestCount, bodyBytes) = (0, 0, Int64(0))
         for load in trace.loads {
-            let own = load.transactions.map { WaterfallRow($0.redacted(by: redaction), since: origin) }
+            let own = load.transactions.map { transaction in
+                var row = WaterfallRow(transaction.redacted(by: redaction), since: origin)
+                row.countHiddenFields(of: WaterfallRow(transaction, since: origin))
+                return row
+            }
             requestCount += own.count
             for row in own { bodyBytes = bodyBytes.addingSaturated(row.bodyBytes ?? 0) }
             let all = own + Self.nested(in: load.redacted(by: redaction), since: origin)
@@ -154,10 +158,10 @@ struct WaterfallPage: Sendable {
             <tbody>\(phases.joined())</tbody></table>
             """)
         if row.depth == 0 {
-            parts.append(head("Request fields of the caller", row.requestFields))
+            parts.append(head("Request fields of the caller", row.requestFields, hidden: row.hiddenRequestFieldCount))
             var length = 0
             for response in row.heads.prefix(Self.maximumEventCount) {
-                let part = head("Response: \(response.title)", response.fields)
+                let part = head("Response: \(response.title)", response.fields, hidden: response.hiddenFieldCount)
                 length += part.utf8.count
                 guard length <= limit else { return nil }
                 parts.append(part)
@@ -169,13 +173,14 @@ struct WaterfallPage: Sendable {
         return text.utf8.count <= limit ? text : nil
     }
 
-    private func head(_ title: String, _ fields: [FieldList.Pair]) -> String {
-        guard !fields.isEmpty else { return "<p>\(value(title)): no fields.</p>" }
+    private func head(_ title: String, _ fields: [FieldList.Pair], hidden hiddenCount: Int) -> String {
+        let note = hiddenCount > 0 ? "\(count(hiddenCount, "field")) hidden as possible secrets; --keep-secrets shows them" : nil
+        guard !fields.isEmpty else { return "<p>\(value(title)): \(note ?? "no fields").</p>" }
         let lines = fields.prefix(Self.maximumEventCount).map { "<dt>\(value($0.name))</dt><dd>\(value($0.value))</dd>" }
         let rest = fields.count - lines.count
         return """
             <details><summary>\(value(title))</summary><dl class="fields">\(lines.joined())</dl>\
-            \(rest > 0 ? "<p>\(count(rest, "field")) more.</p>" : "")</details>
+            \(rest > 0 ? "<p>\(count(rest, "field")) more.</p>" : "")\(note.map { "<p>\($0).</p>" } ?? "")</details>
             """
     }
 

@@ -36,6 +36,8 @@ struct WaterfallRow: Sendable {
     /// The bytes of the body as the caller receives them, after decoding.
     var bodyBytes: Int64?
     var requestFields: [FieldList.Pair] = []
+    /// How many fields of the request were removed because they can contain secrets.
+    private(set) var hiddenRequestFieldCount = 0
     /// The heads of the responses in order: interim responses too.
     var heads: [MessageHead] = []
     var events: [Event] = []
@@ -44,6 +46,17 @@ struct WaterfallRow: Sendable {
     struct MessageHead: Sendable {
         let title: String
         let fields: [FieldList.Pair]
+        var hiddenFieldCount = 0
+    }
+
+    /// Counts the fields that the redaction removed.
+    ///
+    /// - Parameter complete: The same row without redaction.
+    mutating func countHiddenFields(of complete: WaterfallRow) {
+        hiddenRequestFieldCount = complete.requestFields.count - requestFields.count
+        for (index, head) in complete.heads.enumerated() where heads.indices.contains(index) {
+            heads[index].hiddenFieldCount = head.fields.count - heads[index].fields.count
+        }
     }
 
     /// An event, or a run of pieces of the body.
@@ -62,7 +75,7 @@ extension WaterfallRow {
     /// - Parameter origin: The start of the page's first load, in seconds since 1970.
     init(_ transaction: Transaction, since origin: Double) {
         let start = Duration.seconds(max(0, transaction.began - origin))
-        self.init(method: transaction.method.rawValue, url: transaction.url.redacted, start: start)
+        self.init(method: transaction.method.rawValue, url: transaction.url.description, start: start)
         bars = Self.bars(of: transaction, from: start)
         status = transaction.response?.status.map { "\($0.code)" }
         mimeType = transaction.response?.mimeType.map { "\($0.type)/\($0.subtype)" }
@@ -74,7 +87,7 @@ extension WaterfallRow {
         requestFields = FieldList(transaction.fields).pairs
         note =
             transaction.wasRepeated
-            ? "The request was sent again after this response." : transaction.redirect.map { "Redirect to \($0.redacted)" }
+            ? "The request was sent again after this response." : transaction.redirect.map { "Redirect to \($0)" }
         var fold = EventFold()
         var hasEnded = false
         for moment in transaction.moments {
@@ -117,7 +130,7 @@ extension WaterfallRow {
     init(
         _ inner: NestedLoadReport, handler: String?, from start: Duration, to end: Duration?, bytes: Int64?, error: LoadError?
     ) {
-        self.init(method: inner.method.rawValue, url: inner.url.redacted, depth: inner.depth, start: start)
+        self.init(method: inner.method.rawValue, url: inner.url.description, depth: inner.depth, start: start)
         bars = [Bar(phase: .nested, start: start, length: max(.zero, (end ?? start) - start))]
         bodyBytes = bytes
         connection = handler.map { "nested load, handler \($0)" } ?? "nested load, no handler"

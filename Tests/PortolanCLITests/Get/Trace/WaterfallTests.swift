@@ -25,6 +25,21 @@ import Testing
         .response(Response(url: url, mimeType: .html, status: HTTPResponse.Status(code: code), fields: fields))
     }
 
+    @Test mutating func hiddenFieldsAreCounted() throws {
+        for (fields, text) in [
+            ([:], "Request fields of the caller: no fields."),
+            ([.authorization: "s3cr3t"], "Request fields of the caller: 1 field hidden as possible secrets; --keep-secrets"),
+            ([.authorization: "s3cr3t", .accept: "a"], "</dl><p>1 field hidden as"),
+        ] as [(HTTPFields, String)] {
+            var load = load
+            load.record(.started(Request(url: url, fields: fields), handler: nil), at: .zero)
+            load.record(response(), at: .milliseconds(1))
+            load.record(.finished(LoadTotals()), at: .milliseconds(2))
+            let html = page([load]).text
+            #expect(html.contains(text) && !html.contains("s3cr3t"))
+        }
+    }
+
     private static func bars(_ row: WaterfallRow) -> [String] {
         row.bars.map { "\($0.phase.rawValue) \($0.start.milliseconds)+\($0.length.milliseconds)" }
     }
