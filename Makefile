@@ -41,11 +41,11 @@ build-tests: packages-peers
 test-mutants: $(BUILD_TESTS) fixtures
 	PORTOLAN_MUTANTS=$(LEVEL) nice scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --ignore-lock --disable-xctest --filter MutantTests
 
-# The same, with the checks of all levels.
+# Runs every test, and the checks of all levels against the mutants.
 test-full: LEVEL := 5
 test-full: test
 
-# The same tests under AddressSanitizer and LeakSanitizer.
+# Every test under AddressSanitizer and LeakSanitizer.
 test-asan: packages-test fixtures
 	scripts/test-asan.sh
 

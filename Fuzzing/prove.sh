@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Shows that each fuzzer finds something: applies its planted bug to a copy of the tree, and fails unless the fuzzer finds it by searching.
-#   Fuzzing/prove.sh [TARGET]      PROVE_TIME: seconds at most for each (60)
-# It begins with the seeds, none of which may show the bug. The copy and its build folder stay in PROVE_COPY (.build/fuzzing-proof), so that
-# a second proof compiles little.
+# Shows that each fuzzer finds bugs: applies the target's planted bug to a copy of the tree, and fails unless the fuzzer finds the bug by
+# searching.
+#   Fuzzing/prove.sh [TARGET]      PROVE_TIME: the maximum time for each target, in seconds (60)
+# The fuzzer begins with the seeds, none of which may show the bug. The copy and its build folder stay in PROVE_COPY
+# (.build/fuzzing-proof), so that another proof compiles little.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -15,7 +16,7 @@ if [ $# -gt 0 ]; then
     planted=$1
 fi
 
-# Only what differs is copied, so that what was built stays built.
+# Only files that differ are copied, so that the copy's build folder stays valid.
 mirror() {
     mkdir -p "$copy"
     (cd "$copy" && find . -path ./.build -prune -o -type f -print) | while IFS= read -r file; do
@@ -37,7 +38,7 @@ for target in $planted; do
         exit 1
     fi
     case $output in
-    *"FOUND something"*) ;;
+    *"found a failure after"*) ;;
     *) echo "$output" >&2; echo "$target: the fuzzer did not run" >&2; exit 1 ;;
     esac
     log=$copy/.build/fuzzing/$target.log

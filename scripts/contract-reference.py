@@ -21,7 +21,7 @@ THREADS = re.compile(r"^\[(?:any|serial|load-thread|concurrent)\].*?(?=\. Check:
 OWNERSHIP = re.compile(r"[^.;:]*\b(?:borrowed|copy|copies|keeps|kept|valid until|invalid|frees)\b[^.;:]*")
 
 
-class Fault(Exception):
+class ParseError(Exception):
     pass
 
 
@@ -36,19 +36,19 @@ class Entry:
         return "(" in self.code and not self.code.startswith("#define")
 
 
-def uncommented(lines):
-    """The text of a block of '///' lines."""
+def comment_text(lines):
+    """Returns the text of a block of '///' lines."""
     return "\n".join(re.sub(r"^\s*/// ?", "", line) for line in lines).strip("\n")
 
 
-def tidied(code):
-    """C for readers: the NULL marks in Clang's shorter spelling, without extra indentation."""
+def readable_code(code):
+    """Returns C code for readers: with the short spelling of Clang's nullability marks, and without extra indentation."""
     code = re.sub(r"\s*PORTOLAN_NONNULL\s*", "", code).replace("PORTOLAN_NULLABLE", "_Nullable")
     return re.sub(r"\n\s+", "\n    ", code.strip())
 
 
 def members(body, where):
-    """The members of a struct or an enumeration, each with the comment above it or behind it."""
+    """Returns the members of a struct or an enumeration, each with the comment above or behind the member."""
     entries, comment, code = [], [], ""
     for line in body.split("\n"):
         text = line.strip()
@@ -64,19 +64,19 @@ def members(body, where):
             comment.append("/// " + behind.strip())
         closes = code.count("(") == code.count(")") and (code.endswith((";", ",")) or where == "enum")
         if closes:
-            found = re.search(r"\(\*(?:_?\w+\s+)*?(\w+)\)\(", tidied(code)) or re.match(r"(PORTOLAN_\w+)", code)
+            found = re.search(r"\(\*(?:_?\w+\s+)*?(\w+)\)\(", readable_code(code)) or re.match(r"(PORTOLAN_\w+)", code)
             name = found.group(1) if found else re.sub(r"\[.*", "", code.rstrip(";").split(",")[-1].split()[-1].lstrip("*"))
-            entries.append(Entry(name, tidied(code), uncommented(comment)))
+            entries.append(Entry(name, readable_code(code), comment_text(comment)))
             comment, code = [], ""
     if code:
-        raise Fault(f"{where}: '{code}' can't be parsed")
+        raise ParseError(f"{where}: '{code}' can't be parsed")
     return entries
 
 
 def read(path):
-    """A header's own comment, and its declarations in their order."""
+    """Returns the comment of the whole header, and its declarations in their order."""
     lines = path.read_text(encoding="utf-8").split("\n")
-    at, comment, own, entries = 0, [], None, []
+    at, comment, header_comment, entries = 0, [], None, []
     while at < len(lines):
         line = lines[at]
         if line.startswith("///"):
@@ -84,49 +84,49 @@ def read(path):
         elif not comment:
             if line.startswith("#define PORTOLAN_") and entries and lines[at - 1].startswith("#define"):
                 entries[-1].code += "\n" + line
-        elif line.startswith("#ifndef PORTOLAN_") and own is None:
-            own, comment = uncommented(comment), []
+        elif line.startswith("#ifndef PORTOLAN_") and header_comment is None:
+            header_comment, comment = comment_text(comment), []
         elif match := re.match(r"#define (PORTOLAN_\w+)", line):
-            entries.append(Entry(match.group(1), line.rstrip("\\ "), uncommented(comment)))
+            entries.append(Entry(match.group(1), line.rstrip("\\ "), comment_text(comment)))
             comment = []
         elif line.startswith("#if"):
             # A macro with several definitions: shows only its name and parameters.
             while not lines[at].startswith("#endif"):
                 at += 1
                 match = match or re.match(r"#define (PORTOLAN_\w+)(\([^)]*\))?", lines[at])
-            entries.append(Entry(match.group(1), match.group(0), uncommented(comment)))
+            entries.append(Entry(match.group(1), match.group(0), comment_text(comment)))
             comment = []
         elif match := re.match(r"PORTOLAN_ENUM\((\w+)\) \{", line):
             end = lines.index("};", at)
             inside = members("\n".join(lines[at + 1 : end]), "enum")
-            entries.append(Entry(match.group(1), f"enum {match.group(1)} : int32_t", uncommented(comment), inside))
+            entries.append(Entry(match.group(1), f"enum {match.group(1)} : int32_t", comment_text(comment), inside))
             at, comment = end, []
         elif match := re.match(r"typedef struct (\w+) (\w+);", line):
             name, inside = match.group(1), []
             if at + 1 < len(lines) and lines[at + 1] == f"struct {name} {{":
                 end = lines.index("};", at)
                 inside, at = members("\n".join(lines[at + 2 : end]), name), end
-            entries.append(Entry(name, f"struct {name}", uncommented(comment), inside))
+            entries.append(Entry(name, f"struct {name}", comment_text(comment), inside))
             comment = []
         elif match := re.match(r"typedef struct (\w+) \{$", line):
             name = match.group(1)
             end = lines.index(f"}} {name};", at)
-            entries.append(Entry(name, f"struct {name}", uncommented(comment), members("\n".join(lines[at + 1 : end]), name)))
+            entries.append(Entry(name, f"struct {name}", comment_text(comment), members("\n".join(lines[at + 1 : end]), name)))
             at, comment = end, []
         elif match := re.match(r"(?:PORTOLAN_EXPORT|static inline) ", line):
             code = line
             while not re.search(r"[;{]$", code):
                 at += 1
                 code += "\n" + lines[at]
-            code = tidied(re.sub(r"^(PORTOLAN_EXPORT|static inline) ", "", code).rstrip("{; "))
-            entries.append(Entry(re.search(r"\b(portolan_\w+)\(", code).group(1), code, uncommented(comment)))
+            code = readable_code(re.sub(r"^(PORTOLAN_EXPORT|static inline) ", "", code).rstrip("{; "))
+            entries.append(Entry(re.search(r"\b(portolan_\w+)\(", code).group(1), code, comment_text(comment)))
             comment = []
         else:
-            raise Fault(f"{path.name}:{at + 1}: there is a comment above '{line.strip()}', which can't be parsed")
+            raise ParseError(f"{path.name}:{at + 1}: there is a comment above '{line.strip()}', which can't be parsed")
         at += 1
-    if own is None:
-        raise Fault(f"{path.name} has no comment for the whole file")
-    return own, entries
+    if header_comment is None:
+        raise ParseError(f"{path.name} has no comment for the whole file")
+    return header_comment, entries
 
 
 def rules(text):
@@ -167,8 +167,8 @@ def checks(comment):
     return " ".join(re.findall(r"Check: (.*)", comment))
 
 
-def shown(entry, level):
-    """An entry and its members."""
+def entry_lines(entry, level):
+    """Returns the lines of the page for an entry and its members."""
     out = [f"{'#' * level} {entry.name}", "", "```c", entry.code, "```", "", prose(entry.comment), ""]
     if entry.code.startswith("enum") and entry.members:
         out += ["| value | meaning |", "| --- | --- |"]
@@ -183,20 +183,20 @@ def shown(entry, level):
     for member in entry.members:
         if member.is_function:
             if not member.comment:
-                raise Fault(f"{entry.name}.{member.name} has no comment")
-            out += shown(member, level + 1)
+                raise ParseError(f"{entry.name}.{member.name} has no comment")
+            out += entry_lines(member, level + 1)
     return out
 
 
 def page():
     order = re.findall(r'#include "(\w+\.h)"', (HEADERS / "portolan.h").read_text(encoding="utf-8"))
-    left = sorted(path.name for path in HEADERS.glob("*.h") if path.name not in order + ["portolan.h"])
-    read_headers = [(name, *read(HEADERS / name)) for name in order + left]
+    other_headers = sorted(path.name for path in HEADERS.glob("*.h") if path.name not in order + ["portolan.h"])
+    read_headers = [(name, *read(HEADERS / name)) for name in order + other_headers]
     overview, _ = read(HEADERS / "portolan.h")
 
     glance, index = [], {}
-    for name, own, entries in read_headers:
-        for rule in rules(own):
+    for name, header_comment, entries in read_headers:
+        for rule in rules(header_comment):
             index.setdefault(rule, []).append(name)
         for entry in entries:
             for part in [entry] + entry.members:
@@ -212,10 +212,10 @@ def page():
            "## Functions at a glance", "",
            "The words for threads are those of base.h. Ownership says what is borrowed for longer or shorter than the call, and who copies what. An empty cell means that arguments and results are borrowed for the call.", "",
            "| function | threads | ownership | rules |", "| --- | --- | --- | --- |"] + glance + [""]
-    for name, own, entries in read_headers:
-        out += [f"## {name}", "", prose(own), ""]
+    for name, header_comment, entries in read_headers:
+        out += [f"## {name}", "", prose(header_comment), ""]
         for entry in entries:
-            out += shown(entry, 3)
+            out += entry_lines(entry, 3)
     out += ["## Rules", "", "The declarations that mention a rule. A load that violates a rule fails with the rule's ID.", "", "| rule | where |", "| --- | --- |"]
     out += [f"| {rule} | {', '.join(dict.fromkeys(index[rule]))} |" for rule in sorted(index)]
     return "\n".join(out) + "\n"
@@ -224,7 +224,7 @@ def page():
 def main():
     try:
         text = page()
-    except Fault as fault:
+    except ParseError as fault:
         sys.exit(f"scripts/contract-reference.py: {fault}")
     if sys.argv[1:] == ["--check"]:
         if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:

@@ -47,10 +47,10 @@ for target in $targets; do
     [ -e "Fuzzing/Dictionaries/$target.dict" ] && dictionary=("-dict=Fuzzing/Dictionaries/$target.dict")
     echo "fuzzing $target for $time s"
     start=$SECONDS
-    # A kibibyte holds more cases than a run tries; what is longer mostly takes longer.
+    # One kibibyte is enough for more cases than a run can try. Longer inputs mostly take longer.
     limits=(-timeout=20 -rss_limit_mb=4096 -max_len=1024 "-artifact_prefix=Fuzzing/FailCases/$target/")
-    # Leaks are looked for after each seed, and later at the end of the process only: a look takes as long as a thousand inputs.
-    # Inputs that take long get the less of the time.
+    # A search for leaks takes as long as a thousand inputs. So there is one after each seed, and later only at the end of the process.
+    # Slow inputs get a smaller share of the time.
     if ! { "$bin/fuzz-$target" "${limits[@]}" Fuzzing/Seeds/"$target"/* \
         && "$bin/fuzz-$target" -max_total_time="$time" -detect_leaks=0 -entropic_scale_per_exec_time=1 -print_final_stats=1 \
             "${limits[@]}" "${dictionary[@]}" "$corpus" "Fuzzing/Seeds/$target"; } >"$log" 2>&1; then

@@ -22,12 +22,12 @@ def masked(text):
     """Returns the text with its code replaced by placeholders, so that code that looks like a link is ignored, and the pieces of code."""
     pieces = []
 
-    def take(match):
+    def store_code(match):
         pieces.append(match.group(0))
         return f"\0{len(pieces) - 1}\0"
 
-    text = re.sub(r"^(```+|~~~+).*?^\1[^\n]*$", take, text, flags=re.S | re.M)
-    return re.sub(r"(`+)(?!`)(?:.(?!\n\n))*?(?<!`)\1(?!`)", take, text, flags=re.S), pieces
+    text = re.sub(r"^(```+|~~~+).*?^\1[^\n]*$", store_code, text, flags=re.S | re.M)
+    return re.sub(r"(`+)(?!`)(?:.(?!\n\n))*?(?<!`)\1(?!`)", store_code, text, flags=re.S), pieces
 
 
 def unmasked(text, pieces):
@@ -58,7 +58,7 @@ def target_of(page, match):
     folder = os.path.dirname(page)
     in_docc = folder.endswith(".docc")
     if url.startswith("doc:"):
-        # Elsewhere it leads nowhere.
+        # Outside of DocC folders, the returned path does not exist.
         return (os.path.join(folder, url[4:] + ".md") if in_docc else os.path.join(folder, url)), ""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", url):
         return None
@@ -74,7 +74,7 @@ def pages_in(paths):
             yield path
             continue
         for folder, folders, files in os.walk(path):
-            # Hidden ones are a build's.
+            # Hidden folders belong to builds.
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             yield from (os.path.join(folder, name) for name in sorted(files) if name.endswith(".md"))
 
@@ -137,7 +137,7 @@ def install(folder):
             words = words or doc[4:]
             if place is None:
                 return words
-            # From a root that is deep enough for "..", for the current folder may not be.
+            # Uses a root that is deep enough for "..", because the current folder may not be.
             root = "/share/doc/portolan/"
             place = os.path.relpath(root + place, root + os.path.dirname(places[os.path.relpath(page, ROOT)]))
             return f"{mark or ''}[{words}]({place}{'#' + anchor if anchor else ''})"

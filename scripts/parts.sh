@@ -17,7 +17,7 @@ table=""
 status=0
 
 # Makes one target, and writes its time and its closing lines to files.
-one() {
+make_target() {
     local start=$SECONDS result=0
     PORTOLAN_CLOSING_LINES=$folder/$1.closing "$make" --no-print-directory "$1" || result=$?
     echo $((SECONDS - start)) > "$folder/$1.time"
@@ -31,15 +31,15 @@ for part in "$@"; do
     # would wait for a command in the foreground.
     for target in "${targets[@]::${#targets[@]}-1}"; do
         set -m
-        one "$target" > "$folder/$target.log" 2>&1 &
+        make_target "$target" > "$folder/$target.log" 2>&1 &
         jobs+=($!)
         set +m
     done
     if [ "${#jobs[@]}" -eq 0 ]; then
-        one "${targets[-1]}" || status=$?
+        make_target "${targets[-1]}" || status=$?
     else
         set -m
-        one "${targets[-1]}" &
+        make_target "${targets[-1]}" &
         jobs+=($!)
         set +m
         wait "${jobs[-1]}" || status=$?

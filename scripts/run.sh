@@ -72,8 +72,8 @@ mkfifo "$folder/open" "$folder/line"
 Tests/Servers/serve --only nginx --limit 300 < "$folder/open" > "$folder/line" &
 exec 9> "$folder/open"
 IFS= read -rt 60 servers < "$folder/line" || { echo "the server did not start" >&2; exit 1; }
-# of KEY…: the value with this path in the JSON line that the servers print
-of() {
+# server_value KEY…: the value with this path in the JSON line that the servers print
+server_value() {
     /usr/bin/python3 -c '
 import json, sys
 value = json.loads(sys.argv[1])
@@ -81,12 +81,12 @@ for key in sys.argv[2:]:
     value = value[key]
 print(value)' "$servers" "$@"
 }
-site="$(of files ca)"
-url="https://localhost:$(of endpoints nginx.https port)/page.html"
+authority="$(server_value files ca)"
+url="https://localhost:$(server_value endpoints nginx.https port)/page.html"
 echo "portolan get -v --cacert CA -o page.html '$url'"
-"$portolan" get -v --cacert "$site" -o "$folder/page.html" "$url" 2>&1 | grep -E '^(<|\* )' | sed "s|$folder|…|; s/^/    /"
+"$portolan" get -v --cacert "$authority" -o "$folder/page.html" "$url" 2>&1 | grep -E '^(<|\* )' | sed "s|$folder|…|; s/^/    /"
 grep -qi '<!doctype html' "$folder/page.html" || { echo "that is no page" >&2; exit 1; }
-url="http://127.0.0.1:$(of endpoints nginx.http port)/page.html"
+url="http://127.0.0.1:$(server_value endpoints nginx.http port)/page.html"
 echo "portolan get -v -o again.html '$url'"
 "$portolan" get -v -o "$folder/again.html" "$url" 2>&1 | grep -E '^(<|\* )' | sed "s|$folder|…|; s/^/    /"
 compare "$(sha256sum < "$folder/again.html" | cut -d' ' -f1)" "$(sha256sum < "$folder/page.html" | cut -d' ' -f1)"

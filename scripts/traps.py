@@ -13,7 +13,7 @@ TEXTS = re.compile(r'"""(?:\\.|.)*?"""|(#*)"(?:\\.|[^"\\\n])*?"\1|//[^\n]*|/\*.*
 TRAP = re.compile(r"\b(?:try|as)!|[\w)\]}\"?]!(?![=\w(])(?!\s*\()")
 
 
-def found(source):
+def lines_with_traps(source):
     """Returns the numbers of lines with such an expression outside of string literals and comments."""
     code = TEXTS.sub(lambda match: '""' + "\n" * match.group(0).count("\n"), source)
     return [number for number, line in enumerate(code.split("\n"), 1) if TRAP.search(line)]
@@ -27,7 +27,7 @@ for top in ("Tests", "Benchmarks/Tests"):
                 continue
             path = os.path.join(folder, name)
             with open(path, encoding="utf-8") as file:
-                for number in found(file.read()):
+                for number in lines_with_traps(file.read()):
                     print(f"{os.path.relpath(path, ROOT)}:{number}: can trap; write 'try #require(…)'")
                     count += 1
 sys.exit(1 if count else 0)

@@ -9,7 +9,7 @@ Every fenced block of a page must be one of these:
 - a change of a file: the line "In `PATH`, replace", a block with the old text, the line "by", and a block with the new text;
 - a console: commands after "$ ", each followed by its output. A line "…" means any lines, and "…" within a line means any text.
 
-A command must succeed. Where it fails, the next command is "echo $?", and its output is the exit status.
+A command must succeed. If a command fails on purpose, the next command is "echo $?", whose output is the expected exit status.
 
 With `swift`, the script runs only the commands that begin with "swift". The package of the tutorial then depends on $PORTOLAN_URL, from version
 $PORTOLAN_VERSION, and is built in $SCRATCH. With `portolan`, the script runs all other commands, with the program $PORTOLAN.
@@ -67,7 +67,7 @@ def expected_status(part):
     return int(status[1]) if status else 0
 
 
-def console(text, folder, wanted, line):
+def console(text, folder, mode, line):
     count = 0
     parts = re.split(r"(?m)^\$ ", text)[1:]
     for part, following in zip(parts, [*parts[1:], ""]):
@@ -75,7 +75,7 @@ def console(text, folder, wanted, line):
         if command == "echo $?":
             continue
         is_swift = command.startswith("swift ")
-        if is_swift != (wanted == "swift"):
+        if is_swift != (mode == "swift"):
             continue
         if is_swift:
             command = re.sub(r"^(swift \w+)", rf"\1 --scratch-path '{os.environ['SCRATCH']}' --disable-dependency-cache", command)
@@ -91,7 +91,7 @@ def console(text, folder, wanted, line):
     return count
 
 
-def follow(page, folder, wanted):
+def follow(page, folder, mode):
     """Follows the page, and returns the number of commands that ran."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -104,7 +104,7 @@ def follow(page, folder, wanted):
             place, old = change
             change = None
             # The command that creates the file can belong to the other run.
-            if wanted == "portolan" or os.path.exists(place):
+            if mode == "portolan" or os.path.exists(place):
                 contents = open(place).read()
                 if contents.count(old) != 1:
                     raise Problem(f"line {line}: {place} has the text to replace {contents.count(old)} times")
@@ -112,11 +112,11 @@ def follow(page, folder, wanted):
         elif replace:
             change = (os.path.join(folder, replace[1]), text)
         elif language == "console":
-            count += console(text, folder, wanted, line)
+            count += console(text, folder, mode, line)
         elif file:
             place = os.path.join(folder, file[1])
             os.makedirs(os.path.dirname(place), exist_ok=True)
-            if file[1] == "Package.swift" and wanted == "swift":
+            if file[1] == "Package.swift" and mode == "swift":
                 path = '.package(path: "../portolan")'
                 if path not in text:
                     raise Problem(f"line {line}: Package.swift does not depend on ../portolan")
@@ -128,8 +128,8 @@ def follow(page, folder, wanted):
 
 
 def main():
-    wanted, folder, *pages = sys.argv[1:]
-    if wanted == "portolan":
+    mode, folder, *pages = sys.argv[1:]
+    if mode == "portolan":
         commands = os.path.join(os.path.abspath(folder), "bin")
         os.makedirs(commands, exist_ok=True)
         link = os.path.join(commands, "portolan")
@@ -141,7 +141,7 @@ def main():
     total = 0
     for page in pages or PAGES:
         try:
-            count = follow(page, os.path.join(os.path.abspath(folder), page), wanted)
+            count = follow(page, os.path.join(os.path.abspath(folder), page), mode)
         except (Problem, ValueError, OSError, subprocess.SubprocessError) as problem:
             sys.exit(f"Sources/Portolan/Portolan.docc/{page}.md: {problem}")
         total += count

@@ -23,12 +23,12 @@ struct EchoPlugin: PluginHandler {
         let name = String(path)
         var parameters = try Parameters(parsing: request.query, of: "echo:" + (Command.names.contains(name) ? name : ""))
         let command = try Command(name, &parameters, query: request.query)
-        let redirects =
+        let isRedirect =
             switch command {
             case .redirect, .detour, .loop: true
             default: false
             }
-        let options = try ResponseOptions(&parameters, request: request, redirects: redirects)
+        let options = try ResponseOptions(&parameters, request: request, isRedirect: isRedirect)
         try parameters.end()
         try await EchoLoad(command, options, for: request, client: client, maximumEcho: maximumEcho).serve()
     }

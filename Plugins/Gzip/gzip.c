@@ -18,12 +18,13 @@ static void *refuse(portolan_refusal *refusal, portolan_code code, const char *m
     return NULL;
 }
 
-/* Whether this has a scheme (RFC 3986 section 3.1). The host does the real parsing; this gives a better error (ERR-04). */
+/* Whether the URL has a scheme (RFC 3986 section 3.1). The host does the real parsing; this check gives a better error
+ * (ERR-04). */
 static int is_absolute(portolan_string url) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
-    size_t at = 0;
-    while (at < url.length && url.bytes[at] && strchr(allowed, url.bytes[at])) at++;
-    return at > 0 && at < url.length && url.bytes[at] == ':';
+    size_t colon = 0;
+    while (colon < url.length && url.bytes[colon] && strchr(allowed, url.bytes[colon])) colon++;
+    return colon > 0 && colon < url.length && url.bytes[colon] == ':';
 }
 
 /* Everything after the scheme, including the query, but not the fragment, which is for the application. */

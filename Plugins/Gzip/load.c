@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One load. Bytes go one way: zlib reads the borrowed bytes of the nested URL, and writes to the load's only buffer,
- * which the client borrows. A load that does not pull pauses the inner load (NEST-04), so memory does not grow with the
+ * which the client borrows. A load that does not read pauses the inner load (NEST-04), so memory does not grow with the
  * body. */
 #include "gzip.h"
 #include <stdarg.h>
@@ -12,14 +12,14 @@
 /* zlib counts in 32 bits. */
 #define LARGEST_INPUT ((int64_t)1 << 30)
 /* A small file of equal lines is no bomb, so the ratio is checked only after this many bytes of output. */
-#define RATIO_JUDGED_AFTER ((uint64_t)16 << 20)
+#define RATIO_CHECKED_AFTER ((uint64_t)16 << 20)
 
-/* The number of bytes, in and out, of one call from the host: about ten milliseconds (LIFE-03). */
-#define TURN_LENGTH ((uint64_t)4 << 20)
+/* The maximum number of bytes, input and output together, in one call from the host: about ten milliseconds (LIFE-03). */
+#define CALL_BYTE_LIMIT ((uint64_t)4 << 20)
 
 /* Why the loop of deliveries continues or ends. */
 typedef enum step {
-    STEP_MORE,    /* the buffer is full, or the turn is over */
+    STEP_MORE,    /* the buffer is full, or this call has reached its byte limit */
     STEP_WAITS,   /* the nested load has nothing yet; the host will call `woken` */
     STEP_IS_OVER, /* the whole nested body was read */
     STEP_FAILED,  /* the nested load failed, or the parent load was stopped */
@@ -54,7 +54,7 @@ static void fail_as_inner(gzip_load *load) {
     portolan_error error = { .size = sizeof error, .code = cause->code, .domain = cause->domain, .cause = cause,
                              .message = PORTOLAN_TEXT("the compressed bytes behind gzip: could not be loaded") };
     load->client->did_fail(load->client, &error);
-    /* Not earlier: the cause is borrowed until then (LEAK-07). */
+    /* The nested load is closed after that, because the cause is borrowed until the close (LEAK-07). */
     load->plugin->nested->close(load->inner);
     load->inner = NULL;
 }
@@ -62,11 +62,11 @@ static void fail_as_inner(gzip_load *load) {
 static void fail_as_data(gzip_load *load) {
     const gzip_members *members = &load->members;
     if (members->place == GZIP_AT_START)
-        fail(load, PORTOLAN_ERROR_DECODING_FAILED, "the URL behind gzip: is not a gzip file (%s): load it without gzip:", members->words);
+        fail(load, PORTOLAN_ERROR_DECODING_FAILED, "the URL behind gzip: is not a gzip file (%s): load it without gzip:", members->problem);
     else
         fail(load, PORTOLAN_ERROR_DECODING_FAILED,
              "the gzip data are malformed near byte %llu, in or after member %llu (%s): get or make the file again",
-             (unsigned long long)members->taken, (unsigned long long)members->member, members->words);
+             (unsigned long long)members->input_count, (unsigned long long)members->member, members->problem);
 }
 
 /* The error code for the status of a server that did not return the file. */
@@ -126,8 +126,8 @@ static int respond(gzip_load *load) {
 }
 
 /* Decompresses until the buffer is full or there is no input. So pieces are large if the nested load is fast (BODY-05),
- * and do not wait if it is slow (PERF-04). After an end, it returns the same again. */
-static step fill(gzip_load *load, uint64_t turn_end) {
+ * and do not wait if the nested load is slow (PERF-04). After an end, this function returns the same result again. */
+static step fill(gzip_load *load, uint64_t byte_limit) {
     gzip_members *members = &load->members;
     for (;;) {
         switch (gzip_members_read(members, load->output, OUTPUT_CAPACITY, &load->output_length)) {
@@ -136,7 +136,7 @@ static step fill(gzip_load *load, uint64_t turn_end) {
         case GZIP_NO_MEMORY: return STEP_NO_MEMORY;
         case GZIP_NEEDS_INPUT: break;
         }
-        if (members->taken + members->given >= turn_end) return STEP_MORE;
+        if (members->input_count + members->output_count >= byte_limit) return STEP_MORE;
         const void *bytes = NULL; /* borrowed until the next call of `next` */
         int64_t count = load->plugin->nested->next(load->inner, &bytes);
         if (count == 0) return STEP_IS_OVER;
@@ -149,25 +149,25 @@ static step fill(gzip_load *load, uint64_t turn_end) {
 
 /* Returns whether a limit was exceeded; the load has then failed (NEST-06). */
 static int is_over_limit(gzip_load *load) {
-    uint64_t taken = load->members.taken, given = load->members.given;
+    uint64_t input_count = load->members.input_count, output_count = load->members.output_count;
     int64_t ratio = load->plugin->maximum_ratio, bytes = load->plugin->maximum_bytes;
-    if (bytes > 0 && given > (uint64_t)bytes) {
+    if (bytes > 0 && output_count > (uint64_t)bytes) {
         fail(load, PORTOLAN_ERROR_LIMIT_EXCEEDED,
              "the gzip data decompress to more than %lld bytes: raise the setting maximumBytes, or set it to 0 for no limit",
              (long long)bytes);
         return 1;
     }
-    if (ratio > 0 && given > RATIO_JUDGED_AFTER && given / (uint64_t)ratio > taken) {
+    if (ratio > 0 && output_count > RATIO_CHECKED_AFTER && output_count / (uint64_t)ratio > input_count) {
         fail(load, PORTOLAN_ERROR_LIMIT_EXCEEDED,
              "%llu bytes come from %llu bytes of gzip data, more than %lld times as many: raise the setting maximumRatio, "
              "or set it to 0 for no limit",
-             (unsigned long long)given, (unsigned long long)taken, (long long)ratio);
+             (unsigned long long)output_count, (unsigned long long)input_count, (long long)ratio);
         return 1;
     }
     return 0;
 }
 
-/* The end of the nested body. */
+/* Handles the end of the nested body. */
 static void end(gzip_load *load) {
     const gzip_members *members = &load->members;
     if (gzip_members_may_end(members)) { finish(load); return; }
@@ -175,15 +175,15 @@ static void end(gzip_load *load) {
         fail(load, PORTOLAN_ERROR_TRUNCATED, "the URL behind gzip: is empty, so it is not a gzip file: get or make it again");
     else
         fail(load, PORTOLAN_ERROR_TRUNCATED, "the gzip data end after %llu bytes, in the middle of member %llu: get the whole file",
-             (unsigned long long)members->taken, (unsigned long long)members->member);
+             (unsigned long long)members->input_count, (unsigned long long)members->member);
 }
 
-/* Delivers until the client pauses or stops the load, the nested load has nothing yet, the turn is over, or the body
- * ends (BODY-10: a body that is cut short is a failure). */
+/* Delivers until the client pauses or stops the load, the nested load has nothing yet, the call reaches its byte limit, or
+ * the body ends (BODY-10: a body that is cut short is a failure). */
 static void deliver(gzip_load *load) {
-    const uint64_t turn_end = load->members.taken + load->members.given + TURN_LENGTH;
+    const uint64_t byte_limit = load->members.input_count + load->members.output_count + CALL_BYTE_LIMIT;
     for (;;) {
-        step step = fill(load, turn_end);
+        step step = fill(load, byte_limit);
         if (is_over_limit(load)) return;
         if (load->output_length > 0) {
             portolan_flow flow = load->client->did_load(load->client, load->output, load->output_length);
@@ -193,7 +193,7 @@ static void deliver(gzip_load *load) {
         }
         switch (step) {
         case STEP_MORE:
-            if (load->members.taken + load->members.given < turn_end) continue;
+            if (load->members.input_count + load->members.output_count < byte_limit) continue;
             load->client->wake(load->client);
             return;
         case STEP_WAITS: return;

@@ -18,27 +18,27 @@ int gzip_members_may_end(const gzip_members *members) {
     return members->place == GZIP_BETWEEN || members->place == GZIP_IN_PADDING;
 }
 
-static gzip_result bad(gzip_members *members, const char *words) {
-    members->words = words;
+static gzip_result bad(gzip_members *members, const char *problem) {
+    members->problem = problem;
     return GZIP_IS_BAD;
 }
 
-/* Takes zero bytes. Returns whether there was nothing else. */
-static int take_padding(gzip_members *members) {
+/* Skips zero bytes. Returns whether the input has no other bytes. */
+static int skip_padding(gzip_members *members) {
     z_stream *zlib = &members->zlib;
     while (zlib->avail_in > 0 && *zlib->next_in == 0) {
         zlib->next_in++;
         zlib->avail_in--;
-        members->taken++;
+        members->input_count++;
     }
     return zlib->avail_in == 0;
 }
 
-/* Starts with the next input, which is not inside a member. Returns what is bad, or NULL. */
+/* Handles the next input byte, which is not inside a member. Returns what is wrong with it, or NULL. */
 static const char *begin_member(gzip_members *members) {
     unsigned char first = *members->zlib.next_in;
     if (members->place != GZIP_AT_START && first == 0) members->place = GZIP_IN_PADDING;
-    if (members->place == GZIP_IN_PADDING) return take_padding(members) ? NULL : "something follows the zeros after its end";
+    if (members->place == GZIP_IN_PADDING) return skip_padding(members) ? NULL : "something follows the zeros after its end";
     if (first != FIRST_BYTE) return members->place == GZIP_AT_START ? "incorrect header check" : "something follows its end";
     if (members->place == GZIP_BETWEEN) inflateReset(&members->zlib);
     members->place = GZIP_IN_MEMBER;
@@ -53,8 +53,8 @@ static gzip_result inflate_some(gzip_members *members, unsigned char *buffer, si
     zlib->avail_out = room;
     int status = inflate(zlib, Z_NO_FLUSH);
     *length += room - zlib->avail_out;
-    members->given += room - zlib->avail_out;
-    members->taken += waiting - zlib->avail_in;
+    members->output_count += room - zlib->avail_out;
+    members->input_count += waiting - zlib->avail_in;
     switch (status) {
     case Z_STREAM_END: members->place = GZIP_BETWEEN; return GZIP_NEEDS_INPUT;
     case Z_OK:
@@ -65,18 +65,18 @@ static gzip_result inflate_some(gzip_members *members, unsigned char *buffer, si
 }
 
 gzip_result gzip_members_read(gzip_members *members, unsigned char *buffer, size_t capacity, size_t *length) {
-    if (members->words) return GZIP_IS_BAD;
+    if (members->problem) return GZIP_IS_BAD;
     for (;;) {
         if (members->place != GZIP_IN_MEMBER) {
             if (members->zlib.avail_in == 0) return GZIP_NEEDS_INPUT;
-            const char *words = begin_member(members);
-            if (words) return bad(members, words);
+            const char *problem = begin_member(members);
+            if (problem) return bad(members, problem);
             continue;
         }
         if (*length == capacity) return GZIP_IS_FULL;
         gzip_result result = inflate_some(members, buffer, capacity, length);
         if (result != GZIP_NEEDS_INPUT) return result;
-        /* If there is room left, zlib has taken all input that it can, unless a member has ended. */
+        /* If there is room left, zlib has consumed all input that it can, unless a member has ended. */
         if (members->place == GZIP_IN_MEMBER && *length < capacity && members->zlib.avail_in == 0) return result;
     }
 }

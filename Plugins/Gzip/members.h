@@ -18,9 +18,9 @@ typedef enum gzip_place {
 } gzip_place;
 
 typedef enum gzip_result {
-    GZIP_NEEDS_INPUT, /* all input was taken */
+    GZIP_NEEDS_INPUT, /* all input was consumed */
     GZIP_IS_FULL,     /* the output buffer is full; there can be more output */
-    GZIP_IS_BAD,      /* `words` says why; every later call returns this again */
+    GZIP_IS_BAD,      /* `problem` says why; every later call returns this again */
     GZIP_NO_MEMORY
 } gzip_result;
 
@@ -28,17 +28,17 @@ typedef struct gzip_members {
     z_stream zlib; /* `next_in` and `avail_in` are the input that is left */
     gzip_place place;
     uint64_t member;  /* counted from 1 */
-    uint64_t taken;   /* bytes of input */
-    uint64_t given;   /* bytes of output */
-    const char *words; /* what is bad, from zlib if zlib found it; static */
+    uint64_t input_count;  /* bytes of consumed input */
+    uint64_t output_count; /* bytes of output */
+    const char *problem;   /* what is wrong with the input, in the words of zlib if zlib found it; static; NULL if nothing is */
 } gzip_members;
 
 /* Returns 0 if there is no memory. After 1, call `gzip_members_end`. */
 int gzip_members_begin(gzip_members *);
 void gzip_members_end(gzip_members *);
 
-/* Decompresses into `buffer`, after the `*length` bytes that it already has, until it is full or all input was taken.
- * Input without output, such as padding, also counts as taken. */
+/* Decompresses into `buffer`, after the `*length` bytes that it already has, until it is full or all input was consumed.
+ * Input without output, such as padding, also counts as consumed. */
 gzip_result gzip_members_read(gzip_members *, unsigned char *buffer, size_t capacity, size_t *length);
 
 /* Whether the file can end here. */

@@ -28,7 +28,7 @@ typedef struct template_load {
     int64_t times;         /* greet: how many times */
     char text[512];        /* decoded: the name to greet, or the URL to go to */
     size_t text_length;
-    portolan_string about; /* the part of the URL that the plugin is reading; an error quotes it */
+    portolan_string about; /* the part of the URL that the plugin is reading; an error quotes this part */
 } template_load;
 
 /* Writes "what: value". The value is shortened and limited to printable ASCII, because a message is one line of valid UTF-8 (ERR-02).
@@ -86,10 +86,11 @@ static void serve_greeting(template_load *load) {
 
     /* A piece has some KiB, so that a large body does not need one call per line (BODY-05), and its first bytes arrive before the last
      * ones are made (PERF-04). Each call waits while the reader is slow. The blocking style needs no other flow control. */
-    int64_t left = load->times;
-    while (left > 0) {
+    int64_t remaining = load->times;
+    while (remaining > 0) {
         size_t length = 0;
-        for (; left > 0 && length + line_length <= sizeof piece; left--, length += line_length) memcpy(piece + length, line, line_length);
+        for (; remaining > 0 && length + line_length <= sizeof piece; remaining--, length += line_length)
+            memcpy(piece + length, line, line_length);
         /* The load was stopped. Return without an end event; destroy follows (FLOW-06). */
         if (load->client->did_load(load->client, piece, length) == PORTOLAN_STOPPED) return;
     }
@@ -116,10 +117,10 @@ static void serve_echo(template_load *load) {
 
 static void serve_redirect(template_load *load) {
     /* Set only what changes. The host parses the URL, and keeps the properties that this plugin does not know (PROP-01). */
-    portolan_change to = { .size = sizeof to, .url = { load->text, load->text_length } };
+    portolan_change change = { .size = sizeof change, .url = { load->text, load->text_length } };
     portolan_response response = text_response((int64_t)load->text_length);
     /* STOPPED means that the redirect is followed and the load has ended (ORDER-04). Otherwise the caller reads this response. */
-    if (load->client->was_redirected(load->client, &to, &response) == PORTOLAN_STOPPED) return;
+    if (load->client->was_redirected(load->client, &change, &response) == PORTOLAN_STOPPED) return;
     if (respond(load, &response) == PORTOLAN_STOPPED) return;
     if (load->client->did_load(load->client, load->text, load->text_length) == PORTOLAN_STOPPED) return;
     load->client->did_finish(load->client);
@@ -189,9 +190,9 @@ static const char *read_greeting(template_load *load, const portolan_request *re
 /* A redirect to a malformed URL would violate REDIR-01, so this function refuses the request's URL. The host does the real parsing. */
 static const char *read_target(template_load *load, const portolan_request *request) {
     load->serve = serve_redirect;
-    const char *wrong = read_text(load, portolan_query_item(request->query, PORTOLAN_STRING("to")));
+    const char *problem = read_text(load, portolan_query_item(request->query, PORTOLAN_STRING("to")));
     load->about = request->host; /* not the redirect's URL, which can contain user information (ERR-05) */
-    if (wrong) return wrong;
+    if (problem) return problem;
     size_t scheme = strcspn(load->text, ":/?#");
     for (size_t i = 0; i < load->text_length; i++)
         if (load->text[i] <= ' ' || load->text[i] > '~') return "the redirect's URL contains a space or a character that is not ASCII";
@@ -218,9 +219,9 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
     load->request = request;
     load->client = client;
     load->plugin = plugin;
-    const char *wrong = read_url(load, request);
-    if (!wrong) return load; /* `run` and `destroy` get it */
-    refuse(refusal, PORTOLAN_ERROR_BAD_URL, wrong, load->about); /* (ERR-04) */
+    const char *problem = read_url(load, request);
+    if (!problem) return load; /* `run` and `destroy` receive this pointer */
+    refuse(refusal, PORTOLAN_ERROR_BAD_URL, problem, load->about); /* (ERR-04) */
     free(load);
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces functions of the system for one library only, in the slots through which it calls them (elf(5), dlinfo(3)). */
+/* Replaces functions of the system for one library only, in the slots through which the library calls them (elf(5),
+ * dlinfo(3)). */
 #ifndef PORTOLAN_CTHREADTRACE_IMPORTS_H
 #define PORTOLAN_CTHREADTRACE_IMPORTS_H
 
@@ -15,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* dlfcn.h declares them only with _GNU_SOURCE, which Swift does not define. */
+/* dlfcn.h declares dlinfo and RTLD_DI_LINKMAP only with _GNU_SOURCE, which Swift does not define. */
 extern int dlinfo(void *restrict handle, int request, void *restrict place);
 enum { PORTOLAN_LINK_MAP = 2 /* RTLD_DI_LINKMAP */ };
 
@@ -41,7 +42,7 @@ static inline int portolan_fill_slots(const struct link_map *map, const ElfW(Rel
         if (kind != PORTOLAN_JUMP_SLOT && kind != PORTOLAN_DATA_SLOT && kind != PORTOLAN_WORD_SLOT) continue;
         if (strcmp(strings + symbols[ELF64_R_SYM(entry->r_info)].st_name, name) != 0) continue;
         void **slot = (void **)(map->l_addr + entry->r_offset);
-        /* A slot that already has another function stays as it is. */
+        /* A slot that already has another function is not changed. */
         if (*slot != dlsym(NULL, name)) continue;
         /* The slots are read-only by now (RELRO). */
         if (mprotect((void *)((uintptr_t)slot & ~(page - 1)), page, PROT_READ | PROT_WRITE) != 0) continue;
@@ -61,7 +62,7 @@ static inline int portolan_replace_import(void *handle, const char *name, void *
     const ElfW(Rela) *tables[2] = { NULL, NULL };
     size_t sizes[2] = { 0, 0 };
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
-        /* glibc has made them addresses; other C libraries leave them as in the file. */
+        /* glibc has replaced the offsets by addresses; other C libraries leave the offsets of the file. */
         uintptr_t address = entry->d_un.d_ptr < map->l_addr ? map->l_addr + entry->d_un.d_ptr : entry->d_un.d_ptr;
         switch (entry->d_tag) {
         case DT_SYMTAB: symbols = (const ElfW(Sym) *)address; break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions for a process that checks others, which Swift's Glibc module does not have: the kernel's number of a
+/* Functions for a process that checks other processes. Swift's Glibc module does not have them: the kernel's number of a
  * thread, signals to one thread, the return addresses on its stack (backtrace(3)), the relation to the parent and to
  * descendants (prctl(2)), waiting for a signal (sigtimedwait(2)), a file in memory (memfd_create(2)), and whether
  * memory can be read (process_vm_readv(2)). */
@@ -25,7 +25,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The readable form of a mangled Swift name (libswiftCore); NULL if it is none. The caller frees the result. */
+/* The readable form of a mangled Swift name (libswiftCore); NULL if `name` is not one. The caller frees the result. */
 char *swift_demangle(const char *name, size_t length, char *output, size_t *output_size, uint32_t flags);
 
 static inline int portolan_thread_number(void) { return (int)syscall(SYS_gettid); }
@@ -40,8 +40,8 @@ static inline int portolan_signal_at_end_of_parent(int number) { return prctl(PR
  * session. */
 static inline int portolan_adopt_descendants(int adopts) { return prctl(PR_SET_CHILD_SUBREAPER, (unsigned long)adopts, 0UL, 0UL, 0UL); }
 
-/* Sets whether other processes of this user may read this one by ptrace(2) or /proc. Children inherit it. Returns the
- * previous value. */
+/* Sets whether other processes of this user may read this one by ptrace(2) or /proc. Child processes inherit the
+ * setting. Returns the previous value. */
 static inline int portolan_set_open_to_others(int is_open) {
     int before = prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL);
     prctl(PR_SET_DUMPABLE, (unsigned long)is_open, 0UL, 0UL, 0UL);
@@ -73,7 +73,7 @@ static inline int portolan_has_less_memory(const struct portolan_limits *limits)
     return 0;
 }
 
-/* Sets the limits of `process` that differ from `limits`. Returns how many differed, or -1 if one can't be set. */
+/* Sets the limits of `process` that differ from `limits`. Returns how many limits differed, or -1 if one can't be set. */
 static inline int portolan_restore_limits(pid_t process, const struct portolan_limits *limits) {
     struct portolan_limits now;
     int changed = 0, refused = 0;
@@ -118,8 +118,8 @@ static inline int portolan_reap(int *status) { return (int)waitpid(-1, status, W
 /* Creates a file in memory that stays open across exec. Returns a negative value on failure; errno has the reason. */
 static inline int portolan_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 0); }
 
-/* Returns 1 if the byte at `place` can be read. Returns 0 if not, or if the kernel does not tell, as for memory that no
- * other process may see. */
+/* Returns 1 if the byte at `place` can be read. Returns 0 if the byte can't be read, or if the kernel does not say so, as
+ * for memory that no other process may see. */
 static inline int portolan_can_read(const void *place) {
     char byte;
     struct iovec local = { &byte, 1 }, remote = { (void *)(uintptr_t)place, 1 };
@@ -147,7 +147,8 @@ struct portolan_mapped_object {
 extern int portolan_find_object(void *address, struct portolan_mapped_object *object) __asm__("_dl_find_object");
 
 /* Writes the process IDs of this process's children to `children`, and returns their number, at most `room`. Reads the
- * parent from the fourth field of /proc/PID/stat (proc(5)). In C, so that the keeper is fast enough under Valgrind. */
+ * parent from the fourth field of /proc/PID/stat (proc(5)). This is C, because the keeper process would
+ * be too slow in Swift under Valgrind. */
 static inline int portolan_children(pid_t *children, int room) {
     DIR *folder = opendir("/proc");
     int count = 0;
@@ -176,7 +177,7 @@ struct portolan_last_words {
     unsigned char bytes[]; /* PORTOLAN_LAST_WORDS */
 };
 
-/* Adds bytes, unless there is no room for them. */
+/* Adds bytes. Adds nothing if there is no room for all of them. */
 static inline void portolan_add_words(struct portolan_last_words *words, const void *bytes, size_t count) {
     uint32_t start = words->count;
     if (start > PORTOLAN_LAST_WORDS || count > PORTOLAN_LAST_WORDS - start) return;
@@ -211,7 +212,7 @@ static inline void portolan_write_place(struct portolan_last_words *words, void 
 }
 
 /* Writes the stack of the calling thread, which runs a signal handler: one line for each frame, innermost first.
- * `context` is the handler's argument. After the first call it takes no lock and allocates nothing. */
+ * `context` is the handler's argument. After its first call, this function takes no lock and allocates nothing. */
 static inline void portolan_write_stack(struct portolan_last_words *words, const void *context) {
     void *frames[48];
     int count = backtrace(frames, sizeof frames / sizeof *frames);

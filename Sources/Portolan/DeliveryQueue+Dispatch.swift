@@ -4,9 +4,9 @@ public import Dispatch
 public import PortolanCore
 
 extension DeliveryQueue {
-    /// A serial dispatch queue.
+    /// Delivers on a dispatch queue.
     ///
-    /// - Parameter queue: must be serial: on a concurrent one a delegate's calls would overtake each other.
+    /// - Parameter queue: a serial queue. On a concurrent queue, the calls of a delegate could overtake each other.
     public init(_ queue: DispatchQueue) {
         self.init { job in queue.async(execute: job) }
     }

@@ -6,7 +6,7 @@ import PortolanPlugins
 /// The commands that a command line names, as in `plugins watch`.
 struct CommandPath {
     let names: [String]
-    /// The first argument that names no command, although a command is needed there.
+    /// The argument at the position of a command that is not the name of a command; `nil` if there is none.
     private let unknownName: String?
     private let knownNames: [String]
 

@@ -2,7 +2,7 @@
 
 public import FoundationEssentials
 
-/// What the fuzzers of cookies call. Not a part of the API.
+/// Functions of this module for the fuzzers of cookies. Not a part of the API.
 @_spi(Fuzzing) public enum CookieFuzzing {
     /// The seconds since 1970 of a date in `Expires`.
     public static func seconds(inDate text: [UInt8]) -> Int64? { CookieDate.seconds(in: text.span) }

@@ -6,17 +6,17 @@ package import PortolanCore
 import PortolanURL
 import Synchronization
 
-/// Sends the stored cookies with the requests of a loader, and stores those of the responses.
+/// Sends the stored cookies with the requests of a loader, and stores the cookies of the responses.
 ///
-/// It stores the cookies of redirects, of 401 responses of the origin and of final responses. It ignores those of 1xx
-/// responses, of responses of proxies, and of the parts of a multipart response.
+/// It stores the cookies of redirects, of 401 responses of the origin and of final responses. It ignores the cookies of
+/// 1xx responses, of responses of proxies, and of the parts of a multipart response.
 package struct CookiePolicy: LoadPolicy {
     package let storage: CookieStorage
 
     package init(storage: CookieStorage) { self.storage = storage }
 
-    /// Adds the stored cookies to the request, after those of its own `Cookie` field. A stored cookie is left out if
-    /// that field has one with its name.
+    /// Adds the stored cookies to the request, after the cookies of its own `Cookie` field. A stored cookie is left out
+    /// if the request's own field has a cookie with the same name.
     package func apply(to request: inout Request, next: any ProtocolClient) -> any ProtocolClient {
         guard request.handlesCookies else { return next }
         let client = CookieClient(storage: storage, request: request, next: next)

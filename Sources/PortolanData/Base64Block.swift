@@ -20,7 +20,7 @@ extension ByteBlock {
         Self.prefixCount(of: base64Mask)
     }
 
-    /// Whether this block and the three others are all characters of the base64 alphabet.
+    /// Whether all characters of this block and the three others are in the base64 alphabet.
     @inline(__always)
     func isBase64(with second: ByteBlock, _ third: ByteBlock, _ fourth: ByteBlock) -> Bool {
         Self.isAll(base64Mask .& second.base64Mask .& third.base64Mask .& fourth.base64Mask)
@@ -61,8 +61,8 @@ extension ByteBlock {
         return values
     }
 
-    /// Joins sixteen lanes of six bits into the upper 48 bits of two words. Joins pairs to 12 bits, those to 24 bits,
-    /// and those to 48 bits.
+    /// Joins sixteen lanes of six bits into the upper 48 bits of two words. Joins pairs of lanes to 12 bits, pairs of
+    /// these to 24 bits, and pairs of these to 48 bits.
     @inline(__always)
     private static func joined(_ values: Lanes) -> SIMD2<UInt64> {
         let fours = unsafe unsafeBitCast(values, to: SIMD4<UInt32>.self)

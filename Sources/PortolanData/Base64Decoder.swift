@@ -2,14 +2,14 @@
 
 /// Decodes validated base64 text in pieces.
 ///
-/// Does not retain the text. Each call receives the same bytes.
+/// The decoder does not retain the text. The caller passes the same bytes to each call.
 ///
 /// Source: WHATWG Infra, "forgiving-base64 decode".
 struct Base64Decoder: Sendable {
     private let text: Base64Text
     private var position: Int
 
-    /// The number of bytes that were not returned yet.
+    /// The number of decoded bytes that were not returned yet.
     private(set) var remaining: Int
 
     /// Bits that were read but do not form a byte yet: the lowest `bitCount` bits of `bits`.

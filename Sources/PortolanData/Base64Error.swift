@@ -15,7 +15,8 @@ public enum Base64Error: Error, Sendable, Hashable {
     /// four, or there are more than two `=` signs. The first `=` sign is at `offset`.
     case wrongPadding(count: Int, offset: Int)
 
-    /// The `count` alphabet characters leave one over after groups of four. Its six bits make no byte.
+    /// The number of alphabet characters, `count`, is one more than a multiple of four. The six bits of the last
+    /// character make no byte.
     case incompleteGroup(count: Int)
 }
 

@@ -8,6 +8,7 @@
 struct ByteBlock {
     typealias Lanes = SIMD16<UInt8>
 
+    /// The number of bytes in a block.
     static let count = 16
 
     let lanes: Lanes

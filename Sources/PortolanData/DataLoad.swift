@@ -6,7 +6,7 @@ import Synchronization
 
 /// One load of a `data:` URL. Decodes one piece at a time into one buffer, which the client borrows.
 final class DataLoad: ProtocolLoad {
-    /// Small enough to stay in the processor's cache between the decoder and the client.
+    /// The size of a piece in bytes. Small enough to stay in the processor's cache between the decoder and the client.
     private static let pieceSize = 64 << 10
 
     /// The state of the load. Only the thread that performs the current call uses it, except for `stopLoading`.
@@ -100,6 +100,7 @@ final class DataLoad: ProtocolLoad {
         }
     }
 
+    /// Returns the decoder of a paused load, which then continues; `nil` if the load is not paused.
     private func takePausedDecoder() -> DataURLDecoder? {
         state.withLock { state in
             guard case .paused(let decoder) = state else { return nil }

@@ -5,8 +5,8 @@ public import PortolanCore
 /// Decodes a `data:` URL. The MIME type is available immediately, and the body in pieces.
 ///
 /// The initialiser validates the whole URL. The length is therefore exact, and no byte of a malformed body is returned.
-/// After that the caller takes pieces at any time. Between calls the decoder holds the URL and a few words, but no
-/// buffer.
+/// After that, the caller requests pieces at any time. Between calls, the decoder holds the URL and its position, but
+/// no buffer.
 ///
 ///     var decoder = try DataURLDecoder(parsing: "data:;base64,SGVsbG8")
 ///     var bytes = [UInt8](repeating: 0, count: min(decoder.remaining, 65_536))
@@ -109,9 +109,9 @@ public struct DataURLDecoder: Sendable {
     /// - Returns: The range of the bytes in the URL's UTF-8, empty after the end; `nil` if the body must be decoded.
     public mutating func takeVerbatim(upTo count: Int) -> Range<Int>? {
         guard case .verbatim(let range) = body else { return nil }
-        let taken = range.prefix(max(count, 0))
-        body = .verbatim(range.dropFirst(taken.count))
-        return taken
+        let takenRange = range.prefix(max(count, 0))
+        body = .verbatim(range.dropFirst(takenRange.count))
+        return takenRange
     }
 
     private static func copy(_ bytes: Span<UInt8>, into buffer: inout MutableSpan<UInt8>) {

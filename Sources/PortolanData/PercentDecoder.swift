@@ -2,8 +2,8 @@
 
 /// Percent-decodes a range of text in pieces.
 ///
-/// Does not retain the text. Each call receives the same text. A percent sign that starts no escape is passed on
-/// unchanged.
+/// The decoder does not retain the text. The caller passes the same text to each call. A percent sign that starts no
+/// escape is passed on unchanged.
 ///
 /// Source: WHATWG URL, "percent-decode".
 struct PercentDecoder: Sendable {

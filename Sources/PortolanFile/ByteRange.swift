@@ -6,11 +6,11 @@
 package enum ByteRange: Hashable, Sendable {
     /// From the first byte to the last, both included; `nil` means to the end.
     case from(_ first: Int64, through: Int64?)
-    /// This many bytes at the end.
+    /// The given number of bytes at the end.
     case suffix(Int64)
 
-    /// - Returns: `nil` for a field to ignore, as RFC 9110 §14.2 allows or demands: a unit other than bytes, a
-    ///   malformed value, or several ranges, which would need a body of several parts.
+    /// - Returns: `nil` if the field must or may be ignored (RFC 9110 §14.2): a unit other than bytes, a malformed
+    ///   value, or several ranges, which would need a body of several parts.
     package init?(fieldValue: String) {
         let halves = fieldValue.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard halves.count == 2, halves[0].lowercased() == "bytes" else { return nil }

@@ -6,8 +6,9 @@ import Synchronization
 
 /// One load of a `file:` URL. Reads piece by piece, on a thread that may block, as fast as the client accepts data.
 ///
-/// A paused load holds only the open file. A resume takes a thread and a buffer again. ``SerialCalls`` serialises the
-/// three calls. If a resume overtakes the pause that it answers, the thread that is still reading performs it.
+/// A paused load holds only the open file. A resumed load needs a thread and a buffer again. ``SerialCalls`` serialises
+/// the three calls. If the resume comes before the paused delivery has returned, the thread that is still reading
+/// performs the resume.
 final class FileLoad: StallExplaining {
     private let request: Request
     private let client: any ProtocolClient

@@ -15,7 +15,7 @@ struct FileSelection {
     ///
     /// RFC 9110 §13.1.5, §14.2
     init(of file: borrowing RegularFile, for request: Request) throws(LoadError) {
-        lastModified = HTTPDate(secondsSince1970: file.modified)
+        lastModified = HTTPDate(secondsSince1970: file.modificationTime)
         size = file.size
         guard let size, let requestedRange = Self.requestedRange(in: request, lastModified: lastModified) else {
             range = file.size.map { 0..<$0 }

@@ -19,7 +19,7 @@ struct FileTransfer: ~Copyable, Sendable {
         end = range?.upperBound
         offset = start
         self.file = file
-        if (remaining ?? .max) > Int64(PieceBuffer.largest) { self.file.expectSequentialReads() }
+        if (remaining ?? .max) > Int64(PieceBuffer.maximumSize) { self.file.expectSequentialReads() }
     }
 
     /// The number of bytes still to deliver, if it is known.

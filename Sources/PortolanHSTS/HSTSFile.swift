@@ -32,12 +32,12 @@ package enum HSTSFile {
     private static func host(_ line: String) -> HSTSStorage.Host? {
         let parts = line.split(maxSplits: 1) { $0 == " " || $0 == "\t" }
         guard parts.count == 2, let quoted = quotedText(parts[1]) else { return nil }
-        let end = String(quoted)
+        let expiryText = String(quoted)
         let includesSubdomains = parts[0].hasPrefix(".")
         let name = String(includesSubdomains ? parts[0].dropFirst() : parts[0])
         guard isName(name) else { return nil }
-        if end == "unlimited" { return .init(name: name, includesSubdomains: includesSubdomains) }
-        guard let expiry = date(end) else { return nil }
+        if expiryText == "unlimited" { return .init(name: name, includesSubdomains: includesSubdomains) }
+        guard let expiry = date(expiryText) else { return nil }
         return .init(name: name, includesSubdomains: includesSubdomains, expiry: expiry)
     }
 
@@ -45,10 +45,12 @@ package enum HSTSFile {
     private static func quotedText(_ text: Substring) -> Substring? {
         let isBlank = { (character: Character) in character == " " || character == "\t" }
         let text = text.drop(while: isBlank)
-        guard text.first == "\"", let end = text.dropFirst().firstIndex(of: "\""), text[end...].dropFirst().allSatisfy(isBlank) else {
+        guard text.first == "\"", let expiryText = text.dropFirst().firstIndex(of: "\""),
+            text[expiryText...].dropFirst().allSatisfy(isBlank)
+        else {
             return nil
         }
-        return text[..<end].dropFirst()
+        return text[..<expiryText].dropFirst()
     }
 
     /// Whether a name can be the host of a URL and is no address (RFC 6797 §8.1.1). The lengths are those of RFC 1035

@@ -17,7 +17,7 @@ extension HSTSStorage {
     public static let shared = HSTSStorage()
 }
 
-/// Upgrades requests to hosts that must be loaded over HTTPS only, and adds the hosts whose responses ask for that.
+/// Upgrades requests to hosts that must be loaded over HTTPS only, and adds the hosts whose responses require this.
 package struct HSTSPolicy: UpgradePolicy {
     package let storage: HSTSStorage
 
@@ -30,6 +30,6 @@ package struct HSTSPolicy: UpgradePolicy {
         guard response.isVerified, let name = HTTPField.Name("Strict-Transport-Security"),
             let field = response.fields.first(where: { $0.name == name })
         else { return }
-        storage.note(unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }, from: response.url, now: Date())
+        storage.updateHost(unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }, from: response.url, now: Date())
     }
 }

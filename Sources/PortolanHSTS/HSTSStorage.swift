@@ -15,7 +15,7 @@ public final class HSTSStorage: Sendable {
     public struct Host: Hashable, Sendable {
         /// In lower case, without a dot at its end.
         public var name: String
-        /// Whether the hosts below it must be loaded so, too.
+        /// Whether its subdomains must also be loaded over HTTPS only.
         public var includesSubdomains: Bool
         /// When the entry expires; `nil` for never.
         public var expiry: Date?
@@ -34,25 +34,25 @@ public final class HSTSStorage: Sendable {
         /// The hosts that were added because of a response, by registrable domain.
         var learnedNames: [String: Set<String>] = [:]
 
-        mutating func learn(_ name: String) {
+        mutating func addLearnedName(_ name: String) {
             learnedNames[HSTSStorage.registrableDomain(of: name), default: []].insert(name)
         }
 
         mutating func remove(_ name: String) {
             guard hosts.removeValue(forKey: name) != nil else { return }
             log?.record(.removed, for: name)
-            forget(name)
+            removeLearnedName(name)
         }
 
         /// Removes a host from ``learnedNames``.
-        mutating func forget(_ name: String) {
+        mutating func removeLearnedName(_ name: String) {
             guard !learnedNames.isEmpty else { return }
             let domain = HSTSStorage.registrableDomain(of: name)
             learnedNames[domain]?.remove(name)
             if learnedNames[domain]?.isEmpty == true { learnedNames[domain] = nil }
         }
 
-        /// Removes hosts until there are `count`: first those that expire first.
+        /// Removes those of the named hosts that expire first, until `count` of them are left.
         mutating func evict(from names: some Collection<String>, downTo count: Int) {
             let order = names.compactMap { hosts[$0] }.sorted { ($0.expiry ?? .distantFuture) < ($1.expiry ?? .distantFuture) }
             for host in order.prefix(max(0, order.count - count)) { remove(host.name) }
@@ -66,9 +66,9 @@ public final class HSTSStorage: Sendable {
     private let store: (any AnyObject & Sendable)?
 
     /// - Parameters:
-    ///   - limit: how many hosts are kept. Over it, those that expire first are removed.
-    ///   - domainLimit: how many hosts of one registrable domain, such as `example.co.uk`, are added because of
-    ///     responses. Without it, a domain could remove all other hosts by means of many names.
+    ///   - limit: the maximum number of hosts. If there are more, the hosts that expire first are removed.
+    ///   - domainLimit: the maximum number of hosts of one registrable domain, such as `example.co.uk`, that are added
+    ///     because of responses. Without this limit, a domain could remove all other hosts by means of many names.
     public init(limit: Int = 20_000, domainLimit: Int = 1000) {
         (self.limit, self.domainLimit, log, store) = (limit, domainLimit, nil, nil)
         state = Mutex(State(log: nil))
@@ -79,13 +79,13 @@ public final class HSTSStorage: Sendable {
     /// - Parameters:
     ///   - hosts: the hosts on disk.
     ///   - log: receives the changes.
-    ///   - store: writes them, and stays open as long as the storage exists.
+    ///   - store: writes the changes, and stays open as long as the storage exists.
     package init(limit: Int = 20_000, domainLimit: Int = 1000, stored hosts: [Host], log: Log, in store: any AnyObject & Sendable) {
         (self.limit, self.domainLimit, self.log, self.store) = (limit, domainLimit, log, store)
         var state = State(log: log)
         for host in hosts {
             state.hosts[host.name] = host
-            state.learn(host.name)
+            state.addLearnedName(host.name)
         }
         self.state = Mutex(state)
     }
@@ -96,7 +96,7 @@ public final class HSTSStorage: Sendable {
         return state.withLock { state in state.hosts.values.filter { !$0.isExpired(at: now) }.sorted { $0.name < $1.name } }
     }
 
-    /// Adds a host, for example of a list that was made in advance, or replaces it. Addresses are not added.
+    /// Adds a host, for example from a preload list, or replaces it. Addresses are not added.
     public func set(_ host: Host) {
         guard let name = Self.canonicalName(host.name) else { return }
         var host = host
@@ -112,7 +112,7 @@ public final class HSTSStorage: Sendable {
     }
 
     private func evict(from state: inout State) {
-        // A twentieth more than necessary, so that a flood does not sort all hosts for each new one.
+        // Removes a twentieth more than necessary, so that a flood does not sort all hosts for each new one.
         if state.hosts.count > limit { state.evict(from: Array(state.hosts.keys), downTo: limit - limit / 20) }
     }
 
@@ -130,17 +130,17 @@ public final class HSTSStorage: Sendable {
         log?.notify()
     }
 
-    /// Applies what other processes have changed in the store, except for hosts with a newer change that waits to be
-    /// written.
-    package func apply(set changed: [Host], removed: Set<String>) {
+    /// Applies changes that other processes made in the store, except for a host with a newer change that is not
+    /// written yet.
+    package func apply(set changedHosts: [Host], removed: Set<String>) {
         state.withLock { state in
             for name in removed where log?.hasChange(for: name) != true {
                 state.hosts[name] = nil
-                state.forget(name)
+                state.removeLearnedName(name)
             }
-            for host in changed where log?.hasChange(for: host.name) != true {
+            for host in changedHosts where log?.hasChange(for: host.name) != true {
                 state.hosts[host.name] = host
-                state.learn(host.name)
+                state.addLearnedName(host.name)
             }
             evict(from: &state)
         }
@@ -150,7 +150,7 @@ public final class HSTSStorage: Sendable {
     /// Adds or removes a host because of a response that came over a connection without a certificate error.
     ///
     /// RFC 6797 §8.1
-    package func note(_ value: [UInt8], from url: URLRecord, now: Date) {
+    package func updateHost(_ value: [UInt8], from url: URLRecord, now: Date) {
         guard url.scheme == "https", let field = StrictTransportSecurity(parsing: value),
             let name = url.host.flatMap({ Self.canonicalName($0) })
         else { return }
@@ -162,7 +162,7 @@ public final class HSTSStorage: Sendable {
             if state.hosts[name] == nil {
                 let names = state.learnedNames[domain, default: []]
                 if names.count >= domainLimit { state.evict(from: names, downTo: domainLimit - 1 - domainLimit / 20) }
-                state.learn(name)
+                state.addLearnedName(name)
             }
             set(Host(name: name, includesSubdomains: field.includesSubdomains, expiry: expiry), in: &state)
         }
@@ -174,14 +174,15 @@ public final class HSTSStorage: Sendable {
     /// RFC 6797 §8.2, §8.3
     package func upgraded(_ url: URLRecord, now: Date) -> URLRecord? {
         guard !state.withLock({ $0.hosts.isEmpty }), url.scheme == "http", let host = url.host, let name = Self.canonicalName(host),
-            isKnown(name, now)
+            requiresHTTPS(name, now)
         else { return nil }
         // The parser removes the port 443, and a URL of `http:` has no port 80.
         return try? URLRecord(parsing: "https:\(url.string.dropFirst(5))")  // a URL with another special scheme is valid
     }
 
-    /// Whether the host, or one above it that includes its subdomains, must be loaded over secure connections.
-    private func isKnown(_ name: String, _ now: Date) -> Bool {
+    /// Whether the host must be loaded over HTTPS only, because it, or a host above it that includes its subdomains, is
+    /// stored.
+    private func requiresHTTPS(_ name: String, _ now: Date) -> Bool {
         state.withLock { state in
             var rest = name[...]
             while true {

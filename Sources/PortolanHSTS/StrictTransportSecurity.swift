@@ -4,7 +4,7 @@
 ///
 /// RFC 6797 §6.1
 struct StrictTransportSecurity: Hashable, Sendable {
-    /// For how many seconds the host must be loaded over HTTPS only; 0 ends that.
+    /// The time in seconds during which the host must be loaded over HTTPS only; 0 removes the host.
     let maxAge: Int64
     let includesSubdomains: Bool
 

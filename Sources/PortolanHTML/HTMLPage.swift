@@ -3,7 +3,7 @@
 /// A self-contained page without network requests or scripts, in light and dark colors.
 package enum HTMLPage {
     /// - Parameters:
-    ///   - style: CSS rules that this page adds to those of every page.
+    ///   - style: CSS rules of this page, in addition to the rules of every page.
     ///   - body: The content as markup.
     package static func text(title: String, style: String = "", body: String) -> String {
         """

@@ -13,13 +13,13 @@ package struct TimeAxis: Sendable {
     /// - Parameters:
     ///   - span: The length of the axis in milliseconds, from 0. Values that are not finite, or below 0.001, count as
     ///     0.001.
-    ///   - most: The largest number of steps between ticks.
-    package init(to span: Double, most: Int = 8) {
+    ///   - maximumSteps: The maximum number of steps between ticks.
+    package init(to span: Double, atMost maximumSteps: Int = 8) {
         let span = span.isFinite ? max(span, 0.001) : 0.001
         var power = 0.0001
         while power * 10 <= span { power *= 10 }
         let steps = [1, 2, 5, 10, 20, 50].map { $0 * power / 10 }
-        let step = steps.first { span / $0 <= Double(max(most, 1)) } ?? power * 10
+        let step = steps.first { span / $0 <= Double(max(maximumSteps, 1)) } ?? power * 10
         let count = Int(span / step + 1e-9)
         ticks = (0...count).map { index in
             let time = Double(index) * step

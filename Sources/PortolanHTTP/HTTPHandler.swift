@@ -28,7 +28,7 @@ public final class HTTPHandler: ProtocolHandler {
         }
     }
 
-    /// Makes the pools if necessary, also after a failure.
+    /// Returns the pools. Makes them if they do not exist yet, or if an earlier call could not make them.
     private func connectionPools() throws(LoadError) -> HTTPConnectionPools {
         try pools.withLock { pools throws(LoadError) in
             if let pools { return pools }

@@ -6,7 +6,7 @@ package import HTTPTypes
 ///
 /// RFC 9112 §6.3
 package enum BodyFraming: Sendable, Equatable {
-    /// No body, whatever the fields say.
+    /// No body. The fields about a body are ignored.
     case none
     case length(Int64)
     case chunked
@@ -56,7 +56,7 @@ extension ResponseHead {
         let isValid = !framing.isSuspect && framing.contentLengthFault == nil && framing.transferEncodingFault == nil
         guard isValid, !framing.closesConnection, minorVersion > 0 || framing.keepsConnectionOpen else { return false }
         if framing.hasTransferEncoding, framing.contentLength != nil || minorVersion == 0 { return false }
-        let canAnnounce = !(100..<200).contains(status) && status != 204
-        return canAnnounce || !framing.hasTransferEncoding && (framing.contentLength ?? 0) == 0
+        let canAnnounceBody = !(100..<200).contains(status) && status != 204
+        return canAnnounceBody || !framing.hasTransferEncoding && (framing.contentLength ?? 0) == 0
     }
 }

@@ -12,7 +12,9 @@
 package enum ChunkHeader {
     /// The bytes of the longest size line: 16 digits and the line end.
     package static let maximumLength = 18
+    /// The line end after the data of each chunk.
     package static let end: [UInt8] = [.carriageReturn, .lineFeed]
+    /// The last chunk, with size 0 and no trailers. It ends the body.
     package static let last: [UInt8] = Array("0\r\n\r\n".utf8)
 
     /// Appends the line that starts a chunk of `count` bytes. `count` is at least 1, because an empty chunk would end

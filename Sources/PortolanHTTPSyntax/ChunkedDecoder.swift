@@ -32,16 +32,16 @@ package struct ChunkedDecoder: Sendable {
 
     private var state = State.firstDigit
     /// First the size of the chunk, then its remaining bytes.
-    private var remaining: Int64 = 0
+    private var remainingBytes: Int64 = 0
     private var parameters = ParameterScanner()
     private var extensionBytesOfChunk = 0
     private var extensionBytesOfBody = 0
-    private var trailers: FieldSectionParser
+    private var trailerParser: FieldSectionParser
     private let limits: HTTPLimits
 
     package init(limits: HTTPLimits) {
         self.limits = limits
-        trailers = FieldSectionParser(trailersWithin: limits)
+        trailerParser = FieldSectionParser(trailersWithin: limits)
     }
 
     /// The error if the connection ends before the body does.
@@ -58,21 +58,21 @@ package struct ChunkedDecoder: Sendable {
         while offset < input.count {
             switch state {
             case .data:
-                let count = Int(min(remaining, Int64(input.count - offset)))
+                let count = Int(min(remainingBytes, Int64(input.count - offset)))
                 let range = offset..<offset + count
                 offset += count
-                remaining -= Int64(count)
-                if remaining == 0 { state = .returnAfterData }
+                remainingBytes -= Int64(count)
+                if remainingBytes == 0 { state = .returnAfterData }
                 return .data(range)
             case .trailers:
-                guard try trailers.parse(input, from: &offset) else { return .needsMore }
+                guard try trailerParser.parse(input, from: &offset) else { return .needsMore }
                 state = .ended
-                return .end(trailers: trailers.fields)
+                return .end(trailers: trailerParser.fields)
             case .firstDigit, .digits, .extensions, .lineFeedAfterSize, .returnAfterData, .lineFeedAfterData:
                 try consume(input[offset])
                 offset += 1
             case .ended:
-                return .end(trailers: trailers.fields)
+                return .end(trailers: trailerParser.fields)
             }
         }
         return .needsMore
@@ -84,13 +84,13 @@ package struct ChunkedDecoder: Sendable {
         switch state {
         case .firstDigit:
             guard let digit = octet.hexadecimalValue else { throw Self.error(.chunkSize, octet) }
-            remaining = Int64(digit)
+            remainingBytes = Int64(digit)
             state = .digits
         case .digits: try consumeAfterDigit(octet)
         case .extensions: try consumeExtension(octet)
         case .lineFeedAfterSize:
             guard octet == .lineFeed else { throw Self.error(.chunkSize, octet) }
-            state = remaining == 0 ? .trailers : .data
+            state = remainingBytes == 0 ? .trailers : .data
             parameters = ParameterScanner()
             extensionBytesOfChunk = 0
         case .returnAfterData:
@@ -108,20 +108,20 @@ package struct ChunkedDecoder: Sendable {
             if octet == .carriageReturn { state = .lineFeedAfterSize } else { try consumeExtension(octet) }
             return
         }
-        guard remaining <= Int64.max >> 4 else { throw ResponseSyntaxError(.chunkSizeTooLarge) }
-        if remaining == 0 { try countExtension() }  // a leading zero
-        remaining = remaining << 4 | Int64(digit)
+        guard remainingBytes <= Int64.max >> 4 else { throw ResponseSyntaxError(.chunkSizeTooLarge) }
+        if remainingBytes == 0 { try countExtension() }  // a leading zero
+        remainingBytes = remainingBytes << 4 | Int64(digit)
     }
 
     private mutating func consumeExtension(_ octet: UInt8) throws(ResponseSyntaxError) {
-        let isFirst = state == .digits
+        let isAfterDigits = state == .digits
         state = .extensions
         if octet == .carriageReturn, parameters.isComplete {
             state = .lineFeedAfterSize
             return
         }
         try countExtension()
-        guard parameters.consume(octet) else { throw Self.error(isFirst ? .chunkSize : .chunkExtension, octet) }
+        guard parameters.consume(octet) else { throw Self.error(isAfterDigits ? .chunkSize : .chunkExtension, octet) }
     }
 
     private mutating func countExtension() throws(ResponseSyntaxError) {

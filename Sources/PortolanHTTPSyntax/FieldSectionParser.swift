@@ -8,19 +8,19 @@ import HTTPTypes
 /// line (§2.2), a line that starts with a blank continues the previous line (§5.2), and blanks before the colon are
 /// dropped (§5.1). A value keeps octets above 0x7F, and control characters other than NUL, CR and LF (RFC 9110 §5.5).
 ///
-/// The parser reuses the fields of the previous section. If a line equals the line at the same index there, it costs
-/// one comparison.
+/// The parser reuses the fields of the previous section. A line that equals the previous section's line at the same
+/// index costs only one comparison.
 struct FieldSectionParser {
-    /// The first `count` fields belong to this section. Fields of the previous section can follow them until the
-    /// section ends.
+    /// The first `count` fields belong to the current section. Until that section ends, fields of the previous section
+    /// can follow them.
     private(set) var fields = HTTPFields()
     private var count = 0
     /// The lines of the previous section.
     private var previousLines = RecentLines()
     private(set) var framing = FramingFields()
     private var lines = LineReader()
-    /// How many more bytes the section can have.
-    private var remaining: Int
+    /// The number of bytes that the section can still have.
+    private var remainingBytes: Int
     private let maximumSectionSize: Int
     private let maximumLineLength: Int
     private let maximumFieldCount: Int
@@ -42,7 +42,7 @@ struct FieldSectionParser {
 
     private init(_ limits: HTTPLimits, section: Int, rule: ResponseSyntaxError.Rule) {
         maximumSectionSize = max(0, section)
-        remaining = maximumSectionSize
+        remainingBytes = maximumSectionSize
         maximumLineLength = limits.maximumFieldLineBytes
         maximumFieldCount = min(limits.maximumFieldCount, 60_000)  // HTTPFields traps at 65,535
         sectionRule = rule
@@ -52,7 +52,7 @@ struct FieldSectionParser {
     mutating func reset() {
         count = 0
         framing = FramingFields()
-        remaining = maximumSectionSize
+        remainingBytes = maximumSectionSize
         hasContinuedFramingField = false
     }
 
@@ -62,8 +62,8 @@ struct FieldSectionParser {
     mutating func parse(_ input: Span<UInt8>, from offset: inout Int) throws(ResponseSyntaxError) -> Bool {
         while true {
             // Each line counts two bytes for its end. The empty line counts 0 bytes.
-            let isLineLimit = maximumLineLength <= remaining - 2
-            let limit = max(0, isLineLimit ? maximumLineLength : remaining - 2)
+            let isLineLimit = maximumLineLength <= remainingBytes - 2
+            let limit = max(0, isLineLimit ? maximumLineLength : remainingBytes - 2)
             let line = try lines.next(in: input, from: &offset, atMost: limit, orThrow: isLineLimit ? .fieldLineTooLong : sectionRule)
             switch line {
             case nil: return false
@@ -80,7 +80,7 @@ struct FieldSectionParser {
             end()
             return true
         }
-        remaining -= line.count + 2
+        remainingBytes -= line.count + 2
         if line[0].isBlank {
             try parseContinuation(line)
         } else {
@@ -179,13 +179,13 @@ struct FieldSectionParser {
     private mutating func parseContinuation(_ line: Span<UInt8>) throws(ResponseSyntaxError) {
         guard count > 0 else { throw ResponseSyntaxError(.blankBeforeFirstField, line) }
         previousLines.removeLines(from: count - 1)
-        let more = line.extracting(line.trimmed(0..<line.count))
-        try Self.validate(more, of: line)
+        let continuation = line.extracting(line.trimmed(0..<line.count))
+        try Self.validate(continuation, of: line)
         var value = continuedValue ?? (unsafe fields[count - 1].withUnsafeBytesOfValue { unsafe [UInt8]($0) })
-        guard value.count + 1 + more.count <= maximumLineLength else { throw ResponseSyntaxError(.fieldLineTooLong) }
+        guard value.count + 1 + continuation.count <= maximumLineLength else { throw ResponseSyntaxError(.fieldLineTooLong) }
         continuedValue = nil  // so that `append` does not copy the array
         value.append(.space)
-        unsafe more.withUnsafeBufferPointer { unsafe value.append(contentsOf: $0) }
+        unsafe continuation.withUnsafeBufferPointer { unsafe value.append(contentsOf: $0) }
         continuedValue = value
         if lastRole != .none { hasContinuedFramingField = true }
     }

@@ -10,7 +10,8 @@ package import PortolanCoding
 package struct FramingFields: Sendable, Equatable {
     /// The length on which all Content-Length lines agree.
     package var contentLength: Int64?
-    private var lengthDigits = 0
+    /// The number of digits of that length, as it was written.
+    private var lengthDigitCount = 0
     /// The error in Content-Length, if there is one.
     package var contentLengthFault: ResponseSyntaxError?
     var hasTransferEncoding = false
@@ -30,7 +31,7 @@ package struct FramingFields: Sendable, Equatable {
     /// the colon, or an empty Transfer-Encoding. The response is accepted, but its connection is not used again.
     var isSuspect = false
 
-    /// No real server applies as many codings.
+    /// The maximum number of transfer codings. No real server applies as many.
     private static let maximumTransferCodings = 16
 
     package init() {}
@@ -56,10 +57,10 @@ package struct FramingFields: Sendable, Equatable {
             while end < value.count, value[end] != .comma { end += 1 }
             let element = value.trimmed(start..<end)
             guard let length = Self.decimal(value, element) else { return recordContentLengthFault(.contentLength, value) }
-            guard contentLength == nil || contentLength == length && lengthDigits == element.count else {
+            guard contentLength == nil || contentLength == length && lengthDigitCount == element.count else {
                 return recordContentLengthFault(.contentLengthsDiffer, value)
             }
-            (contentLength, lengthDigits) = (length, element.count)
+            (contentLength, lengthDigitCount) = (length, element.count)
             start = end + 1
         }
     }
@@ -86,7 +87,7 @@ package struct FramingFields: Sendable, Equatable {
     private mutating func recordTransferEncoding(_ value: Span<UInt8>) {
         var elements = ListElements(of: value)
         var isEmpty = true
-        // For this client an empty list is the same as no field. Another recipient can decide differently.
+        // This client treats an empty list like a missing field. Another recipient can treat it differently.
         defer { isSuspect = isSuspect || isEmpty }
         while let range = elements.next(in: value) {
             (isEmpty, hasTransferEncoding) = (false, true)
@@ -112,10 +113,10 @@ package struct FramingFields: Sendable, Equatable {
         guard !isChunked else { return .chunkedNotLast }
         // RFC 2616 defined `identity` as no coding. Some servers still send it.
         if name.equalsIgnoringCase("identity") { return hasParameters ? .codingParameter : nil }
-        guard let known = ContentCoding(name: name.latin1Text.lowercased()) else { return .unknownCoding }
+        guard let contentCoding = ContentCoding(name: name.latin1Text.lowercased()) else { return .unknownCoding }
         guard !hasParameters else { return .codingParameter }
         guard transferCodings.count < Self.maximumTransferCodings else { return .transferEncoding }
-        transferCodings.append(known)
+        transferCodings.append(contentCoding)
         return nil
     }
 

@@ -56,7 +56,7 @@ private struct ChallengeScanner {
             let end = position
             skip(in: value, while: \.isBlank)
             if position < value.count, value[position] == .equals {
-                guard parseParameter(name, in: value), isAtEndOfElement(value) else { return }
+                guard parseParameter(name, in: value), skipToEndOfElement(value) else { return }
                 isAfterScheme = false
                 continue
             }
@@ -90,15 +90,17 @@ private struct ChallengeScanner {
         guard position > start else { return nil }
         skip(in: value) { $0 == .equals }
         let text = value.extracting(start..<position).latin1Text
-        guard isAtEndOfElement(value) else {
+        guard skipToEndOfElement(value) else {
             position = start
             return nil
         }
         return text
     }
 
-    /// Whether a comma or the end follows. If so, consumes the blanks before the comma.
-    private mutating func isAtEndOfElement(_ value: Span<UInt8>) -> Bool {
+    /// Consumes blanks if a comma or the end of the value follows them.
+    ///
+    /// - Returns: whether a comma or the end of the value follows.
+    private mutating func skipToEndOfElement(_ value: Span<UInt8>) -> Bool {
         let start = position
         skip(in: value, while: \.isBlank)
         if position == value.count || value[position] == .comma { return true }

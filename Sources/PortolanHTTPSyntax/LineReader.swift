@@ -14,13 +14,14 @@ struct LineReader {
         case assembled([UInt8])
     }
 
-    private var pending: [UInt8] = []
+    /// The first bytes of a line that has not ended.
+    private var pendingBytes: [UInt8] = []
 
     /// Whether a line has begun and not ended.
-    var isWithinLine: Bool { !pending.isEmpty }
+    var isWithinLine: Bool { !pendingBytes.isEmpty }
 
-    /// Number of buffered bytes of a line that has not ended.
-    var unfinishedCount: Int { pending.count }
+    /// The number of buffered bytes of a line that has not ended.
+    var unfinishedCount: Int { pendingBytes.count }
 
     /// Reads the next line from `offset` on, and returns it without its end. Returns `nil` if all input was consumed
     /// and the line is incomplete.
@@ -37,13 +38,15 @@ struct LineReader {
         guard let lineFeed = Self.firstLineFeed(in: input, from: start) else {
             guard start < input.count else { return nil }
             let endsInReturn = input[input.count - 1] == .carriageReturn
-            guard pending.count + input.count - start - (endsInReturn ? 1 : 0) <= limit else { throw ResponseSyntaxError(rule) }
+            guard pendingBytes.count + input.count - start - (endsInReturn ? 1 : 0) <= limit else { throw ResponseSyntaxError(rule) }
             append(input.extracting(start...))
             offset = input.count
             return nil
         }
         offset = lineFeed + 1
-        guard pending.isEmpty else { return try .assembled(assemble(input.extracting(start..<lineFeed), atMost: limit, orThrow: rule)) }
+        guard pendingBytes.isEmpty else {
+            return try .assembled(assemble(input.extracting(start..<lineFeed), atMost: limit, orThrow: rule))
+        }
         let end = lineFeed > start && input[lineFeed - 1] == .carriageReturn ? lineFeed - 1 : lineFeed
         guard end - start <= limit else { throw ResponseSyntaxError(rule) }
         return .inInput(start..<end)
@@ -52,25 +55,25 @@ struct LineReader {
     private mutating func assemble(
         _ rest: Span<UInt8>, atMost limit: Int, orThrow rule: ResponseSyntaxError.Rule
     ) throws(ResponseSyntaxError) -> [UInt8] {
-        guard pending.count + rest.count - 1 <= limit else { throw ResponseSyntaxError(rule) }
+        guard pendingBytes.count + rest.count - 1 <= limit else { throw ResponseSyntaxError(rule) }
         append(rest)
-        var line = pending
-        pending = []
+        var line = pendingBytes
+        pendingBytes = []
         if line.last == .carriageReturn { line.removeLast() }
         guard line.count <= limit else { throw ResponseSyntaxError(rule) }
         return line
     }
 
     private mutating func append(_ octets: Span<UInt8>) {
-        unsafe octets.withUnsafeBufferPointer { unsafe pending.append(contentsOf: $0) }
+        unsafe octets.withUnsafeBufferPointer { unsafe pendingBytes.append(contentsOf: $0) }
     }
 
     @inline(__always)
     private static func firstLineFeed(in input: Span<UInt8>, from start: Int) -> Int? {
         guard start < input.count else { return nil }
         return unsafe input.withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress, let found = unsafe memchr(base + start, 0x0A, bytes.count - start) else { return nil }
-            return unsafe UnsafeRawPointer(found) - base
+            guard let base = bytes.baseAddress, let match = unsafe memchr(base + start, 0x0A, bytes.count - start) else { return nil }
+            return unsafe UnsafeRawPointer(match) - base
         }
     }
 }

@@ -10,7 +10,9 @@ struct RecentLines {
     private static let maximumLineCount = 64
     private static let maximumByteCount = 4 << 10
 
+    /// All lines, one after the other, without line ends.
     private var bytes: [UInt8] = []
+    /// The offset in `bytes` at which each line ends.
     private var ends: [Int] = []
     private var roles: [FramingRole] = []
 
@@ -20,10 +22,10 @@ struct RecentLines {
         guard index < ends.count else { return nil }
         let start = index == 0 ? 0 : ends[index - 1]
         guard ends[index] - start == line.count else { return nil }
-        let isSame = unsafe bytes.withUnsafeBytes { stored in
-            unsafe line.withUnsafeBytes { new in
-                guard let stored = stored.baseAddress, let new = new.baseAddress else { return true }
-                return unsafe memcmp(stored + start, new, line.count) == 0
+        let isSame = unsafe bytes.withUnsafeBytes { storedBytes in
+            unsafe line.withUnsafeBytes { newBytes in
+                guard let storedStart = storedBytes.baseAddress, let newStart = newBytes.baseAddress else { return true }
+                return unsafe memcmp(storedStart + start, newStart, line.count) == 0
             }
         }
         return isSame ? roles[index] : nil
@@ -43,7 +45,7 @@ struct RecentLines {
             roles.append(role)
         }
         roles[index] = role
-        for later in index..<ends.count { ends[later] += growth }
+        for shiftedIndex in index..<ends.count { ends[shiftedIndex] += growth }
     }
 
     /// Reserves the memory that most heads need.

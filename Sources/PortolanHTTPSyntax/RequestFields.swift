@@ -6,9 +6,9 @@ package import PortolanCore
 /// The fields of an HTTP/1.1 request: those of the caller, and those that the handler adds.
 ///
 /// Host is the first field. The caller's fields follow, unchanged and in their order. The handler sets the fields that
-/// concern the connection or the length of the body. If the caller also gives such a field, it must agree with the
-/// handler's. Otherwise the request fails. The field is not dropped silently, because the caller would believe that it
-/// was sent. In detail:
+/// concern the connection or the length of the body. If the caller also gives such a field, the caller's
+/// value must agree with the handler's. Otherwise the request fails. The caller's field is not dropped silently,
+/// because the caller would believe that it was sent. In detail:
 ///
 /// - `Host` can be given once, to address another site of the server (as curl allows; Fetch does not).
 /// - `Content-Length` must be the length of the body.
@@ -48,40 +48,44 @@ package struct RequestFields {
     ///   - expectsContinue: whether the body waits for a 100 even if the caller did not request it.
     /// - Throws: ``LoadError/Code/badRequest`` for a field that can't be sent.
     package init(
-        completing given: HTTPFields, host: String, framing: RequestFraming, defaults: Defaults, expectsContinue: Bool = false
+        completing callerFields: HTTPFields, host: String, framing: RequestFraming, defaults: Defaults, expectsContinue: Bool = false
     ) throws(LoadError) {
         var connectionFields = ConnectionFields(framing: framing)
-        for field in given { try connectionFields.record(field) }
-        let expects = connectionFields.expectsContinue || expectsContinue && framing.hasBody
+        for field in callerFields { try connectionFields.record(field) }
+        let sendsExpectation = connectionFields.expectsContinue || expectsContinue && framing.hasBody
 
         var fields = HTTPFields()
-        fields.reserveCapacity(given.count + 6)
+        fields.reserveCapacity(callerFields.count + 6)
         fields.append(connectionFields.host ?? HTTPField(name: Self.hostName, value: host))
-        if let text = defaults.userAgent, !given.contains(.userAgent) { fields.append(HTTPField(name: .userAgent, value: text)) }
-        if let text = defaults.accept, !given.contains(.accept) { fields.append(HTTPField(name: .accept, value: text)) }
-        if let text = defaults.acceptEncoding, !given.contains(.acceptEncoding) {
+        if let text = defaults.userAgent, !callerFields.contains(.userAgent) { fields.append(HTTPField(name: .userAgent, value: text)) }
+        if let text = defaults.accept, !callerFields.contains(.accept) { fields.append(HTTPField(name: .accept, value: text)) }
+        if let text = defaults.acceptEncoding, !callerFields.contains(.acceptEncoding) {
             fields.append(HTTPField(name: .acceptEncoding, value: text))
         }
-        for field in given where !ConnectionFields.replacedNames.contains(field.name.canonicalName) {
-            if field.name != .cookie { fields.append(field) } else if !fields.contains(.cookie) { fields.append(Self.cookie(of: given)) }
+        for field in callerFields where !ConnectionFields.replacedNames.contains(field.name.canonicalName) {
+            if field.name != .cookie {
+                fields.append(field)
+            } else if !fields.contains(.cookie) {
+                fields.append(Self.joinedCookies(of: callerFields))
+            }
         }
         switch framing {
         case .none: break
         case .length(let length): fields.append(HTTPField(name: .contentLength, value: String(length)))
         case .chunked: fields.append(HTTPField(name: .transferEncoding, value: "chunked"))
         }
-        if expects { fields.append(HTTPField(name: .expect, value: "100-continue")) }
+        if sendsExpectation { fields.append(HTTPField(name: .expect, value: "100-continue")) }
         if let options = connectionFields.connectionOptions { fields.append(HTTPField(name: .connection, value: options)) }
         self.fields = fields
-        self.expectsContinue = expects
+        self.expectsContinue = sendsExpectation
         closesConnection = connectionFields.closesConnection
     }
 
-    /// Joins all given `Cookie` fields, because a request must not have more than one.
+    /// Joins all `Cookie` fields of the caller, because a request must not have more than one.
     ///
     /// RFC 6265bis §5.8; RFC 9113 §8.2.3
-    private static func cookie(of given: HTTPFields) -> HTTPField {
-        let values = given.filter { $0.name == .cookie }.map { field in unsafe field.withUnsafeBytesOfValue { unsafe Array($0) } }
+    private static func joinedCookies(of callerFields: HTTPFields) -> HTTPField {
+        let values = callerFields.filter { $0.name == .cookie }.map { field in unsafe field.withUnsafeBytesOfValue { unsafe Array($0) } }
         return HTTPField(name: .cookie, value: Array(values.joined(separator: [.semicolon, .space])))
     }
 }

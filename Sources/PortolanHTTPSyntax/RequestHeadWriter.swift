@@ -5,8 +5,8 @@ package import PortolanCore
 
 /// Writes the head of a request as bytes: the request line, the fields in their order and the empty line.
 ///
-/// It does not correct invalid input, but throws an error. So no control character in the method, the target, a name or
-/// a value can inject another field or request.
+/// The initialisers do not correct invalid input, but throw an error. So no control character in the method, the
+/// target, a name or a value can inject another field or request.
 ///
 ///     let writer = try RequestHeadWriter(method: request.method, target: .originForm(of: request.url), fields: fields)
 ///     buffer.reserveCapacity(writer.byteCount) … writer.write(to: &output)
@@ -78,7 +78,7 @@ package struct RequestHeadWriter {
         guard isToken(name.utf8.span) else {
             throw LoadError(.badRequest, message: "a field name has a character that no name may have; use letters, digits and hyphens")
         }
-        let valueCount = unsafe field.withUnsafeBytesOfValue { value in unsafe isValue(value.span) ? value.count : nil }
+        let valueCount = unsafe field.withUnsafeBytesOfValue { value in unsafe isFieldValue(value.span) ? value.count : nil }
         guard let valueCount else {
             throw LoadError(.badRequest, message: "the value of the field '\(name)' has a control character; remove or encode it")
         }
@@ -90,7 +90,7 @@ package struct RequestHeadWriter {
         return !octets.isEmpty
     }
 
-    private static func isValue(_ octets: Span<UInt8>) -> Bool {
+    private static func isFieldValue(_ octets: Span<UInt8>) -> Bool {
         for index in octets.indices where !octets[index].isFieldOctet { return false }
         return true
     }

@@ -2,8 +2,9 @@
 
 /// Parses the heads of responses. The input comes in pieces of any size.
 ///
-/// The parser copies only lines that span several pieces. It throws an error when the line with the error is complete,
-/// however the input is split. Only an input that does not start with `HTTP/` fails immediately.
+/// The parser copies only lines that span several pieces. It throws an error only when the invalid line is complete, so
+/// the error does not depend on how the input is split. Only an input that does not start with `HTTP/` fails
+/// immediately.
 ///
 /// RFC 9112 §2, §4, §5
 package struct ResponseHeadParser: Sendable {

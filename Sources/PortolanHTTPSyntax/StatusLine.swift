@@ -32,7 +32,7 @@ struct StatusLine {
         reason = phrase.latin1Text
     }
 
-    /// Whether `octets` can follow the first `count` octets of a status line. These were checked before.
+    /// Whether `octets` can follow the first `count` octets of a status line. Those first octets were checked before.
     static func canContinue(_ count: Int, with octets: Span<UInt8>) -> Bool {
         let name: StaticString = "HTTP/"
         let checkedCount = max(0, min(octets.count, name.utf8CodeUnitCount - count))

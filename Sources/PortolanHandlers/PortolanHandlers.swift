@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What an author of a handler in Swift needs besides `import Portolan`: ``ProtocolHandler``, ``ProtocolLoad``,
-// ``ProtocolClient``, forwarding clients, scripted loads, clocks and threads. They are types of PortolanCore, of which
-// `import Portolan` exports only those that a program needs to load URLs. Members that only such authors need, of types
-// that both modules export, are declared in this module. It depends on neither `http:` nor plugins.
+// The types that an author of a handler in Swift needs in addition to `import Portolan`: ``ProtocolHandler``,
+// ``ProtocolLoad``, ``ProtocolClient``, forwarding clients, scripted loads, clocks and threads. All of them are types
+// of PortolanCore. `import Portolan` exports only the types of PortolanCore that a program needs to load URLs. This
+// module also declares members that only authors of handlers need. It depends on neither `http:` nor plugins.
 
 @_exported public import HTTPTypes
 @_exported public import PortolanCore
@@ -14,8 +14,8 @@ extension Body {
     /// - Parameters:
     ///   - length: in bytes, if it is known. A reader with more or fewer bytes makes the load fail.
     ///   - isRewindable: whether `makeReader` can be called again, each time for a reader at the start.
-    ///   - discard: called when the load is over, whether the body was read or not. No reader follows. Not called for a
-    ///     body that can be read again.
+    ///   - discard: called when the load is over, whether the body was read or not. No reader is made after that. Not
+    ///     called for a body that can be read again.
     ///   - makeReader: returns a reader at the start. Called each time the body is sent.
     public init(
         length: Int64?, isRewindable: Bool, discard: (@Sendable () -> Void)? = nil,
@@ -38,9 +38,9 @@ extension Loader.Configuration {
         set { clock = newValue }
     }
 
-    /// Receives each violation of the contract, also those after a load's end, which cannot fail the load. Any thread.
-    /// The logger records the first violation of each load, and one line with the number of the others when the load is
-    /// released.
+    /// Receives each violation of the contract, also violations after a load's end, which cannot fail the load. Any
+    /// thread. The logger logs only the first violation of each load, and the number of its other violations when the
+    /// load is released.
     public var onViolation: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)? {
         get { violationObserver }
         set { violationObserver = newValue }
@@ -48,6 +48,6 @@ extension Loader.Configuration {
 }
 
 extension LoadError {
-    /// The rule that a handler violated. Not `nil` exactly if the core reports ``Code/protocolViolation``.
+    /// The rule that a handler violated, if the core reports ``Code/protocolViolation``; otherwise `nil`.
     public var violatedRule: ContractRule? { rule }
 }

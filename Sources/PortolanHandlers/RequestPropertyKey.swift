@@ -16,14 +16,14 @@ public protocol RequestPropertyKey {
     static var name: String { get }
 }
 
-/// A type that has one of the shapes of ``PropertyValue``.
+/// A type that can be converted to and from a ``PropertyValue``.
 public protocol RequestPropertyValue: Sendable {
     init?(propertyValue: PropertyValue)
     var propertyValue: PropertyValue { get }
 }
 
 extension Request {
-    /// The property under `key`; `nil` if there is none, or if the value has another shape.
+    /// The property under `key`; `nil` if there is none, or if the value has another type.
     public subscript<Key: RequestPropertyKey>(key: Key.Type) -> Key.Value? {
         get { properties[key.name].flatMap(Key.Value.init(propertyValue:)) }
         set { properties[key.name] = newValue?.propertyValue }

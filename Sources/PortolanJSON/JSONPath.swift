@@ -64,9 +64,9 @@ extension JSONParser {
     fileprivate mutating func offset(of path: JSONPath) throws(JSONError) -> Int? {
         var (steps, nameOffset) = (path.steps[...], nil as Int?)
         while let step = steps.popFirst() {
-            guard let found = try offset(of: step) else { return nil }
-            nameOffset = found.name
-            position = found.value
+            guard let foundOffsets = try offset(of: step) else { return nil }
+            nameOffset = foundOffsets.name
+            position = foundOffsets.value
         }
         try skipWhitespace()
         return path.isName ? nameOffset : position
@@ -74,23 +74,23 @@ extension JSONParser {
 
     /// Returns the offsets of the value of a member or element, and of the member's name.
     private mutating func offset(of step: JSONPath.Step) throws(JSONError) -> (name: Int?, value: Int)? {
-        var found: (name: Int?, value: Int)?
+        var foundOffsets: (name: Int?, value: Int)?
         try skipWhitespace()
         switch (step, try peek()) {
         case (.member(let wantedName), UInt8(ascii: "{")):
             try forEachMember { (parser, name, nameOffset) throws(JSONError) in
-                if name.hasSameBytes(as: wantedName) { found = (nameOffset, parser.position) }
+                if name.hasSameBytes(as: wantedName) { foundOffsets = (nameOffset, parser.position) }
                 _ = try parser.readValue(depth: 0)
             }
         case (.element(let wantedIndex), UInt8(ascii: "[")):
             var index = 0
             try forEachElement { (parser) throws(JSONError) in
-                if index == wantedIndex { found = (nil, parser.position) }
+                if index == wantedIndex { foundOffsets = (nil, parser.position) }
                 index += 1
                 _ = try parser.readValue(depth: 0)
             }
         default: break
         }
-        return found
+        return foundOffsets
     }
 }

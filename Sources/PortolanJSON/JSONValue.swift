@@ -26,7 +26,7 @@ package enum JSONValue: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// The value of the member with this name, or of the last one if there are several, as in `JSON.parse`. `nil` if
+    /// The value of the member with this name; if there are several, of the last member, as in `JSON.parse`. `nil` if
     /// there is none, or if this value is not an object.
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }

@@ -6,7 +6,8 @@
     import PortolanHSTS
 
     extension Loader.Configuration {
-        /// The default settings, with the cookies and HSTS hosts of a folder, which outlive the process.
+        /// The default settings, with the storages of a state folder. Its cookies, credentials and HSTS hosts outlive
+        /// the process.
         public static func persistent(in state: StateFolder) -> Self {
             var configuration = Self()
             configuration.cookies = state.cookies

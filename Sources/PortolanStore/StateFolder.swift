@@ -8,8 +8,8 @@
     public import PortolanCore
     public import PortolanHSTS
 
-    /// A folder with what outlives the process: cookies, permanent credentials, and the hosts that want secure
-    /// connections only. Each kind is one SQLite file.
+    /// A folder with the state that outlives the process: cookies, permanent credentials, and the hosts that must be
+    /// loaded over HTTPS only. Each kind is one SQLite file.
     ///
     ///     let state = try await StateFolder.open()        // ~/.local/state/portolan
     ///     let loader = Loader(configuration: .persistent(in: state))
@@ -18,8 +18,9 @@
     ///
     /// Everything is read when the folder is opened. Then its storages work in memory, and a thread of the folder
     /// writes their changes: no load waits for a disk. The thread also reads what other processes change in the same
-    /// folder. If two change the same cookie, the last one wins. The files stay open as long as the folder or one of
-    /// its storages exists. Changes that were not written when the process ends are lost; ``flush()`` writes them.
+    /// folder. If two processes change the same cookie, the last change wins. The files stay open as long as the folder
+    /// or one of its storages exists. Changes that were not written when the process ends are lost; ``flush()`` writes
+    /// them.
     ///
     /// Cookies that end with their session are not written, as in browsers. The files are not encrypted. Only the user
     /// can read them: the folder has the permissions 0700, the files have 0600. A file or folder that belongs to
@@ -35,9 +36,9 @@
         public let path: String
         /// The cookies in the folder.
         public let cookies: CookieStorage
-        /// The hosts in the folder that want secure connections only.
+        /// The hosts in the folder that must be loaded over HTTPS only.
         public let strictTransportSecurity: HSTSStorage
-        /// The credentials in the folder: those with the persistence `.permanent`. The others are in memory.
+        /// The credentials. Those with the persistence `.permanent` are in the folder, the others in memory.
         public let credentials: CredentialStorage
         private let worker: StoreWorker
 
@@ -64,7 +65,7 @@
         ///
         /// - Parameters:
         ///   - path: the folder; `nil` for ``standardPath``.
-        ///   - logger: receives what is wrong with files, and what can't be written later.
+        ///   - logger: receives problems of the files, also if later changes can't be written.
         /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like.
         public static func open(_ path: String? = nil, logger: Logger = Logger(label: "org.portolan.store")) async throws(StoreError)
             -> StateFolder
@@ -118,7 +119,8 @@
 
         /// Writes all changes that were made before the call.
         ///
-        /// - Throws: why they could not be written. They stay in memory, and are tried again.
+        /// - Throws: why the changes could not be written. They stay in memory, and the folder tries again to write
+        ///   them.
         public func flush() async throws(StoreError) {
             let result = await withCheckedContinuation { continuation in worker.flush { continuation.resume(returning: $0) } }
             try result.get()

@@ -3,7 +3,8 @@
 import Logging
 package import PortolanCore
 
-/// Makes a loader for tests, with these handlers and nothing shared. The first handler has priority.
+/// Makes a loader for tests that has only these handlers, and shares nothing with other loaders. The first handler has
+/// precedence.
 package func loader(handlers: [any ProtocolHandler], configure: (inout Loader.Configuration) -> Void = { _ in }) -> Loader {
     var configuration = Loader.Configuration()
     configuration.handlers = handlers

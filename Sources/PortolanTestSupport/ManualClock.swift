@@ -31,12 +31,13 @@ public final class ManualClock: LoadClock {
     /// Advances time by `duration`. Fires each timer that becomes due, at its own time, before it returns.
     public func advance(by duration: Duration) {
         let end = now + duration
-        while let timers = takeNext(until: end) {
+        while let timers = removeNextTimers(until: end) {
             for timer in timers { timer.fire() }
         }
     }
 
-    private func takeNext(until end: Duration) -> [ScheduledTimer]? {
+    /// Advances time to the next deadline, and removes the timers that are due; `nil` if time has reached `end`.
+    private func removeNextTimers(until end: Duration) -> [ScheduledTimer]? {
         state.withLock { state in
             guard let next = state.timers.nextDeadline, next <= end else {
                 state.now = end

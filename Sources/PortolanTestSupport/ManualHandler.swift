@@ -3,14 +3,15 @@
 public import PortolanCore
 import Synchronization
 
-/// A handler whose loads do nothing by themselves. A test calls their clients, and reads the calls that they received.
+/// A handler whose loads do nothing by themselves. A test sends events to the clients of the loads, and reads the calls
+/// that the loads have received.
 public final class ManualHandler: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet
     public let traits: HandlerTraits
     private let onStart: @Sendable (ManualLoad) -> Void
     private struct State {
-        var made: [ManualLoad] = []
+        var startedLoads: [ManualLoad] = []
         /// The number of loads that ``nextLoad()`` has returned.
         var returnedCount = 0
         var waiters: [@Sendable (ManualLoad) -> Void] = []
@@ -34,18 +35,18 @@ public final class ManualHandler: ProtocolHandler {
     }
 
     /// The loads started so far, in order.
-    public var loads: [ManualLoad] { state.withLock { $0.made } }
+    public var loads: [ManualLoad] { state.withLock { $0.startedLoads } }
 
-    /// Returns the first started load that it has not returned before, and waits for it if necessary.
+    /// Returns the first started load that this method has not returned before. Waits for a start if necessary.
     public func nextLoad() async -> ManualLoad {
         await withCheckedContinuation { continuation in
             let load = state.withLock { state -> ManualLoad? in
-                guard state.returnedCount < state.made.count else {
+                guard state.returnedCount < state.startedLoads.count else {
                     state.waiters.append { continuation.resume(returning: $0) }
                     return nil
                 }
                 defer { state.returnedCount += 1 }
-                return state.made[state.returnedCount]
+                return state.startedLoads[state.returnedCount]
             }
             if let load { continuation.resume(returning: load) }
         }
@@ -54,7 +55,7 @@ public final class ManualHandler: ProtocolHandler {
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         ManualLoad(request, client) { [self] load in
             let waiter = state.withLock { state -> (@Sendable (ManualLoad) -> Void)? in
-                state.made.append(load)
+                state.startedLoads.append(load)
                 guard !state.waiters.isEmpty else { return nil }
                 state.returnedCount += 1
                 return state.waiters.removeFirst()
@@ -86,7 +87,7 @@ public final class ManualLoad: ProtocolLoad {
 
     public var calls: [Call] { state.withLock { $0.calls } }
 
-    /// The load's client. After the load has ended and its client was released, a client that ignores everything.
+    /// The load's client; after its release, a client that ignores all events.
     public var client: any ProtocolClient { state.withLock { $0.client } ?? SilentClient.shared }
 
     public func startLoading() {

@@ -7,12 +7,18 @@ public import PortolanCore
 public final class RecordingClient: ProtocolClient {
     /// An event that a client received.
     public enum Event: Sendable, Equatable {
+        /// The status code; 0 for none.
         case interim(Int)
+        /// The expected length in bytes.
         case response(Int?)
+        /// The number of bytes.
         case data(Int)
         case trailers
+        /// The URL of the proposed request.
         case redirect(String)
+        /// The cached response is still valid.
         case confirmed
+        /// The number of bytes of the request's body that were sent in total.
         case sent(Int64)
         case step(LoadStep)
         case newBody
@@ -40,7 +46,7 @@ public final class RecordingClient: ProtocolClient {
     }
 
     private let state = ConditionLock(State())
-    /// Returns the response to the event, which is counted from 0. Called without a lock.
+    /// Returns the flow for an event. Receives the index of the event, counted from 0. Called without a lock held.
     private let onEvent: @Sendable (Int, Event) -> Flow
     private let onChallenge: @Sendable (AuthenticationChallenge) -> Void
     private let newBody: Body?
@@ -73,6 +79,7 @@ public final class RecordingClient: ProtocolClient {
         state.wait { condition($0.events) ? () : nil }
     }
 
+    /// Waits for a challenge that this method has not returned before.
     public func waitForChallenge() -> AuthenticationChallenge {
         state.wait { state in
             defer { state.challenge = nil }

@@ -4,7 +4,7 @@ public import HTTPTypes
 public import PortolanCore
 import Synchronization
 
-/// Records the events of a load, and responds as the test decides.
+/// A delegate that records the events of a load, and decides as the test requires.
 public final class RecordingDelegate: LoadDelegate {
     public enum Event: Equatable, Sendable {
         case response(URLRecord)

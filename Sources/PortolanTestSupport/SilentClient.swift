@@ -3,7 +3,7 @@
 import HTTPTypes
 import PortolanCore
 
-/// The client of a load whose own client is gone. It ignores all events.
+/// Replaces the client of a load after the client was released. Ignores all events.
 final class SilentClient: ProtocolClient {
     static let shared = SilentClient()
 

@@ -18,7 +18,7 @@ package struct StagedLoad {
         self.pieces = pieces
     }
 
-    /// Plays the load to its end, or until the stage returns `.stopped`.
+    /// Sends the events of the load to `stage`, until the end or until the stage returns `.stopped`.
     ///
     /// - Parameter resume: resumes the stage.
     /// - Returns: whether the last result was `.stopped`, as it must be after the end.

@@ -18,10 +18,10 @@ package struct StoppingHandler: ProtocolHandler {
     package var traits: HandlerTraits { handler.traits }
 
     package func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        handler.makeLoad(for: request, cachedResponse: cachedResponse, client: Stage(next: client, stop: stop))
+        handler.makeLoad(for: request, cachedResponse: cachedResponse, client: StoppingClient(next: client, stop: stop))
     }
 
-    private final class Stage: ForwardingClient {
+    private final class StoppingClient: ForwardingClient {
         let next: any ProtocolClient
         private let stop: @Sendable () -> Void
 

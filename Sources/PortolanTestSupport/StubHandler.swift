@@ -29,7 +29,7 @@ public struct StubHandler: ProtocolHandler {
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         do {
-            return try respond(request).load(for: request, client: client)
+            return try respond(request).makeLoad(for: request, client: client)
         } catch let error as LoadError {
             return FailedLoad(error, client: client)
         } catch {

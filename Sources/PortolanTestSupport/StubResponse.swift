@@ -7,8 +7,8 @@ public import PortolanCore
 /// The response of a ``StubHandler`` to a request.
 public struct StubResponse: Sendable {
     public var mimeType: MIMEType?
-    /// `nil` for 200 (or 302 with ``redirect``) in the response to an `http:` or `https:` request, and for none in
-    /// other responses.
+    /// The status. If it is `nil`, the response to an `http:` or `https:` request has the status 200, or 302 with a
+    /// ``redirect``, and other responses have none.
     public var status: HTTPResponse.Status?
     public var fields: HTTPFields = [:]
     /// The body, in the pieces in which it is delivered.
@@ -63,13 +63,13 @@ public struct StubResponse: Sendable {
         return response
     }
 
-    /// Makes the load that gives this response.
-    func load(for request: Request, client: any ProtocolClient) -> ScriptedLoad {
+    /// Makes the load that delivers this response.
+    func makeLoad(for request: Request, client: any ProtocolClient) -> ScriptedLoad {
         let length = pieces.reduce(0) { $0 + Int64($1.count) }
         let isHTTP = request.url.scheme == "http" || request.url.scheme == "https"
-        let usual: HTTPResponse.Status? = isHTTP ? (redirect == nil ? .ok : .found) : nil
+        let defaultStatus: HTTPResponse.Status? = isHTTP ? (redirect == nil ? .ok : .found) : nil
         let response = Response(
-            url: request.url, mimeType: mimeType, expectedLength: announcesLength ? length : nil, status: status ?? usual,
+            url: request.url, mimeType: mimeType, expectedLength: announcesLength ? length : nil, status: status ?? defaultStatus,
             fields: fields)
         var events: [ScriptedLoad.Event] = [.response(response)]
         if let redirect {

@@ -19,7 +19,7 @@ extension TemporaryFolder {
         try Self.check(unsafe mkfifo(path(of: name), 0o600), "mkfifo(3)")
     }
 
-    /// Makes a socket, which remains although no process listens.
+    /// Makes the file of a UNIX socket on which no process listens.
     package func makeSocket(_ name: String) throws {
         let path = path(of: name)
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -46,13 +46,13 @@ extension TemporaryFolder {
         try Self.check(unsafe truncate(path(of: name), off_t(size)), "truncate(2)")
     }
 
-    /// Replaces a file with a new one. The old file still exists where it is open.
+    /// Replaces a file with a new file. A reader that has opened the old file still reads the old contents.
     package func replace(_ name: String, by bytes: some Sequence<UInt8>) throws {
         let new = try write(bytes, to: name + ".new")
         try Self.check(unsafe rename(new, path(of: name)), "rename(2)")
     }
 
-    package func setModified(_ name: String, secondsSince1970: Int) throws {
+    package func setModificationTime(_ name: String, secondsSince1970: Int) throws {
         let date = Date(timeIntervalSince1970: Double(secondsSince1970))
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path(of: name))
     }

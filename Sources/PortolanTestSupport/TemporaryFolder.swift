@@ -27,7 +27,7 @@ package final class TemporaryFolder: Sendable {
 
     /// Writes a file, and creates missing folders above it.
     ///
-    /// - Returns: its path.
+    /// - Returns: the path of the file.
     @discardableResult
     package func write(_ bytes: some Sequence<UInt8>, to name: String) throws -> String {
         let path = path(of: name)
@@ -39,7 +39,7 @@ package final class TemporaryFolder: Sendable {
     }
 
     /// The number of descriptors of this process that refer to entries of the folder (`proc_pid_fd(5)`).
-    package var openDescriptors: Int {
+    package var openDescriptorCount: Int {
         let links = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return links.count { link in
             let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + link)

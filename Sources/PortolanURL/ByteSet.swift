@@ -5,7 +5,9 @@
 /// Each set of the URL Standard treats all code points beyond ASCII alike, so two words of bits and a Boolean are
 /// enough.
 struct ByteSet: Sendable, Hashable {
+    /// One bit for each byte below 64.
     private var low: UInt64 = 0
+    /// One bit for each byte from 64 to 127.
     private var high: UInt64 = 0
     private var containsNonASCII = false
 

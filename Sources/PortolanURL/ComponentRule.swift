@@ -10,7 +10,7 @@ struct ComponentRule: Sendable {
 
     /// A cheap test of many bytes at once that flags each stop, and possibly a few other bytes.
     ///
-    /// It flags bytes below `floor`, bytes above 0x7E, and three others.
+    /// It flags bytes below `floor`, bytes above 0x7E, and the three bytes in `others`.
     fileprivate struct Screen {
         let floor: UInt8
         let others: (UInt8, UInt8, UInt8)
@@ -42,7 +42,7 @@ extension ComponentRule {
     /// Finds the first byte of `range` that is in `stops`.
     ///
     /// Blocks of 64 bytes are alternately read byte by byte and screened. Short components therefore never use the
-    /// screen, and long ones without a flagged byte are skipped at about ten bytes per nanosecond.
+    /// screen, and long components without a flagged byte are skipped at about ten bytes per nanosecond.
     ///
     /// - Returns: its offset, or the end of the range.
     func firstStop(in source: Span<UInt8>, range: Range<Int>) -> Int {
@@ -60,6 +60,7 @@ extension ComponentRule {
 }
 
 extension ComponentRule.Screen {
+    /// In bytes.
     static let blockLength = 64
 
     /// Skips whole blocks of 64 bytes up to the first one with a flagged byte.

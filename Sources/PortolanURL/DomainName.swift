@@ -13,20 +13,20 @@ enum DomainName {
         var domain: [UInt8] = []
         domain.reserveCapacity(range.count)
         var isASCII = true
-        var firstForbidden: Int?
+        var firstForbiddenOffset: Int?
         var offset = range.lowerBound
         while offset < range.upperBound {
             let (byte, length) = decodedByte(at: offset, limit: range.upperBound, of: source)
             if byte >= 0x80 {
                 isASCII = false
-            } else if firstForbidden == nil, ByteSet.forbiddenInDomain.contains(byte) {
-                firstForbidden = offset
+            } else if firstForbiddenOffset == nil, ByteSet.forbiddenInDomain.contains(byte) {
+                firstForbiddenOffset = offset
             }
             domain.append(byte.lowercasedASCII)
             offset += length
         }
         if isASCII {
-            if let firstForbidden { throw URLParser.Failure(.domainInvalidCodePoint, at: firstForbidden) }
+            if let firstForbiddenOffset { throw URLParser.Failure(.domainInvalidCodePoint, at: firstForbiddenOffset) }
             return domain
         }
 
@@ -37,10 +37,10 @@ enum DomainName {
             let offset = sourceOffset(ofDecoded: error.offset, in: range, of: source)
             throw URLParser.Failure(URLSyntaxError.Rule(error.violation), at: offset)
         }
-        // Checked only now: "<" and a combining stroke form one character that is allowed, and an allowed character may
-        // be mapped to several that are not.
+        // The result is checked, and not the source: "<" and a combining stroke form one allowed character, and an
+        // allowed character can be mapped to several characters that are not allowed.
         if result.contains(where: ByteSet.forbiddenInDomain.contains) {
-            throw URLParser.Failure(.domainInvalidCodePoint, at: firstForbidden ?? range.lowerBound)
+            throw URLParser.Failure(.domainInvalidCodePoint, at: firstForbiddenOffset ?? range.lowerBound)
         }
         return result
     }
@@ -54,10 +54,10 @@ enum DomainName {
         return (high << 4 | low, 3)
     }
 
-    /// The offset in the source of the byte that has the index `number` after percent-decoding.
-    private static func sourceOffset(ofDecoded number: Int, in range: Range<Int>, of source: Span<UInt8>) -> Int {
+    /// The offset in the source of the byte that has the index `decodedIndex` after percent-decoding.
+    private static func sourceOffset(ofDecoded decodedIndex: Int, in range: Range<Int>, of source: Span<UInt8>) -> Int {
         var offset = range.lowerBound
-        for _ in 0..<number where offset < range.upperBound {
+        for _ in 0..<decodedIndex where offset < range.upperBound {
             offset += decodedByte(at: offset, limit: range.upperBound, of: source).length
         }
         return min(offset, range.upperBound)

@@ -33,7 +33,7 @@ struct IPv4Address: Sendable, Hashable {
 }
 
 extension Span<UInt8> {
-    /// The last label, without a single dot at the end; nil if that leaves nothing.
+    /// The last label, without a single dot at the end; nil if there is no label.
     fileprivate var lastLabel: Range<Int>? {
         var end = count
         if end > 0, self[end - 1] == UInt8(ascii: ".") { end -= 1 }

@@ -20,20 +20,20 @@ struct IPv6Address: Sendable, Hashable {
     private mutating func parse(_ text: Span<UInt8>) throws(URLParser.Failure) {
         var position = 0
         var index = 0
-        var compressed: Int?
+        var compressionIndex: Int?
         if text.has(":", at: 0) {
             guard text.has(":", at: 1) else { throw URLParser.Failure(.ipv6InvalidCompression, at: 0) }
             position = 2
             index = 1
-            compressed = 1
+            compressionIndex = 1
         }
         while position < text.count {
             if index == 8 { throw URLParser.Failure(.ipv6TooManyPieces, at: position) }
             if text.has(":", at: position) {
-                if compressed != nil { throw URLParser.Failure(.ipv6MultipleCompression, at: position) }
+                if compressionIndex != nil { throw URLParser.Failure(.ipv6MultipleCompression, at: position) }
                 position += 1
                 index += 1
-                compressed = index
+                compressionIndex = index
                 continue
             }
             let start = position
@@ -55,8 +55,8 @@ struct IPv6Address: Sendable, Hashable {
             }
             index += 1
         }
-        if let compressed {
-            moveToEnd(compressed..<index)
+        if let compressionIndex {
+            moveToEnd(compressionIndex..<index)
         } else if index < 8 {
             throw URLParser.Failure(.ipv6TooFewPieces, at: text.count)
         }

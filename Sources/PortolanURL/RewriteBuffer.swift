@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An output text that costs nothing while it equals the input text.
+/// An output text that needs no memory while it is equal to the input text.
 ///
 /// While everything appended so far is a prefix of the source, only its length is stored. At the first difference that
 /// prefix is copied, and from then on the buffer has its own bytes. So a URL that is already canonical is serialised
 /// without a copy, and the parser needs no special case for it. Each call must receive the same source.
 struct RewriteBuffer {
-    private var shared = 0
+    private var sharedCount = 0
     private var copy: [UInt8] = []
     private var hasDiverged = false
 
     /// The number of bytes written.
-    var count: Int { hasDiverged ? copy.count : shared }
+    var count: Int { hasDiverged ? copy.count : sharedCount }
 
     /// The bytes written, or nil if they are the first `count` bytes of the source.
     var ownBytes: [UInt8]? { hasDiverged ? copy : nil }
@@ -27,8 +27,8 @@ struct RewriteBuffer {
     @inline(__always)
     mutating func append(_ byte: UInt8, source: Span<UInt8>) {
         if !hasDiverged {
-            if shared < source.count, source[shared] == byte {
-                shared += 1
+            if sharedCount < source.count, source[sharedCount] == byte {
+                sharedCount += 1
                 return
             }
             diverge(from: source)
@@ -41,8 +41,8 @@ struct RewriteBuffer {
     mutating func append(_ range: Range<Int>, of source: Span<UInt8>) {
         if range.isEmpty { return }
         if !hasDiverged {
-            if range.lowerBound == shared {
-                shared = range.upperBound
+            if range.lowerBound == sharedCount {
+                sharedCount = range.upperBound
                 return
             }
             diverge(from: source)
@@ -59,7 +59,7 @@ struct RewriteBuffer {
 
     /// Removes everything after the first `length` bytes.
     mutating func truncate(to length: Int) {
-        if hasDiverged { copy.removeLast(copy.count - length) } else { shared = length }
+        if hasDiverged { copy.removeLast(copy.count - length) } else { sharedCount = length }
     }
 
     /// Inserts bytes at an offset that is already written.
@@ -76,7 +76,7 @@ struct RewriteBuffer {
     private mutating func diverge(from source: Span<UInt8>) {
         hasDiverged = true
         copy.reserveCapacity(source.count + 16)
-        appendOwn(0..<shared, of: source)
+        appendOwn(0..<sharedCount, of: source)
     }
 
     private mutating func appendOwn(_ range: Range<Int>, of bytes: Span<UInt8>) {

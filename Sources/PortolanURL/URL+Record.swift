@@ -6,7 +6,7 @@ extension URL {
     /// Makes Foundation's URL from a record.
     ///
     /// Foundation follows RFC 3986 and may encode more than the WHATWG serialisation does, for example `|` in a query.
-    /// The result is nil if that grammar does not allow the text, as for some opaque hosts.
+    /// The result is nil if RFC 3986 does not allow the text, as for some opaque hosts.
     public init?(_ record: URLRecord) { self.init(string: record.string) }
 }
 

@@ -2,21 +2,23 @@
 
 /// Shortens a text that failed to parse, so that a message can quote it.
 enum URLExcerpt {
-    private static let longest = 80
-    private static let keptBeforeOffset = 40
+    /// The maximum number of bytes in an excerpt.
+    private static let byteLimit = 80
+    /// The maximum number of these bytes that are before the offset.
+    private static let byteCountBeforeOffset = 40
 
     /// Quotes about 80 bytes of `text` around `offset`, with control characters escaped and user information replaced
     /// by "…".
     ///
-    /// The rules cannot find the user information of a text that did not parse: a password with a slash, for example,
-    /// ends the authority early. Everything between the slashes and the last "@" is therefore left out.
+    /// The parser's rules cannot find the user information of a text that did not parse: a password with a slash, for
+    /// example, ends the authority early. Everything between the slashes and the last "@" is therefore left out.
     static func make(from text: String, around offset: Int) -> String {
         let bytes = text.utf8
         let hidden = hiddenRange(of: bytes)
         guard let hidden else { return window(of: text[...], around: offset) }
-        let shownAfter = text[hidden.upperBound...]
-        let offsetAfter = offset - bytes.distance(from: bytes.startIndex, to: hidden.upperBound)
-        return escaped(text[..<hidden.lowerBound], limit: keptBeforeOffset) + "…" + window(of: shownAfter, around: offsetAfter)
+        let visibleText = text[hidden.upperBound...]
+        let visibleOffset = offset - bytes.distance(from: bytes.startIndex, to: hidden.upperBound)
+        return escaped(text[..<hidden.lowerBound], limit: byteCountBeforeOffset) + "…" + window(of: visibleText, around: visibleOffset)
     }
 
     private static func hiddenRange(of bytes: String.UTF8View) -> Range<String.Index>? {
@@ -31,10 +33,10 @@ enum URLExcerpt {
     private static func window(of text: Substring, around offset: Int) -> String {
         let bytes = text.utf8
         let start =
-            offset < longest
+            offset < byteLimit
             ? bytes.startIndex
-            : bytes.index(bytes.startIndex, offsetBy: offset - keptBeforeOffset, limitedBy: bytes.endIndex) ?? bytes.endIndex
-        return (start > bytes.startIndex ? "…" : "") + escaped(text[start...], limit: longest)
+            : bytes.index(bytes.startIndex, offsetBy: offset - byteCountBeforeOffset, limitedBy: bytes.endIndex) ?? bytes.endIndex
+        return (start > bytes.startIndex ? "…" : "") + escaped(text[start...], limit: byteLimit)
     }
 
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {

@@ -3,8 +3,8 @@
 extension URLParser {
     /// Parses a host and writes its serialised form.
     ///
-    /// In special schemes it is a domain or an IPv4 address, and in others it is opaque. In brackets it is an IPv6
-    /// address in both.
+    /// In a special scheme, the host is a domain or an IPv4 address. In another scheme, it is opaque. In brackets, it
+    /// is an IPv6 address in every scheme.
     ///
     /// WHATWG URL §3.5
     mutating func parseHost(_ range: Range<Int>, of source: Span<UInt8>) throws(Failure) {

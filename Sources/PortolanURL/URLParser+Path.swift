@@ -28,16 +28,16 @@ extension URLParser {
         var hasSlash = true
         while hasSlash {
             let start = position
-            let written = output.count
+            let outputStart = output.count
             output.append(UInt8(ascii: "/"), source: source)
             try appendEncoded(position..<source.count, of: source, rule: rule)
             hasSlash = isSlash(at: position, in: source)
-            switch dots(in: start..<position, of: source) {
+            switch dotCount(in: start..<position, of: source) {
             case 0:
-                if written == layout.pathStart { normaliseDriveLetter(start..<position, of: source) }
-            case let dots:
-                output.truncate(to: written)
-                if dots == 2 { removeLastSegment(source) }
+                if outputStart == layout.pathStart { normaliseDriveLetter(start..<position, of: source) }
+            case let dotCount:
+                output.truncate(to: outputStart)
+                if dotCount == 2 { removeLastSegment(source) }
                 if !hasSlash { output.append(UInt8(ascii: "/"), source: source) }
             }
             if hasSlash { position += 1 }
@@ -47,7 +47,7 @@ extension URLParser {
     }
 
     /// Counts the dots of a "." or ".." segment, in which %2e also counts as a dot; 0 for any other segment.
-    private func dots(in range: Range<Int>, of source: Span<UInt8>) -> Int {
+    private func dotCount(in range: Range<Int>, of source: Span<UInt8>) -> Int {
         guard range.count <= 6 else { return 0 }
         var count = 0
         var offset = range.lowerBound

@@ -46,13 +46,13 @@ extension URLRecord {
     public var fragment: Substring? { layout.queryEnd < string.utf8.count ? self[.fragment] : nil }
 
     /// Scheme and authority: everything before the path.
-    package var beforePath: Substring {
+    package var schemeAndAuthority: Substring {
         let utf8 = string.utf8
         return string[..<utf8.index(utf8.startIndex, offsetBy: layout.pathStart)]
     }
 
-    /// Whether ``beforePath`` is `prefix`.
-    package func hasBeforePath(_ prefix: [UInt8]) -> Bool {
+    /// Whether ``schemeAndAuthority`` is `prefix`.
+    package func hasSchemeAndAuthority(_ prefix: [UInt8]) -> Bool {
         guard prefix.count == layout.pathStart else { return false }
         let utf8 = string.utf8.span
         // Compared from the end, where the hosts differ.

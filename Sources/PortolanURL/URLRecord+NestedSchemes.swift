@@ -3,8 +3,8 @@
 extension URLRecord {
     /// The scheme, followed by the schemes of nested URLs, in lower case: `gzip` and `file` of `gzip:file:///x`.
     ///
-    /// No standard defines how URLs nest. Everything that a handler could take for a scheme counts: a name and a colon
-    /// directly at the start, also with blanks before it or percent-encoded. Some of these are not schemes, as in
+    /// No standard defines how URLs nest. Everything that a handler could interpret as a scheme counts: a name and a
+    /// colon directly at the start, also with blanks before it or percent-encoded. Some of these are not schemes, as in
     /// `data:file:`.
     ///
     /// - Complexity: linear in the length of the URL.

@@ -4,9 +4,9 @@ extension URLRecord {
     /// Whether both URLs have the same scheme, host and port, so that credentials meant for one may be sent to the
     /// other.
     ///
-    /// Default ports count as if they were written. URLs without a host, such as those of `data:`, have the same origin
-    /// as no other URL, not even as themselves. URLs with a host and a scheme that is not special are compared like
-    /// `http:` ones, although the standard considers their origins different.
+    /// Default ports count as if they were written. URLs without a host, such as `data:` URLs, have the same origin as
+    /// no other URL, not even as themselves. URLs with a host and a scheme that is not special are compared like
+    /// `http:` URLs, although the standard considers their origins different.
     ///
     /// WHATWG URL §4.7
     public func hasSameOrigin(as other: URLRecord) -> Bool {

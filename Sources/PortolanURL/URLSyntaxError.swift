@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text is not a valid URL: the error states the violated rule, its position, and how to fix it.
+/// The error for a text that is not a valid URL. It states the violated rule, its position, and how to fix it.
 ///
 /// The description is one line for a person to read. It quotes the text, shortened, with control characters escaped,
 /// and without the user name and password.

@@ -58,25 +58,25 @@ package enum UserInformation {
     private static let specialSchemes = ["https", "http", "ftp", "wss", "ws"].map { Array($0.utf8) }
     private static let file = Array("file".utf8)
 
-    private struct Start {
+    private struct URLStart {
         /// The index of the slashes, if there are any.
         let slashes: Int
         let isSpecial: Bool
     }
 
     /// Returns the start of the URL whose scheme ends, or whose slashes begin, at `position`.
-    private static func urlStart(in text: [UInt8], at position: Int, _ includingReferences: Bool) -> Start? {
+    private static func urlStart(in text: [UInt8], at position: Int, _ includingReferences: Bool) -> URLStart? {
         if text[position] == UInt8(ascii: ":") {
             let name = scheme(in: text, before: position)
             // Also if more letters precede the name, because it is harmless to find a password where there is none.
-            if specialSchemes.contains(where: { isEnd($0, of: text[name]) }) { return Start(slashes: position + 1, isSpecial: true) }
+            if specialSchemes.contains(where: { isEnd($0, of: text[name]) }) { return URLStart(slashes: position + 1, isSpecial: true) }
             let hasSlashes = position + 2 < text.count && text[position + 1] == UInt8(ascii: "/") && text[position + 2] == UInt8(ascii: "/")
             // The host of a `file:` URL has no user.
             let isFile = name.count == file.count && isEnd(file, of: text[name])
-            return hasSlashes && !name.isEmpty && !isFile ? Start(slashes: position + 1, isSpecial: false) : nil
+            return hasSlashes && !name.isEmpty && !isFile ? URLStart(slashes: position + 1, isSpecial: false) : nil
         }
         let isReference = isSlash(text[position]) && position + 1 < text.count && isSlash(text[position + 1])
-        return includingReferences && isReference ? Start(slashes: position, isSpecial: true) : nil
+        return includingReferences && isReference ? URLStart(slashes: position, isSpecial: true) : nil
     }
 
     private static func isEnd(_ scheme: [UInt8], of name: ArraySlice<UInt8>) -> Bool {
@@ -93,7 +93,7 @@ package enum UserInformation {
     /// Whether the bytes at `authority`, which follow slashes and colons, are in the authority of a URL. Any number of
     /// slashes precedes the authority of a special URL. Two slashes precede that of other URLs, where a backslash is
     /// part of the authority. A colon always is.
-    private static func isAuthority(at authority: Int, of start: Start, in text: [UInt8]) -> Bool {
+    private static func isAuthority(at authority: Int, of start: URLStart, in text: [UInt8]) -> Bool {
         guard start.isSpecial else {
             return authority >= start.slashes + 2 && !text[(start.slashes + 2)..<authority].contains(UInt8(ascii: "/"))
         }

@@ -3,39 +3,39 @@
 import FoundationEssentials
 import Testing
 
-/// contract.md, the Swift protocols and the C headers name the same members.
+/// The tables of contract.md have each member of the Swift protocols and of the C structs.
 @Suite struct ContractPageTests {
-    struct Side: CustomTestStringConvertible {
+    struct DocumentedType: CustomTestStringConvertible {
         var table, swiftFile, swiftProtocol, header, structure: String
         var testDescription: String { table }
     }
 
-    static let sides = [
-        Side(
+    static let documentedTypes = [
+        DocumentedType(
             table: "client", swiftFile: "ProtocolClient.swift", swiftProtocol: "ProtocolClient", header: "client.h",
             structure: "portolan_client"),
-        Side(
+        DocumentedType(
             table: "load", swiftFile: "ProtocolLoad.swift", swiftProtocol: "ProtocolLoad", header: "load.h",
             structure: "portolan_load_table"),
-        Side(
+        DocumentedType(
             table: "handler", swiftFile: "ProtocolHandler.swift", swiftProtocol: "ProtocolHandler", header: "handler.h",
             structure: "portolan_handler"),
     ]
 
-    @Test(arguments: sides)
-    func everySwiftMemberHasARow(side: Side) throws {
-        let source = try text(of: file(named: side.swiftFile, under: "Sources/PortolanCore"))
-        let members = SwiftMembers.of(protocol: side.swiftProtocol, in: source)
-        try #require(!members.isEmpty, "no protocol \(side.swiftProtocol) was found in \(side.swiftFile)")
-        #expect(try rows(of: side.table).flatMap(\.swift).sorted() == members.sorted())
+    @Test(arguments: documentedTypes)
+    func everySwiftMemberHasARow(documentedType: DocumentedType) throws {
+        let source = try text(of: file(named: documentedType.swiftFile, under: "Sources/PortolanCore"))
+        let members = SwiftMembers.of(protocol: documentedType.swiftProtocol, in: source)
+        try #require(!members.isEmpty, "no protocol \(documentedType.swiftProtocol) was found in \(documentedType.swiftFile)")
+        #expect(try rows(of: documentedType.table).flatMap(\.swift).sorted() == members.sorted())
     }
 
-    @Test(arguments: sides)
-    func everyCMemberHasARow(side: Side) throws {
-        let source = try text(of: "Sources/CPortolan/include/portolan/\(side.header)")
-        let members = CMembers.of(structure: side.structure, in: source).filter { $0 != "size" && $0 != "reserved" }
-        try #require(!members.isEmpty, "no struct \(side.structure) was found in \(side.header)")
-        #expect(try rows(of: side.table).flatMap(\.c).sorted() == members.sorted())
+    @Test(arguments: documentedTypes)
+    func everyCMemberHasARow(documentedType: DocumentedType) throws {
+        let source = try text(of: "Sources/CPortolan/include/portolan/\(documentedType.header)")
+        let members = CMembers.of(structure: documentedType.structure, in: source).filter { $0 != "size" && $0 != "reserved" }
+        try #require(!members.isEmpty, "no struct \(documentedType.structure) was found in \(documentedType.header)")
+        #expect(try rows(of: documentedType.table).flatMap(\.c).sorted() == members.sorted())
     }
 
     @Test func memberReadersFindEveryMember() {
@@ -59,19 +59,19 @@ import Testing
 
     // MARK: The page
 
+    /// The Swift and C members in each row of a table.
     private func rows(of table: String) throws -> [(swift: [String], c: [String])] {
         let page = try text(of: "Sources/Portolan/Portolan.docc/contract.md")
         let start = try #require(
             page.firstRange(of: "<!-- table: \(table) -->\n"), "Sources/Portolan/Portolan.docc/contract.md has no table \(table)")
         let lines = page[start.upperBound...].split(separator: "\n", omittingEmptySubsequences: false).prefix { $0.hasPrefix("|") }
         return lines.dropFirst(2).map { line in
-            let cells = line.split(separator: "|", omittingEmptySubsequences: false).map(codes)
+            let cells = line.split(separator: "|", omittingEmptySubsequences: false).map(textsInBackticks)
             return (cells.count > 1 ? cells[1] : [], cells.count > 2 ? cells[2] : [])
         }
     }
 
-    /// Returns the texts in backticks.
-    private func codes(in cell: Substring) -> [String] {
+    private func textsInBackticks(in cell: Substring) -> [String] {
         cell.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
     }
 

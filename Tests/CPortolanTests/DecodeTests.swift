@@ -4,7 +4,7 @@ import CPortolan
 import Testing
 
 @Suite struct DecodeTests {
-    private func decode(_ encoded: [UInt8]?, capacity: Int = 64) -> Filled {
+    private func decode(_ encoded: [UInt8]?, capacity: Int = 64) -> FillResult {
         unsafe withString(encoded) { string in unsafe fill(capacity: capacity) { unsafe portolan_decode(string, $0, $1) } }
     }
 
@@ -13,8 +13,8 @@ import Testing
         ("%2541", "%41"),
         ("%25", "%"), ("%2F%2f", "//"), ("%7f%09", "\u{7f}\t"),
     ])
-    func decodesOnce(encoded: String, decoded: String) {
-        #expect(decode(Array(encoded.utf8)) == Filled(result: Int64(decoded.utf8.count), written: Array(decoded.utf8)))
+    func escapesAreDecodedOnce(encoded: String, decoded: String) {
+        #expect(decode(Array(encoded.utf8)) == FillResult(result: Int64(decoded.utf8.count), writtenBytes: Array(decoded.utf8)))
     }
 
     @Test(arguments: [
@@ -27,26 +27,26 @@ import Testing
         ("%0a%00", PORTOLAN_REFUSED_LF), ("\n", PORTOLAN_REFUSED_LF),
     ])
     func refusalNamesTheReasonAndWritesNothing(encoded: String, refused: portolan_refused) {
-        #expect(decode(Array(encoded.utf8)) == Filled(result: Int64(refused.rawValue), written: []))
+        #expect(decode(Array(encoded.utf8)) == FillResult(result: Int64(refused.rawValue), writtenBytes: []))
     }
 
     /// The digits that would complete the sequence follow the string in memory.
     @Test(arguments: [1, 2])
     func escapeIsNotReadBeyondTheEndOfTheString(length: Int) {
-        let result = unsafe withString("%41") { whole in
-            unsafe fill(capacity: 64) { unsafe portolan_decode(portolan_string(bytes: whole.bytes, length: length), $0, $1) }
+        let result = unsafe withString("%41") { string in
+            unsafe fill(capacity: 64) { unsafe portolan_decode(portolan_string(bytes: string.bytes, length: length), $0, $1) }
         }
-        #expect(result == Filled(result: Int64(PORTOLAN_REFUSED_ESCAPE.rawValue), written: []))
+        #expect(result == FillResult(result: Int64(PORTOLAN_REFUSED_ESCAPE.rawValue), writtenBytes: []))
     }
 
-    @Test func decodingKeepsEveryByteExceptThree() {
+    @Test func decodingRefusesOnlyNULCarriageReturnAndLineFeed() {
         let digits = Array("0123456789aBcDeF".utf8)
         for byte in UInt8.min...UInt8.max {
             let result = decode([0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]])
-            let plain = byte == 0x25 ? result : decode([byte])
+            let resultWithoutEscape = byte == 0x25 ? result : decode([byte])
             switch byte {
-            case 0, 10, 13: #expect(result.result < 0 && plain == result, "byte \(byte)")
-            default: #expect(result == Filled(result: 1, written: [byte]) && plain == result, "byte \(byte)")
+            case 0, 10, 13: #expect(result.result < 0 && resultWithoutEscape == result, "byte \(byte)")
+            default: #expect(result == FillResult(result: 1, writtenBytes: [byte]) && resultWithoutEscape == result, "byte \(byte)")
             }
         }
     }
@@ -54,7 +54,7 @@ import Testing
     @Test func shortBufferStaysEmptyAndTheNeededLengthIsReturned() {
         for capacity in 0...7 {
             let result = decode(Array("%41bc%44ef".utf8), capacity: capacity)
-            #expect(result == Filled(result: 6, written: capacity > 6 ? Array("AbcDef".utf8) : []), "capacity \(capacity)")
+            #expect(result == FillResult(result: 6, writtenBytes: capacity > 6 ? Array("AbcDef".utf8) : []), "capacity \(capacity)")
         }
     }
 
@@ -64,6 +64,6 @@ import Testing
     }
 
     @Test func absentStringDecodesToAnEmptyString() {
-        #expect(decode(nil) == Filled(result: 0, written: []))
+        #expect(decode(nil) == FillResult(result: 0, writtenBytes: []))
     }
 }

@@ -4,7 +4,7 @@ import CPortolan
 import Testing
 
 @Suite struct JoinTests {
-    private func join(_ root: String, _ path: String?, capacity: Int = 64) -> Filled {
+    private func join(_ root: String, _ path: String?, capacity: Int = 64) -> FillResult {
         unsafe withString(root) { root in
             unsafe withString(path.map { Array($0.utf8) }) { path in
                 unsafe fill(capacity: capacity) { unsafe portolan_join(root, path, $0, $1) }
@@ -23,7 +23,7 @@ import Testing
         ("/srv", "%252e%252e/a", "/srv/%2e%2e/a"), ("/srv", "%252Fa", "/srv/%2Fa"), ("/srv/..", "a", "/srv/../a"),
     ])
     func joinedPathStaysBelowItsRoot(root: String, path: String, joined: String) {
-        #expect(join(root, path) == Filled(result: Int64(joined.utf8.count), written: Array(joined.utf8)))
+        #expect(join(root, path) == FillResult(result: Int64(joined.utf8.count), writtenBytes: Array(joined.utf8)))
     }
 
     @Test(arguments: [
@@ -39,11 +39,11 @@ import Testing
         ("/s\0rv", "a", PORTOLAN_REFUSED_NUL),
     ])
     func refusalNamesTheReasonAndWritesNothing(root: String, path: String, refused: portolan_refused) {
-        #expect(join(root, path) == Filled(result: Int64(refused.rawValue), written: []))
+        #expect(join(root, path) == FillResult(result: Int64(refused.rawValue), writtenBytes: []))
     }
 
-    /// Joins every path of up to five symbols from a hostile alphabet. Each is refused, or is below the root without
-    /// `..`, `.` and empty segments.
+    /// Joins every path of up to five symbols of a hostile alphabet. Each path is refused, or the joined path is below
+    /// the root and has no `..`, `.` or empty segments.
     @Test func noShortPathLeavesItsRoot() {
         let alphabet = [".", "/", "%2e", "%2F", "a", "%25"]
         var paths = [""]
@@ -54,7 +54,7 @@ import Testing
                 let joined = join("/srv", path)
                 guard joined.result >= 0 else { continue }
                 joinedCount += 1
-                let segments = joined.written.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
+                let segments = joined.writtenBytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
                 #expect(segments.first.map(Array.init) == Array("srv".utf8), "\(path)")
                 #expect(!segments.contains { $0.isEmpty || Array($0) == [0x2e] || Array($0) == [0x2e, 0x2e] }, "\(path)")
             }
@@ -64,12 +64,12 @@ import Testing
 
     @Test func shortBufferStaysEmptyAndTheNeededLengthIsReturned() {
         for capacity in 0...8 {
-            #expect(join("/srv", "a/b", capacity: capacity) == Filled(result: 8, written: []), "capacity \(capacity)")
+            #expect(join("/srv", "a/b", capacity: capacity) == FillResult(result: 8, writtenBytes: []), "capacity \(capacity)")
         }
-        #expect(join("/srv", "a/b", capacity: 9) == Filled(result: 8, written: Array("/srv/a/b".utf8)))
+        #expect(join("/srv", "a/b", capacity: 9) == FillResult(result: 8, writtenBytes: Array("/srv/a/b".utf8)))
     }
 
     @Test func absentPathJoinsToTheRoot() {
-        #expect(join("/srv", nil) == Filled(result: 4, written: Array("/srv".utf8)))
+        #expect(join("/srv", nil) == FillResult(result: 4, writtenBytes: Array("/srv".utf8)))
     }
 }

@@ -8,15 +8,15 @@ import Testing
         ("Range", "range", true), ("RANGE", "rAnGe", true), ("", "", true), ("a", "", false), ("a", "ab", false), ("[", "{", false),
         ("@", "`", false), ("Ä", "ä", false), ("k", "\u{212A}", false), ("a\0b", "A\0B", true), ("a\0b", "A\0C", false),
     ])
-    func caseInsensitiveEqualityFoldsOnlyASCII(a: String, b: String, equal: Bool) {
+    func caseInsensitiveEqualityFoldsOnlyASCII(a: String, b: String, isEqual: Bool) {
         let result = unsafe withString(a) { a in unsafe withString(b) { b in unsafe portolan_equal_ignoring_case(a, b) } }
-        #expect((result == 1) == equal)
+        #expect((result == 1) == isEqual)
     }
 
     @Test(arguments: [("a", "a", true), ("a", "A", false), ("", "", true), ("a", "ab", false)])
-    func equalityComparesBytes(a: String, b: String, equal: Bool) {
+    func equalityComparesBytes(a: String, b: String, isEqual: Bool) {
         let result = unsafe withString(a) { a in unsafe withString(b) { b in unsafe portolan_equal(a, b) } }
-        #expect((result == 1) == equal)
+        #expect((result == 1) == isEqual)
     }
 
     @Test func absentStringDiffersFromAnEmptyOne() {
@@ -35,24 +35,24 @@ import Testing
             ("a=b=c", "a", "b=c"), ("ab=1", "a", nil), ("A=1", "a", nil), ("", "a", nil), ("b=a=1", "a", nil), ("a=%41", "a", "%41"),
         ] as [(String, String, String?)])
     func queryItemIsFoundByItsWholeName(query: String, name: String, value: String?) {
-        let found = unsafe withString(query) { query in
+        let item = unsafe withString(query) { query in
             unsafe withString(name) { name in unsafe text(portolan_query_item(query, name)) }
         }
-        #expect(found == value)
+        #expect(item == value)
     }
 
     @Test func firstFieldOfANameIsFoundInAnyCase() {
         unsafe withString("Content-Type") { name in
-            unsafe withString("content-type") { lower in
-                unsafe withString("one") { one in
-                    unsafe withString("two") { two in
-                        let fields = unsafe [portolan_field(name: name, value: one), portolan_field(name: name, value: two)]
+            unsafe withString("content-type") { lowercaseName in
+                unsafe withString("one") { firstValue in
+                    unsafe withString("two") { secondValue in
+                        let fields = unsafe [portolan_field(name: name, value: firstValue), portolan_field(name: name, value: secondValue)]
                         unsafe fields.withUnsafeBufferPointer { fields in
-                            let found = unsafe portolan_find_field(fields.baseAddress, fields.count, lower)
-                            unsafe #expect(found.flatMap { unsafe text($0.pointee.value) } == "one")
-                            unsafe #expect(portolan_find_field(fields.baseAddress, fields.count, one) == nil)
+                            let result = unsafe portolan_find_field(fields.baseAddress, fields.count, lowercaseName)
+                            unsafe #expect(result.flatMap { unsafe text($0.pointee.value) } == "one")
+                            unsafe #expect(portolan_find_field(fields.baseAddress, fields.count, firstValue) == nil)
                         }
-                        unsafe #expect(portolan_find_field(nil, 0, lower) == nil)
+                        unsafe #expect(portolan_find_field(nil, 0, lowercaseName) == nil)
                     }
                 }
             }
@@ -61,16 +61,16 @@ import Testing
 
     @Test func propertyIsFoundByItsExactName() {
         unsafe withString("limits.depth") { name in
-            unsafe withString("Limits.depth") { other in
+            unsafe withString("Limits.depth") { otherCaseName in
                 var property = unsafe portolan_property()
                 unsafe property.name = unsafe name
                 unsafe property.kind = PORTOLAN_KIND_INTEGER
                 unsafe property.integer = 7
                 let properties = unsafe [portolan_property(), property]
                 unsafe properties.withUnsafeBufferPointer { properties in
-                    let found = unsafe portolan_find_property(properties.baseAddress, properties.count, name)
-                    unsafe #expect(found.map { unsafe $0.pointee.integer } == 7)
-                    unsafe #expect(portolan_find_property(properties.baseAddress, properties.count, other) == nil)
+                    let result = unsafe portolan_find_property(properties.baseAddress, properties.count, name)
+                    unsafe #expect(result.map { unsafe $0.pointee.integer } == 7)
+                    unsafe #expect(portolan_find_property(properties.baseAddress, properties.count, otherCaseName) == nil)
                 }
                 unsafe #expect(portolan_find_property(nil, 0, name) == nil)
             }

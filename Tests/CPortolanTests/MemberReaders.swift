@@ -30,8 +30,8 @@ enum CMembers {
         guard let body = Source.body(after: "struct \(name) {", in: Source.withoutComments(source)) else { return [] }
         return Source.split(Substring(body), at: ";").flatMap { declaration -> [String] in
             if let pointer = declaration.firstRange(of: "(*") {
-                let inside = declaration[pointer.upperBound...].prefix { $0 != ")" }
-                return inside.split { $0 == " " || $0 == "*" }.last.map { [String($0)] } ?? []
+                let pointerText = declaration[pointer.upperBound...].prefix { $0 != ")" }
+                return pointerText.split { $0 == " " || $0 == "*" }.last.map { [String($0)] } ?? []
             }
             return Source.split(declaration, at: ",").compactMap { $0.split { " *\n".contains($0) }.last.map(String.init) }
         }
@@ -41,25 +41,25 @@ enum CMembers {
 private enum Source {
     static func withoutComments(_ source: String) -> String {
         var result = ""
-        var rest = Substring(source)
-        while let start = rest.firstIndex(of: "/") {
-            result += rest[..<start]
-            rest = rest[start...]
-            if rest.hasPrefix("//") {
-                rest = rest.drop { $0 != "\n" }
-            } else if rest.hasPrefix("/*"), let end = rest.firstRange(of: "*/") {
-                rest = rest[end.upperBound...]
+        var remainingSource = Substring(source)
+        while let start = remainingSource.firstIndex(of: "/") {
+            result += remainingSource[..<start]
+            remainingSource = remainingSource[start...]
+            if remainingSource.hasPrefix("//") {
+                remainingSource = remainingSource.drop { $0 != "\n" }
+            } else if remainingSource.hasPrefix("/*"), let end = remainingSource.firstRange(of: "*/") {
+                remainingSource = remainingSource[end.upperBound...]
             } else {
-                result.append(rest.removeFirst())
+                result.append(remainingSource.removeFirst())
             }
         }
-        return result + rest
+        return result + remainingSource
     }
 
     /// Returns the text between the braces that follow `heading`.
     static func body(after heading: String, in source: String) -> String? {
-        guard let found = source.firstRange(of: heading) else { return nil }
-        let start = heading.hasSuffix("{") ? source.index(before: found.upperBound) : found.upperBound
+        guard let headingRange = source.firstRange(of: heading) else { return nil }
+        let start = heading.hasSuffix("{") ? source.index(before: headingRange.upperBound) : headingRange.upperBound
         var depth = 0
         var body = ""
         for character in source[start...] {
@@ -71,7 +71,7 @@ private enum Source {
         return nil
     }
 
-    /// Returns the text between the first parenthesis of `text` and the matching one.
+    /// Returns the text between the parenthesis at the start of `text` and the matching one.
     static func parenthesised(_ text: Substring) -> Substring {
         var depth = 0
         for index in text.indices {

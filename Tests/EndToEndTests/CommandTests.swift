@@ -57,8 +57,8 @@ import Testing
     }
 
     @Test func exitStatusesAreListed() throws {
-        let listed = try program.run("exit-codes")
-        #expect(listed.lines.contains("   37  the resource does not exist, cannot be read, or is not a regular file"))
+        let outcome = try program.run("exit-codes")
+        #expect(outcome.lines.contains("   37  the resource does not exist, cannot be read, or is not a regular file"))
         #expect(try program.run("help", "exit-codes").status == 0)
     }
 
@@ -92,7 +92,7 @@ import Testing
         (["help", "plugins", "nosuch"], "there is no command 'plugins nosuch' (see 'portolan help')"),
         (["nosuch"], "there is no command 'nosuch' (see 'portolan help')"),
     ])
-    func unknownCommandIsReportedWithTheCommandThatTheUserMeant(arguments: [String], message: String) throws {
+    func unknownCommandIsReportedWithASuggestion(arguments: [String], message: String) throws {
         let outcome = try program.run(arguments)
         #expect(outcome.status == 2 && outcome.errors == ["portolan: \(message)"], "\(outcome)")
     }

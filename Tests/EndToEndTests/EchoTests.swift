@@ -38,7 +38,7 @@ import Testing
             ("echo:redirect?to=file:///etc/hostname", "u:p", 1), ("echo:size?bytes=10&cut=3", "u:p", 18), ("echo:size", "u:p", 3),
             ("echo:fail?code=1&domain=org.example.tide", "u:p", 109),
         ] as [(String, String, Int32)])
-    func eachEndHasItsExitStatus(_ url: String, _ credential: String, _ status: Int32) throws {
+    func eachFailureHasItsExitStatus(_ url: String, _ credential: String, _ status: Int32) throws {
         let outcome = try get(url, "-u", credential)
         #expect(outcome.status == status)
         #expect(outcome.errors.count == (status == 0 ? 0 : 1))

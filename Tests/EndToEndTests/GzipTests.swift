@@ -33,7 +33,7 @@ import Testing
         #expect(lines.count == 1 && lines[0].contains(count == 0 ? "is empty" : "end after \(count) bytes"), "\(lines)")
     }
 
-    /// Zeros, which gzip(1) compresses to a thousandth.
+    /// The file has only zeros, which gzip(1) compresses to a thousandth of their size.
     @Test func decompressionBombFailsAtTheLimit() throws {
         let program = try Program()
         try program.copyFixture("gzip.so")
@@ -44,8 +44,8 @@ import Testing
             "$portolan" get --json --plugin gzip.so "gzip:file://$PWD/bomb.gz" -o out > events
             echo $?; tail -1 events; ls out 2>/dev/null
             """)
-        let delivered = outcome.lines.first.flatMap { Int($0) } ?? .max
-        #expect(delivered <= 17 << 20)
+        let deliveredByteCount = outcome.lines.first.flatMap { Int($0) } ?? .max
+        #expect(deliveredByteCount <= 17 << 20)
         #expect(outcome.lines.count == 3, "\(outcome.lines)")
         #expect(outcome.lines.dropFirst().first != "0")
         #expect(outcome.lines.last?.contains("limitExceeded") == true)

@@ -8,14 +8,14 @@ import Testing
 /// the result with the manifest.
 @Suite(.blocking) struct PluginConformanceTests {
     struct Manifest: Decodable {
-        struct Conformance: Decodable { let loads: [Load] }
+        struct Conformance: Decodable { let loads: [ConformanceLoad] }
         struct Binding: Decodable {}
         let library: String
         let conformance: Conformance
         let binding: Binding?
     }
 
-    struct Load: Decodable, Sendable, CustomTestStringConvertible {
+    struct ConformanceLoad: Decodable, Sendable, CustomTestStringConvertible {
         struct Credential: Decodable { let username, password: String }
         let url: String
         let mime: String?
@@ -45,24 +45,24 @@ import Testing
         return Dictionary(pairs) { first, _ in first }
     }()
 
-    struct Case: Sendable, CustomTestStringConvertible {
+    struct LoadOfAPlugin: Sendable, CustomTestStringConvertible {
         /// `nil` for a plugin without its own code.
         let library: String?
         let plugin: String
-        let load: Load
+        let load: ConformanceLoad
         var testDescription: String { load.url }
     }
 
     /// The loads without prerequisites.
-    static let cases = manifests.sorted { $0.key < $1.key }.flatMap { name, manifest in
+    static let loadsOfPlugins = manifests.sorted { $0.key < $1.key }.flatMap { name, manifest in
         manifest.conformance.loads.filter { $0.needs == nil }.map {
-            Case(library: manifest.binding == nil ? manifest.library : nil, plugin: name, load: $0)
+            LoadOfAPlugin(library: manifest.binding == nil ? manifest.library : nil, plugin: name, load: $0)
         }
     }
 
     @Test func everyManifestHasSucceedingAndFailingLoads() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appendingPathComponent("Plugins").path)
-        // A name with a dot is a file that serves the build of several plugins.
+        // The names with a dot are files that the builds of several plugins use.
         #expect(Self.manifests.keys.sorted() == folders.filter { !$0.contains(".") }.sorted())
         for (name, manifest) in Self.manifests {
             #expect(manifest.conformance.loads.contains { $0.error == nil }, "\(name)")
@@ -70,15 +70,15 @@ import Testing
         }
     }
 
-    @Test(arguments: cases)
-    func loadBehavesAsItsManifestSays(_ test: Case) throws {
-        let (load, program) = (test.load, try Program())
-        let hangs = load.tags.contains("hangs")
-        let error = hangs ? "timedOut" : load.error
-        let plugin = try test.library.map { try program.copyFixture($0) } ?? program.copyManifest(test.plugin)
+    @Test(arguments: loadsOfPlugins)
+    func loadBehavesAsItsManifestSays(_ testedLoad: LoadOfAPlugin) throws {
+        let (load, program) = (testedLoad.load, try Program())
+        let mustTimeOut = load.tags.contains("hangs")
+        let error = mustTimeOut ? "timedOut" : load.error
+        let plugin = try testedLoad.library.map { try program.copyFixture($0) } ?? program.copyManifest(testedLoad.plugin)
         var arguments = ["get", "--plugin", plugin, load.url]
         if let credential = load.credential { arguments += ["-u", "\(credential.username):\(credential.password)"] }
-        if hangs { arguments += ["--max-time", "0.3"] }
+        if mustTimeOut { arguments += ["--max-time", "0.3"] }
         let outcome = try program.run(arguments)
         #expect((outcome.status == 0) == (error == nil))
         if let length = load.length { #expect(outcome.output.count == length) } else if error != nil { #expect(outcome.output.isEmpty) }

@@ -16,7 +16,7 @@ import Testing
             ("$ portolan get nosuch:x\n…\n$ echo $?\n1", nil), ("$ sh -c 'exit 3'\n$ echo $?\n4", "ended with status 3 instead of 4"),
             ("$ true\n$ echo $?\n1", "`true` ended with status 0 instead of 1"), ("$ portolan get data:,a\nb", "printed\na\ninstead of\nb"),
         ] as [(String, String?)])
-    func exitStatusesOfThePagesAreChecked(console: String, problem: String?) throws {
+    func scriptChecksOutputAndExitStatuses(console: String, problem: String?) throws {
         let page = try program.makeFile("page.md", "Text\n\n```console\n\(console)\n```\n").deletingPathExtension().path
         let outcome = try program.run(
             URL(fileURLWithPath: "/usr/bin/python3"), ["\(Repository.root.path)/scripts/tutorials.py", "portolan", "run", page],

@@ -13,14 +13,14 @@ import Testing
         plugin = try UnrulyPlugin.make(in: program)
     }
 
-    @Test func cancellationByThePluginIsNotAnInterruption() throws {
+    @Test func loadThatFailsAsCancelledDoesNotEndTheProgram() throws {
         let outcome = try program.run("get", "--plugin", plugin, "unruly://cancelled", "data:,goes%20on")
         #expect(outcome.status == 109)
         #expect(outcome.text == "goes on")
         #expect(outcome.errors == ["portolan: not today"])
     }
 
-    /// A cancelled challenge, a redirect loop and wrong credentials have separate exit statuses.
+    /// A cancelled challenge, a redirect loop and wrong credentials have different exit statuses.
     @Test func cancelledChallengeAndRedirectLoopHaveTheirOwnStatuses() throws {
         #expect(try program.run("get", "--plugin", plugin, "unruly://unasked").status == 110)
         #expect(try program.run("get", "--plugin", plugin, "unruly://loop").status == 47)

@@ -12,17 +12,17 @@
 
 #pragma GCC visibility push(default)
 
-/* No functions. */
+/* Data symbols, which a binding cannot call. */
 int bf_data = 7;
 const char bf_constant[] = "seven";
 __thread int bf_own_data;
 
-/* The number of allocations that the caller has not freed yet. */
+/* The numbers of handles and blocks that the caller has not freed yet, and of calls of `bf_note`. */
 static int live_things, live_blocks, calls;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 
-static void count(int *counter, int change) {
+static void add_to_count(int *counter, int change) {
     pthread_mutex_lock(&mutex);
     *counter += change;
     pthread_cond_broadcast(&condition);
@@ -40,9 +40,9 @@ int bf_live_things(void) { return read_count(&live_things); }
 int bf_live_blocks(void) { return read_count(&live_blocks); }
 /* The number of calls of `bf_note` since the start. */
 int bf_calls(void) { return read_count(&calls); }
-void bf_note(void) { count(&calls, 1); }
+void bf_note(void) { add_to_count(&calls, 1); }
 
-/* Numbers, each type in and out. */
+/* One function for each number type, as its parameter and its result. */
 int8_t bf_int8(int8_t x) { return (int8_t)-x; }
 uint8_t bf_uint8(uint8_t x) { return (uint8_t)~x; }
 int16_t bf_int16(int16_t x) { return (int16_t)-x; }
@@ -65,7 +65,7 @@ int64_t bf_sum(int8_t a, uint8_t b, int16_t c, uint16_t d, int32_t e, uint32_t f
     return a + b + c + d + e + (int64_t)f + g + (int64_t)h + (int64_t)i + (int64_t)j + (int64_t)k + l + m + n + o + p;
 }
 
-/* Variable arguments: i, l, d and s give the type of each. */
+/* Adds variable arguments. Each letter of `kinds` is the type of one: int, long, double, text. 'o' is an output. */
 double bf_vsum(const char *kinds, ...) {
     va_list list;
     va_start(list, kinds);
@@ -81,20 +81,20 @@ double bf_vsum(const char *kinds, ...) {
     return sum;
 }
 
-/* Text: borrowed, owned by the caller, absent. */
+/* Text that the library owns, or NULL; then text that the caller must free. */
 const char *bf_lent_text(int which) { return which == 0 ? NULL : which == 1 ? "lent" : "line\nbreak\x1b[31m"; }
 
 char *bf_given_text(const char *text) {
-    count(&live_blocks, 1);
+    add_to_count(&live_blocks, 1);
     return strdup(text ? text : "nothing");
 }
 
 void bf_free(void *block) {
-    count(&live_blocks, -1);
+    add_to_count(&live_blocks, -1);
     free(block);
 }
 
-/* Bytes: borrowed by the library, borrowed from it, owned by the caller. */
+/* Bytes that the library borrows, bytes that the caller must free, and bytes that the library owns. */
 uint64_t bf_hash(const void *bytes, size_t length) {
     uint64_t hash = 14695981039346656037u;
     for (size_t i = 0; i < length; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
@@ -102,7 +102,7 @@ uint64_t bf_hash(const void *bytes, size_t length) {
 }
 
 void *bf_blob(int filler, size_t *length) {
-    count(&live_blocks, 1);
+    add_to_count(&live_blocks, 1);
     *length = 70000;
     char *block = malloc(70000);
     memset(block, filler, 70000);
@@ -140,15 +140,15 @@ int bf_outputs(int8_t *a, uint16_t *b, int64_t *c, double *d, bool *e, const cha
 
 /* A handle. */
 typedef struct thing {
-    const char *rest;
+    const char *remaining_text;
     bool is_woken;
 } thing;
 
 thing *bf_open(const char *text) {
     if (strcmp(text, "refused") == 0) return NULL;
-    count(&live_things, 1);
+    add_to_count(&live_things, 1);
     thing *self = calloc(1, sizeof *self);
-    self->rest = text;
+    self->remaining_text = text;
     return self;
 }
 
@@ -157,92 +157,92 @@ int bf_open_into(const char *text, thing **self) {
     return *self ? 0 : 9;
 }
 
-/* Fails to open, and gives the reason as an output that nobody owns. */
-int bf_open_broken(thing **self, const char **words) {
-    static thing broken = {.rest = "its lid is stuck"};
+/* Fails to open. Outputs a handle and a reason that the caller must not free. */
+int bf_open_broken(thing **self, const char **reason) {
+    static thing broken = {.remaining_text = "its lid is stuck"};
     *self = &broken;
-    *words = "a broken thing";
+    *reason = "a broken thing";
     return 14;
 }
 
-const char *bf_thing_error(thing *self) { return self->rest; }
+const char *bf_thing_error(thing *self) { return self->remaining_text; }
 
 void bf_close(thing *self) {
-    count(&live_things, -1);
+    add_to_count(&live_things, -1);
     free(self);
 }
 
 const char *bf_error(int status) { return status == 9 ? "the thing was refused" : status == 0 ? "" : "something else"; }
 
-/* Fills a buffer, 0 at the end. */
-ssize_t bf_read(thing *self, void *room, size_t capacity) {
-    size_t length = strlen(self->rest);
+/* Fills a buffer. Returns the number of bytes, 0 at the end. */
+ssize_t bf_read(thing *self, void *buffer, size_t capacity) {
+    size_t length = strlen(self->remaining_text);
     if (length > capacity) length = capacity;
-    memcpy(room, self->rest, length);
-    self->rest += length;
+    memcpy(buffer, self->remaining_text, length);
+    self->remaining_text += length;
     return (ssize_t)length;
 }
 
-/* The same, with the number of filled bytes as an output, and 1 at the end. */
-int bf_read_into(thing *self, void *room, uint32_t capacity, uint32_t *filled) {
-    *filled = (uint32_t)bf_read(self, room, capacity);
+/* Fills a buffer and outputs the number of bytes. Returns 1 at the end. */
+int bf_read_into(thing *self, void *buffer, uint32_t capacity, uint32_t *filled) {
+    *filled = (uint32_t)bf_read(self, buffer, capacity);
     return *filled == 0;
 }
 
-/* The same, but returns 1 together with the last bytes. */
-int bf_read_early(thing *self, void *room, uint32_t capacity, uint32_t *filled) {
-    bf_read_into(self, room, capacity, filled);
-    return *self->rest == 0;
+/* Like `bf_read_into`, but returns 1 together with the last bytes. */
+int bf_read_early(thing *self, void *buffer, uint32_t capacity, uint32_t *filled) {
+    bf_read_into(self, buffer, capacity, filled);
+    return *self->remaining_text == 0;
 }
 
-/* A byte at a time, as text; NULL together with the last one. */
+/* Outputs one byte as text. Returns NULL together with the last byte. */
 thing *bf_next_thing(thing *self, const char **byte) {
     static char text[2];
-    text[0] = *self->rest;
+    text[0] = *self->remaining_text;
     *byte = text;
-    if (*self->rest) self->rest++;
-    return *self->rest ? self : NULL;
+    if (*self->remaining_text) self->remaining_text++;
+    return *self->remaining_text ? self : NULL;
 }
 
-/* Fails. */
-ssize_t bf_read_broken(void *room, size_t capacity) {
-    memset(room, 'x', capacity);
+/* Fills a buffer, but returns −1, which means a failure. */
+ssize_t bf_read_broken(void *buffer, size_t capacity) {
+    memset(buffer, 'x', capacity);
     return -1;
 }
 
 /* Reports more filled bytes than the buffer has. */
-ssize_t bf_overfill(void *room, size_t capacity) {
-    memset(room, 'x', capacity);
+ssize_t bf_overfill(void *buffer, size_t capacity) {
+    memset(buffer, 'x', capacity);
     return (ssize_t)capacity + 1;
 }
 
-/* Ends with 1, and with a length without bytes. */
+/* Returns 1 for the end, and outputs a length but no bytes. */
 int bf_end(const void **bytes, size_t *length) {
     *bytes = NULL;
     *length = 3;
     return 1;
 }
 
-/* Ends with 1 and the length -1, as many libraries do. */
+/* Returns 1 for the end, and outputs the length -1, as many libraries do. */
 int bf_end_below_zero(const void **bytes, size_t *length) {
     *bytes = "none";
     *length = (size_t)-1;
     return 1;
 }
 
-/* Returns its own bytes, one at a time. */
+/* Outputs bytes that the handle owns, one at a time. */
 int bf_next(thing *self, const void **bytes, size_t *length) {
-    *bytes = self->rest;
-    *length = *self->rest ? 1 : 0;
-    self->rest += *length;
+    *bytes = self->remaining_text;
+    *length = *self->remaining_text ? 1 : 0;
+    self->remaining_text += *length;
     return *length == 0;
 }
 
 /* Outputs a digit at a time, and returns 1 together with the last one. */
 int bf_next_digit(thing *self, int *digit) {
-    *digit = *self->rest - '0';
-    if (*self->rest) self->rest++;
-    return *self->rest == 0;
+    *digit = *self->remaining_text - '0';
+    if (*self->remaining_text) self->remaining_text++;
+    return *self->remaining_text == 0;
 }
 
 /* Pointers that the caller passes once, kept like those of putenv(3) and openlog(3). */
@@ -288,30 +288,30 @@ int bf_write_huge(write_function *write, void *user) { return (int)write("x", 1,
 int bf_write_null(write_function *write, void *user) { return (int)write(NULL, 1, 5, user); }
 int bf_write_other_user(write_function *write, void *user) { return (int)write("x", 1, 1, (char *)user + 16); }
 
-static write_function *kept;
+static write_function *kept_function;
 static void *kept_user;
 
 int bf_keep(write_function *write, void *user) {
-    kept = write;
+    kept_function = write;
     kept_user = user;
     return 0;
 }
 
 /* Calls the kept callback, which can happen after its load has ended. */
-int64_t bf_call_kept(void) { return kept ? (int64_t)kept("late", 1, 4, kept_user) : -1; }
+int64_t bf_call_kept(void) { return kept_function ? (int64_t)kept_function("late", 1, 4, kept_user) : -1; }
 
-static void *call_elsewhere(void *answer) {
-    *(int64_t *)answer = bf_call_kept();
+static void *call_on_thread(void *result) {
+    *(int64_t *)result = bf_call_kept();
     return NULL;
 }
 
 int bf_write_elsewhere(write_function *write, void *user) {
     pthread_t thread;
-    int64_t answer = 0;
+    int64_t result = 0;
     bf_keep(write, user);
-    if (pthread_create(&thread, NULL, call_elsewhere, &answer) != 0) return 99;
+    if (pthread_create(&thread, NULL, call_on_thread, &result) != 0) return 99;
     pthread_join(thread, NULL);
-    return (int)answer;
+    return (int)result;
 }
 
 /* Writes until the callback asks it to stop. */
@@ -320,12 +320,12 @@ int bf_write_forever(write_function *write, void *user) {
     return 23;
 }
 
-int64_t bf_pull(size_t (*read)(void *room, size_t size, size_t count, void *user), void *user) {
-    char room[100];
+int64_t bf_pull(size_t (*read)(void *buffer, size_t size, size_t count, void *user), void *user) {
+    char buffer[100];
     int64_t sum = 0;
     size_t length;
-    while ((length = read(room, 1, sizeof room, user)) > 0 && length <= sizeof room)
-        for (size_t i = 0; i < length; i++) sum += (unsigned char)room[i];
+    while ((length = read(buffer, 1, sizeof buffer, user)) > 0 && length <= sizeof buffer)
+        for (size_t i = 0; i < length; i++) sum += (unsigned char)buffer[i];
     return length == 0 ? sum : -1;
 }
 
@@ -352,7 +352,7 @@ void bf_wake(thing *self) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* A logger, which has no user data. */
+/* A callback without user data. */
 typedef void log_function(const void *text, size_t length);
 
 static log_function *logger;
@@ -361,14 +361,14 @@ void bf_set_log(log_function *log) { logger = log; }
 void bf_write_log(const char *text, log_function *log) { log(text, strlen(text)); }
 void bf_log(const char *text) { logger(text, strlen(text)); }
 
-static void *log_elsewhere(void *text) {
+static void *log_on_thread(void *text) {
     bf_log(text);
     return NULL;
 }
 
 int bf_log_elsewhere(const char *text) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, log_elsewhere, (void *)text) != 0) return 99;
+    if (pthread_create(&thread, NULL, log_on_thread, (void *)text) != 0) return 99;
     return pthread_join(thread, NULL);
 }
 

@@ -2,8 +2,8 @@
 /* A correct blocking plugin whose loads send and store cookies.
  *
  *   jar://HOST/PATH             delivers the value of the request's Cookie field, or "none"
- *   jar://HOST/PATH?set=COOKIE  the same, and the response has the field Set-Cookie: COOKIE
- *   …&to=URL                    redirects to URL with this response */
+ *   jar://HOST/PATH?set=COOKIE  the same, with the field Set-Cookie: COOKIE in the response
+ *   …&to=URL                    redirects to URL, with the same field in the redirect response */
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <stdlib.h>

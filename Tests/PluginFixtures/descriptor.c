@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each macro below is one member. A variant defines its own before. */
+/* Each macro is the value of one member of the descriptor. A variant defines its own value here; the defaults follow. */
 #if defined(VARIANT_short_plugin)
 #define PLUGIN_SIZE 16
 #elif defined(VARIANT_zero_size)
@@ -142,7 +142,7 @@ extern int portolan_fixture_symbol_that_no_library_has(void);
 MAYBE_UNUSED void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                         portolan_refusal *refusal) {
     (void)plugin, (void)request, (void)cached, (void)refusal, (void)SIDE_EFFECT;
-    return client;
+    return client; /* the load needs no other state */
 }
 MAYBE_UNUSED void *make_nothing(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                                 portolan_refusal *refusal) {

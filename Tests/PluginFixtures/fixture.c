@@ -12,17 +12,17 @@
 
 typedef struct fixture {
     portolan_client *client;
-    const struct breach *breach;
+    const struct violation *violation;
     pthread_t thread;
     int has_thread, pipe[2];
 } fixture;
 
-/* `act` is the run or the start; the others are for violations in other functions. */
-typedef struct breach {
+/* `act` is called by `run` or `start`; `in_make`, `in_stop` and `in_destroy` by the function that they name. */
+typedef struct violation {
     portolan_string name;
     void (*act)(fixture *);
     void (*in_make)(fixture *), (*in_stop)(fixture *), (*in_destroy)(fixture *);
-} breach;
+} violation;
 
 #define ARRAY_COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -30,7 +30,7 @@ static portolan_flow respond(fixture *f, int64_t length) {
     portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = length };
     return f->client->did_receive_response(f->client, &response);
 }
-static portolan_flow data(fixture *f) { return f->client->did_load(f->client, "data", 4); }
+static portolan_flow deliver_data(fixture *f) { return f->client->did_load(f->client, "data", 4); }
 static void finish(fixture *f) { f->client->did_finish(f->client); }
 static void fail_with(fixture *f, int32_t code, portolan_string message) {
     portolan_error error = { .size = sizeof error, .code = code, .message = message };
@@ -40,26 +40,26 @@ static void respond_with(fixture *f, portolan_response response) {
     f->client->did_receive_response(f->client, &response);
     finish(f);
 }
-static void whole(fixture *f) {
-    if (respond(f, 4) == PORTOLAN_STOPPED || data(f) == PORTOLAN_STOPPED) return;
+static void load_correctly(fixture *f) {
+    if (respond(f, 4) == PORTOLAN_STOPPED || deliver_data(f) == PORTOLAN_STOPPED) return;
     finish(f);
 }
 
 /* ---- order ---- */
 
-static void data_before_response(fixture *f) { data(f); whole(f); }
+static void data_before_response(fixture *f) { deliver_data(f);  load_correctly(f); }
 static void finish_before_response(fixture *f) { finish(f); }
-static void no_end(fixture *f) { respond(f, -1); data(f); }
-static void two_finishes(fixture *f) { whole(f); finish(f); }
-static void fail_after_finish(fixture *f) { whole(f); fail_with(f, PORTOLAN_ERROR_UNKNOWN, PORTOLAN_STRING("a second end")); }
-static void data_after_finish(fixture *f) { whole(f); data(f); }
-static void response_after_finish(fixture *f) { whole(f); respond(f, 4); }
+static void no_end(fixture *f) { respond(f, -1); deliver_data(f); }
+static void two_finishes(fixture *f) { load_correctly(f); finish(f); }
+static void fail_after_finish(fixture *f) { load_correctly(f); fail_with(f, PORTOLAN_ERROR_UNKNOWN, PORTOLAN_STRING("a second end")); }
+static void data_after_finish(fixture *f) { load_correctly(f); deliver_data(f); }
+static void response_after_finish(fixture *f) { load_correctly(f); respond(f, 4); }
 static void data_after_redirect(fixture *f) {
     portolan_change to = { .size = sizeof to, .url = PORTOLAN_TEXT("fixture://good") };
-    f->client->was_redirected(f->client, &to, NULL); /* whatever it returns */
-    whole(f);
+    f->client->was_redirected(f->client, &to, NULL); /* ignores the result */
+    load_correctly(f);
 }
-static void second_response(fixture *f) { respond(f, -1); data(f); respond(f, -1); data(f); finish(f); }
+static void second_response(fixture *f) { respond(f, -1); deliver_data(f); respond(f, -1); deliver_data(f); finish(f); }
 static void confirms_nothing(fixture *f) { f->client->cached_response_is_valid(f->client, NULL); finish(f); }
 static void fail_without_error(fixture *f) {
     const portolan_error *volatile none = NULL; /* volatile, to hide it from the compiler */
@@ -68,8 +68,8 @@ static void fail_without_error(fixture *f) {
 
 /* ---- body and response ---- */
 
-static void longer_than_expected(fixture *f) { respond(f, 3); data(f); finish(f); }
-static void shorter_than_expected(fixture *f) { respond(f, 5); data(f); finish(f); }
+static void longer_than_expected(fixture *f) { respond(f, 3); deliver_data(f); finish(f); }
+static void shorter_than_expected(fixture *f) { respond(f, 5); deliver_data(f); finish(f); }
 static void bad_mime_type(fixture *f) {
     respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .mime_type = PORTOLAN_TEXT("text plain") });
 }
@@ -88,7 +88,7 @@ static void bad_field_value(fixture *f) {
     const portolan_field field = { PORTOLAN_TEXT("name"), PORTOLAN_TEXT("value\r\nset-cookie: a=b") };
     respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = &field, .field_count = 1 });
 }
-/* Lengths and counts that were never set: the host must not read the memory that they describe. */
+/* Lengths and counts of uninitialised structs. The host must not read the memory that they describe. */
 static void huge_field_value(fixture *f) {
     const portolan_field field = { PORTOLAN_TEXT("name"), { "value", (size_t)1 << 46 } };
     respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = &field, .field_count = 1 });
@@ -120,7 +120,7 @@ static void short_response(fixture *f) { respond_with(f, (portolan_response){ .s
 
 static void redirect_to(fixture *f, portolan_string url) {
     portolan_change to = { .size = sizeof to, .url = url };
-    if (f->client->was_redirected(f->client, &to, NULL) != PORTOLAN_STOPPED) whole(f);
+    if (f->client->was_redirected(f->client, &to, NULL) != PORTOLAN_STOPPED) load_correctly(f);
 }
 static void redirect_malformed(fixture *f) { redirect_to(f, PORTOLAN_STRING("http://[::bad/%zz")); }
 static void redirect_relative(fixture *f) { redirect_to(f, PORTOLAN_STRING("/elsewhere")); }
@@ -128,7 +128,7 @@ static void redirect_nowhere(fixture *f) { redirect_to(f, (portolan_string){ NUL
 static void challenge_without_space(fixture *f) {
     portolan_challenge challenge = { .size = sizeof challenge, .method = PORTOLAN_ASK_PASSWORD, .port = -1 };
     const portolan_answer *answer = NULL;
-    if (f->client->did_receive_challenge(f->client, &challenge, &answer) != PORTOLAN_STOPPED) whole(f);
+    if (f->client->did_receive_challenge(f->client, &challenge, &answer) != PORTOLAN_STOPPED) load_correctly(f);
 }
 static void error_empty(fixture *f) { fail_with(f, PORTOLAN_ERROR_UNKNOWN, PORTOLAN_STRING("")); }
 static void error_two_lines(fixture *f) { fail_with(f, PORTOLAN_ERROR_UNKNOWN, PORTOLAN_STRING("one\ntwo")); }
@@ -148,8 +148,8 @@ static void short_error(fixture *f) {
 
 static void data_after_stopped(fixture *f) {
     respond(f, -1);
-    for (int i = 0; i < 1000 && data(f) != PORTOLAN_STOPPED; i++) {}
-    for (int i = 0; i < 10; i++) data(f); /* it got STOPPED, and continues */
+    for (int i = 0; i < 1000 && deliver_data(f) != PORTOLAN_STOPPED; i++) {}
+    for (int i = 0; i < 10; i++) deliver_data(f); /* although the client has returned STOPPED */
     finish(f);
 }
 static void data_while_paused(fixture *f) {
@@ -166,7 +166,7 @@ static void finish_while_paused(fixture *f) {
     if (flow != PORTOLAN_STOPPED) finish(f);
 }
 static void *other_thread(void *load) {
-    for (int i = 0; i < 100; i++) data(load);
+    for (int i = 0; i < 100; i++) deliver_data(load);
     return NULL;
 }
 static void call_from_own_thread(fixture *f) { /* no calls overlap: only the thread is wrong */
@@ -184,16 +184,16 @@ static void overlap(fixture *f) { /* both threads at the same time */
     f->has_thread = 0;
     finish(f);
 }
-static void thread_after_start(fixture *f) { /* event-driven: start has returned, or will have; destroy joins */
+static void thread_after_start(fixture *f) { /* event-driven: the thread calls during `start` or later; `destroy` joins it */
     respond(f, -1);
     f->has_thread = pthread_create(&f->thread, NULL, other_thread, f) == 0;
 }
-static void begin(fixture *f) {
-    if (respond(f, -1) != PORTOLAN_STOPPED) data(f);
+static void respond_without_end(fixture *f) {
+    if (respond(f, -1) != PORTOLAN_STOPPED) deliver_data(f);
 }
-static void event(fixture *f) { data(f); }
+static void deliver_data_in_wrong_function(fixture *f) { deliver_data(f); }
 
-/* ---- correct ones, for the host's behaviour at a stop ---- */
+/* ---- correct loads that test how the host stops a load ---- */
 
 static void until_stopped(fixture *f) { /* delivers nothing, so it must call is_stopped */
     respond(f, -1);
@@ -202,12 +202,12 @@ static void until_stopped(fixture *f) { /* delivers nothing, so it must call is_
 static void wait_in_read(fixture *f) { /* waits in a system call, which `stop` interrupts */
     char byte;
     respond(f, -1);
-    if (read(f->pipe[0], &byte, 1) != 1) fail_with(f, PORTOLAN_ERROR_IO_FAILED, PORTOLAN_STRING("nobody interrupted the read"));
+    if (read(f->pipe[0], &byte, 1) != 1) fail_with(f, PORTOLAN_ERROR_IO_FAILED, PORTOLAN_STRING("the read was not interrupted"));
 }
-static void wait_after_step(fixture *f) { /* the same, but the call before it has no result that could report the stop */
+static void wait_after_step(fixture *f) { /* the same, but `did_reach` has no result that could report the stop */
     char byte;
     f->client->did_reach(f->client, PORTOLAN_CONNECTED);
-    if (read(f->pipe[0], &byte, 1) != 1) fail_with(f, PORTOLAN_ERROR_IO_FAILED, PORTOLAN_STRING("nobody interrupted the read"));
+    if (read(f->pipe[0], &byte, 1) != 1) fail_with(f, PORTOLAN_ERROR_IO_FAILED, PORTOLAN_STRING("the read was not interrupted"));
 }
 static void interrupt(fixture *f) {
     if (write(f->pipe[1], "", 1) != 1) abort();
@@ -215,8 +215,8 @@ static void interrupt(fixture *f) {
 
 /* ---- the plugin ---- */
 
-static const breach blocking[] = {
-    { .name = PORTOLAN_TEXT("good"), .act = whole },
+static const violation blocking[] = {
+    { .name = PORTOLAN_TEXT("good"), .act = load_correctly },
     { .name = PORTOLAN_TEXT("until-stopped"), .act = until_stopped },
     { .name = PORTOLAN_TEXT("wait-in-read"), .act = wait_in_read, .in_stop = interrupt },
     { .name = PORTOLAN_TEXT("wait-after-step"), .act = wait_after_step, .in_stop = interrupt },
@@ -258,20 +258,20 @@ static const breach blocking[] = {
     { .name = PORTOLAN_TEXT("data-after-stopped"), .act = data_after_stopped },
     { .name = PORTOLAN_TEXT("call-from-own-thread"), .act = call_from_own_thread },
     { .name = PORTOLAN_TEXT("overlap"), .act = overlap },
-    { .name = PORTOLAN_TEXT("event-in-make"), .act = whole, .in_make = event },
-    { .name = PORTOLAN_TEXT("event-in-destroy"), .act = whole, .in_destroy = event },
+    { .name = PORTOLAN_TEXT("event-in-make"), .act = load_correctly, .in_make = deliver_data_in_wrong_function },
+    { .name = PORTOLAN_TEXT("event-in-destroy"), .act = load_correctly, .in_destroy = deliver_data_in_wrong_function },
 };
-static const breach driven[] = {
-    { .name = PORTOLAN_TEXT("good"), .act = whole },
-    { .name = PORTOLAN_TEXT("silent"), .act = begin }, /* correct, but never ends by itself */
+static const violation driven[] = {
+    { .name = PORTOLAN_TEXT("good"), .act = load_correctly },
+    { .name = PORTOLAN_TEXT("silent"), .act = respond_without_end }, /* correct, but never ends by itself */
     { .name = PORTOLAN_TEXT("data-while-paused"), .act = data_while_paused },
     { .name = PORTOLAN_TEXT("finish-while-paused"), .act = finish_while_paused },
     { .name = PORTOLAN_TEXT("call-from-own-thread"), .act = thread_after_start },
-    { .name = PORTOLAN_TEXT("event-in-stop"), .act = begin, .in_stop = event },
-    { .name = PORTOLAN_TEXT("event-in-destroy"), .act = whole, .in_destroy = event },
+    { .name = PORTOLAN_TEXT("event-in-stop"), .act = respond_without_end, .in_stop = deliver_data_in_wrong_function },
+    { .name = PORTOLAN_TEXT("event-in-destroy"), .act = load_correctly, .in_destroy = deliver_data_in_wrong_function },
 };
 
-static fixture *find(const breach *list, size_t count, portolan_string name, portolan_client *client, portolan_refusal *refusal) {
+static fixture *find(const violation *list, size_t count, portolan_string name, portolan_client *client, portolan_refusal *refusal) {
     portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_URL, .message = PORTOLAN_TEXT("no fixture has that name") };
     fixture *f = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -279,8 +279,8 @@ static fixture *find(const breach *list, size_t count, portolan_string name, por
         f = calloc(1, sizeof *f);
         if (!f || pipe(f->pipe) != 0) abort();
         f->client = client;
-        f->breach = &list[i];
-        if (f->breach->in_make) f->breach->in_make(f);
+        f->violation = &list[i];
+        if (f->violation->in_make) f->violation->in_make(f);
         return f;
     }
     refusal->give(refusal, &error);
@@ -296,15 +296,15 @@ static void *make_driven(void *plugin, const portolan_request *request, const po
     (void)plugin, (void)cached;
     return find(driven, ARRAY_COUNT(driven), request->host, client, refusal);
 }
-static void act(void *load) { ((fixture *)load)->breach->act(load); }
+static void act(void *load) { ((fixture *)load)->violation->act(load); }
 static void ignore(void *load) { (void)load; }
 static void stop(void *load) {
     fixture *f = load;
-    if (f->breach->in_stop) f->breach->in_stop(f);
+    if (f->violation->in_stop) f->violation->in_stop(f);
 }
 static void destroy(void *load) {
     fixture *f = load;
-    if (f->breach->in_destroy) f->breach->in_destroy(f);
+    if (f->violation->in_destroy) f->violation->in_destroy(f);
     if (f->has_thread) pthread_join(f->thread, NULL);
     close(f->pipe[0]);
     close(f->pipe[1]);

@@ -15,15 +15,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char passed[] = "{\"verdict\":\"passed\",\"note\":null,\"findings\":[],\"hasLeftOpen\":false,\"lastEvents\":[]}\n";
+static const char passed_verdict[] = "{\"verdict\":\"passed\",\"note\":null,\"findings\":[],\"hasLeftOpen\":false,\"lastEvents\":[]}\n";
 
 static void write_everywhere(void) {
     for (int number = 0; number < 1024; number++) {
-        if (write(number, passed, sizeof passed - 1) < 0) send(number, passed, sizeof passed - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (write(number, passed_verdict, sizeof passed_verdict - 1) < 0) send(number, passed_verdict, sizeof passed_verdict - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
 }
 
-/* Fills each mapping that other processes share, closed or open, with the verdict, after bytes that may be its length. */
+/* Fills each shared mapping with verdicts, also one that is not writable. Each page begins with possible lengths of the
+ * verdict. */
 static void fill_shared_memory(void) {
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[512];
@@ -32,10 +33,10 @@ static void fill_shared_memory(void) {
         char rights[5];
         if (sscanf(line, "%lx-%lx %4s", &start, &end, rights) != 3 || rights[3] != 's') continue;
         if (mprotect((void *)start, end - start, PROT_READ | PROT_WRITE) != 0) continue;
-        for (unsigned long place = start; place + 4096 <= end; place += 4096) {
-            memset((void *)place, 0, 4096);
-            for (int offset = 0; offset < 256; offset += 8) *(size_t *)(place + (unsigned)offset) = sizeof passed - 1;
-            if (place != start) memcpy((void *)place, passed, sizeof passed - 1);
+        for (unsigned long page = start; page + 4096 <= end; page += 4096) {
+            memset((void *)page, 0, 4096);
+            for (int offset = 0; offset < 256; offset += 8) *(size_t *)(page + (unsigned)offset) = sizeof passed_verdict - 1;
+            if (page != start) memcpy((void *)page, passed_verdict, sizeof passed_verdict - 1);
         }
     }
     if (maps) fclose(maps);
@@ -47,16 +48,16 @@ static void write_to_parent(void) {
         char path[64];
         snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getppid(), number);
         int file = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-        if (file >= 0 && write(file, passed, sizeof passed - 1) < 0) close(file);
+        if (file >= 0 && write(file, passed_verdict, sizeof passed_verdict - 1) < 0) close(file);
     }
 }
 
-static void *scribble(void *nothing) {
+static void *overwrite_shared_memory(void *nothing) {
     for (;;) fill_shared_memory();
     return nothing;
 }
 
-static void leave_on_alarm(int number) {
+static void write_and_exit(int number) {
     (void)number;
     write_everywhere();
     _exit(0);
@@ -90,14 +91,14 @@ static void forge(void) {
         pthread_exit(NULL);
     }
     if (strcmp(WAY, "sets-an-alarm") == 0) {
-        signal(SIGALRM, leave_on_alarm);
+        signal(SIGALRM, write_and_exit);
         raise(SIGALRM);
     }
     /* Continues correctly, beside a thread that overwrites the memory of the checks. */
     if (strcmp(WAY, "scribbles") == 0) {
         pthread_t thread;
         fill_shared_memory();
-        if (pthread_create(&thread, NULL, scribble, NULL) == 0) return;
+        if (pthread_create(&thread, NULL, overwrite_shared_memory, NULL) == 0) return;
     }
     _exit(0);
 }

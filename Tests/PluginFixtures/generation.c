@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A correct blocking plugin with several builds. GENERATION is the number of the build:
  *
- *   generation://COUNT   COUNT times the number of the build with a space after it, one delivery each
+ *   generation://COUNT   delivers the number of the build and a space, COUNT times
  *
- * Its log says which build starts and ends. With REFUSES its `init` refuses. */
+ * It logs the number of the build when it starts and ends. With -DREFUSES, `init` refuses. */
 #include "no-memory.h"
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>

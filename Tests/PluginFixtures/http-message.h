@@ -25,29 +25,30 @@ typedef struct http_head {
 
 static void head_begin(http_head *head) { head->length = head->field_count = 0; }
 
-/* The line end before a section of fields only, so that an empty section ends like others. */
+/* Begins with a line end, because trailers have no status line before them. Empty trailers then also end with an empty
+ * line. */
 static void head_begin_trailers(http_head *head) {
     head_begin(head);
     memcpy(head->text, "\r\n", head->length = 2);
 }
 
-/* Takes bytes up to the empty line. Returns 1 if it is there, 0 if more bytes are needed, -1 if it is too long. */
-static int head_take(http_head *head, const char *bytes, size_t count, size_t *taken) {
-    for (*taken = 0; *taken < count;) {
+/* Appends bytes up to the empty line. Returns 1 if the head is complete, 0 if it needs more bytes, -1 if it is too long. */
+static int head_append(http_head *head, const char *bytes, size_t count, size_t *consumed) {
+    for (*consumed = 0; *consumed < count;) {
         if (head->length == HEAD_LIMIT) return -1;
-        head->text[head->length++] = bytes[(*taken)++];
+        head->text[head->length++] = bytes[(*consumed)++];
         if (head->length >= 4 && memcmp(head->text + head->length - 4, "\r\n\r\n", 4) == 0) return 1;
     }
     return 0;
 }
 
-static portolan_string trimmed(const char *from, const char *to) {
+static portolan_string trim(const char *from, const char *to) {
     while (from < to && (*from == ' ' || *from == '\t')) from++;
     while (to > from && (to[-1] == ' ' || to[-1] == '\t' || to[-1] == '\r')) to--;
     return (portolan_string){ from, (size_t)(to - from) };
 }
 
-/* The lines from `at` to the empty one. Returns 0 if one of them is not a field. */
+/* Reads the lines from `at` to the empty line. Returns 0 if a line is not a field. */
 static int head_read_fields(http_head *head, const char *at) {
     const char *end = head->text + head->length - 2;
     while (at < end) {
@@ -55,13 +56,13 @@ static int head_read_fields(http_head *head, const char *at) {
         if (!line || head->field_count == FIELD_LIMIT) return 0;
         colon = memchr(at, ':', (size_t)(line - at));
         if (!colon || colon == at || at[0] == ' ' || at[0] == '\t') return 0;
-        head->fields[head->field_count++] = (portolan_field){ { at, (size_t)(colon - at) }, trimmed(colon + 1, line) };
+        head->fields[head->field_count++] = (portolan_field){ { at, (size_t)(colon - at) }, trim(colon + 1, line) };
         at = line + 1;
     }
     return 1;
 }
 
-/* A status line and fields. Returns 0 for other text. */
+/* Reads a status line and fields. Returns 0 for other text. */
 static int head_read(http_head *head) {
     const char *at = head->text, *line = memchr(at, '\n', head->length);
     if (!line || line - at < 13 || memcmp(at, "HTTP/1.", 7) != 0 || at[8] != ' ' || at[7] < '0' || at[7] > '1') return 0;
@@ -82,7 +83,7 @@ static int value_is(portolan_string value, const char *word) {
     return portolan_equal_ignoring_case(value, (portolan_string){ word, strlen(word) });
 }
 
-/* The value of `; name=value`, without its quotes. */
+/* Returns the value of `; name=value` without quotes. */
 static portolan_string parameter(portolan_string value, const char *name) {
     size_t length = strlen(name);
     for (size_t at = 0; value.bytes && at < value.length; at++) {
@@ -95,7 +96,7 @@ static portolan_string parameter(portolan_string value, const char *name) {
             return stop ? (portolan_string){ start + 1, (size_t)(stop - start - 1) } : (portolan_string){ NULL, 0 };
         }
         for (stop = start; stop < end && *stop != ';' && *stop != ','; stop++) {}
-        return trimmed(start, stop);
+        return trim(start, stop);
     }
     return (portolan_string){ NULL, 0 };
 }
@@ -108,11 +109,11 @@ enum chunk_place { CHUNK_SIZE, CHUNK_EXTENSION, CHUNK_DATA, CHUNK_AFTER, CHUNK_T
 typedef struct http_body {
     enum framing framing;
     enum chunk_place place;
-    int64_t left; /* of the body, or of the chunk */
+    int64_t remaining; /* bytes of the body, or of the chunk */
     int digits;
 } http_body;
 
-/* A number in decimal digits, or -1. */
+/* Returns the number of decimal digits, or -1 for other text. */
 static int64_t content_length(portolan_string text) {
     int64_t value = 0;
     if (!text.bytes || text.length == 0 || text.length > 18) return -1;
@@ -129,18 +130,18 @@ static int body_begin(http_body *body, const http_head *head, int is_head_reques
     *body = (http_body){ .framing = FRAMING_CLOSE };
     if (is_head_request || head->status == 204 || head->status == 304) body->framing = FRAMING_NONE;
     else if (coding.bytes) body->framing = value_is(coding, "chunked") ? FRAMING_CHUNKED : FRAMING_CLOSE;
-    else if (length.bytes) body->framing = FRAMING_LENGTH, body->left = content_length(length);
-    return body->left >= 0;
+    else if (length.bytes) body->framing = FRAMING_LENGTH, body->remaining = content_length(length);
+    return body->remaining >= 0;
 }
 
-/* Skips the framing of a chunked body. Returns 1 if `left` bytes or the trailers come next, 0 if more bytes are needed,
+/* Skips the framing of a chunked body. Returns 1 if data or the trailers come next, 0 if more bytes are needed,
  * -1 if malformed. */
-static int chunk_take(http_body *body, const char *bytes, size_t count, size_t *taken) {
-    for (*taken = 0;;) {
-        if (body->place == CHUNK_TRAILERS || (body->place == CHUNK_DATA && body->left > 0)) return 1;
+static int chunk_skip_framing(http_body *body, const char *bytes, size_t count, size_t *consumed) {
+    for (*consumed = 0;;) {
+        if (body->place == CHUNK_TRAILERS || (body->place == CHUNK_DATA && body->remaining > 0)) return 1;
         if (body->place == CHUNK_DATA) body->place = CHUNK_AFTER;
-        if (*taken == count) return 0;
-        char byte = bytes[(*taken)++];
+        if (*consumed == count) return 0;
+        char byte = bytes[(*consumed)++];
         int value = byte >= '0' && byte <= '9' ? byte - '0' : (byte | 32) >= 'a' && (byte | 32) <= 'f' ? (byte | 32) - 'a' + 10 : -1;
         switch (body->place) {
         case CHUNK_AFTER:
@@ -149,19 +150,19 @@ static int chunk_take(http_body *body, const char *bytes, size_t count, size_t *
             break;
         case CHUNK_SIZE:
             if (value >= 0 && body->digits++ < 15) {
-                body->left = body->left * 16 + value;
+                body->remaining = body->remaining * 16 + value;
                 break;
             }
             if (value >= 0 || body->digits == 0) return -1;
             body->place = CHUNK_EXTENSION;
             /* fallthrough */
         default:
-            if (byte == '\n') body->place = body->left > 0 ? CHUNK_DATA : CHUNK_TRAILERS;
+            if (byte == '\n') body->place = body->remaining > 0 ? CHUNK_DATA : CHUNK_TRAILERS;
         }
     }
 }
 
-/* ---- what is sent ---- */
+/* ---- writing ---- */
 
 /* Appends to a buffer. Without enough room, `*length` becomes `capacity`, which means too long. */
 static void append(char *buffer, size_t capacity, size_t *length, const char *format, ...) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two interposers, asked about every request. Each loads the same request again, with one more field and with its own
- * properties, passes on what it receives, and ends with a trailer that counts the bytes. The second is registered
- * later, so it is asked first.
+/* Two interposers, which see every request. Each loads the same request as a nested load with one more field, forwards
+ * the events, and adds a trailer with the number of bytes. The second interposer is registered later, so it sees a
+ * request first.
  *
- * `x-through` collects their names on the way in; the trailers `x-first` and `x-second` come on the way out. A request
- * with the field `x-alone` is left alone. */
+ * Each adds its name to the field `x-through` of the request. The trailers are `x-first` and `x-second`. The
+ * interposers do not accept a request with the field `x-alone`. */
 #include <inttypes.h>
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
@@ -20,7 +20,7 @@ typedef struct interposer {
 
 static void *init(portolan_host *host, portolan_refusal *refusal) {
     const void *nested = host->extension(host, PORTOLAN_NESTED);
-    portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NOT_OFFERED, .message = PORTOLAN_TEXT("no loads inside loads") };
+    portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NOT_OFFERED, .message = PORTOLAN_TEXT("this host offers no nested loads") };
     if (!nested) refusal->give(refusal, &error);
     return (void *)nested;
 }
@@ -48,25 +48,26 @@ static void *make_second(void *plugin, const portolan_request *request, const po
     return make(plugin, request, client, refusal, "second");
 }
 
-/* Passes the inner error on unchanged, because an interposer is invisible. NULL: the load was stopped. */
+/* Fails with the unchanged error of the nested load, because an interposer is invisible. There is no error if the load
+ * was stopped. */
 static void fail(interposer *load, portolan_nested *inner) {
     const portolan_error *error = load->nested->error(inner);
     if (error) load->client->did_fail(load->client, error);
 }
 
-static void pass_on(interposer *load, portolan_nested *inner) {
-    const portolan_response *got = NULL;
+static void forward_events(interposer *load, portolan_nested *inner) {
+    const portolan_response *nested_response = NULL;
     const void *bytes = NULL;
     int64_t count, total = 0;
     char name[32], value[32];
-    if (load->nested->response(inner, &got) != PORTOLAN_CONTINUE || !got) {
+    if (load->nested->response(inner, &nested_response) != PORTOLAN_CONTINUE || !nested_response) {
         fail(load, inner);
         return;
     }
-    portolan_response response = { .size = sizeof response, .status = got->status, .url = got->url, .mime_type = got->mime_type,
-                                   .text_encoding = got->text_encoding, .suggested_name = got->suggested_name,
-                                   .expected_length = got->expected_length, .fields = got->fields, .field_count = got->field_count,
-                                   .storage = got->storage };
+    portolan_response response = { .size = sizeof response, .status = nested_response->status, .url = nested_response->url, .mime_type = nested_response->mime_type,
+                                   .text_encoding = nested_response->text_encoding, .suggested_name = nested_response->suggested_name,
+                                   .expected_length = nested_response->expected_length, .fields = nested_response->fields, .field_count = nested_response->field_count,
+                                   .storage = nested_response->storage };
     if (load->client->did_receive_response(load->client, &response) == PORTOLAN_STOPPED) return;
     for (; (count = load->nested->next(inner, &bytes)) > 0; total += count)
         if (load->client->did_load(load->client, bytes, (size_t)count) == PORTOLAN_STOPPED) return;
@@ -89,7 +90,7 @@ static void run(void *context) {
                                                        through ? " " : "", load->name) } };
     portolan_change change = { .size = sizeof change, .fields = &field, .field_count = 1 };
     portolan_nested *inner = load->nested->open(load->client, &change);
-    pass_on(load, inner);
+    forward_events(load, inner);
     load->nested->close(inner);
 }
 

@@ -2,13 +2,13 @@
 /* A correct event-driven plugin of a network protocol, without a thread: portolan.watch/1 watches its socket and its
  * timers.
  *
- *   line://ADDRESS:PORT/WORD         connects (IPv4), sends WORD and a newline, and delivers each line that comes, until one is a full stop
- *   line://fd:NUMBER/WORD            the same over a socket of the process, which it duplicates
- *   line:…?idle=MS                   fails if no line comes for this time
- *   line://ticks:COUNT/?every=MS     no socket: COUNT lines "tick", one every MS
+ *   line://ADDRESS:PORT/WORD         connects (IPv4), sends WORD and a newline, and delivers each received line up to a line "."
+ *   line://fd:NUMBER/WORD            the same over a duplicate of the process's descriptor NUMBER, a connected socket
+ *   line:…?idle=MS                   fails if no line arrives for MS milliseconds
+ *   line://ticks:COUNT/?every=MS     without a socket: delivers the line "tick" COUNT times, every MS milliseconds
  *
- * As in every event-driven load, one function, `pump`, does what can be done now and returns; start, resume and woken
- * call it. */
+ * As in every event-driven load, one function, `pump`, runs the load until it has to wait, and then returns. start,
+ * resume and woken call it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 enum { LINE = 1024 };
 enum { IDLE, TICK }; /* timers */
-enum stage { BEGINS, CONNECTING, SENDING, READING, TICKING, OVER };
+enum stage { BEGIN, CONNECTING, SENDING, READING, TICKING, ENDED };
 
 typedef struct line {
     portolan_client *client;
@@ -31,19 +31,19 @@ typedef struct line {
     int is_paused, has_response;
     int fd;
     struct sockaddr_in address;
-    int64_t idle, every, ticks;
-    size_t length, sent, filled; /* of `word`, of it, of `bytes` */
+    int64_t idle_ms, interval_ms, ticks; /* `ticks` is the number of remaining lines */
+    size_t word_length, sent, received; /* bytes: of `word`, sent of it, in `bytes` */
     char word[LINE], bytes[LINE];
 } line;
 
 static void fail(line *l, portolan_code code, const char *message) {
     portolan_error error = { .size = sizeof error, .code = code, .message = { message, strlen(message) } };
-    l->stage = OVER;
+    l->stage = ENDED;
     l->client->did_fail(l->client, &error);
 }
 
-static void note(line *l, portolan_flow flow) {
-    if (flow == PORTOLAN_STOPPED) l->stage = OVER;
+static void handle_flow(line *l, portolan_flow flow) {
+    if (flow == PORTOLAN_STOPPED) l->stage = ENDED;
     if (flow == PORTOLAN_PAUSE) l->is_paused = 1;
 }
 
@@ -51,17 +51,17 @@ static void note(line *l, portolan_flow flow) {
 static int wait_for(line *l, int32_t readiness) {
     int32_t result = l->watch->watch(l->client, l->fd, readiness);
     if (result > 0) fail(l, PORTOLAN_ERROR_NO_RESOURCES, "the socket can't be watched");
-    if (result < 0) l->stage = OVER;
+    if (result < 0) l->stage = ENDED;
     return 0;
 }
 
 static int begin(line *l) {
-    if (l->every >= 0) {
+    if (l->interval_ms >= 0) {
         l->stage = TICKING;
-        l->watch->set_timer(l->client, TICK, l->every);
+        l->watch->set_timer(l->client, TICK, l->interval_ms);
         return 1;
     }
-    if (l->idle >= 0) l->watch->set_timer(l->client, IDLE, l->idle);
+    if (l->idle_ms >= 0) l->watch->set_timer(l->client, IDLE, l->idle_ms);
     l->stage = SENDING;
     if (l->fd >= 0) return 1;
     l->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -75,18 +75,18 @@ static int begin(line *l) {
     return 1;
 }
 
-static int end_connect(line *l) {
+static int finish_connect(line *l) {
     int error = 0;
     socklen_t length = sizeof error;
-    if (!l->watch->ready(l->client, l->fd)) return 0; /* woken for something else */
+    if (!l->watch->ready(l->client, l->fd)) return 0; /* the host woke the load for another reason */
     if (getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0 || error) fail(l, PORTOLAN_ERROR_CANNOT_CONNECT, "nobody listens there");
     else l->stage = SENDING;
     return 1;
 }
 
 static int send_word(line *l) {
-    while (l->sent < l->length) {
-        ssize_t count = send(l->fd, l->word + l->sent, l->length - l->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (l->sent < l->word_length) {
+        ssize_t count = send(l->fd, l->word + l->sent, l->word_length - l->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count >= 0) l->sent += (size_t)count;
         else if (errno == EAGAIN) return wait_for(l, PORTOLAN_WRITABLE);
         else if (errno != EINTR) return fail(l, PORTOLAN_ERROR_CONNECTION_LOST, "the peer hung up"), 1;
@@ -99,13 +99,13 @@ static int send_word(line *l) {
 /* Delivers the line that ends at `end`, and keeps the bytes after it. */
 static void deliver(line *l, size_t end) {
     if (end == 2 && l->bytes[0] == '.') {
-        l->stage = OVER;
+        l->stage = ENDED;
         l->client->did_finish(l->client);
         return;
     }
-    note(l, l->client->did_load(l->client, l->bytes, end));
-    memmove(l->bytes, l->bytes + end, l->filled - end);
-    l->filled -= end;
+    handle_flow(l, l->client->did_load(l->client, l->bytes, end));
+    memmove(l->bytes, l->bytes + end, l->received - end);
+    l->received -= end;
 }
 
 static int read_lines(line *l) {
@@ -113,19 +113,19 @@ static int read_lines(line *l) {
     if (!l->has_response) {
         portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = -1 };
         l->has_response = 1;
-        note(l, l->client->did_receive_response(l->client, &response));
+        handle_flow(l, l->client->did_receive_response(l->client, &response));
         return 1;
     }
-    newline = memchr(l->bytes, '\n', l->filled);
+    newline = memchr(l->bytes, '\n', l->received);
     if (newline) {
         deliver(l, (size_t)(newline - l->bytes) + 1);
         return 1;
     }
-    if (l->filled == sizeof l->bytes) return fail(l, PORTOLAN_ERROR_BAD_RESPONSE, "a line is longer than 1024 bytes"), 1;
-    ssize_t count = recv(l->fd, l->bytes + l->filled, sizeof l->bytes - l->filled, MSG_DONTWAIT);
+    if (l->received == sizeof l->bytes) return fail(l, PORTOLAN_ERROR_BAD_RESPONSE, "a line is longer than 1024 bytes"), 1;
+    ssize_t count = recv(l->fd, l->bytes + l->received, sizeof l->bytes - l->received, MSG_DONTWAIT);
     if (count > 0) {
-        l->filled += (size_t)count;
-        if (l->idle >= 0) l->watch->set_timer(l->client, IDLE, l->idle);
+        l->received += (size_t)count;
+        if (l->idle_ms >= 0) l->watch->set_timer(l->client, IDLE, l->idle_ms);
     } else if (count == 0) {
         fail(l, PORTOLAN_ERROR_TRUNCATED, "the peer hung up before the full stop");
     } else if (errno == EAGAIN) {
@@ -140,31 +140,31 @@ static int tick(line *l) {
     if (!l->has_response) {
         portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = 5 * l->ticks };
         l->has_response = 1;
-        note(l, l->client->did_receive_response(l->client, &response));
+        handle_flow(l, l->client->did_receive_response(l->client, &response));
         return 1;
     }
     if (l->ticks == 0) {
-        l->stage = OVER;
+        l->stage = ENDED;
         l->client->did_finish(l->client);
         return 1;
     }
     if (!l->watch->fired(l->client, TICK)) return 0;
-    if (--l->ticks > 0) l->watch->set_timer(l->client, TICK, l->every);
-    note(l, l->client->did_load(l->client, "tick\n", 5));
+    if (--l->ticks > 0) l->watch->set_timer(l->client, TICK, l->interval_ms);
+    handle_flow(l, l->client->did_load(l->client, "tick\n", 5));
     return 1;
 }
 
 static void pump(line *l) {
-    int goes_on = 1;
-    if (l->stage != OVER && !l->is_paused && l->watch->fired(l->client, IDLE)) fail(l, PORTOLAN_ERROR_TIMED_OUT, "no line came for too long");
-    while (goes_on && !l->is_paused) {
+    int can_continue = 1;
+    if (l->stage != ENDED && !l->is_paused && l->watch->fired(l->client, IDLE)) fail(l, PORTOLAN_ERROR_TIMED_OUT, "no line came for too long");
+    while (can_continue && !l->is_paused) {
         switch (l->stage) {
-        case BEGINS: goes_on = begin(l); break;
-        case CONNECTING: goes_on = end_connect(l); break;
-        case SENDING: goes_on = send_word(l); break;
-        case READING: goes_on = read_lines(l); break;
-        case TICKING: goes_on = tick(l); break;
-        case OVER: return;
+        case BEGIN: can_continue = begin(l); break;
+        case CONNECTING: can_continue = finish_connect(l); break;
+        case SENDING: can_continue = send_word(l); break;
+        case READING: can_continue = read_lines(l); break;
+        case TICKING: can_continue = tick(l); break;
+        case ENDED: return;
         }
     }
 }
@@ -174,10 +174,10 @@ static void woken(void *load) { pump(load); }
 static void resume(void *load) {
     line *l = load;
     l->is_paused = 0;
-    if (l->idle >= 0) l->watch->set_timer(l->client, IDLE, l->idle); /* a slow reader does not make the peer idle */
+    if (l->idle_ms >= 0) l->watch->set_timer(l->client, IDLE, l->idle_ms); /* a slow reader does not make the peer idle */
     pump(l);
 }
-static void stop(void *load) { ((line *)load)->stage = OVER; }
+static void stop(void *load) { ((line *)load)->stage = ENDED; }
 static void destroy(void *load) {
     line *l = load;
     if (l->fd >= 0) close(l->fd); /* the host no longer watches it */
@@ -186,9 +186,10 @@ static void destroy(void *load) {
 
 /* ---- the handler ---- */
 
-static int64_t number(portolan_string text, int64_t otherwise) {
+/* Reads decimal digits. Returns -2 if the text is no number. */
+static int64_t read_number(portolan_string text, int64_t default_value) {
     int64_t value = 0;
-    if (!text.bytes) return otherwise;
+    if (!text.bytes) return default_value;
     if (text.length == 0 || text.length > 9) return -2;
     for (size_t i = 0; i < text.length; i++) {
         if (text.bytes[i] < '0' || text.bytes[i] > '9') return -2;
@@ -197,21 +198,22 @@ static int64_t number(portolan_string text, int64_t otherwise) {
     return value;
 }
 
+/* Returns NULL, or the problem with the URL. */
 static const char *read_url(line *l, const portolan_request *request) {
     char host[64] = { 0 };
     if (request->host.length >= sizeof host || request->port < 0) return "write line://ADDRESS:PORT/WORD";
     if (request->host.length) memcpy(host, request->host.bytes, request->host.length);
-    l->idle = number(portolan_query_item(request->query, PORTOLAN_STRING("idle")), -1);
-    l->every = -1;
-    if (l->idle == -2) return "idle is no number of milliseconds";
+    l->idle_ms = read_number(portolan_query_item(request->query, PORTOLAN_STRING("idle")), -1);
+    l->interval_ms = -1;
+    if (l->idle_ms == -2) return "idle is no number of milliseconds";
     if (request->path.length < 1 || request->path.length >= LINE) return "the word is missing or too long";
-    l->length = request->path.length; /* without its slash, with a newline */
-    memcpy(l->word, request->path.bytes + 1, l->length - 1);
-    l->word[l->length - 1] = '\n';
+    l->word_length = request->path.length; /* without its slash, with a newline */
+    memcpy(l->word, request->path.bytes + 1, l->word_length - 1);
+    l->word[l->word_length - 1] = '\n';
     if (strcmp(host, "ticks") == 0) {
         l->ticks = request->port;
-        l->every = number(portolan_query_item(request->query, PORTOLAN_STRING("every")), 1);
-        return l->every < 0 ? "every is no number of milliseconds" : NULL;
+        l->interval_ms = read_number(portolan_query_item(request->query, PORTOLAN_STRING("every")), 1);
+        return l->interval_ms < 0 ? "every is no number of milliseconds" : NULL;
     }
     if (strcmp(host, "fd") == 0) {
         l->fd = fcntl(request->port, F_DUPFD_CLOEXEC, 0);
@@ -225,22 +227,22 @@ static const char *read_url(line *l, const portolan_request *request) {
 static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                   portolan_refusal *refusal) {
     line *l = calloc(1, sizeof *l);
-    const char *wrong = "no memory is free";
+    const char *problem = "no memory is free";
     (void)cached;
     if (l) {
         l->client = client;
         l->watch = plugin;
         l->fd = -1;
-        wrong = read_url(l, request);
-        if (!wrong) return l;
+        problem = read_url(l, request);
+        if (!problem) return l;
         free(l);
     }
-    portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_URL, .message = { wrong, strlen(wrong) } };
+    portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_URL, .message = { problem, strlen(problem) } };
     refusal->give(refusal, &error);
     return NULL;
 }
 
-/* The state is the host's table. Without it this plugin refuses. */
+/* The plugin's state is the host's table for watches. Without this table the plugin refuses to start. */
 static void *init(portolan_host *host, portolan_refusal *refusal) {
     const void *watch = host->extension(host, PORTOLAN_WATCH);
     portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NOT_OFFERED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A blocking plugin whose loads obey the order of events, but use memory wrongly: `memory:NAME`, for Valgrind. The
- * README lists the names. Each fault has its own function, so that the stacks name it, and uses `hidden`, so that no
- * compiler sees it. */
+ * README lists the names. Each fault has its own function, so that stack traces name it, and uses `hidden`, so that
+ * compilers do not detect it. */
 #include "no-memory.h"
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
@@ -16,39 +16,39 @@ typedef struct load {
 enum { BLOCK = 24 };
 
 static void *hidden(void *pointer) {
-    void *volatile same = pointer;
-    return same;
+    void *volatile second_pointer = pointer;
+    return second_pointer;
 }
 static char *block(void) { return malloc(BLOCK); }
-static char *set_block(void) { return memset(hidden(block()), 'a', BLOCK); }
-static volatile int decided;
-static void decide(char byte) {
-    if (byte == 'a') decided++;
+static char *initialised_block(void) { return memset(hidden(block()), 'a', BLOCK); }
+static volatile int branch_count;
+static void branch_on(char byte) {
+    if (byte == 'a') branch_count++;
 }
 
 static void use_after_free(void) {
-    char *bytes = set_block(), *same = hidden(bytes);
+    char *bytes = initialised_block(), *second_pointer = hidden(bytes);
     free(bytes);
-    decide(*same);
+    branch_on(*second_pointer);
 }
 static void overrun(void) {
-    char *bytes = set_block();
+    char *bytes = initialised_block();
     ((char *)hidden(bytes))[BLOCK] = 'a';
     free(bytes);
 }
 static void unset(void) {
     char *bytes = block();
-    decide(*(char *)hidden(bytes));
+    branch_on(*(char *)hidden(bytes));
     free(bytes);
 }
 static void free_twice(void) {
-    char *bytes = set_block(), *same = hidden(bytes);
+    char *bytes = initialised_block(), *second_pointer = hidden(bytes);
     free(bytes);
-    free(same);
+    free(second_pointer);
 }
-static void lose(void) { decide(*set_block()); }
+static void lose(void) { branch_on(*initialised_block()); }
 
-/* The bytes that the client borrows. */
+/* Delivers bytes, which the client borrows. */
 static portolan_flow deliver(portolan_client *client, const char *bytes) { return client->did_load(client, bytes, BLOCK); }
 static void deliver_unset(portolan_client *client) {
     char *bytes = block();
@@ -56,9 +56,9 @@ static void deliver_unset(portolan_client *client) {
     free(bytes);
 }
 static void deliver_freed(portolan_client *client) {
-    char *bytes = set_block(), *same = hidden(bytes);
+    char *bytes = initialised_block(), *second_pointer = hidden(bytes);
     free(bytes);
-    deliver(client, same);
+    deliver(client, second_pointer);
 }
 
 static void run(void *pointer) {

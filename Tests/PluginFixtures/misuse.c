@@ -31,7 +31,7 @@ static void run(void *plugin_load) {
     portolan_change change = { .size = sizeof change, .url = PORTOLAN_TEXT("data:,inner") };
     const portolan_response *response = NULL;
     const void *bytes = NULL;
-    void *volatile nothing = NULL; /* forbidden by the header, so hidden from the compiler */
+    void *volatile nothing = NULL; /* volatile, because the header forbids NULL and the compiler would warn */
     portolan_nested *inner = nested->open(load->client, &change);
     if (portolan_equal(load->name, PORTOLAN_STRING("null-place"))) {
         nested->response(inner, nothing);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the fixtures refuse a load for which there is no memory. */
+/* Refuses a load because no memory is free. */
 #ifndef NO_MEMORY_H
 #define NO_MEMORY_H
 

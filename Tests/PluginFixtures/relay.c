@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `relay:URL` opens URL through portolan.nested/1 and passes on what it receives: the smallest layered handler,
- * blocking. It can be repeated: relay:relay:relay:data:,x is three nested loads. */
+/* The smallest layered handler: `relay:URL` loads URL through portolan.nested/1 and forwards its events. Blocking. It
+ * can be repeated: relay:relay:relay:data:,x has three nested loads. */
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
     return load;
 }
 
-/* The inner failure is the cause of the outer one (NEST-02). NULL: the outer load was stopped. */
+/* Fails with the error of the nested load as the cause (NEST-02). There is no error if the outer load was stopped. */
 static void fail(relay *load, portolan_nested *inner) {
     const portolan_error *cause = load->nested->error(inner);
     portolan_error error = { .size = sizeof error, .message = PORTOLAN_TEXT("the URL inside of relay: failed"), .cause = cause };
@@ -52,19 +52,20 @@ static void fail(relay *load, portolan_nested *inner) {
     load->client->did_fail(load->client, &error);
 }
 
-static void pass_on(relay *load, portolan_nested *inner) {
-    const portolan_response *got = NULL;
+static void forward_events(relay *load, portolan_nested *inner) {
+    const portolan_response *nested_response = NULL;
     const void *bytes = NULL;
     int64_t count;
-    if (load->nested->response(inner, &got) == PORTOLAN_STOPPED || !got) {
+    if (load->nested->response(inner, &nested_response) == PORTOLAN_STOPPED || !nested_response) {
         fail(load, inner);
         return;
     }
-    /* Copied member by member: this side's struct may be longer than the host's. The URL stays that of the outer load. */
-    portolan_response response = { .size = sizeof response, .status = got->status, .mime_type = got->mime_type,
-                                   .text_encoding = got->text_encoding, .suggested_name = got->suggested_name,
-                                   .expected_length = got->expected_length, .fields = got->fields, .field_count = got->field_count,
-                                   .storage = got->storage };
+    /* Copied member by member, because this plugin's struct can be longer than the host's. The URL stays that of the outer
+     * load. */
+    portolan_response response = { .size = sizeof response, .status = nested_response->status, .mime_type = nested_response->mime_type,
+                                   .text_encoding = nested_response->text_encoding, .suggested_name = nested_response->suggested_name,
+                                   .expected_length = nested_response->expected_length, .fields = nested_response->fields, .field_count = nested_response->field_count,
+                                   .storage = nested_response->storage };
     if (load->client->did_receive_response(load->client, &response) == PORTOLAN_STOPPED) return;
     while ((count = load->nested->next(inner, &bytes)) > 0)
         if (load->client->did_load(load->client, bytes, (size_t)count) == PORTOLAN_STOPPED) return;
@@ -74,10 +75,10 @@ static void pass_on(relay *load, portolan_nested *inner) {
 
 static void run(void *plugin_load) {
     relay *load = plugin_load;
-    /* A Range of the outer request is not for the inner one. */
+    /* The fields of the outer request, such as Range, are not for the nested load. */
     portolan_change change = { .size = sizeof change, .url = load->inner, .drops_fields = 1 };
     portolan_nested *inner = load->nested->open(load->client, &change);
-    pass_on(load, inner);
+    forward_events(load, inner);
     load->nested->close(inner);
 }
 

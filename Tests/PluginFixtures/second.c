@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin that starts only on another thread than the first of its process, for a test of the check's processes. It
- * refuses every load. */
+/* A plugin that refuses to start on the first thread of its process. A test of the processes of `portolan check` uses
+ * it. It refuses every load. */
 #include <portolan/portolan.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -20,7 +20,7 @@ static void *init(portolan_host *host, portolan_refusal *refusal) {
 static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                   portolan_refusal *refusal) {
     (void)plugin, (void)request, (void)cached, (void)client;
-    refuse(refusal, PORTOLAN_STRING("it only starts"));
+    refuse(refusal, PORTOLAN_STRING("this plugin refuses every load"));
     return NULL;
 }
 

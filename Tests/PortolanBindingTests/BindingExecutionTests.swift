@@ -11,13 +11,13 @@ import Testing
     import Musl
 #endif
 
-/// Executions of steps without a loader.
+/// Runs the steps of bindings without a loader.
 @Suite struct BindingExecutionTests {
     private final class Context: ExecutionContext {
         let request: Request
         let settings: [String: PropertyValue] = [:]
         let libraryName = "libc"
-        let delivered = ConditionLock<[UInt8]>([])
+        let deliveredBytes = ConditionLock<[UInt8]>([])
 
         init() throws { request = try Request("bound:x") }
 
@@ -26,7 +26,7 @@ import Testing
         func endCall() {}
         func respond(_ response: Response) -> Bool { true }
         func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool {
-            delivered.withLock { unsafe $0 += Array(bytes) }
+            deliveredBytes.withLock { unsafe $0 += Array(bytes) }
             return true
         }
         func readBody(into buffer: UnsafeMutableRawBufferPointer) throws(ExecutionEnd) -> Int { 0 }
@@ -44,17 +44,18 @@ import Testing
         return (execution, context)
     }
 
-    /// The arena keeps memory for the library until the load ends, but no delivered bytes.
+    /// The arena retains memory for the library until the load ends. It must not retain delivered bytes.
     @Test func deliveredBytesAreNotRetained() throws {
         var step = StepSource(.call(CallSource("strerror", [.number("2")])))
         step.result = "words"
         step.deliver = "{words}"
         let (execution, context) = try run("strerror", "cstring (int)", [step])
-        #expect(String(decoding: context.delivered.withLock { $0 }, as: UTF8.self) == "No such file or directory")
+        #expect(String(decoding: context.deliveredBytes.withLock { $0 }, as: UTF8.self) == "No such file or directory")
         #expect(execution.arena.blocks.isEmpty)
     }
 
-    /// The implementation depends on the processor, or comes from the kernel.
+    /// The symbols of some of these functions are indirect: the linker chooses the implementation, by the processor or
+    /// from the kernel.
     @Test(arguments: ["memcpy", "strlen", "time", "gettimeofday", "getenv"])
     func indirectFunctionIsAcceptedAsAFunction(_ name: String) throws {
         var source = BindingSource()

@@ -22,7 +22,8 @@ import Testing
         #expect(unsafe ScalarType.int.loadResult(at: frame.result) == .integer(7))
     }
 
-    /// libffi widens a narrow result to a word, or leaves the previous bits. Only the bits of the type count.
+    /// libffi widens a narrow result to a word, or leaves the previous bits. The reader must use only the bits of the
+    /// result's type.
     @Test(arguments: ScalarType.allCases) func resultIsReadByItsType(_ type: ScalarType) {
         let frame = CallFrame()
         unsafe frame.result.pointee = .max

@@ -4,36 +4,39 @@ import Testing
 
 @testable import PortolanBinding
 
-/// Signatures as text.
+/// The parser of signatures, and the parser of templates.
 @Suite struct SignatureTests {
-    static let valid = [
+    static let validSignatures = [
         "void ()", "int8 (int8, uint64)", "Thing? (cstring?, ...)", "cstring freed by thing_free (pointer)",
         "bytes[length] freed by thing_free (int, out size length)", "int (Thing, buffer room[n] filled by m, uint32 n, out uint32 m)",
         "ssize (buffer room[size] filled by result, size size)", "int (out bytes data[n], out size n, callback write, user)",
         "int (out Thing, out cstring?, out bool)", "  int(int   a,int b)  ",
     ]
 
-    @Test(arguments: valid) func validSignatureIsParsed(_ text: String) throws {
+    @Test(arguments: validSignatures) func validSignatureIsParsed(_ text: String) throws {
         _ = try Signature(parsing: text, as: .function)
     }
 
-    /// No prefix of a signature is a signature, and no prefix ends the process.
-    @Test(arguments: valid) func truncatedSignatureIsRefused(_ text: String) {
+    /// The parser refuses each prefix of a signature, and no prefix crashes the process.
+    @Test(arguments: validSignatures) func truncatedSignatureIsRefused(_ text: String) {
         let bytes = Array(text.utf8)
-        for end in 0..<(bytes.lastIndex(of: UInt8(ascii: ")")) ?? 0) {
-            #expect(throws: BindingProblem.self) { try Signature(parsing: String(decoding: bytes[..<end], as: UTF8.self), as: .function) }
+        for length in 0..<(bytes.lastIndex(of: UInt8(ascii: ")")) ?? 0) {
+            #expect(throws: BindingProblem.self) {
+                try Signature(parsing: String(decoding: bytes[..<length], as: UTF8.self), as: .function)
+            }
         }
     }
 
-    /// Parsing ends for any byte at any position.
-    @Test(arguments: valid) func anyChangedByteIsParsedOrRefused(_ text: String) {
+    /// A signature with one other byte does not crash the parser.
+    @Test(arguments: validSignatures) func anyChangedByteIsParsedOrRefused(_ text: String) {
         let bytes = Array(text.utf8)
         for index in bytes.indices {
             for byte in Array(" ()[],.*?aZ0_{\0\n".utf8) + [0x80, 0xC3, 0xFF] {
-                var changed = bytes
-                changed[index] = byte
+                var changedBytes = bytes
+                changedBytes[index] = byte
                 for role in [Signature.Role.function, .callback] {
-                    _ = try? Signature(parsing: String(decoding: changed, as: UTF8.self), as: role)  // because both are fine here
+                    // `try?` because the parser may accept or refuse the text.
+                    _ = try? Signature(parsing: String(decoding: changedBytes, as: UTF8.self), as: role)
                 }
             }
         }
@@ -70,9 +73,9 @@ import Testing
         ("bytes[m] (buffer a[n] filled by m, size n, out size m)", "'m' is the length of two parameters"),
         ("bytes[m] (out bytes a[m], out size m)", "'m' is the length of two parameters"),
     ])
-    func errorNamesWhatIsWrong(_ text: String, _ phrase: String) {
+    func errorNamesTheInvalidPart(_ text: String, _ errorText: String) {
         let problem = #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .function) }
-        #expect(problem?.detail.contains(phrase) == true, "\(problem?.detail ?? "")")
+        #expect(problem?.detail.contains(errorText) == true, "\(problem?.detail ?? "")")
     }
 
     @Test(arguments: [
@@ -83,7 +86,7 @@ import Testing
         #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .callback) }
     }
 
-    @Test func factorMayMeasureTwoParametersOfACallback() throws {
+    @Test func callbackParameterCanBeAFactorOfTwoLengths() throws {
         _ = try Signature(parsing: "int (bytes a[n * n], bytes b[n], size n)", as: .callback)
     }
 

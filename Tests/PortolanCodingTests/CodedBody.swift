@@ -7,59 +7,74 @@ import Testing
 
 @testable import PortolanCoding
 
-/// A coded body, and the expected result.
+/// A body in one or more content codings, and the expected result of its decoding.
 struct CodedBody: Sendable, CustomTestStringConvertible {
     let name: String
-    let codings: String
+    /// The value of the Content-Encoding field.
+    let contentEncoding: String
     let bytes: [UInt8]
-    let contents: [UInt8]
-    /// The code of the error; `nil` if the coding is correct.
-    let code: LoadError.Code?
-    /// Words of the error's message.
-    let phrase: String
+    /// The decoded bytes; those before the error if the decoding fails.
+    let expectedContents: [UInt8]
+    /// The code of the error; `nil` if the body can be decoded.
+    let expectedCode: LoadError.Code?
+    /// A part of the error's message.
+    let expectedMessagePart: String
 
     var testDescription: String { name }
 
-    init(_ name: String, _ codings: String, _ bytes: [UInt8], _ contents: [UInt8], _ code: LoadError.Code? = nil, _ phrase: String = "") {
+    init(
+        _ name: String, _ contentEncoding: String, _ bytes: [UInt8], _ expectedContents: [UInt8], _ expectedCode: LoadError.Code? = nil,
+        _ expectedMessagePart: String = ""
+    ) {
         self.name = name
-        self.codings = codings
+        self.contentEncoding = contentEncoding
         self.bytes = bytes
-        self.contents = contents
-        self.code = code
-        self.phrase = phrase
+        self.expectedContents = expectedContents
+        self.expectedCode = expectedCode
+        self.expectedMessagePart = expectedMessagePart
     }
 
-    /// Decodes the body in `pieces`.
+    /// Sends `pieces` through a decoding stage, and returns the client with the recorded events. `pieces` are the bytes
+    /// of the body. `onEvent` returns the flow for the event with the given index.
     func decode(
         in pieces: [[UInt8]], limits: ContentDecodingLimits = ContentDecodingLimits(), endsInPause: Bool = false,
         onEvent: @escaping @Sendable (Int, RecordingClient.Event) -> Flow = { _, _ in .keepGoing }
     ) throws -> RecordingClient {
         let client = RecordingClient(onEvent: onEvent)
         let stage = ContentDecodingStage(for: try Request("http://a/"), limits: limits, next: client)
-        var load = StagedLoad(try Self.response(codings), pieces)
+        var load = StagedLoad(try Self.response(contentEncoding), pieces)
         load.endsInPause = endsInPause
         #expect(load.play(to: stage) { stage.resume() }, "the stage still asks for a resume after the end")
         return client
     }
 
+    /// Checks that the events of the client are the expected result.
     func check(_ client: RecordingClient, sourceLocation: SourceLocation = #_sourceLocation) {
-        let isSame = client.bytes == contents  // not in the expectation, which would list the differences in megabytes of data
-        #expect(isSame, "\(client.bytes.count) bytes of \(contents.count), and not the same", sourceLocation: sourceLocation)
-        #expect(client.error?.code == code, sourceLocation: sourceLocation)
-        #expect(client.error?.message.contains(phrase) ?? true, "\(client.error?.message ?? "")", sourceLocation: sourceLocation)
+        // Not compared in the expectation, because a failed one lists the differences in megabytes of data.
+        let hasExpectedContents = client.bytes == expectedContents
+        #expect(
+            hasExpectedContents, "\(client.bytes.count) bytes differ from the \(expectedContents.count) expected bytes",
+            sourceLocation: sourceLocation)
+        #expect(client.error?.code == expectedCode, sourceLocation: sourceLocation)
+        #expect(
+            client.error?.message.contains(expectedMessagePart) ?? true, "\(client.error?.message ?? "")", sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count == 1 && client.events.last?.isEnd == true, sourceLocation: sourceLocation)
     }
 
-    static func response(_ codings: String, status: HTTPResponse.Status = .ok) throws -> Response {
+    /// Returns a response with the Content-Encoding field, and with a Content-Length field of 1000 bytes.
+    static func response(_ contentEncoding: String, status: HTTPResponse.Status = .ok) throws -> Response {
         var fields = HTTPFields()
-        if !codings.isEmpty { fields[.contentEncoding] = codings }
+        if !contentEncoding.isEmpty { fields[.contentEncoding] = contentEncoding }
         fields[.contentLength] = "1000"
         return Response(url: try Request("http://a/").url, expectedLength: 1000, status: status, fields: fields)
     }
 }
 
 extension [UInt8] {
-    var whole: [[UInt8]] { [self] }
+    /// One piece with all bytes.
+    var inOnePiece: [[UInt8]] { [self] }
+    /// One piece for each byte.
     var byteByByte: [[UInt8]] { map { [$0] } }
-    func cut(at index: Int) -> [[UInt8]] { [Array(self[..<index]), Array(self[index...])] }
+    /// The two pieces before and after the index.
+    func split(at index: Int) -> [[UInt8]] { [Array(self[..<index]), Array(self[index...])] }
 }

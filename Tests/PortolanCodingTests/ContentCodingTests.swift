@@ -5,6 +5,7 @@ import Testing
 
 @testable import PortolanCoding
 
+/// The list of codings in the Content-Encoding field.
 @Suite struct ContentCodingTests {
     @Test(
         arguments: [
@@ -13,9 +14,9 @@ import Testing
             (["deflate", "gzip"], ["deflate", "gzip"]),
             (["gzip;q=1"], ["gzip;q=1"]), (["x gzip"], ["x gzip"]),
         ] as [([String], [String])])
-    func contentEncodingListIsRead(values: [String], names: [String]) {
+    func contentEncodingListIsParsed(values: [String], codingNames: [String]) {
         var fields = HTTPFields()
         fields[values: .contentEncoding] = values
-        #expect(fields.contentCodings == names)
+        #expect(fields.contentCodings == codingNames)
     }
 }

@@ -6,80 +6,86 @@ import Testing
 
 @testable import PortolanCoding
 
+/// The decoding of valid, malformed and truncated bodies, received in pieces of different sizes and with pauses.
 @Suite(.timeLimit(.minutes(10))) struct DecodingTests {
-    @Test(arguments: CodedBody.valid + CodedBody.malformed) func contentsAreDecoded(body: CodedBody) throws {
-        body.check(try body.decode(in: body.bytes.whole))
+    @Test(arguments: CodedBody.validBodies + CodedBody.malformedBodies) func bodyReceivedInOnePieceIsDecoded(body: CodedBody) throws {
+        body.check(try body.decode(in: body.bytes.inOnePiece))
     }
 
-    @Test(arguments: CodedBody.valid + CodedBody.malformed) func sizesOfPiecesDoNotChangeTheContents(body: CodedBody) throws {
+    @Test(arguments: CodedBody.validBodies + CodedBody.malformedBodies) func pieceSizesDoNotChangeTheContents(body: CodedBody) throws {
         body.check(try body.decode(in: body.bytes.byteByByte))
         for index in body.bytes.indices.prefix(body.bytes.count > 1000 ? 25 : 80) {
-            body.check(try body.decode(in: body.bytes.cut(at: index)))
+            body.check(try body.decode(in: body.bytes.split(at: index)))
         }
     }
 
-    @Test(arguments: CodedBody.valid + CodedBody.malformed) func pausesDoNotChangeTheContents(body: CodedBody) throws {
+    @Test(arguments: CodedBody.validBodies + CodedBody.malformedBodies) func pausesDoNotChangeTheContents(body: CodedBody) throws {
         for endsInPause in [false, true] {
-            let pauseAll = try body.decode(in: body.bytes.whole, endsInPause: endsInPause) { _, _ in .pause }
-            body.check(pauseAll)
+            let pausedClient = try body.decode(in: body.bytes.inOnePiece, endsInPause: endsInPause) { _, _ in .pause }
+            body.check(pausedClient)
             body.check(try body.decode(in: body.bytes.byteByByte, endsInPause: endsInPause) { _, _ in .pause })
-            for point in pauseAll.events.indices {
+            for pauseIndex in pausedClient.events.indices {
                 body.check(
-                    try body.decode(in: body.bytes.whole, endsInPause: endsInPause) { index, _ in index == point ? .pause : .keepGoing })
+                    try body.decode(in: body.bytes.inOnePiece, endsInPause: endsInPause) { index, _ in
+                        index == pauseIndex ? .pause : .keepGoing
+                    })
             }
         }
     }
 
-    /// A body that is cut fails after the contents that it holds. A cut between members does not fail, because no byte
-    /// announces another member. A cut in ignored bytes does not fail either.
-    @Test(arguments: CodedBody.valid.filter { $0.bytes.count < 1000 }) func truncatedBodyFails(body: CodedBody) throws {
+    /// A truncated body fails, after the contents before the truncation are delivered. A body that ends between two
+    /// gzip members does not fail, because no byte announces the second member. A body that ends in the ignored bytes
+    /// does not fail either.
+    @Test(arguments: CodedBody.validBodies.filter { $0.bytes.count < 1000 }) func truncatedBodyFails(body: CodedBody) throws {
         for count in body.bytes.indices {
-            let cut = CodedBody("", body.codings, Array(body.bytes[..<count]), [])
-            for pieces in [cut.bytes.whole, cut.bytes.byteByByte] {
-                let client = try cut.decode(in: pieces)
-                #expect(body.contents.starts(with: client.bytes))
+            let truncatedBody = CodedBody("", body.contentEncoding, Array(body.bytes[..<count]), [])
+            for pieces in [truncatedBody.bytes.inOnePiece, truncatedBody.bytes.byteByByte] {
+                let client = try truncatedBody.decode(in: pieces)
+                #expect(body.expectedContents.starts(with: client.bytes))
                 if client.error == nil {
-                    #expect(count == 0 || Self.canEnd(cut), "\(count) bytes")
+                    #expect(count == 0 || Self.endsAfterCompleteMembers(truncatedBody), "\(count) bytes")
                 } else {
-                    #expect(client.error?.code == .truncated && !Self.canEnd(cut), "\(count) bytes")
+                    #expect(client.error?.code == .truncated && !Self.endsAfterCompleteMembers(truncatedBody), "\(count) bytes")
                     #expect(client.error?.message.contains("ends after") == true)
                 }
             }
         }
     }
 
-    private static func canEnd(_ body: CodedBody) -> Bool {
-        let coded = [
-            CodedBody.gzip, CodedBody.gzipWithAllFields, CodedBody.gzipOfNothing, CodedBody.zlib, CodedBody.raw, CodedBody.rawOfGzip,
+    /// Whether the body is complete gzip members or one complete deflate stream, perhaps followed by ignored bytes.
+    private static func endsAfterCompleteMembers(_ body: CodedBody) -> Bool {
+        let members = [
+            CodedBody.gzip, CodedBody.gzipWithOptionalFields, CodedBody.gzipOfEmptyContents, CodedBody.zlib, CodedBody.rawDeflate,
+            CodedBody.rawDeflateOfGzip,
         ]
-        return coded.contains { body.bytes.starts(with: $0) && areCompleteMembers(Array(body.bytes[$0.count...]), coded) }
+        return members.contains { body.bytes.starts(with: $0) && areCompleteMembers(Array(body.bytes[$0.count...]), members) }
     }
 
-    /// Whether the bytes are complete members, followed by bytes that begin no member.
-    private static func areCompleteMembers(_ rest: [UInt8], _ coded: [[UInt8]]) -> Bool {
-        guard rest.starts(with: [0x1F, 0x8B]) else { return true }
-        return coded.contains { rest.starts(with: $0) && areCompleteMembers(Array(rest[$0.count...]), coded) }
+    /// Whether the bytes are any number of complete `members`, followed by bytes that do not begin another gzip member.
+    private static func areCompleteMembers(_ bytes: [UInt8], _ members: [[UInt8]]) -> Bool {
+        guard bytes.starts(with: [0x1F, 0x8B]) else { return true }
+        return members.contains { bytes.starts(with: $0) && areCompleteMembers(Array(bytes[$0.count...]), members) }
     }
 
     @Test func randomDataInRandomPiecesIsDecoded() throws {
         var generator = SeededGenerator(seed: 77)
         for round in 0..<300 {
             let count = Int.random(in: 0...(round % 10 == 0 ? 300_000 : 3000), using: &generator)
-            let alphabet = UInt8.random(in: 0...255, using: &generator)
-            let contents = generator.bytes(count).map { $0 & alphabet }
-            let wrapping = Deflated.Wrapping.allCases[round % 3]
-            let coded = Deflated.make(
+            let usedBits = UInt8.random(in: 0...255, using: &generator)
+            let contents = generator.bytes(count).map { $0 & usedBits }
+            let wrapping = Zlib.Wrapping.allCases[round % 3]
+            let coded = Zlib.compress(
                 contents, wrapping, level: Int32.random(in: 0...9, using: &generator), strategy: Int32.random(in: 0...4, using: &generator))
             var pieces: [[UInt8]] = []
-            var rest = coded[...]
-            let longest = Int.random(in: 1...max(1, coded.count), using: &generator)
-            while !rest.isEmpty {
-                let length = Int.random(in: 1...longest, using: &generator)
-                pieces.append(Array(rest.prefix(length)))
-                rest = rest.dropFirst(length)
+            var remainingBytes = coded[...]
+            let maximumLength = Int.random(in: 1...max(1, coded.count), using: &generator)
+            while !remainingBytes.isEmpty {
+                let length = Int.random(in: 1...maximumLength, using: &generator)
+                pieces.append(Array(remainingBytes.prefix(length)))
+                remainingBytes = remainingBytes.dropFirst(length)
             }
             let pausePeriod = Int.random(in: 1...5, using: &generator)
-            let body = CodedBody("\(round)", wrapping.coding, coded, contents)
+            let body = CodedBody("\(round)", wrapping.contentCoding, coded, contents)
             body.check(
                 try body.decode(in: pieces, endsInPause: round % 2 == 0) { index, _ in index % pausePeriod == 0 ? .pause : .keepGoing })
         }
@@ -88,6 +94,6 @@ import Testing
     @Test func outputIsDeliveredAsSoonAsItIsDecoded() throws {
         let body = CodedBody("", "gzip", CodedBody.gzip, CodedBody.hello)
         let client = try body.decode(in: body.bytes.byteByByte)
-        #expect(client.events.filter { $0 == .data(1) }.count > 5, "not kept until a buffer is full")
+        #expect(client.events.filter { $0 == .data(1) }.count > 5, "the output is delivered before a buffer is full")
     }
 }

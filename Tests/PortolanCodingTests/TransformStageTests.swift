@@ -8,19 +8,20 @@ import Testing
 
 @testable import PortolanCoding
 
-/// The bytes that a stage buffers during a pause, and their order.
+/// The events that a decoding stage keeps while its client pauses, and their order after the pause.
 @Suite struct TransformStageTests {
+    /// Returns a decoding stage that sends its events to the client.
     private func makeStage(_ client: any ProtocolClient) throws -> ContentDecodingStage {
         ContentDecodingStage(for: try Request("http://a/"), next: client)
     }
 
     private let hello = CodedBody.hello
 
-    @Test func endInAPauseComesAfterTheData() throws {
+    @Test func endDuringAPauseIsDeliveredAfterTheData() throws {
         let client = RecordingClient { _, _ in .pause }
         let stage = try makeStage(client)
         #expect(stage.didReceive(try CodedBody.response("gzip"), storage: .allowed) == .pause)
-        #expect(stage.didLoad(CodedBody.gzip) == .pause, "buffered, although the load should have waited")
+        #expect(stage.didLoad(CodedBody.gzip) == .pause, "the client still pauses, so the stage keeps the data")
         stage.didReceiveTrailers([.eTag: "x"])
         stage.didFinishLoading()
         #expect(client.events == [.response(nil)])
@@ -32,7 +33,7 @@ import Testing
         #expect(stage.resume() == .stopped)
     }
 
-    @Test func failureInAPauseComesAfterTheData() throws {
+    @Test func failureDuringAPauseIsDeliveredAfterTheData() throws {
         let client = RecordingClient { index, _ in index == 0 ? .pause : .keepGoing }
         let stage = try makeStage(client)
         _ = stage.didReceive(try CodedBody.response("gzip"), storage: .allowed)
@@ -43,7 +44,7 @@ import Testing
         #expect(client.events == [.response(nil), .data(hello.count), .failed(error)])
     }
 
-    @Test func failureWithoutAPauseComesImmediately() throws {
+    @Test func failureWithoutAPauseIsDeliveredImmediately() throws {
         let client = RecordingClient()
         let stage = try makeStage(client)
         _ = stage.didReceive(try CodedBody.response("gzip"), storage: .allowed)
@@ -53,7 +54,7 @@ import Testing
         #expect(client.events == [.response(nil), .failed(error)])
     }
 
-    @Test func malformedBodyEndsTheLoad() throws {
+    @Test func noEventFollowsADecodingError() throws {
         let client = RecordingClient()
         let stage = try makeStage(client)
         _ = stage.didReceive(try CodedBody.response("gzip"), storage: .allowed)
@@ -65,11 +66,11 @@ import Testing
         #expect(client.events.count == 2 && client.error?.code == .decodingFailed)
     }
 
-    @Test func noEventFollowsAStop() throws {
+    @Test func noEventFollowsStopped() throws {
         let client = RecordingClient { _, event in event == .response(nil) ? .keepGoing : .stopped }
         let stage = try makeStage(client)
         _ = stage.didReceive(try CodedBody.response("gzip"), storage: .allowed)
-        #expect(stage.didLoad(Deflated.make(CodedBody.long, .gzip)) == .stopped)
+        #expect(stage.didLoad(Zlib.compress(CodedBody.longContents, .gzip)) == .stopped)
         #expect(stage.didLoad(CodedBody.gzip) == .stopped)
         stage.didFinishLoading()
         #expect(stage.resume() == .stopped)
@@ -85,8 +86,8 @@ import Testing
         #expect(client.error?.code == .truncated && client.trailers == nil)
     }
 
-    /// A resume can arrive while the load's thread still calls the client.
-    @Test func resumeBeforeThePauseReturnsIsNotLost() throws {
+    /// `resume()` can be called while the client still handles an event, before the client returns `.pause`.
+    @Test func resumeBeforeTheClientReturnsPauseIsNotLost() throws {
         let stageOfClient = Mutex<ContentDecodingStage?>(nil)
         let client = RecordingClient { _, _ in
             #expect(stageOfClient.withLock { $0 }?.resume() == .pause)
@@ -95,14 +96,14 @@ import Testing
         let stage = try makeStage(client)
         stageOfClient.withLock { $0 = stage }
         defer { stageOfClient.withLock { $0 = nil } }
-        let coded = Deflated.make(CodedBody.long, .gzip)
+        let codedBody = Zlib.compress(CodedBody.longContents, .gzip)
         #expect(stage.didReceive(try CodedBody.response("gzip"), storage: .allowed) == .keepGoing)
-        #expect(stage.didLoad(coded) == .keepGoing)
+        #expect(stage.didLoad(codedBody) == .keepGoing)
         stage.didFinishLoading()
-        #expect(client.bytes == CodedBody.long && client.events.last == .finished)
+        #expect(client.bytes == CodedBody.longContents && client.events.last == .finished)
     }
 
-    @Test func otherEventsPassThrough() throws {
+    @Test func otherEventsAreForwarded() throws {
         let client = RecordingClient()
         let stage = try makeStage(client)
         stage.didReach(.firstByte)
@@ -113,32 +114,34 @@ import Testing
         #expect(client.events.count == 5)
     }
 
-    /// The client can pause between any two pieces, whatever the size of one read of the connection.
-    @Test(arguments: ["gzip", "gzip, gzip"]) func outputOfOneReadIsDeliveredInPieces(_ codings: String) throws {
+    /// The stage divides its output into pieces, also if it received all input in one piece. So the client can pause
+    /// between the pieces of the output.
+    @Test(arguments: ["gzip", "gzip, gzip"]) func outputOfOneInputPieceIsDeliveredInPieces(_ contentEncoding: String) throws {
         let body = [UInt8](repeating: 7, count: 10 << 20)
-        var coded = Deflated.make(body, .gzip)
-        if codings == "gzip, gzip" { coded = Deflated.make(coded, .gzip) }
-        let (reader, waiting) = (RecordingClient(), RecordingClient { _, event in event == .data(64 << 10) ? .pause : .keepGoing })
-        for client in [reader, waiting] {
+        var codedBody = Zlib.compress(body, .gzip)
+        if contentEncoding == "gzip, gzip" { codedBody = Zlib.compress(codedBody, .gzip) }
+        let readingClient = RecordingClient()
+        let pausingClient = RecordingClient { _, event in event == .data(64 << 10) ? .pause : .keepGoing }
+        for client in [readingClient, pausingClient] {
             let stage = try makeStage(client)
-            _ = stage.didReceive(try CodedBody.response(codings), storage: .allowed)
-            #expect(stage.didLoad(coded) == (client === waiting ? .pause : .keepGoing))
+            _ = stage.didReceive(try CodedBody.response(contentEncoding), storage: .allowed)
+            #expect(stage.didLoad(codedBody) == (client === pausingClient ? .pause : .keepGoing))
         }
-        #expect(reader.bytes == body)
-        #expect(reader.events.allSatisfy { if case .data(let count) = $0 { count <= 256 << 10 } else { true } })
-        #expect(reader.events.contains(.data(256 << 10)), "large bodies come in larger pieces")
-        #expect(waiting.bytes.count == 64 << 10)
+        #expect(readingClient.bytes == body)
+        #expect(readingClient.events.allSatisfy { if case .data(let count) = $0 { count <= 256 << 10 } else { true } })
+        #expect(readingClient.events.contains(.data(256 << 10)), "the stage delivers a large body in larger pieces")
+        #expect(pausingClient.bytes.count == 64 << 10)
     }
 
-    @Test func pausedStageKeepsOneBufferOfOutput() throws {
+    @Test func pausedStageDecodesOneBufferOfOutputAtATime() throws {
         let client = RecordingClient { _, _ in .pause }
         let stage = try makeStage(client)
         _ = stage.didReceive(try CodedBody.response("gzip"), storage: .allowed)
         _ = stage.resume()
-        let coded = Deflated.make([UInt8](repeating: 7, count: 10 << 20), .gzip)
-        _ = stage.didLoad(coded)
+        let codedBody = Zlib.compress([UInt8](repeating: 7, count: 10 << 20), .gzip)
+        _ = stage.didLoad(codedBody)
         #expect(client.bytes.count == 64 << 10)
-        // The buffer grows after it was full once.
+        // The buffer grows from 64 KiB to 256 KiB after it was full once.
         for count in 1...39 {
             #expect(stage.resume() == .pause)
             #expect(client.bytes.count == (64 + count * 256) << 10)

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-/// The files of this repository.
+/// Access to the files of this repository.
 enum ConformanceRepository {
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
@@ -11,10 +11,10 @@ enum ConformanceRepository {
         try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    /// Paths relative to the root, sorted.
-    static func files(under folder: String, ending end: String) throws -> [String] {
-        let all = try FileManager.default.subpathsOfDirectory(atPath: root.appendingPathComponent(folder).path)
-        return all.filter { $0.hasSuffix(end) }.sorted().map { "\(folder)/\($0)" }
+    /// The files in the folder and its subfolders whose path ends with `suffix`, as sorted paths relative to the root.
+    static func files(under folder: String, ending suffix: String) throws -> [String] {
+        let subpaths = try FileManager.default.subpathsOfDirectory(atPath: root.appendingPathComponent(folder).path)
+        return subpaths.filter { $0.hasSuffix(suffix) }.sorted().map { "\(folder)/\($0)" }
     }
 
     /// Expects that a generated file is up to date. With PORTOLAN_WRITE_DOCS=1 in the environment, it writes the file
@@ -23,7 +23,7 @@ enum ConformanceRepository {
         if ProcessInfo.processInfo.environment["PORTOLAN_WRITE_DOCS"] == "1" {
             try text.write(to: root.appendingPathComponent(path), atomically: true, encoding: .utf8)
         }
-        let found = try? self.text(of: path)  // because a missing file counts as different text
-        #expect(found == text, "\(path) is stale; run the tests once with PORTOLAN_WRITE_DOCS=1")
+        let currentText = try? self.text(of: path)  // because a missing file counts as different text
+        #expect(currentText == text, "\(path) is stale; run the tests once with PORTOLAN_WRITE_DOCS=1")
     }
 }

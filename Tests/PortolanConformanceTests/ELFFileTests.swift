@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanConformance
 
-/// Tests the ELF reader, which reads a library without loading it.
+/// The ELF reader parses a library without loading it into the process.
 @Suite struct ELFFileTests {
     static let folder = ConformanceRepository.root.appendingPathComponent(".build/fixtures/mutants")
 
@@ -13,22 +13,22 @@ import Testing
         try ELFFile(at: Self.folder.appendingPathComponent("\(name).so").path)
     }
 
-    @Test func exportsAreRead() throws {
+    @Test func exportsAreParsed() throws {
         #expect(try file("good").exports == ["portolan_plugin_entry"])
         #expect(try file("DESC_02b").exports.sorted() == ["portolan_plugin_entry", "subject_helper"])
     }
 
-    @Test func neededLibrariesAndRunPathsAreRead() throws {
+    @Test func neededLibrariesAndRunPathsAreParsed() throws {
         let good = try file("good")
-        #expect(good.needed.contains { $0.hasPrefix("libc.so") })
+        #expect(good.neededLibraries.contains { $0.hasPrefix("libc.so") })
         #expect(good.runPaths.isEmpty && !good.hasExecutableStack && !good.hasWritableCode)
         #expect(try file("DESC_12").runPaths == ["/tmp/portolan-nobody-has/lib"])
     }
 
-    @Test func truncatedFileIsReadAsFarAsPossible() throws {
+    @Test func truncatedFileIsParsedAsFarAsPossible() throws {
         let bytes = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("good.so")))
         for count in Array(0..<1024) + stride(from: 1024, to: bytes.count, by: 97) {
-            guard let file = try? ELFFile(Array(bytes.prefix(count))) else { continue }  // because a file without its head is no library
+            guard let file = try? ELFFile(Array(bytes.prefix(count))) else { continue }  // a short ELF header is refused
             #expect(file.exports.count <= 1 || file.exports.allSatisfy { $0.utf8.count < 4096 })
         }
     }
@@ -37,9 +37,9 @@ import Testing
         var generator = SystemRandomNumberGenerator()
         let bytes = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("good.so")))
         for _ in 0..<300 {
-            var changed = bytes
-            for _ in 0..<16 { changed[Int.random(in: 6..<256, using: &generator)] = UInt8.random(in: 0...255, using: &generator) }
-            _ = try? ELFFile(changed)  // because this test only checks that the call returns
+            var corruptBytes = bytes
+            for _ in 0..<16 { corruptBytes[Int.random(in: 6..<256, using: &generator)] = UInt8.random(in: 0...255, using: &generator) }
+            _ = try? ELFFile(corruptBytes)  // because the file may be refused; the call must return
         }
     }
 

@@ -10,8 +10,10 @@ import Testing
 
 @testable import PortolanConformance
 
-/// Checks handlers of this process: one that follows the rules, and one for each rule that it violates.
+/// Runs the checks with handlers in this process: one that follows all rules, and for each flaw one that violates a
+/// rule.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct HandlerConformanceTests {
+    /// A runner for a stub handler with this flaw.
     private func runner(_ flaw: Flaw?) throws -> ConformanceRunner {
         let load = #"{"url": "stub://text", "length": 12, "tags": ["small"]}"#
         let section = #"{"loads": [\#(load), {"url": "stub://user", "error": "notFound", "tags": ["fails"]}]}"#
@@ -27,6 +29,8 @@ import Testing
         return runner
     }
 
+    /// A runner for a stub handler without a flaw, with this load in its manifest. Nested loads use another stub
+    /// handler.
     private func runner(of load: String) throws -> ConformanceRunner {
         let section = #"{"loads": [\#(load)]}"#
         var runner = withLongTimeLimit(
@@ -64,8 +68,8 @@ import Testing
     @Test(arguments: ["CANON-01", "CANON-02", "CANON-03"])
     func canonicalFormIsChecked(_ id: String) throws {
         let check = try #require(ConformanceCheck.named(id))
-        let kept = try runner(of: #"{"url": "stub://text#part"}"#).result(of: check)
-        #expect(kept.verdict == .passed, "\(kept.note ?? "") \(kept.findings.map(\.detail))")
+        let result = try runner(of: #"{"url": "stub://text#part"}"#).result(of: check)
+        #expect(result.verdict == .passed, "\(result.note ?? "") \(result.findings.map(\.detail))")
     }
 
     @Test func canonicalFormThatChangesTheMethodFails() throws {
@@ -75,7 +79,7 @@ import Testing
         }
     }
 
-    /// A finding has the code's name and the message of the error, on one line.
+    /// A finding contains the name of the error's code and the error's message, on one line.
     @Test func findingHasTheMessageOfTheError() throws {
         let result = try runner(of: #"{"url": "stub://long", "length": 12}"#).result(of: try #require(ConformanceCheck.named("BODY-01")))
         let detail = try #require(result.findings.first?.detail)
@@ -83,53 +87,56 @@ import Testing
         #expect(!detail.contains("\n") && !detail.contains("\u{1B}") && detail.count < 500, "\(detail.count)")
     }
 
-    /// A check does not wait for a load that hung in an earlier check, and only LIFE-02 fails.
-    @Test func loadThatHungIsNotWaitedForAgain() throws {
+    /// If a load hangs in one check, later checks skip that load, and only LIFE-02 fails.
+    @Test func loadThatHungIsSkippedInLaterChecks() throws {
         var runner = try runner(.hasNoEnd)
         runner.timeLimit = .seconds(2)
-        let (first, second) = (try #require(ConformanceCheck.named("BODY-01")), try #require(ConformanceCheck.named("BODY-09")))
-        let result = runner.result(of: first)
+        let (firstCheck, secondCheck) = (try #require(ConformanceCheck.named("BODY-01")), try #require(ConformanceCheck.named("BODY-09")))
+        let result = runner.result(of: firstCheck)
         #expect(result.verdict == .skipped && result.note?.contains("did not end within 500.0 ms (LIFE-02)") == true, "\(result)")
         runner.hungLoads = result.hungLoads
         runner.timeLimit = .seconds(120)
         let start = MonotonicTime.now
-        let later = runner.result(of: second)
-        #expect(later.verdict == .skipped && later.note == "'stub://text' did not end in an earlier check; LIFE-02 reports it", "\(later)")
+        let laterResult = runner.result(of: secondCheck)
+        #expect(
+            laterResult.verdict == .skipped
+                && laterResult.note == "'stub://text' did not end in an earlier check; LIFE-02 reports it", "\(laterResult)")
         #expect(MonotonicTime.now - start < .seconds(10))
         runner.timeLimit = .seconds(2)
-        let owner = runner.result(of: try #require(ConformanceCheck.named("LIFE-02")))
-        #expect(owner.verdict == .failed && owner.findings.count == 1, "\(owner)")
-        // A load that ends is not avoided.
-        let usual = try self.runner(nil).result(of: first)
-        #expect(usual.hungLoads == HungLoads() && usual.verdict == .passed)
+        let resultOfLIFE02 = runner.result(of: try #require(ConformanceCheck.named("LIFE-02")))
+        #expect(resultOfLIFE02.verdict == .failed && resultOfLIFE02.findings.count == 1, "\(resultOfLIFE02)")
+        // A load that ends is not skipped.
+        let resultWithoutFlaw = try self.runner(nil).result(of: firstCheck)
+        #expect(resultWithoutFlaw.hungLoads == HungLoads() && resultWithoutFlaw.verdict == .passed)
     }
 
     @Test func nestedLoadsUseTheRunnersLoader() throws {
         let check = try #require(ConformanceCheck.named("BODY-01"))
-        let passed = try runner(of: #"{"url": "stub://nest", "length": 12, "tags": ["nested"]}"#).result(of: check)
-        #expect(passed.verdict == .passed, "\(passed.note ?? "") \(passed.findings.map(\.detail))")
-        let failed = try runner(of: #"{"url": "stub://nest", "length": 11, "tags": ["nested"]}"#).result(of: check)
-        #expect(failed.verdict == .failed, "\(failed.note ?? "")")
+        let resultOfCorrectLength = try runner(of: #"{"url": "stub://nest", "length": 12, "tags": ["nested"]}"#).result(of: check)
+        #expect(
+            resultOfCorrectLength.verdict == .passed, "\(resultOfCorrectLength.note ?? "") \(resultOfCorrectLength.findings.map(\.detail))")
+        let resultOfWrongLength = try runner(of: #"{"url": "stub://nest", "length": 11, "tags": ["nested"]}"#).result(of: check)
+        #expect(resultOfWrongLength.verdict == .failed, "\(resultOfWrongLength.note ?? "")")
     }
 
-    /// ``ProtocolLoad/resumeLoading()`` allows this.
-    @Test func innerLoadCanBeResumedBeforeItsPauseIsKnown() throws {
+    /// The client resumes the load before it returns the pause (see ``ProtocolLoad/resumeLoading()``).
+    @Test func nestedLoadCanBeResumedBeforeItsPauseReturns() throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(nil, schemes: ["inner"]))
         let loads = NestedLoadCache { Loader(configuration: .init(), registry: registry) }
-        let made = Mutex<(any ProtocolLoad)?>(nil)
+        let nestedLoad = Mutex<(any ProtocolLoad)?>(nil)
         // The client and the load retain each other.
-        defer { made.withLock { $0 = nil } }
+        defer { nestedLoad.withLock { $0 = nil } }
         let client = RecordingClient { _, event in
             switch event {
             case .response, .data:
-                made.withLock(\.self)?.resumeLoading()
+                nestedLoad.withLock(\.self)?.resumeLoading()
                 return .pause
             default: return .keepGoing
             }
         }
         let load = ExportedNestedLoad(Request(url: try URLRecord(parsing: "inner://text")), client, by: loads)
-        made.withLock { $0 = load }
+        nestedLoad.withLock { $0 = load }
         load.startLoading()
         client.wait { $0.last?.isEnd == true }
         #expect(client.error == nil && String(decoding: client.bytes, as: UTF8.self) == "ABCDABCDABCD")
@@ -141,14 +148,14 @@ import Testing
             ConformanceTarget(loads: loads) { () throws(LoadError) in throw LoadError(.noResources, message: "not today") })
         let result = runner.result(of: try #require(ConformanceCheck.named("LIFE-02")))
         #expect(result.verdict == .skipped && result.note == "the handler could not be made (CAN-01): not today")
-        let owner = runner.result(of: try #require(ConformanceCheck.named("CAN-01")))
-        #expect(owner.verdict == .failed && owner.findings.map(\.detail) == ["the handler could not be made: not today"])
+        let resultOfCAN01 = runner.result(of: try #require(ConformanceCheck.named("CAN-01")))
+        #expect(resultOfCAN01.verdict == .failed && resultOfCAN01.findings.map(\.detail) == ["the handler could not be made: not today"])
     }
 }
 
-/// The rule that ``StubHandler`` violates.
+/// A flaw of ``StubHandler``, which violates one rule.
 enum Flaw: String, CaseIterable, Sendable {
-    case finishesTwice, reportsInMake, deliversInAPause, isShort, hasNoEnd, showsThePassword, deliversDataFirst, takesNoRequest
+    case finishesTwice, reportsInMake, deliversInAPause, deliversFewerBytes, hasNoEnd, showsThePassword, deliversDataFirst, acceptsNoRequest
     case differsInConcurrentLoads, ignoresStopped, canonicalIsGET
 
     var rule: String {
@@ -156,11 +163,11 @@ enum Flaw: String, CaseIterable, Sendable {
         case .finishesTwice: "ORDER-02"
         case .reportsInMake: "LIFE-01"
         case .deliversInAPause: "FLOW-01"
-        case .isShort: "BODY-02"
+        case .deliversFewerBytes: "BODY-02"
         case .hasNoEnd: "LIFE-02"
         case .showsThePassword: "ERR-05"
         case .deliversDataFirst: "ORDER-01"
-        case .takesNoRequest: "CAN-01"
+        case .acceptsNoRequest: "CAN-01"
         case .differsInConcurrentLoads: "LIFE-09"
         case .ignoresStopped: "FLOW-06"
         case .canonicalIsGET: "CANON-02"
@@ -168,6 +175,7 @@ enum Flaw: String, CaseIterable, Sendable {
     }
 }
 
+/// A handler that follows all rules except for the one of its flaw. Its responses depend on the host of the URL.
 private struct StubHandler: ProtocolHandler {
     let flaw: Flaw?
 
@@ -184,7 +192,7 @@ private struct StubHandler: ProtocolHandler {
         return canonical
     }
 
-    func canInit(_ request: Request) -> Bool { flaw != .takesNoRequest }
+    func canInit(_ request: Request) -> Bool { flaw != .acceptsNoRequest }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         if request.url[.host] == "nest" {
@@ -199,20 +207,21 @@ private struct StubHandler: ProtocolHandler {
     }
 }
 
-/// Delivers twelve bytes in three runs from its own thread.
+/// A load of ``StubHandler``. For the host `text`, it delivers twelve bytes in three pieces from its own thread. For
+/// other hosts, it fails.
 private final class StubLoad: ProtocolLoad {
     private let request: Request
     private let client: any ProtocolClient
     private let flaw: Flaw?
     private let state = ConditionLock((isStopped: false, mayContinue: false))
-    private static let running = Atomic(0)
+    private static let runningCount = Atomic(0)
 
     init(_ request: Request, _ client: any ProtocolClient, _ flaw: Flaw?) {
         (self.request, self.client, self.flaw) = (request, client, flaw)
     }
 
     func startLoading() {
-        // Runs inside `startLoading()`, so that the client's results report the stop immediately.
+        // On this thread, the client's results report a stop immediately.
         if flaw == .ignoresStopped { return run() }
         do throws(LoadError) {
             try PlatformThread.start { [self] in run() }
@@ -239,13 +248,14 @@ private final class StubLoad: ProtocolLoad {
             return client.didFail(with: LoadError(.notFound, message: "nothing is at '\(url)'"))
         }
         if flaw == .deliversDataFirst { guard canContinue(deliver("!")) else { return } }
-        let response = Response(url: request.url, mimeType: MIMEType(parsing: "text/plain"), expectedLength: flaw == .isShort ? 13 : 12)
+        let response = Response(
+            url: request.url, mimeType: MIMEType(parsing: "text/plain"), expectedLength: flaw == .deliversFewerBytes ? 13 : 12)
         guard canContinue(client.didReceive(response, storage: .allowed)) else { return }
-        let isConcurrent = flaw == .differsInConcurrentLoads && Self.running.add(1, ordering: .relaxed).newValue > 1
-        defer { if flaw == .differsInConcurrentLoads { Self.running.subtract(1, ordering: .relaxed) } }
-        let run = isConcurrent ? "WXYZ" : "ABCD"
+        let isConcurrent = flaw == .differsInConcurrentLoads && Self.runningCount.add(1, ordering: .relaxed).newValue > 1
+        defer { if flaw == .differsInConcurrentLoads { Self.runningCount.subtract(1, ordering: .relaxed) } }
+        let piece = isConcurrent ? "WXYZ" : "ABCD"
         for _ in 0..<3 {
-            guard canContinue(deliver(run)) else { return }
+            guard canContinue(deliver(piece)) else { return }
         }
         if flaw == .hasNoEnd { return }
         client.didFinishLoading()
@@ -257,7 +267,7 @@ private final class StubLoad: ProtocolLoad {
         return unsafe client.didLoad(bytes.span.bytes)
     }
 
-    /// Waits if the client requests a pause. Returns `false` if the client wants no more events.
+    /// Waits during a pause. Returns `false` if the load was stopped.
     private func canContinue(_ flow: Flow) -> Bool {
         switch flow {
         case .keepGoing: return !state.withLock(\.isStopped)

@@ -4,18 +4,18 @@ import Testing
 
 @testable import PortolanConformance
 
-/// Parses Valgrind's output and attributes its errors.
+/// Parsing of Valgrind's XML output, and the attribution of its errors to the plugin.
 @Suite struct MemcheckLogTests {
     private static let plugin = "/opt/tide/libtide.so"
     private static let program = "/memfd:portolan (deleted)"
 
-    private static func frame(_ object: String, _ function: String, _ rest: String = "") -> String {
-        "<frame>\n<ip>0x48417B4</ip>\n<obj>\(object)</obj>\n<fn>\(function)</fn>\n\(rest)</frame>\n"
+    private static func frame(_ object: String, _ function: String, _ otherElements: String = "") -> String {
+        "<frame>\n<ip>0x48417B4</ip>\n<obj>\(object)</obj>\n<fn>\(function)</fn>\n\(otherElements)</frame>\n"
     }
 
     private static let valgrindFree = frame("/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so", "free")
-    private static let hold = frame(plugin, "hold&lt;int&gt;", "<dir>/src</dir><file>tide.c</file><line>42</line>")
-    private static let runner = frame(program, "run")
+    private static let pluginFrame = frame(plugin, "hold&lt;int&gt;", "<dir>/src</dir><file>tide.c</file><line>42</line>")
+    private static let runnerFrame = frame(program, "run")
 
     private static func document(_ errors: String...) -> String {
         """
@@ -31,22 +31,22 @@ import Testing
         """
     }
 
-    private static let read = """
+    private static let invalidReadError = """
         <kind>InvalidRead</kind>
         <what>Invalid read of size 4</what>
-        <stack>\(hold)\(runner)</stack>
+        <stack>\(pluginFrame)\(runnerFrame)</stack>
         <auxwhat>Address 0x4a41120 is 0 bytes inside a block of size 16 free'd</auxwhat>
-        <stack>\(valgrindFree)\(hold)\(runner)</stack>
+        <stack>\(valgrindFree)\(pluginFrame)\(runnerFrame)</stack>
         """
-    private static let leak = """
+    private static let leakError = """
         <kind>Leak_DefinitelyLost</kind>
         <xwhat><text>24 bytes in 1 blocks are definitely lost in loss record 19 of 24</text><leakedbytes>24</leakedbytes></xwhat>
-        <stack>\(valgrindFree)\(hold)</stack>
+        <stack>\(valgrindFree)\(pluginFrame)</stack>
         """
-    private static let syscall = """
+    private static let syscallError = """
         <kind>SyscallParam</kind>
         <what>Syscall param write(buf) points to unaddressable byte(s)</what>
-        <stack>\(hold)</stack>
+        <stack>\(pluginFrame)</stack>
         <auxwhat>Address 0x5 is not stack'd, malloc'd or (recently) free'd</auxwhat>
         """
 
@@ -56,8 +56,8 @@ import Testing
         try #require(MemcheckLog(parsing: Array(Self.document(text).utf8)).errors.first)
     }
 
-    @Test func errorHasKindTextStackAndOrigins() throws {
-        let error = try error(Self.read)
+    @Test func errorHasKindPhraseStackAndOrigins() throws {
+        let error = try error(Self.invalidReadError)
         #expect(error.kind == "InvalidRead" && error.phrase == "Invalid read of size 4" && error.rule == "MEM-01")
         #expect(error.stack.map(\.phrase) == ["hold<int> (tide.c:42)", "run (in memfd:portolan (deleted))"])
         #expect(error.origins.map(\.phrase) == ["Address is 0 bytes inside a block of size 16 free'd"])
@@ -65,12 +65,12 @@ import Testing
     }
 
     @Test func recordNumberOfALeakIsRemoved() throws {
-        let error = try error(Self.leak)
+        let error = try error(Self.leakError)
         #expect(error.phrase == "24 bytes in 1 blocks are definitely lost" && error.rule == "MEM-04" && error.isLeak)
     }
 
     @Test func textWithoutAStackIsKept() throws {
-        let error = try error(Self.syscall)
+        let error = try error(Self.syscallError)
         #expect(error.origins == [.init(phrase: "Address is not stack'd, malloc'd or (recently) free'd", stack: [])])
         #expect(error.rule == "MEM-01")
     }
@@ -84,15 +84,15 @@ import Testing
         #expect(MemcheckError(kind: kind, phrase: phrase, stack: [], origins: []).rule == rule)
     }
 
-    /// A truncated log contains the complete errors, and reports that it is truncated.
-    @Test func truncatedLogIsReadAsFarAsPossible() {
-        let bytes = Array(Self.document(Self.read, Self.leak, Self.syscall).utf8)
-        let whole = MemcheckLog(parsing: bytes)
-        #expect(whole.errors.count == 3 && whole.isWhole)
+    /// A truncated log has the errors that are complete in it, and reports that it is truncated.
+    @Test func truncatedLogIsParsedAsFarAsPossible() {
+        let bytes = Array(Self.document(Self.invalidReadError, Self.leakError, Self.syscallError).utf8)
+        let completeLog = MemcheckLog(parsing: bytes)
+        #expect(completeLog.errors.count == 3 && completeLog.isWhole)
         var count = 0
         for length in bytes.indices {
             let log = MemcheckLog(parsing: Array(bytes[..<length]))
-            #expect(log.errors == Array(whole.errors.prefix(log.errors.count)) && log.errors.count >= count)
+            #expect(log.errors == Array(completeLog.errors.prefix(log.errors.count)) && log.errors.count >= count)
             count = log.errors.count
             // The line break after the root element is not part of the document.
             #expect(log.isWhole == (length >= bytes.count - 1), "\(length)")
@@ -128,22 +128,22 @@ import Testing
 
     @Test func innermostFunctionOutsideSystemLibrariesDecidesTheOwner() {
         let (plugin, program, library, swift) = (Self.plugin, Self.program, "/lib/libc.so.6", "/opt/swift/libswiftCore.so")
-        #expect(guilt(frames(plugin, program)) == .did)
-        #expect(guilt(frames(library, "/lib/libz.so.1", nil, plugin, program)) == .did)
-        #expect(guilt(frames("/opt/tide/libbrought.so", program)) == .did)
+        #expect(guilt(frames(plugin, program)) == .inPluginCode)
+        #expect(guilt(frames(library, "/lib/libz.so.1", nil, plugin, program)) == .inPluginCode)
+        #expect(guilt(frames("/opt/tide/libbrought.so", program)) == .inPluginCode)
         #expect(guilt(frames(program, plugin, program)) == nil)
         #expect(guilt(frames(library, swift, plugin, program)) == nil)
         #expect(guilt(frames(library)) == nil)
         #expect(guilt(frames("/lib64/ld-linux-x86-64.so.2", plugin)) == nil)
     }
 
-    /// An invalid access by the runner to a borrowed block of the plugin counts as the plugin's error. A leak of the
-    /// runner during its work for the plugin counts as the runner's.
+    /// If the runner accesses a freed block that it borrowed from the plugin, the error is the plugin's. A leak of a
+    /// block that the runner allocated is the runner's.
     @Test func invalidAccessToABorrowedBlockIsThePluginsError() {
-        let (inRunner, ofPlugin) = (frames("/lib/libc.so.6", Self.program, Self.plugin), frames("/lib/libc.so.6", Self.plugin))
-        #expect(guilt(inRunner, ofPlugin) == .lent)
-        #expect(guilt(inRunner, frames(Self.program, Self.plugin)) == nil)
-        #expect(guilt(inRunner, ofPlugin, kind: "Leak_DefinitelyLost") == nil)
+        let (runnerStack, pluginStack) = (frames("/lib/libc.so.6", Self.program, Self.plugin), frames("/lib/libc.so.6", Self.plugin))
+        #expect(guilt(runnerStack, pluginStack) == .inPassedBlock)
+        #expect(guilt(runnerStack, frames(Self.program, Self.plugin)) == nil)
+        #expect(guilt(runnerStack, pluginStack, kind: "Leak_DefinitelyLost") == nil)
     }
 
     @Test func stackEndsWhereTheRunnerCalledThePlugin() {

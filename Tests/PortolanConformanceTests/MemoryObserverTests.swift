@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanConformance
 
-/// Combines memcheck's errors from the processes of many checks into results.
+/// The memory observer combines memcheck's errors from the processes of many checks into results of the MEM rules.
 @Suite struct MemoryObserverTests {
     private let scope = MemcheckScope(shared: [])
 
@@ -41,7 +41,7 @@ import Testing
         #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"] && results[0].repeatCommand("x") == "x --filter ORDER-01")
     }
 
-    /// The result names the check that is first in the catalogue, in whatever order the checks end.
+    /// A finding names the first check of the catalogue with this error, in whatever order the checks end.
     @Test func equalErrorsOfManyChecksAreReportedOnce() throws {
         let results = observe(
             try result("ORDER-02", .passed, [error("InvalidRead"), error("InvalidRead", line: 2)]),
@@ -53,38 +53,38 @@ import Testing
         #expect(results.first?.repeatCommand("x") == "x --filter DESC-01,ORDER-02")
     }
 
-    /// Memory of a load that the check could not end is in use, not leaked. The leaks of a process that was killed are
-    /// unknown.
+    /// The memory of a load that the check could not end is not leaked but in use. The leaks of a process that was
+    /// killed are unknown.
     @Test func leaksCountOnlyIfTheLoadsHaveEnded() throws {
         let leak = error("Leak_DefinitelyLost")
         #expect(verdicts(of: observe(try result("ORDER-01", .passed, [leak], hasLeftOpen: true)))["MEM-04"] == .passed)
-        for ended in [
+        for resultOfKilledProcess in [
             try result("ORDER-01", .crashed, [leak], isWhole: true), try result("ORDER-01", .hung, [leak], isWhole: false),
             try result("ORDER-01", .passed, [], isWhole: false),
         ] {
-            let results = observe(ended)
+            let results = observe(resultOfKilledProcess)
             #expect(verdicts(of: results) == ["MEM-01": .passed, "MEM-02": .passed, "MEM-03": .passed, "MEM-04": .warned])
             try #require(results.count > 3)
             #expect(results[3].findings.first?.detail.hasPrefix("ORDER-01: its leaks are unknown") == true)
         }
     }
 
-    /// A crash without a memcheck error still counts as an invalid access. A crash by abort(3) does not.
+    /// A crash by SIGSEGV counts as an invalid access even without an error of memcheck. A crash by abort(3) does not.
     @Test func crashByASignalIsAnInvalidAccess() throws {
-        var crashed = try result("ORDER-01", .crashed)
-        (crashed.note, crashed.stack) = ("ended by SIGSEGV: it accessed memory that it does not own", ["hold (tide.c:1)"])
-        let results = observe(crashed)
+        var crashResult = try result("ORDER-01", .crashed)
+        (crashResult.note, crashResult.stack) = ("ended by SIGSEGV: it accessed memory that it does not own", ["hold (tide.c:1)"])
+        let results = observe(crashResult)
         try #require(!results.isEmpty)
         #expect(results[0].verdict == .failed)
         #expect(results[0].findings.map(\.detail) == ["ORDER-01: ended by SIGSEGV: it accessed memory that it does not own"])
         #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"])
-        crashed.note = "ended by SIGABRT"
-        #expect(observe(crashed).first?.verdict == .passed)
-        crashed.note = "the process ended itself with status 0"
-        #expect(observe(crashed, try result("ORDER-02")).allSatisfy { $0.verdict == .crashed })
-        var reported = try result("ORDER-01", .crashed, [error("InvalidRead")])
-        reported.note = "ended by SIGSEGV"
-        #expect(observe(reported).first?.findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])
+        crashResult.note = "ended by SIGABRT"
+        #expect(observe(crashResult).first?.verdict == .passed)
+        crashResult.note = "the process ended itself with status 0"
+        #expect(observe(crashResult, try result("ORDER-02")).allSatisfy { $0.verdict == .crashed })
+        var crashWithError = try result("ORDER-01", .crashed, [error("InvalidRead")])
+        crashWithError.note = "ended by SIGSEGV"
+        #expect(observe(crashWithError).first?.findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])
     }
 
     @Test func resultWithoutValgrindIsSkipped() throws {

@@ -7,13 +7,13 @@ import Testing
 
 @testable import PortolanConformance
 
-/// Checks that third-party readers parse reports that contain hostile texts from a plugin.
+/// Third-party programs can parse reports that contain hostile texts of a plugin.
 @Suite(.timeLimit(.minutes(5))) struct ReportReaderTests {
     private static let noncharacters = [0xFFFE, 0xFFFF, 0x1FFFE, 0xFDD0].compactMap { Unicode.Scalar(UInt32($0)) }.map { String($0) }
         .joined()
 
     /// Texts that a plugin could put into a message, a name or a call.
-    static let texts = [
+    static let hostileTexts = [
         "a \"quoted\" \\ back\\slash",
         "a quote with a mark \"\u{301}, a backslash \\\u{301}, a number sign #\u{301}, <\u{338} &\u{301} >\u{338}",
         "two lines\nBail out!\nnot ok 1 - forged\n1..0", "returns\r\nok 3\rBail out!", "separators \u{85}Bail out!\u{2028}not ok\u{2029}ok",
@@ -27,7 +27,7 @@ import Testing
         let failed = try #require(RuleCatalogue.rule("ORDER-02"))
         let skipped = try #require(RuleCatalogue.rule("DESC-01"))
         return Summary(
-            Self.texts.flatMap { text -> [CheckResult] in
+            Self.hostileTexts.flatMap { text -> [CheckResult] in
                 var finding = Finding(.failure, text)
                 finding.stack = [text]
                 var result = CheckResult(failed, .failed, findings: [finding, Finding(.warning, text)], note: text)
@@ -39,8 +39,8 @@ import Testing
 
     private let command = "portolan check 'a \"\u{301}b\n#'"
 
-    /// The output of a program that gets a file with `input` as its last argument.
-    private func read(_ input: String, by program: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
+    /// The exit status and the output of a program whose last argument is a file with this input.
+    private func output(for input: String, by program: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
         let folder = try TemporaryFolder()
         let (file, sink) = (URL(fileURLWithPath: "\(folder.path)/report"), URL(fileURLWithPath: "\(folder.path)/out"))
         try Data(input.utf8).write(to: file)
@@ -55,8 +55,8 @@ import Testing
         return (process.terminationStatus, String(decoding: try Data(contentsOf: sink), as: UTF8.self))
     }
 
-    /// Perl's TAP::Parser, which prove(1) uses.
-    @Test func perlReadsTAP() throws {
+    /// prove(1) uses the same parser, TAP::Parser.
+    @Test func perlParsesTAPReport() throws {
         let text = TAPReport(repeatingBy: command, version: 13).text(of: try summary())
         let script = """
             use TAP::Parser; local $/; open my $f, '<', $ARGV[0]; my $p = TAP::Parser->new({ tap => <$f> }); my %n;
@@ -67,28 +67,30 @@ import Testing
             }
             print join(' ', map { "$_=$n{$_}" } sort keys %n), ' errors=', scalar($p->parse_errors), "\\n";
             """
-        let (status, output) = try read(text, by: "/usr/bin/perl", ["-e", script])
-        let count = Self.texts.count
+        let (status, output) = try output(for: text, by: "/usr/bin/perl", ["-e", script])
+        let count = Self.hostileTexts.count
         #expect(
             output == "failed=\(count) plan=1 skipped=\(count) test=\(2 * count) version=1 whole=\(count) yaml=\(count) errors=0\n"
                 && status == 0, "\(output)")
     }
 
-    @Test func pythonReadsJUnitXML() throws {
-        let text = JUnitReport(repeatingBy: command).text(of: try summary(), target: Self.texts.joined())
+    @Test func pythonParsesJUnitReport() throws {
+        let text = JUnitReport(repeatingBy: command).text(of: try summary(), target: Self.hostileTexts.joined())
         let script = """
             import sys, xml.etree.ElementTree as tree
             cases = tree.parse(sys.argv[1]).getroot().findall("testsuite/testcase")
             print(len(cases), sum(c.find("failure") is not None for c in cases), sum(c.find("skipped") is not None for c in cases))
             print(cases[-1].find("failure").text.split("\\n")[0] == ": ", any("<script>alert(1)</script>" in c.findtext("failure", "") for c in cases))
             """
-        let (status, output) = try read(text, by: "/usr/bin/python3", ["-c", script])
-        #expect(output == "\(2 * Self.texts.count) \(Self.texts.count) \(Self.texts.count)\nTrue True\n" && status == 0, "\(output)")
+        let (status, output) = try output(for: text, by: "/usr/bin/python3", ["-c", script])
+        #expect(
+            output == "\(2 * Self.hostileTexts.count) \(Self.hostileTexts.count) \(Self.hostileTexts.count)\nTrue True\n" && status == 0,
+            "\(output)")
     }
 
-    /// Every opened tag is closed, and no tag comes from the plugin.
-    @Test func pythonReadsHTML() throws {
-        let text = HTMLReport(repeatingBy: command).page(of: try summary(), target: Self.texts.joined())
+    /// Each tag that is opened is closed, and no tag comes from a text of the plugin.
+    @Test func pythonParsesHTMLReport() throws {
+        let text = HTMLReport(repeatingBy: command).page(of: try summary(), target: Self.hostileTexts.joined())
         let script = """
             import sys, html.parser
             class Reader(html.parser.HTMLParser):
@@ -108,26 +110,27 @@ import Testing
             controls = [c for c in text if ord(c) < 32 and c not in "\\n\\t" or 127 <= ord(c) < 160]
             print(reader.stack, reader.wrong, "script" in reader.seen, "svg" in reader.seen, controls)
             """
-        let (status, output) = try read(text, by: "/usr/bin/python3", ["-c", script])
+        let (status, output) = try output(for: text, by: "/usr/bin/python3", ["-c", script])
         #expect(output == "[] [] False True []\n" && status == 0, "\(output)")
     }
 
-    @Test func pythonReadsJSONOnOneLine() throws {
-        let value = JSONReport(repeatingBy: command).value(of: try summary(), target: Self.texts.joined(), library: nil)
+    @Test func pythonParsesJSONReportOnOneLine() throws {
+        let value = JSONReport(repeatingBy: command).value(of: try summary(), target: Self.hostileTexts.joined(), library: nil)
         let script = """
             import sys, json
             lines = open(sys.argv[1], encoding="utf-8", newline="").read().splitlines()
             results = json.loads(lines[0])["results"]
             print(len(lines), [r["note"] for r in results if r["verdict"] == "failed"] == json.loads(sys.argv[2]))
             """
-        let notes = String(decoding: try JSONEncoder().encode(Self.texts), as: UTF8.self)
-        let process = try read(
-            String(decoding: value.bytes, as: UTF8.self), by: "/usr/bin/python3",
+        let notes = String(decoding: try JSONEncoder().encode(Self.hostileTexts), as: UTF8.self)
+        let process = try output(
+            for:
+                String(decoding: value.bytes, as: UTF8.self), by: "/usr/bin/python3",
             ["-c", "import sys; sys.argv[1:] = sys.argv[:0:-1]\n\(script)", notes])
         #expect(process.output == "1 True\n" && process.status == 0, "\(process.output)")
     }
 
-    /// Output for a terminal: no line contains a line break or a control sequence.
+    /// No line of the text report contains a line break or a control sequence of a terminal.
     @Test func textReportHasNoControlSequences() throws {
         var report = TextReport(repeatingBy: command, isVerbose: true)
         for line in try summary().results.flatMap({ report.lines(for: $0) }).map(VisibleText.line) {
@@ -142,7 +145,7 @@ import Testing
         #expect(figure.contains("<svg ") && figure.contains(">1.000<") && !figure.contains("nan") && !figure.contains("inf"))
     }
 
-    /// The calls are grouped by the load that a line names; a line can name none.
+    /// A line of the call log can name a load. The chart groups the calls by load.
     @Test func callsAreGroupedByLoad() {
         let lines = [
             "0.100 ms  thread 7  → init", "0.200 ms  thread 7  load 1  → make tide://a b", "0.300 ms  thread 8  load 2  did_load",

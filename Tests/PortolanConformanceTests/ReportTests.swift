@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanConformance
 
-/// Tests the printed reports of results, and the results that a check's process returns.
+/// The reports of results, and the transfer of results from the process of a check.
 @Suite struct ReportTests {
     private func rule(_ id: String) throws -> ConformanceRule { try #require(RuleCatalogue.rule(id)) }
 
@@ -56,14 +56,14 @@ import Testing
         #expect(text.contains(#"<error type="crashed""#) && text.contains(#"tests="4" failures="1" errors="1""#))
     }
 
-    /// Texts from a plugin must not become markup.
+    /// Texts of a plugin must not become markup of the page.
     @Test func htmlReportEscapesMarkup() throws {
         var results = try results()
         try #require(results.count > 3)
         results[0].lastEvents = ["0.100 ms  thread 7  did_load <b>&\" 5"]
         results[3].stack = ["plugin.so(run<int>+0x3)[0x4]"]
         let page = HTMLReport(repeatingBy: "portolan check 'a&b'").page(of: Summary(results), target: "<script>")
-        for mark in ["<script>", "<b>&", "<&>", "run<int>", "'a&b'"] { #expect(!page.contains(mark), "\(mark)") }
+        for fragment in ["<script>", "<b>&", "<&>", "run<int>", "'a&b'"] { #expect(!page.contains(fragment), "\(fragment)") }
         for text in [
             "<h1>&lt;script&gt;", "&lt;&amp;&gt; # \\</li>", "did_load &lt;b&gt;&amp;&quot; 5", "run&lt;int&gt;",
             "check 'a&amp;b' --filter",
@@ -86,37 +86,38 @@ import Testing
 
     @Test func inconsistentResultIsRefused() throws {
         let rule = try rule("ORDER-02")
-        let failed = CheckResult(rule, .failed, findings: [Finding(.failure, "x")]).childBytes
-        let warned = CheckResult(rule, .warned, findings: [Finding(.warning, "x")]).childBytes
-        #expect(failed.count == warned.count)
-        for index in failed.indices {
-            var bytes = failed
-            bytes[index] = warned[index]
-            if bytes != failed { #expect(CheckResult(childBytes: bytes, rule) == nil, "\(index)") }
+        let bytesOfFailure = CheckResult(rule, .failed, findings: [Finding(.failure, "x")]).childBytes
+        let bytesOfWarning = CheckResult(rule, .warned, findings: [Finding(.warning, "x")]).childBytes
+        #expect(bytesOfFailure.count == bytesOfWarning.count)
+        for index in bytesOfFailure.indices {
+            var bytes = bytesOfFailure
+            bytes[index] = bytesOfWarning[index]
+            if bytes != bytesOfFailure { #expect(CheckResult(childBytes: bytes, rule) == nil, "\(index)") }
         }
-        // A process does not transmit a verdict.
-        let claimed = CheckResult(rule, .passed, findings: [Finding(.failure, "x")])
-        #expect(CheckResult(childBytes: claimed.childBytes, rule)?.verdict == .failed)
+        // The bytes contain no verdict. The runner derives the verdict from the findings.
+        let resultWithWrongVerdict = CheckResult(rule, .passed, findings: [Finding(.failure, "x")])
+        #expect(CheckResult(childBytes: resultWithWrongVerdict.childBytes, rule)?.verdict == .failed)
     }
 
     @Test func resultNeedsTheKeyOfItsCheck() throws {
-        let (sealed, rule) = (try SealedResult(), try rule("ORDER-02"))
-        sealed.renew()
-        let old = sealed.key
-        #expect(ResultKey(old.bytes) == old)
-        sealed.renew()
-        #expect(!sealed.store([1], for: rule, old))
-        #expect(sealed.store([1], for: rule, sealed.key))
-        #expect(sealed.content(for: rule) == .result([1]))
-        #expect(sealed.content(for: try self.rule("ORDER-03")) == .forged)
+        let (sealedResult, rule) = (try SealedResult(), try rule("ORDER-02"))
+        sealedResult.renew()
+        let oldKey = sealedResult.key
+        #expect(ResultKey(oldKey.bytes) == oldKey)
+        sealedResult.renew()
+        #expect(!sealedResult.store([1], for: rule, oldKey))
+        #expect(sealedResult.store([1], for: rule, sealedResult.key))
+        #expect(sealedResult.content(for: rule) == .result([1]))
+        #expect(sealedResult.content(for: try self.rule("ORDER-03")) == .forged)
     }
 
-    /// The rule's remedy is not given if each finding has its own.
+    /// If each finding has its own remedy, the report omits the remedy of the rule.
     @Test func findingCanHaveItsOwnRemedy() throws {
         let rule = try rule("DESC-05")
-        let own = Finding(.failure, "handler 0 has no function make", remedy: "Set make.")
+        let findingWithRemedy = Finding(.failure, "handler 0 has no function make", remedy: "Set make.")
         for (findings, remedy) in [
-            ([own, own], "Set make."), ([own, Finding(.failure, "x")], "Set make. \(rule.remedy)"), ([Finding(.failure, "x")], rule.remedy),
+            ([findingWithRemedy, findingWithRemedy], "Set make."),
+            ([findingWithRemedy, Finding(.failure, "x")], "Set make. \(rule.remedy)"), ([Finding(.failure, "x")], rule.remedy),
         ] {
             let result = CheckResult(rule, .failed, findings: findings)
             #expect(result.remedy == remedy)
@@ -127,16 +128,16 @@ import Testing
         #expect(!crash.reason.contains(rule.reason))
     }
 
-    /// One mistake often fails several checks. The first one is reported completely.
+    /// If several checks fail with the same error, only the first is reported completely.
     @Test func checksWithTheSameErrorAreGrouped() throws {
-        func failed(_ id: String, _ details: String...) throws -> CheckResult {
+        func failedResult(_ id: String, _ details: String...) throws -> CheckResult {
             CheckResult(try rule(id), .failed, findings: details.map { Finding(.failure, $0) })
         }
         let results = [
-            try failed("BODY-01", "'a:' gave an error (badResponse: 'no (x) length'), but should succeed"),
-            try failed("CHAL-03", "'b:' received the manifest's credential, but gave an error (badResponse: 'no (x) length')"),
-            try failed("BODY-06", "'c:' gave an error (truncated), but should succeed"),
-            try failed("BODY-07", "'d:' gave an error (badResponse: 'no (x) length'), but should succeed", "it did not end"),
+            try failedResult("BODY-01", "'a:' gave an error (badResponse: 'no (x) length'), but should succeed"),
+            try failedResult("CHAL-03", "'b:' received the manifest's credential, but gave an error (badResponse: 'no (x) length')"),
+            try failedResult("BODY-06", "'c:' gave an error (truncated), but should succeed"),
+            try failedResult("BODY-07", "'d:' gave an error (badResponse: 'no (x) length'), but should succeed", "it did not end"),
         ]
         #expect(results.map(\.sharedError) == ["badResponse: 'no (x) length'", "badResponse: 'no (x) length'", "truncated", nil])
         #expect(
@@ -150,11 +151,11 @@ import Testing
 
     @Test func orderCarriesTheLoadsAndStepsThatHung() throws {
         let key = ResultKey()
-        let hung = try #require(HungLoads([0, 0, 0, 0, 0, 0, 1, 5]))
+        let hungLoads = try #require(HungLoads([0, 0, 0, 0, 0, 0, 1, 5]))
         var steps = HungSteps()
         steps.add(Self.hungResult("DESC-01", after: ["→ dlopen"]))
-        let order = CheckOrder(CheckOrder(258, hung, steps, key).bytes)
-        #expect(order.number == 258 && order.hungLoads == hung && order.hungSteps == steps && order.key == key)
+        let order = CheckOrder(CheckOrder(258, hungLoads, steps, key).bytes)
+        #expect(order.number == 258 && order.hungLoads == hungLoads && order.hungSteps == steps && order.key == key)
         #expect(HungLoads([1, 2]) == nil)
         #expect(HungSteps([1, 2]) == nil)
     }
@@ -181,27 +182,28 @@ import Testing
         #expect(steps.objection(to: .entry) == nil)
     }
 
-    @Test func swiftNamesAreReadable() {
+    @Test func swiftNamesAreDemangled() {
         #expect(StackNames.swiftName(of: "$s4tide4load3urlySS_tF") == "tide.load(url: Swift.String) -> ()")
         for name in ["run", "_ZN3fooEv", "$s", "$sx\u{301}", ""] { #expect(StackNames.swiftName(of: name) == name) }
     }
 
-    /// Each call has its name in the picture, or is counted in the name before it.
-    @Test func picturedCallsHaveNames() {
+    /// In the chart, each call has a name, or is counted in the name of the call before it.
+    @Test func callsInTheChartHaveNames() {
         let lines = [
             "0.100 ms  thread 7  load 1  → run", "0.101 ms  thread 7  load 1  did_load 5", "0.102 ms  thread 7  load 1  did_finish",
             "9.000 ms  thread 7  load 1  ← run", "5.000 ms  thread 8  load 2  → make <x>",
         ]
-        let picture = Timeline(lines).svg
-        for name in [">→ run, +2</text>", ">← run</text>", ">→ make</text>"] { #expect(picture.contains(name), "\(name)") }
+        let svg = Timeline(lines).svg
+        for name in [">→ run, +2</text>", ">← run</text>", ">→ make</text>"] { #expect(svg.contains(name), "\(name)") }
     }
 
-    @Test func skipThatBlamesAPassedRuleFails() throws {
-        func verdict(_ blamed: Verdict...) throws -> Verdict? {
-            var contradictions = Contradictions(isJudged: true)
+    @Test func skippedCheckThatNamesAPassedRuleFails() throws {
+        /// The verdict on FLOW-01, which is skipped because of LIFE-02, if LIFE-02 has these verdicts.
+        func verdict(_ verdictsOfNamedRule: Verdict...) throws -> Verdict? {
+            var contradictions = Contradictions(isEnabled: true)
             #expect(contradictions.add(CheckResult(try rule("FLOW-01"), .skipped, note: "'a:' did not end (LIFE-02): '(CAN-01)'")) == nil)
             #expect(contradictions.missingChecks.map(\.id) == ["CAN-01", "LIFE-02"])
-            for verdict in blamed { _ = contradictions.add(CheckResult(try rule("LIFE-02"), verdict)) }
+            for verdict in verdictsOfNamedRule { _ = contradictions.add(CheckResult(try rule("LIFE-02"), verdict)) }
             _ = contradictions.add(CheckResult(try rule("CAN-01"), .skipped))
             return contradictions.results.first?.verdict
         }
@@ -210,37 +212,38 @@ import Testing
         #expect(try verdict(.passed, .failed) == .skipped)
         #expect(try verdict(.crashed) == .skipped)
         #expect(try verdict(.skipped) == .skipped)
-        var contradictions = Contradictions(isJudged: true)
-        // A load that another rule prevents, or that takes time after a stop, is not a contradiction of the plugin.
+        var contradictions = Contradictions(isEnabled: true)
+        // If another rule failed, or if the load takes time after a stop, the skip is not a contradiction.
         for (id, failing, expected) in [
             ("DESC-04", "ORDER-01", Verdict.failed), ("LIFE-02", "ORDER-01", .skipped), ("CANCEL-04", "DESC-06", .skipped),
         ] {
-            var contradictions = Contradictions(isJudged: true)
+            var contradictions = Contradictions(isEnabled: true)
             _ = contradictions.add(CheckResult(try rule("FLOW-01"), .skipped, note: "so it is (\(id))"))
             _ = contradictions.add(CheckResult(try rule(id), .passed))
             _ = contradictions.add(CheckResult(try rule(failing), id == "CANCEL-04" ? .passed : .failed))
             #expect(contradictions.results.map(\.verdict) == [expected], "\(id)")
         }
-        let other = CheckResult(try rule("FLOW-01"), .skipped, note: "it does not apply: every load of that kind blocks (or not)")
-        #expect(contradictions.add(other) == other)
+        let resultWithoutARule = CheckResult(
+            try rule("FLOW-01"), .skipped, note: "it does not apply: every load of that kind blocks (or not)")
+        #expect(contradictions.add(resultWithoutARule) == resultWithoutARule)
     }
 
     @Test func truncatedCrashReportIsStillACrash() throws {
         let head: [UInt8] = [1, 11, 0, 0xEF, 0xBE, 0, 0, 0, 0, 0, 0]
         let lines = "(+0x1)\n/lib/libc.so.6(+0x2)\nlib (1).so(+0xbeef)\n(+0x4)\n?(+0x0)\n(+0x5"
         let report = try #require(CrashReport(head + Array(lines.utf8)))
-        #expect(report.signal == 11 && report.what == "at the address 0xbeef" && !report.isStarved)
-        // A return address is the address after the call.
+        #expect(report.signal == 11 && report.what == "at the address 0xbeef" && !report.lacksMemory)
+        // The address of a call is one less than its return address.
         let places = [CodePlace(object: "lib (1).so", offset: 0xBEEF), .init(object: "", offset: 3), .init(object: "?", offset: 0)]
         #expect(report.stack?.places == places)
         var names = StackNames(program: "/no/such/program")
-        let described = report.stack?.named(by: &names, library: nil)
-        #expect(described?.lines == ["+0xbeef (in lib (1).so)"] && described?.function == "+0xbeef (in lib (1).so)")
+        let namedStack = report.stack?.named(by: &names, library: nil)
+        #expect(namedStack?.lines == ["+0xbeef (in lib (1).so)"] && namedStack?.function == "+0xbeef (in lib (1).so)")
         for count in 0..<head.count { #expect(CrashReport(Array(head.prefix(count))) == nil) }
-        #expect(CrashReport([1, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0])?.isStarved == true)
+        #expect(CrashReport([1, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0])?.lacksMemory == true)
     }
 
-    /// addr2line(1), with the options `-a -f -C -i`.
+    /// The output is the one of addr2line(1) with the options `-a -f -C -i`.
     @Test func outputOfAddr2lineIsParsed() {
         let text = """
             0x0000000000001169
@@ -262,66 +265,68 @@ import Testing
         #expect(names[2] == nil && names[3]?.map(\.phrase) == ["malloc (in tide.so)"] && names[4] == nil)
     }
 
-    /// The plugin's bundled libraries and Swift's runtime work for the plugin, so the crash is in the plugin's own
-    /// function. Crashes in them have as many causes as the plugin has calling places.
+    /// A crash in the C library, in a bundled library or in Swift's runtime is attributed to the function of the plugin
+    /// that called it.
     @Test func crashIsAttributedToThePluginsOwnFunction() {
         let objects = ["/lib/libc.so.6", "/lib/libz.so.1", "/opt/tide.so", "", "", "/opt/tide.so", ""]
         let frames = objects.enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
         var names = StackNames(program: "/no/such/program")
-        let described = CrashStack(places: frames).named(by: &names, library: "tide.so")
-        #expect(described.function == "+0x3 (in tide.so)" && described.key == "+0x3 (in tide.so)\n+0x6 (in tide.so)")
+        let namedStack = CrashStack(places: frames).named(by: &names, library: "tide.so")
+        #expect(namedStack.function == "+0x3 (in tide.so)" && namedStack.key == "+0x3 (in tide.so)\n+0x6 (in tide.so)")
         #expect(
-            described.lines == [
+            namedStack.lines == [
                 "+0x1 (in libc.so.6)", "+0x2 (in libz.so.1)", "+0x3 (in tide.so)", "the conformance runner", "+0x6 (in tide.so)",
             ])
         #expect(CrashStack(places: frames).named(by: &names, library: nil).function == "+0x2 (in libz.so.1)")
-        let trap = ["/usr/lib/libswiftCore.so", "", "/opt/tide.so"].enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
-        #expect(CrashStack(places: trap).named(by: &names, library: "tide.so").function == "+0x3 (in tide.so)")
+        let swiftFrames = ["/usr/lib/libswiftCore.so", "", "/opt/tide.so"].enumerated().map {
+            CodePlace(object: $1, offset: UInt64($0 + 1))
+        }
+        #expect(CrashStack(places: swiftFrames).named(by: &names, library: "tide.so").function == "+0x3 (in tide.so)")
         #expect(CrashStack(places: [.init(object: "?", offset: 1)]).named(by: &names, library: "tide.so").function == nil)
     }
 
     @Test func equalCausesAreReportedOnce() throws {
         var results = try results() + [CheckResult(try rule("LIFE-01"), .crashed), CheckResult(try rule("LIFE-02"), .hung)]
         try #require(results.count > 5)
-        for place in 3...4 { results[place].crash = .init(lines: [], function: "run<int> (tide.c:13)", key: "run") }
+        for index in 3...4 { results[index].crash = .init(lines: [], function: "run<int> (tide.c:13)", key: "run") }
         results[5].lastEvents = ["0.100 ms  thread 7  → run", "0.200 ms  thread 6  → stop", "0.300 ms  thread 7  ← run"]
         var report = TextReport(repeatingBy: "portolan check x", isVerbose: false, hasSanitizer: true)
         let lines = results.flatMap { report.lines(for: $0) }
         #expect(lines.contains("         more: portolan check x --filter LIFE-05 --sanitizer"))
         #expect(!lines.contains { $0.hasPrefix("crashed  LIFE-01") }, "\(lines)")
-        let first = try #require(lines.firstIndex(of: "crashed  LIFE-05  it crashed in run<int> (tide.c:13)"), "\(lines)")
-        #expect(lines[first + 1] == "         during the check: \(results[3].rule.sentence)")
-        var verbose = TextReport(repeatingBy: "portolan check x", isVerbose: true)
-        #expect(results.flatMap { verbose.lines(for: $0) }.contains { $0.hasPrefix("crashed  LIFE-01") })
+        let crashLineIndex = try #require(lines.firstIndex(of: "crashed  LIFE-05  it crashed in run<int> (tide.c:13)"), "\(lines)")
+        #expect(lines[crashLineIndex + 1] == "         during the check: \(results[3].rule.sentence)")
+        var verboseReport = TextReport(repeatingBy: "portolan check x", isVerbose: true)
+        #expect(results.flatMap { verboseReport.lines(for: $0) }.contains { $0.hasPrefix("crashed  LIFE-01") })
         let summary = Summary(results)
         #expect(
             summary.causeLines == [
                 "2 checks ended in the same way: it crashed in run<int> (tide.c:13); fix that first, then check again: LIFE-01, LIFE-05"
             ])
-        let many = try ["DESC-05", "REG-04", "LIFE-01", "LIFE-02", "LIFE-03"].map { id in
+        let fiveCrashes = try ["DESC-05", "REG-04", "LIFE-01", "LIFE-02", "LIFE-03"].map { id in
             var result = CheckResult(try rule(id), .crashed)
             result.crash = .init(lines: [], function: "run", key: "run")
             return result
         }
-        #expect(Summary(many).causeLines.first?.hasSuffix("then check again: DESC-05, REG-04, LIFE-01 and 2 others") == true)
+        #expect(Summary(fiveCrashes).causeLines.first?.hasSuffix("then check again: DESC-05, REG-04, LIFE-01 and 2 others") == true)
         let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x")
         #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Fix that first, then check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
         #expect(page.contains(#"id="LIFE-01" open"#) && page.contains(#"id="LIFE-05">"#) && page.contains(#"id="LIFE-02" open"#))
         #expect(results[5].cause?.phrase == "it hung in stop")
         results[5].lastEvents += ["0.400 ms  thread 6  ← stop", "?"]
         #expect(results[5].cause?.phrase == "it hung; last call: ← stop")
-        // The crash is at the same place in the runner's own code, or has no place: a different last call is a
-        // different cause.
+        // Crashes without a place, or at the same place in the runner's code, have different causes if their last calls
+        // differ.
         results[3].crash = nil
         results[4].crash = nil
         results[4].note = results[3].note
         #expect(results[3].cause == results[4].cause)
         results[4].lastEvents = ["0.100 ms  thread 7  → destroy"]
         #expect(results[3].cause != results[4].cause && Summary(results).causeLines.isEmpty)
-        // A check that ran twice counts as one.
+        // A check that ran twice is counted once.
         #expect(Summary([results[3], results[3]]).causeLines.isEmpty)
-        let twice = HTMLReport(repeatingBy: "portolan check x").page(of: Summary([results[3], results[3]]), target: "x")
-        #expect(twice.ranges(of: #"id="LIFE-05" open"#).count == 1)
+        let pageOfRepeatedCheck = HTMLReport(repeatingBy: "portolan check x").page(of: Summary([results[3], results[3]]), target: "x")
+        #expect(pageOfRepeatedCheck.ranges(of: #"id="LIFE-05" open"#).count == 1)
     }
 
     @Test func readableMemoryIsRecognized() throws {

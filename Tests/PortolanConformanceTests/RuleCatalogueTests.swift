@@ -4,7 +4,7 @@ import Foundation
 import PortolanConformance
 import Testing
 
-/// The catalogue, the C headers, the host and the documentation name the same rules.
+/// The rule catalogue, the C headers, the host and the documentation name the same rules.
 @Suite struct RuleCatalogueTests {
     @Test func idsAreUniqueAndInTheirCategory() {
         let rules = RuleCatalogue.rules
@@ -36,19 +36,19 @@ import Testing
         #expect(count > 100)
     }
 
-    /// `check --explain` names the headers and the declarations of a rule.
+    /// The catalogue has the headers and the declarations of each rule, for `check --explain`.
     @Test func headerPlacesMatchTheHeaders() throws {
-        var found: [String: Set<String>] = [:]
+        var headersByID: [String: Set<String>] = [:]
         for file in try ConformanceRepository.files(under: "Sources/CPortolan/include/portolan", ending: ".h") {
             let name = "portolan/\(file.split(separator: "/").last ?? "")"
-            for id in try Self.ids(in: ConformanceRepository.text(of: file)) { found[id, default: []].insert(name) }
+            for id in try Self.ids(in: ConformanceRepository.text(of: file)) { headersByID[id, default: []].insert(name) }
         }
         for rule in RuleCatalogue.rules {
             let headers = Set(rule.headerPlaces.map { String($0.prefix { $0 != ":" }) })
-            #expect(headers == found[rule.id] ?? [], "\(rule)")
+            #expect(headers == headersByID[rule.id] ?? [], "\(rule)")
             for place in rule.headerPlaces {
                 let parts = place.split(separator: ":", maxSplits: 1)
-                // The comment of a whole header names no declaration.
+                // A place without a declaration is the comment of a whole header.
                 guard parts.count == 2 else { continue }
                 let declaration = try #require(parts.last).split(separator: ".").last?.trimmingCharacters(in: .whitespaces) ?? "?"
                 let text = try ConformanceRepository.text(of: "Sources/CPortolan/include/\(parts[0])")
@@ -68,14 +68,14 @@ import Testing
         }
     }
 
-    @Test func everyRuleTheHostEnforcesIsNamedWhereItIsEnforced() throws {
-        var named: Set<String> = []
+    @Test func sourcesOfTheHostNameEveryRuleThatTheHostEnforces() throws {
+        var namedIDs: Set<String> = []
         for folder in ["PortolanCore", "PortolanPlugins", "PortolanBinding"] {
             for file in try ConformanceRepository.files(under: "Sources/\(folder)", ending: ".swift") {
-                named.formUnion(try Self.ids(in: ConformanceRepository.text(of: file)))
+                namedIDs.formUnion(try Self.ids(in: ConformanceRepository.text(of: file)))
             }
         }
-        for rule in RuleCatalogue.rules where rule.isEnforced { #expect(named.contains(rule.id), "\(rule)") }
+        for rule in RuleCatalogue.rules where rule.isEnforced { #expect(namedIDs.contains(rule.id), "\(rule)") }
     }
 
     @Test func everyRuleTheHostReportsIsMarkedAsEnforced() throws {
@@ -92,20 +92,20 @@ import Testing
         #expect(count > 30)
     }
 
-    @Test func pageMatchesTheCatalogue() throws {
+    @Test func conformancePageMatchesTheCatalogue() throws {
         try ConformanceRepository.expect(RulePage.markdown, in: "docs/conformance.md")
     }
 
-    /// Every `ABC-12` in the text, and all IDs of a range such as `ABC-12 to ABC-15`.
+    /// Each rule ID such as `ABC-12` in the text, and all IDs of a range such as `ABC-12 to ABC-15`.
     static func ids(in text: String) throws -> [String] {
         try text.matches(
             of: Regex(
                 #"\b([A-Z]{2,})-(\d\d)(?: to ([A-Z]{2,})-(\d\d))?\b"#, as: (Substring, Substring, Substring, Substring?, Substring?).self)
         )
         .flatMap { match -> [String] in
-            let (_, category, first, _, last) = match.output
-            guard let from = Int(first), let to = last.map({ Int($0) }) ?? from, from <= to else { return [] }
-            return (from...to).map { "\(category)-\($0 < 10 ? "0" : "")\($0)" }
+            let (_, category, firstText, _, lastText) = match.output
+            guard let first = Int(firstText), let last = lastText.map({ Int($0) }) ?? first, first <= last else { return [] }
+            return (first...last).map { "\(category)-\($0 < 10 ? "0" : "")\($0)" }
         }
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanCookies
 
-/// Tests the date algorithm of RFC 6265bis §5.1.1.
+/// Parsing of cookie dates (RFC 6265bis §5.1.1).
 @Suite struct CookieDateTests {
     @Test(
         arguments: [
@@ -14,7 +14,7 @@ import Testing
             ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("1 Jan 69 0:0:0", 3_124_224_000), ("1 Jan 70 0:0:0", 0), ("1 Jan 99 0:0:0", 915_148_800),
             ("1 Jan 00 0:0:0", 946_684_800), ("29 Feb 2000 0:0:0", 951_782_400), ("31 Dec 9999 23:59:59", 253_402_300_799),
             ("1 Jan 1601 00:00:00", -11_644_473_600), ("1 Jan 2000 00:00:00 2 Feb 2001 01:01:01", 946_684_800),
-            // The first number of one or two digits is the day, the next one the year.
+            // The first number of one or two digits is the day, and the second is the year.
             ("70 1 Jan 0:0:0", nil), ("1 70 Jan 0:0:0", 0), ("12 Jan 3 0:0:0", nil), ("1 Jan 0:0:0", nil), ("Jan 1970 0:0:0", nil),
             ("1 Jan 1970", nil), ("1 1970 0:0:0", nil), ("32 Jan 2000 0:0:0", nil), ("0 Jan 2000 0:0:0", nil), ("30 Feb 2000 0:0:0", nil),
             ("29 Feb 1900 0:0:0", nil), ("29 Feb 2001 0:0:0", nil), ("31 Apr 2000 0:0:0", nil), ("1 Jan 1600 0:0:0", nil),
@@ -24,23 +24,23 @@ import Testing
             ("1 Janvier 2000 0:0:0", 946_684_800), ("1 ja 2000 0:0:0", nil), ("tuesday, 01 jan 2000 00:00:00", 946_684_800),
             ("1\u{80} Jan 2000 0:0:0", 946_684_800),
         ] as [(String, Int?)])
-    func dateIsRead(text: String, seconds: Int?) {
+    func dateIsParsed(text: String, seconds: Int?) {
         #expect(CookieDate.seconds(in: Array(text.utf8).span) == seconds.map(Int64.init))
     }
 
-    /// Every day of four centuries, against a count.
-    @Test func everyDayIsRead() {
+    /// The expected seconds of each day from 1601 to 2000 are counted from the first day.
+    @Test func eachDayOfFourCenturiesIsParsed() {
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        var expected: Int64 = -11_644_473_600
+        var expectedSeconds: Int64 = -11_644_473_600
         for year in 1601...2000 {
             let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
             for (month, count) in [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31].enumerated() {
                 for day in 1...count {
-                    if CookieDate.seconds(in: Array("\(day) \(months[month]) \(year) 0:0:0".utf8).span) != expected {
+                    if CookieDate.seconds(in: Array("\(day) \(months[month]) \(year) 0:0:0".utf8).span) != expectedSeconds {
                         Issue.record("\(day) \(months[month]) \(year)")
                         return
                     }
-                    expected += 86400
+                    expectedSeconds += 86400
                 }
             }
         }

@@ -9,8 +9,9 @@ import Testing
 
 @testable import PortolanCookies
 
-/// Serves requests by a closure, with cookies, and records their `Cookie` fields.
-final class CookieServer: ProtocolHandler {
+/// A handler that delivers the events that a closure returns for each request, and records the `Cookie` fields of the
+/// requests.
+final class CookieHandler: ProtocolHandler {
     let identifier = "test.cookies"
     let schemes = SchemeSet.only(["http", "https"])
     let traits: HandlerTraits
@@ -21,21 +22,22 @@ final class CookieServer: ProtocolHandler {
         (self.traits, self.events) = (traits, events)
     }
 
-    /// The `Cookie` field of each request.
-    var received: [String?] { log.withLock { $0 } }
+    /// The `Cookie` field of each request; `nil` for a request without one.
+    var cookieFields: [String?] { log.withLock { $0 } }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         log.withLock { $0.append(request.fields[.cookie]) }
         return ScriptedLoad(events(request), client: client)
     }
 
+    /// A response that sets these cookies.
     static func response(_ request: Request, _ cookies: String..., status: HTTPResponse.Status = .ok) -> Response {
         var fields = HTTPFields()
         for cookie in cookies { fields.append(HTTPField(name: .setCookie, value: cookie)) }
         return Response(url: request.url, status: status, fields: fields)
     }
 
-    /// The redirect that `http:` would offer.
+    /// A redirect that sets a cookie, as the `http:` handler would deliver it.
     static func redirect(_ request: Request, to url: String, _ cookie: String) -> ScriptedLoad.Event {
         var fields: HTTPFields = [.location: url]
         fields.append(HTTPField(name: .setCookie, value: cookie))
@@ -44,7 +46,7 @@ final class CookieServer: ProtocolHandler {
     }
 }
 
-/// Tests which requests send stored cookies, and which responses set some.
+/// Which requests send stored cookies, and which responses set cookies.
 @Suite struct CookiePolicyTests {
     private func loader(_ handlers: any ProtocolHandler..., storage: CookieStorage? = CookieStorage()) -> Loader {
         var configuration = Loader.Configuration()
@@ -54,25 +56,25 @@ final class CookieServer: ProtocolHandler {
     }
 
     @Test func cookiesOfAResponseAreSentNextTime() async throws {
-        let server = CookieServer { [.response(CookieServer.response($0, "a=1", "b=2; Path=/x")), .finish] }
+        let server = CookieHandler { [.response(CookieHandler.response($0, "a=1", "b=2; Path=/x")), .finish] }
         let loader = loader(server)
         for url in ["http://example.com/", "http://example.com/x/y", "http://other.example/"] { _ = try await loader.data(from: url) }
-        #expect(server.received == [nil, "b=2; a=1", nil])
+        #expect(server.cookieFields == [nil, "b=2; a=1", nil])
         #expect(loader.configuration.cookies?.cookies.count == 5)
     }
 
     @Test func handlerWithoutTheTraitAndLoaderWithoutStorageHaveNoCookies() async throws {
-        let plain = CookieServer(traits: .stopsAsynchronously) { [.response(CookieServer.response($0, "a=1")), .finish] }
+        let handlerWithoutTrait = CookieHandler(traits: .stopsAsynchronously) { [.response(CookieHandler.response($0, "a=1")), .finish] }
         let storage = CookieStorage()
-        for _ in 0..<2 { _ = try await loader(plain, storage: storage).data(from: "http://example.com/") }
-        let server = CookieServer { [.response(CookieServer.response($0, "a=1")), .finish] }
-        let none = loader(server, storage: nil)
-        for _ in 0..<2 { _ = try await none.data(from: "http://example.com/") }
-        #expect(plain.received == [nil, nil] && server.received == [nil, nil] && storage.cookies.isEmpty)
+        for _ in 0..<2 { _ = try await loader(handlerWithoutTrait, storage: storage).data(from: "http://example.com/") }
+        let server = CookieHandler { [.response(CookieHandler.response($0, "a=1")), .finish] }
+        let loaderWithoutStorage = loader(server, storage: nil)
+        for _ in 0..<2 { _ = try await loaderWithoutStorage.data(from: "http://example.com/") }
+        #expect(handlerWithoutTrait.cookieFields == [nil, nil] && server.cookieFields == [nil, nil] && storage.cookies.isEmpty)
     }
 
-    @Test func requestThatDoesNotHandleCookiesHasNone() async throws {
-        let server = CookieServer { [.response(CookieServer.response($0, "b=2")), .finish] }
+    @Test func requestThatDoesNotHandleCookiesSendsAndStoresNone() async throws {
+        let server = CookieHandler { [.response(CookieHandler.response($0, "b=2")), .finish] }
         let loader = loader(server)
         try loader.configuration.cookies?.set(Cookie(name: "a", value: "1", domain: "example.com"))
         var request = try Request("http://example.com/")
@@ -80,33 +82,34 @@ final class CookieServer: ProtocolHandler {
         _ = try await loader.data(for: request)
         try request.setField("Cookie", "own=1")
         _ = try await loader.data(for: request)
-        #expect(server.received == [nil, "own=1"] && loader.configuration.cookies?.cookies.count == 1)
+        #expect(server.cookieFields == [nil, "own=1"] && loader.configuration.cookies?.cookies.count == 1)
     }
 
-    @Test func redirectSetsCookiesAndTheNextRequestHasThoseOfItsURL() async throws {
-        let server = CookieServer { request in
+    @Test func redirectSetsCookiesAndTheNextRequestSendsTheCookiesOfItsURL() async throws {
+        let server = CookieHandler { request in
             request.url.path == "/end" || request.url.path == "/"
-                ? [.response(CookieServer.response(request)), .finish] : [CookieServer.redirect(request, to: "/end", "r=1; Path=/end")]
+                ? [.response(CookieHandler.response(request)), .finish] : [CookieHandler.redirect(request, to: "/end", "r=1; Path=/end")]
         }
         let loader = loader(server)
         try loader.configuration.cookies?.set(Cookie(name: "start", value: "1", domain: "example.com", path: "/start"))
         try loader.configuration.cookies?.set(Cookie(name: "all", value: "1", domain: "example.com"))
         _ = try await loader.data(from: "http://example.com/start")
         _ = try await loader.data(from: "http://example.com/")
-        #expect(server.received == ["start=1; all=1", "r=1; all=1", "all=1"])
+        #expect(server.cookieFields == ["start=1; all=1", "r=1; all=1", "all=1"])
     }
 
-    /// The caller's own field crosses no origin; stored cookies depend on the new host alone.
+    /// After a redirect, the `Cookie` field of the caller is sent only to the same origin. Which stored cookies are
+    /// sent depends only on the new URL.
     @Test(
         arguments: [
             ("http://example.com/end", "own=1; c=1"), ("http://example.com:81/end", "c=1"), ("https://example.com/end", "c=1"),
             ("http://EXAMPLE.com/end", "own=1; c=1"), ("http://example.com./end", nil), ("http://www.example.com/end", nil),
             ("http://other.example/end", "o=1"),
         ] as [(String, String?)])
-    func ownFieldStaysWithItsOrigin(target: String, expected: String?) async throws {
-        let server = CookieServer { request in
+    func cookieFieldOfTheCallerIsSentOnlyToItsOrigin(target: String, expected: String?) async throws {
+        let server = CookieHandler { request in
             request.url.path == "/end"
-                ? [.response(CookieServer.response(request)), .finish] : [CookieServer.redirect(request, to: target, "x=1; Path=/x")]
+                ? [.response(CookieHandler.response(request)), .finish] : [CookieHandler.redirect(request, to: target, "x=1; Path=/x")]
         }
         let loader = loader(server)
         try loader.configuration.cookies?.set(Cookie(name: "c", value: "1", domain: "example.com"))
@@ -114,24 +117,24 @@ final class CookieServer: ProtocolHandler {
         var request = try Request("http://example.com/")
         try request.setField("Cookie", "own=1")
         _ = try await loader.data(for: request)
-        #expect(server.received == ["own=1; c=1", expected])
+        #expect(server.cookieFields == ["own=1; c=1", expected])
     }
 
-    @Test func ownCookieReplacesTheStoredOneOfItsName() async throws {
-        let server = CookieServer { [.response(CookieServer.response($0)), .finish] }
+    @Test func cookieOfTheCallerReplacesTheStoredCookieWithItsName() async throws {
+        let server = CookieHandler { [.response(CookieHandler.response($0)), .finish] }
         let loader = loader(server)
         for name in ["a", "b", "c"] { try loader.configuration.cookies?.set(Cookie(name: name, value: "1", domain: "example.com")) }
         var request = try Request("http://example.com/")
         try request.setField("Cookie", "b=own; c=own2")
         _ = try await loader.data(for: request)
-        #expect(server.received == ["b=own; c=own2; a=1"])
+        #expect(server.cookieFields == ["b=own; c=own2; a=1"])
     }
 
     @Test func interimResponsesAndPartsSetNoCookies() async throws {
-        let server = CookieServer(traits: [.cookies, .multipart, .stopsAsynchronously]) { request in
+        let server = CookieHandler(traits: [.cookies, .multipart, .stopsAsynchronously]) { request in
             [
-                .interim(CookieServer.response(request, "interim=1", status: .earlyHints)),
-                .response(CookieServer.response(request, "first=1")), .response(CookieServer.response(request, "part=1")), .finish,
+                .interim(CookieHandler.response(request, "interim=1", status: .earlyHints)),
+                .response(CookieHandler.response(request, "first=1")), .response(CookieHandler.response(request, "part=1")), .finish,
             ]
         }
         let loader = loader(server)
@@ -139,8 +142,8 @@ final class CookieServer: ProtocolHandler {
         #expect(loader.configuration.cookies?.cookies.map(\.name) == ["first"])
     }
 
-    @Test func crossSiteLoadSendsCookiesForAllSitesOnly() async throws {
-        let server = CookieServer { [.response(CookieServer.response($0, "s=1", "n=1; SameSite=None; Secure")), .finish] }
+    @Test func crossSiteLoadSendsOnlyCookiesWithSameSiteNone() async throws {
+        let server = CookieHandler { [.response(CookieHandler.response($0, "s=1", "n=1; SameSite=None; Secure")), .finish] }
         let loader = loader(server)
         _ = try await loader.data(from: "https://example.com/")
         var request = try Request("https://example.com/")
@@ -148,17 +151,17 @@ final class CookieServer: ProtocolHandler {
             request.mainDocumentURL = try URLRecord(parsing: document)
             _ = try await loader.data(for: request)
         }
-        #expect(server.received == [nil, "n=1", "s=1; n=1"])
+        #expect(server.cookieFields == [nil, "n=1", "s=1; n=1"])
     }
 
-    /// A handler in front of others neither sees nor loses the cookies.
-    @Test func loadsOfInterceptorsAndNestedLoadsHaveCookies() async throws {
-        let server = CookieServer { [.response(CookieServer.response($0, "a=1")), .finish] }
+    /// An interceptor does not see the cookies, and the next handler receives them.
+    @Test func requestsOfAnInterceptorHaveCookies() async throws {
+        let server = CookieHandler { [.response(CookieHandler.response($0, "a=1")), .finish] }
         let interceptor = Interceptor(identifier: "test.interceptor", schemes: .only(["http"])) { request in
             #expect(request.fields[.cookie] == nil)
         }
         let loader = loader(interceptor, server)
         for _ in 0..<2 { _ = try await loader.data(from: "http://example.com/") }
-        #expect(server.received == [nil, "a=1"])
+        #expect(server.cookieFields == [nil, "a=1"])
     }
 }

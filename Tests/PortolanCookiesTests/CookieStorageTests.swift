@@ -7,13 +7,15 @@ import Testing
 
 @testable import PortolanCookies
 
-/// Sets cookies by responses, and reads the `Cookie` field of a request.
-struct Jar {
+/// A cookie storage with a clock of its own. It stores cookies of `Set-Cookie` fields, and returns the `Cookie` field
+/// of a request.
+struct CookieJar {
     let storage: CookieStorage
     var now = Date(timeIntervalSince1970: 1_800_000_000)
 
     init(limits: CookieStorage.Limits = .init()) { storage = CookieStorage(limits: limits) }
 
+    /// The context of a request. `document` is the URL of the page that causes the request.
     func context(_ url: String, document: String? = nil, isHTTPAPI: Bool = true) throws -> CookieContext {
         var context = try #require(
             CookieContext(try URLRecord(parsing: url), document: try document.map { try URLRecord(parsing: $0) }, now: now))
@@ -21,7 +23,9 @@ struct Jar {
         return context
     }
 
-    /// - Returns: why the cookie was not stored.
+    /// Stores the cookie of a `Set-Cookie` field in a response from `url`.
+    ///
+    /// - Returns: why the cookie was not stored; `nil` if it was stored.
     @discardableResult
     func set(_ field: String, _ url: String, document: String? = nil, isHTTPAPI: Bool = true) throws -> CookieRejection? {
         let context = try context(url, document: document, isHTTPAPI: isHTTPAPI)
@@ -33,14 +37,16 @@ struct Jar {
         }
     }
 
+    /// The `Cookie` field of a request; `nil` if no cookie is sent.
     func header(_ url: String, document: String? = nil, isHTTPAPI: Bool = true) throws -> String? {
         storage.header(for: try context(url, document: document, isHTTPAPI: isHTTPAPI)).map { String(decoding: $0, as: UTF8.self) }
     }
 }
 
-/// Tests each rule of RFC 6265bis, by its section.
+/// The rules of RFC 6265bis. The section numbers are the ones of this RFC.
 @Suite struct CookieStorageTests {
-    /// Set by https://www.example.com/a/b, and read at the same URL unless another is named.
+    /// `Set-Cookie` fields of responses from `url`, and the `Cookie` field of a request to `target`, or to `url` if
+    /// `target` is `nil`.
     struct Row: Sendable, CustomTestStringConvertible {
         let section: String
         let fields: [String]
@@ -55,7 +61,8 @@ struct Jar {
         }
     }
 
-    static let long = String(repeating: "x", count: 4094)
+    /// With a name of one byte and one more byte, the cookie has the maximum size.
+    static let longValue = String(repeating: "x", count: 4094)
 
     static let rows: [Row] = [
         // Names and values
@@ -68,8 +75,8 @@ struct Jar {
         .init("5.6", "a=b\u{1}", sends: nil), .init("5.6", "a=b\tc", sends: "a=b\tc"), .init("5.6", "a=b; x=\u{7F}", sends: nil),
         .init("5.6", "a\u{0}=b", sends: nil),
         .init("5.6", "é=ü", sends: "é=ü"), .init("5.6", "a=b", "a=c", sends: "a=c"), .init("5.6", "a=b", "A=c", sends: "a=b; A=c"),
-        .init("5.7", "a=\(long)x", sends: "a=\(long)x"), .init("5.7", "ab=\(long)x", sends: nil),
-        .init("5.7", "=\(long)xx", sends: "\(long)xx"),
+        .init("5.7", "a=\(longValue)x", sends: "a=\(longValue)x"), .init("5.7", "ab=\(longValue)x", sends: nil),
+        .init("5.7", "=\(longValue)xx", sends: "\(longValue)xx"),
         .init("5.6", "a=b; Path=/\(String(repeating: "y", count: 1023))", sends: nil),
         .init("5.6", "a=b; Path=/\(String(repeating: "y", count: 1024))", sends: "a=b"),
         // Expires and Max-Age
@@ -140,14 +147,14 @@ struct Jar {
         .init("5.8.3", "a=1; Domain=example.com", "a=2", sends: "a=1; a=2"),
     ]
 
-    @Test(arguments: rows) func rowIsKept(row: Row) throws {
-        let jar = Jar()
+    @Test(arguments: rows) func requestSendsTheCookiesOfItsRow(row: Row) throws {
+        let jar = CookieJar()
         for field in row.fields { try jar.set(field, row.url) }
         #expect(try jar.header(row.target ?? row.url) == row.header)
     }
 
-    @Test func cookiesEndAtTheirTimeAndAfter400Days() throws {
-        var jar = Jar()
+    @Test func cookiesExpireAtTheirTimeAndAfter400Days() throws {
+        var jar = CookieJar()
         try jar.set("a=b; Max-Age=10", "https://example.com/")
         try jar.set("c=d; Max-Age=99999999999", "https://example.com/")
         try jar.set("e=f; Expires=Sun, 06 Nov 2050 08:49:37 GMT", "https://example.com/")
@@ -162,15 +169,15 @@ struct Jar {
     }
 
     /// §5.7, "leave secure cookies alone"
-    @Test func insecureConnectionNeverCoversASecureCookie() throws {
-        for (path, isKept) in [("/login", false), ("/login/en", false), ("/", true), ("/foo", true), ("/loginx", true)] {
+    @Test func responseWithoutTLSDoesNotReplaceASecureCookie() throws {
+        for (path, isStored) in [("/login", false), ("/login/en", false), ("/", true), ("/foo", true), ("/loginx", true)] {
             for (domain, url) in [
                 ("", "http://www.example.com/"), ("; Domain=example.com", "http://www.example.com/"), ("", "http://example.com/"),
             ] {
-                let jar = Jar()
+                let jar = CookieJar()
                 try jar.set("a=1; Secure; Path=/login; Domain=example.com", "https://www.example.com/")
                 let rejection = try jar.set("a=2; Path=\(path)\(domain)", url)
-                #expect(rejection == (isKept ? nil : .overSecureCookie), "\(path) \(domain) \(url)")
+                #expect(rejection == (isStored ? nil : .overSecureCookie), "\(path) \(domain) \(url)")
                 #expect(try jar.set("b=2; Path=\(path)\(domain)", url) == nil)
                 #expect(try jar.set("a=3; Path=\(path)\(domain)", url.replacing("http:", with: "https:")) == nil)
             }
@@ -178,25 +185,25 @@ struct Jar {
     }
 
     /// §5.7, "leave secure cookies alone"
-    @Test("A secure cookie on the other side of a public suffix is not covered")
+    @Test("A response without TLS does not replace a secure cookie of a host above or below, even across a public suffix")
     func secureCookieBeyondAPublicSuffix() throws {
-        for (secure, other) in [
+        for (secureURL, insecureURL) in [
             ("https://github.io/", "http://x.github.io/"), ("https://x.github.io/", "http://github.io/"),
             ("https://x.y.github.io/", "http://github.io/"),
         ] {
-            let jar = Jar()
-            try jar.set("a=1; Secure", secure)
-            #expect(try jar.set("a=2", other) == .overSecureCookie, "\(secure) \(other)")
-            #expect(try jar.set("b=2", other) == nil)
+            let jar = CookieJar()
+            try jar.set("a=1; Secure", secureURL)
+            #expect(try jar.set("a=2", insecureURL) == .overSecureCookie, "\(secureURL) \(insecureURL)")
+            #expect(try jar.set("b=2", insecureURL) == nil)
         }
-        let jar = Jar()
+        let jar = CookieJar()
         try jar.set("a=1; Secure", "https://x.github.io/")
         #expect(try jar.set("a=2", "http://y.github.io/") == nil)
     }
 
     /// §5.6.6 and §5.7
     @Test func otherAPIsNeitherReadNorSetHTTPOnlyCookies() throws {
-        let jar = Jar()
+        let jar = CookieJar()
         let url = "https://example.com/"
         try jar.set("a=1; HttpOnly", url)
         #expect(try jar.header(url, isHTTPAPI: false) == nil)
@@ -212,7 +219,7 @@ struct Jar {
     ])
     func crossSiteLoadsUseOnlyCookiesForAllSites(document: String) throws {
         let url = "https://www.example.com/"
-        let jar = Jar()
+        let jar = CookieJar()
         for name in ["None", "Lax", "Strict", "x", ""] { try jar.set("\(name.lowercased())s=1; SameSite=\(name); Secure", url) }
         #expect(try jar.header(url, document: document) == "nones=1")
         #expect(try jar.header(url, document: "https://example.com/x") == "nones=1; laxs=1; stricts=1; xs=1; s=1")
@@ -220,18 +227,18 @@ struct Jar {
         #expect(try jar.set("new=1; SameSite=None; Secure", url, document: document) == nil)
     }
 
-    /// A document of no site has no partition.
+    /// A document such as `data:` has no site.
     @Test func documentWithoutASiteHasNoPartition() throws {
-        let jar = Jar()
+        let jar = CookieJar()
         let url = "https://example.com/"
         try jar.set("a=1; Secure; SameSite=None; Partitioned", url)
         #expect(try jar.set("b=1; Secure; SameSite=None; Partitioned", url, document: "data:,x") == .crossSite)
         #expect(try jar.header(url, document: "data:,x") == nil && jar.header(url) == "a=1")
     }
 
-    /// §5.7: a cookie that has expired is as good as removed.
-    @Test func expiredCookieGivesNoPlace() throws {
-        var jar = Jar()
+    /// §5.7: a new cookie neither inherits the creation time of an expired cookie nor is refused because of it.
+    @Test func expiredCookieDoesNotAffectANewCookie() throws {
+        var jar = CookieJar()
         let url = "https://example.com/"
         try jar.set("a=1; HttpOnly; Max-Age=10", url)
         try jar.set("b=1", url)
@@ -240,9 +247,9 @@ struct Jar {
         #expect(try jar.header(url) == "b=1; a=2")
     }
 
-    /// CHIPS
-    @Test func partitionedCookiesStayWithTheirTopLevelSite() throws {
-        let jar = Jar()
+    /// Partitioned cookies are the ones of CHIPS ("Cookies Having Independent Partitioned State").
+    @Test func partitionedCookiesAreSentOnlyForTheirTopLevelSite() throws {
+        let jar = CookieJar()
         let url = "https://widget.example.net/"
         #expect(try jar.set("a=1; Partitioned", url) == .partitionedNotSecure)
         try jar.set("a=1; Secure; SameSite=None; Partitioned", url, document: "https://one.example/")
@@ -256,8 +263,8 @@ struct Jar {
         #expect(try jar.header(url) == "a=3; b=1")
     }
 
-    @Test func acceptPolicyDecides() throws {
-        let jar = Jar()
+    @Test func acceptPolicyDecidesWhichCookiesAreStored() throws {
+        let jar = CookieJar()
         jar.storage.acceptPolicy = .never
         #expect(try jar.set("a=1", "https://example.com/") == .policy)
         jar.storage.acceptPolicy = .onlyFromMainDocumentSite
@@ -268,7 +275,7 @@ struct Jar {
 
     /// §5.7, "remove excess cookies"
     @Test func floodOfOneHostEvictsItsOwnInsecureCookiesFirst() throws {
-        var jar = Jar()
+        var jar = CookieJar()
         try jar.set("keep=1; Secure", "https://example.com/")
         try jar.set("other=1", "https://example.org/")
         for number in 0..<10_000 {
@@ -280,10 +287,10 @@ struct Jar {
         #expect(names.contains("n9821") && !names.contains("n9820"))
     }
 
-    @Test func cookieInUseIsEvictedLast() throws {
+    @Test func leastRecentlyUsedCookieIsEvictedFirst() throws {
         var limits = CookieStorage.Limits()
         limits.perDomain = 3
-        var jar = Jar(limits: limits)
+        var jar = CookieJar(limits: limits)
         for name in ["a", "b", "c"] {
             jar.now += 1
             try jar.set("\(name)=1; Path=/\(name)", "https://example.com/")
@@ -295,10 +302,10 @@ struct Jar {
         #expect(jar.storage.cookies.map(\.name) == ["a", "c", "d"])
     }
 
-    @Test func totalLimitEvictsTheLeastUsed() throws {
+    @Test func totalLimitEvictsTheLeastRecentlyUsedCookies() throws {
         var limits = CookieStorage.Limits()
         limits.total = 100
-        var jar = Jar(limits: limits)
+        var jar = CookieJar(limits: limits)
         for number in 0..<1000 {
             jar.now += 1
             try jar.set("a=\(number)", "https://h\(number).example/")
@@ -308,11 +315,11 @@ struct Jar {
         #expect(cookies.first.flatMap { Int($0.value) } == 1000 - cookies.count)
     }
 
-    /// Anybody can make hosts below a domain without end.
+    /// The owner of a domain can create any number of hosts below it.
     @Test func floodOfHostsStaysWithinItsSite() throws {
         var limits = CookieStorage.Limits()
         limits.perSite = 50
-        var jar = Jar(limits: limits)
+        var jar = CookieJar(limits: limits)
         try jar.set("other=1", "https://example.org/")
         for number in 0..<500 {
             jar.now += 1
@@ -324,7 +331,7 @@ struct Jar {
     }
 
     @Test func changesAreObserved() throws {
-        var jar = Jar()
+        var jar = CookieJar()
         let log = Mutex<[String]>([])
         let observation = jar.storage.observe { changes in
             log.withLock { log in
@@ -350,8 +357,8 @@ struct Jar {
         }
         #expect(log.withLock { $0 } == ["+a=1", "1>2", "-a", "+c=3", "-c", "+d=4", "-d", "+d=5", "-d"])
         withExtendedLifetime(observation) {}
-        let ended = jar.storage.observe { _ in Issue.record("an observation that has ended") }
-        _ = consume ended
+        let endedObservation = jar.storage.observe { _ in Issue.record("an observation that has ended was notified") }
+        _ = consume endedObservation
     }
 
     @Test func cookiesOfAProgramAreChecked() throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanCookies
 
-/// Tests cookies in files of curl's format.
+/// Cookie files in the Netscape format, which curl uses.
 @Suite struct NetscapeCookieFileTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -32,40 +32,41 @@ import Testing
         ("x.org\tTRUE\t/\tFALSE\tinf\ta\tb", "a number"), ("\tTRUE\t/\tFALSE\t0\ta\tb", "is not a host"),
         ("x.org\tTRUE\tx\tFALSE\t0\ta\tb", "does not begin with '/'"), ("x.org\tTRUE\t/\tFALSE\t0\ta\tb;c", "semicolon"),
     ])
-    func otherLinesAreReported(line: String, problem: String) {
+    func malformedLinesAreReported(line: String, problem: String) {
         let (cookies, problems) = NetscapeCookieFile.parse(Array((line + "\nx.org\tFALSE\t/\tFALSE\t0\tgood\t1\n").utf8), now: now)
         #expect(cookies.map(\.name) == ["good"] && problems.count == 1 && "\(problems)".contains(problem), "\(problems)")
     }
 
-    @Test func publicSuffixHasCookiesForItself() {
+    @Test func cookieOfAPublicSuffixBecomesHostOnly() {
         let line = Array(".localhost\tTRUE\t/\tFALSE\t0\ta\tb\n".utf8)
         #expect(NetscapeCookieFile.parse(line, now: now).cookies.map(\.isHostOnly) == [true])
     }
 
-    /// A number beyond every date must not end the program.
-    @Test(arguments: ["9223372036854775807", "1e300", "-1e300", "253402300800"]) func farEndIsCapped(end: String) throws {
-        let line = Array("x.org\tFALSE\t/\tFALSE\t\(end)\ta\tb\n".utf8)
+    /// A number that is too large for a date must not end the program.
+    @Test(arguments: ["9223372036854775807", "1e300", "-1e300", "253402300800"]) func expiryIsLimitedToTheYear9999(expiry: String) throws {
+        let line = Array("x.org\tFALSE\t/\tFALSE\t\(expiry)\ta\tb\n".utf8)
         let (cookies, problems) = NetscapeCookieFile.parse(line, now: now)
         #expect(problems.isEmpty && cookies.count == 1)
-        let written = String(decoding: NetscapeCookieFile.bytes(of: cookies), as: UTF8.self)
-        #expect(written.contains(end.hasPrefix("-") ? "\t0\ta\tb" : "\t253402300799\ta\tb"))
-        var far = Cookie(name: "a", value: "b", domain: "x.org")
-        far.expiry = Date(timeIntervalSince1970: .infinity)
-        #expect(String(decoding: NetscapeCookieFile.bytes(of: [far]), as: UTF8.self).contains("\t253402300799\t"))
+        let text = String(decoding: NetscapeCookieFile.bytes(of: cookies), as: UTF8.self)
+        #expect(text.contains(expiry.hasPrefix("-") ? "\t0\ta\tb" : "\t253402300799\ta\tb"))
+        var cookieWithoutEnd = Cookie(name: "a", value: "b", domain: "x.org")
+        cookieWithoutEnd.expiry = Date(timeIntervalSince1970: .infinity)
+        #expect(String(decoding: NetscapeCookieFile.bytes(of: [cookieWithoutEnd]), as: UTF8.self).contains("\t253402300799\t"))
     }
 
-    @Test func whatIsWrittenIsReadAgain() throws {
-        let jar = Jar()
+    @Test func writtenCookiesAreParsedAgain() throws {
+        let jar = CookieJar()
         try jar.set("a=1; Domain=example.com; Max-Age=1000", "https://www.example.com/x/y")
         try jar.set("b=2; Secure; HttpOnly; Path=/z", "https://www.example.com/")
         try jar.set("c=é", "https://127.0.0.1/")
         try jar.set("p=1; Secure; Partitioned", "https://www.example.com/")
         try jar.set("nameless", "https://www.example.com/")
-        let written = jar.storage.cookies
-        let (read, problems) = NetscapeCookieFile.parse(NetscapeCookieFile.bytes(of: written), now: now)
-        #expect(problems.isEmpty && read.map(\.identity) == written.prefix(3).map(\.identity))
-        for (a, b) in zip(read, written) {
-            #expect(a.valueBytes == b.valueBytes && a.isSecure == b.isSecure && a.isHTTPOnly == b.isHTTPOnly && a.expiry == b.expiry)
+        let storedCookies = jar.storage.cookies
+        let (parsedCookies, problems) = NetscapeCookieFile.parse(NetscapeCookieFile.bytes(of: storedCookies), now: now)
+        #expect(problems.isEmpty && parsedCookies.map(\.identity) == storedCookies.prefix(3).map(\.identity))
+        for (parsed, stored) in zip(parsedCookies, storedCookies) {
+            #expect(parsed.valueBytes == stored.valueBytes && parsed.isSecure == stored.isSecure)
+            #expect(parsed.isHTTPOnly == stored.isHTTPOnly && parsed.expiry == stored.expiry)
         }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanCookies
 
-/// Tests the look-up in the Public Suffix List, and the table against Debian's list.
+/// Look-ups in the Public Suffix List, and a comparison of the table with Debian's list.
 @Suite struct PublicSuffixTests {
     @Test(
         arguments: [
@@ -29,12 +29,12 @@ import Testing
         ("com", true), ("com.", true), ("co.uk", true), ("example.com", false), ("other.ck", true), ("www.ck", false), ("localhost", true),
         ("0.0.1", false), ("127.0.0.1", false), ("", false), ("github.io", true),
     ])
-    func publicSuffixIsKnown(host: String, isSuffix: Bool) {
+    func publicSuffixIsRecognized(host: String, isSuffix: Bool) {
         #expect(PublicSuffixList.isPublicSuffix(host) == isSuffix)
     }
 
-    /// Each line of the table is found, and nothing between two lines.
-    @Test func everyLineIsFound() {
+    /// A look-up finds each line of the table, and nothing between two lines.
+    @Test func lookUpFindsEachLineOfTheTable() {
         let text = unsafe Array(
             UnsafeBufferPointer(start: PublicSuffixTable.lines.utf8Start, count: PublicSuffixTable.lines.utf8CodeUnitCount))
         var count = 0
@@ -47,17 +47,17 @@ import Testing
         #expect(count > 9000)
     }
 
-    /// The table is made from Debian's list. It may be a little older than the installed one.
+    /// The table was generated from Debian's list, and can be older than the installed list.
     @Test func tableHasTheRulesOfTheInstalledList() throws {
         let list = try String(contentsOfFile: "/usr/share/publicsuffix/public_suffix_list.dat", encoding: .utf8)
-        var (count, known) = (0, 0)
+        var (ruleCount, foundCount) = (0, 0)
         for line in list.split(separator: "\n") where !line.hasPrefix("//") && line.utf8.allSatisfy({ $0 < 0x80 }) {
             let (rule, expected): (Substring, PublicSuffixRule) =
                 line.hasPrefix("*.")
                 ? (line.dropFirst(2), .wildcard) : line.hasPrefix("!") ? (line.dropFirst(), .exception) : (line, .suffix)
-            count += 1
-            if PublicSuffixTable.rule(for: Array(rule.utf8))?.contains(expected) == true { known += 1 }
+            ruleCount += 1
+            if PublicSuffixTable.rule(for: Array(rule.utf8))?.contains(expected) == true { foundCount += 1 }
         }
-        #expect(count > 8000 && known * 100 >= count * 95, "\(known) of \(count)")
+        #expect(ruleCount > 8000 && foundCount * 100 >= ruleCount * 95, "\(foundCount) of \(ruleCount)")
     }
 }

@@ -8,6 +8,7 @@ import PortolanTestSupport
 import Synchronization
 import Testing
 
+/// Loads of `data:` URLs by `DataHandler`.
 @Suite struct DataHandlerTests {
     private let loader: Loader = {
         let registry = ProtocolRegistry()
@@ -15,24 +16,29 @@ import Testing
         return Loader(configuration: .init(), registry: registry)
     }()
 
-    /// The load is stopped after it has checked that it continues, and before it calls its client.
-    @Test(arguments: ["data:,Hello", "data:;base64,SGVsbG8=", "data:;base64,%"]) func stopDirectlyBeforeACallIsNoViolation(url: String)
+    /// The task is cancelled after the protocol load has checked that it may continue, and directly before the protocol
+    /// load calls its client.
+    @Test(arguments: ["data:,Hello", "data:;base64,SGVsbG8=", "data:;base64,%"]) func cancellationDirectlyBeforeAClientCallIsNoViolation(
+        url: String
+    )
         throws
     {
-        let observed = Mutex<[String]>([])
+        let violatedRules = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(DataHandler()) { task.withLock { $0 }?.cancel() }
         let delegate = RecordingDelegate()
-        let newTask = PortolanTestSupport.loader(handler) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
-            .task(for: try Request(url), delegate: delegate)
+        let newTask = PortolanTestSupport.loader(handler) {
+            $0.violationObserver = { rule, _ in violatedRules.withLock { $0.append(rule.id) } }
+        }
+        .task(for: try Request(url), delegate: delegate)
         task.withLock { $0 = newTask }
         newTask.resume()
         #expect(delegate.events.last == .failed(.cancelled))
-        #expect(observed.withLock { $0 }.isEmpty)
+        #expect(violatedRules.withLock { $0 }.isEmpty)
         task.withLock { $0 = nil }
     }
 
-    @Test func responseFollowsTheFetchStandard() async throws {
+    @Test func responseHasTheFieldsOfTheFetchStandard() async throws {
         let (body, response) = try await loader.data(from: "data:text/html;charset=utf-8,%3Cp%3E#fragment")
         #expect(String(decoding: body, as: UTF8.self) == "<p>")
         #expect(response.status == .ok)
@@ -54,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: ["data:", "data:text/plain", "data:;base64", "data:;base64,A", "data:;base64,A===", "data:;base64,Ä"])
-    func malformedURLFailsBeforeAnyByte(url: String) throws {
+    func malformedURLFailsWithoutAResponse(url: String) throws {
         let delegate = RecordingDelegate()
         loader.task(for: try Request(url), delegate: delegate).resume()
         #expect(delegate.events == [.failed(.badURL)])
@@ -69,38 +75,38 @@ import Testing
         #expect(delegate.events == [.response(request.url), .finished])
     }
 
-    private static let large = [UInt8]((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    private static let largeBody = [UInt8]((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
 
-    /// The same bytes, in each form that a body can have.
-    private static let encodings: [String] = [
-        "data:;base64," + Data(large).base64EncodedString(),
-        "data:," + large.map { "%" + String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined(),
+    /// URLs with the body `largeBody`, in base64 and with percent escapes.
+    private static let largeURLs: [String] = [
+        "data:;base64," + Data(largeBody).base64EncodedString(),
+        "data:," + largeBody.map { "%" + String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined(),
     ]
 
-    @Test(arguments: encodings)
-    func pausingAtEveryDeliveryLosesAndRepeatsNothing(url: String) throws {
+    @Test(arguments: largeURLs)
+    func pausesAtEachEventNeitherLoseNorRepeatBytes(url: String) throws {
         let delegate = RecordingDelegate { _, _ in .pause }
         let task = loader.task(for: try Request(url), delegate: delegate)
-        var last = -1
-        while task.state != .ended, delegate.events.count > last {
-            last = delegate.events.count
+        var previousEventCount = -1
+        while task.state != .ended, delegate.events.count > previousEventCount {
+            previousEventCount = delegate.events.count
             task.resume()
         }
-        #expect(delegate.body == Self.large)
+        #expect(delegate.body == Self.largeBody)
         #expect(delegate.events.last == .finished)
     }
 
-    @Test func resumeBeforeThePauseReturnsIsNotLost() throws {
-        let made = Mutex<(any ProtocolLoad)?>(nil)
+    @Test func resumeBeforeTheClientReturnsPauseIsNotLost() throws {
+        let protocolLoad = Mutex<(any ProtocolLoad)?>(nil)
         let client = RecordingClient { _, event in
             guard case .response = event else { return .keepGoing }
-            made.withLock { $0 }?.resumeLoading()
+            protocolLoad.withLock { $0 }?.resumeLoading()
             return .pause
         }
         let load = DataHandler().makeLoad(for: try Request("data:,Hello"), cachedResponse: nil, client: client)
-        made.withLock { $0 = load }
+        protocolLoad.withLock { $0 = load }
         load.startLoading()
-        made.withLock { $0 = nil }
+        protocolLoad.withLock { $0 = nil }
         #expect(client.events == [.response(5), .data(5), .finished])
     }
 
@@ -113,12 +119,12 @@ import Testing
     }
 
     @Test(arguments: 0..<5)
-    func noDataFollowsAStop(at index: Int) throws {
+    func noDataIsDeliveredAfterStopped(pieceIndex: Int) throws {
         let delegate = RecordingDelegate { event, task in
-            if task.progress.bytesReceived / 65_536 >= Int64(index) { .stopped } else { .keepGoing }
+            if task.progress.bytesReceived / 65_536 >= Int64(pieceIndex) { .stopped } else { .keepGoing }
         }
-        loader.task(for: try Request(Self.encodings[0]), delegate: delegate).resume()
+        loader.task(for: try Request(Self.largeURLs[0]), delegate: delegate).resume()
         #expect(delegate.events.last == .failed(.cancelled))
-        #expect(delegate.body.count <= (index + 1) * 65_536)
+        #expect(delegate.body.count <= (pieceIndex + 1) * 65_536)
     }
 }

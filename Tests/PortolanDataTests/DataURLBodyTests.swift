@@ -4,13 +4,14 @@ import PortolanData
 import PortolanTestSupport
 import Testing
 
+/// The decoded bodies of `data:` URLs, plain and in base64.
 @Suite struct DataURLBodyTests {
     @Test(
         arguments: [
             ("", ""), ("a", "a"), ("a,b", "a,b"), ("a b", "a b"), ("?x=y", "?x=y"), ("#", "#"), ("+", "+"), ("%2B", "+"), ("%41", "A"),
             ("%4a%4A", "JJ"),
             ("a%20b", "a b"), ("\u{E9}", "\u{E9}"), ("%C3%A9", "\u{E9}"),
-            // Percent signs that start no escape stay, and nothing is decoded twice
+            // A percent sign that does not start an escape is kept, and a decoded percent sign does not start one
             ("%", "%"), ("%4", "%4"), ("%%", "%%"), ("%zz", "%zz"), ("%4z", "%4z"), ("%z4", "%z4"), ("%%41", "%A"), ("%2541", "%41"),
             ("%4%31", "%41"),
             ("a%", "a%"), ("%41%", "A%"), ("%\u{E9}", "%\u{E9}"), ("%4\u{E9}", "%4\u{E9}"), ("%@0", "%@0"), ("%G0", "%G0"), ("%g0", "%g0"),
@@ -18,14 +19,14 @@ import Testing
             ("%:0", "%:0"), ("%`0", "%`0"), ("%0\u{11}", "%0\u{11}"),
         ])
     func plainBodyIsPercentDecoded(text: String, decoded: String) {
-        #expect(body(of: "data:,\(text)") == Array(decoded.utf8))
+        #expect(decodedBody(of: "data:,\(text)") == Array(decoded.utf8))
     }
 
     @Test(arguments: UInt8.min...UInt8.max) func everyByteCanBeEscaped(byte: UInt8) {
         let digits = Array("0123456789abcdef")
         let escape = "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
-        #expect(body(of: "data:,\(escape)") == [byte])
-        #expect(body(of: "data:,\(escape.uppercased())") == [byte])
+        #expect(decodedBody(of: "data:,\(escape)") == [byte])
+        #expect(decodedBody(of: "data:,\(escape.uppercased())") == [byte])
     }
 
     @Test(
@@ -37,7 +38,7 @@ import Testing
             (" %20", ""),
         ])
     func base64BodyIsDecoded(text: String, decoded: String) {
-        #expect(body(of: "data:;base64,\(text)") == Array(decoded.utf8))
+        #expect(decodedBody(of: "data:;base64,\(text)") == Array(decoded.utf8))
     }
 
     @Test(
@@ -56,37 +57,43 @@ import Testing
         #expect(throws: DataURLError.malformedBase64(error)) { try DataURLDecoder(parsing: "data:;base64,\(text)") }
     }
 
-    @Test(arguments: 0..<30 as Range<UInt64>) func randomPlainTextIsDecodedAsByTheReference(seed: UInt64) {
-        var numbers = SeededGenerator(seed: seed)
+    @Test(arguments: 0..<30 as Range<UInt64>) func randomPlainTextIsDecodedLikeTheReference(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
         let fragments = [
             "%", "%%", "%4", "%41", "%e9", "%Zz", "\u{E9}", "a", "bcdefghijk", "0123456789abcdefghijklmnopqrstuvwxyz", ",", " ",
         ]
         for _ in 0..<100 {
-            let text = (0..<Int.random(in: 0...12, using: &numbers)).map { _ in fragments.randomElement(using: &numbers) ?? "" }.joined()
-            #expect(body(of: "data:,\(text)") == Reference.percentDecode(Array(text.utf8)), "\(text)")
+            let text = (0..<Int.random(in: 0...12, using: &generator)).map { _ in fragments.randomElement(using: &generator) ?? "" }
+                .joined()
+            #expect(decodedBody(of: "data:,\(text)") == ReferenceDecoder.percentDecode(Array(text.utf8)), "\(text)")
         }
     }
 
-    @Test(arguments: 0..<30 as Range<UInt64>) func randomBase64TextIsDecodedAsByTheReference(seed: UInt64) {
-        var numbers = SeededGenerator(seed: seed)
+    @Test(arguments: 0..<30 as Range<UInt64>) func randomBase64TextIsDecodedLikeTheReference(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
         let fragments = ["%20", " ", "%41", "%2B", "%2f", "%3D", "=", "QUJD", "Q", "QU", String(repeating: "az09+/AZ", count: 3)]
         for round in 0..<100 {
-            var text = (0..<Int.random(in: 0...12, using: &numbers)).map { _ in fragments.randomElement(using: &numbers) ?? "" }.joined()
+            var text = (0..<Int.random(in: 0...12, using: &generator)).map { _ in fragments.randomElement(using: &generator) ?? "" }
+                .joined()
             if round.isMultiple(of: 2) { text = text.replacing("%3D", with: "").replacing("=", with: "") }
             if round.isMultiple(of: 20) { text += "%" }
-            #expect(body(of: "data:;base64,\(text)") == Reference.decodeBase64(Reference.percentDecode(Array(text.utf8))), "\(text)")
+            #expect(
+                decodedBody(of: "data:;base64,\(text)") == ReferenceDecoder.decodeBase64(ReferenceDecoder.percentDecode(Array(text.utf8))),
+                "\(text)")
         }
     }
 
-    @Test(arguments: 0...200) func encodedBytesRoundTripWithRandomEscapes(length: Int) {
-        var numbers = SeededGenerator(seed: UInt64(length))
-        let bytes = numbers.bytes(length)
+    @Test(arguments: 0...200) func base64WithRandomEscapesAndWhiteSpaceIsDecoded(length: Int) {
+        var generator = SeededGenerator(seed: UInt64(length))
+        let bytes = generator.bytes(length)
         var text = ""
-        for character in Reference.base64(bytes) {
-            if Int.random(in: 0..<12, using: &numbers) == 0 { text += ["%20", " ", "%0A", "%0d%0a"].randomElement(using: &numbers) ?? "" }
-            let isEscaped = Int.random(in: 0..<8, using: &numbers) == 0
+        for character in ReferenceDecoder.encodeBase64(bytes) {
+            if Int.random(in: 0..<12, using: &generator) == 0 {
+                text += ["%20", " ", "%0A", "%0d%0a"].randomElement(using: &generator) ?? ""
+            }
+            let isEscaped = Int.random(in: 0..<8, using: &generator) == 0
             text += isEscaped ? "%" + String(character, radix: 16) : String(Unicode.Scalar(character))
         }
-        #expect(body(of: "data:;base64,\(text)") == bytes)
+        #expect(decodedBody(of: "data:;base64,\(text)") == bytes)
     }
 }

@@ -3,6 +3,7 @@
 import PortolanData
 import Testing
 
+/// The messages of `DataURLError`.
 @Suite struct DataURLErrorTests {
     @Test(
         arguments: [
@@ -36,7 +37,7 @@ import Testing
                     + "the text was cut short, or has one too many"
             ),
         ])
-    func messageNamesTheProblemTheOffsetAndTheRemedy(url: String, message: String) throws {
+    func messageStatesTheProblemItsOffsetAndTheRemedy(url: String, message: String) throws {
         let error = try #require(throws: DataURLError.self) { try DataURLDecoder(parsing: url) }
         #expect(error.description == message)
     }

@@ -4,11 +4,12 @@ import PortolanCore
 import PortolanData
 import Testing
 
+/// The part of a `data:` URL before the comma.
 @Suite struct DataURLHeaderTests {
     /// The text between `data:` and the comma, its MIME type, and whether the body is base64.
     @Test(
         arguments: [
-            // Nothing, or nothing legal: the default
+            // An empty header or an invalid type gives the default type
             ("", "text/plain;charset=US-ASCII", false),
             (" ", "text/plain;charset=US-ASCII", false),
             ("text", "text/plain;charset=US-ASCII", false),
@@ -18,7 +19,7 @@ import Testing
             ("//host/", "text/plain;charset=US-ASCII", false),
             ("text/pl ain", "text/plain;charset=US-ASCII", false),
             ("text/\u{E9}", "text/plain;charset=US-ASCII", false),
-            // A type
+            // Headers with a type
             ("text/html", "text/html", false),
             ("Image/PNG", "image/png", false),
             ("text/html;Charset=UTF-8", "text/html;charset=UTF-8", false),
@@ -32,13 +33,13 @@ import Testing
             ("\u{C}text/html\u{C}", "text/html", false),
             ("text/html ;a=b", "text/html;a=b", false),
             ("\u{B}text/html", "text/plain;charset=US-ASCII", false),
-            // Parameters alone belong to text/plain
+            // Parameters without a type are parameters of text/plain
             (";charset=utf-8", "text/plain;charset=utf-8", false),
             (" ; charset=utf-8 ", "text/plain;charset=utf-8", false),
             (";", "text/plain", false),
             (";=", "text/plain", false),
             (";charset=", "text/plain", false),
-            // Base64
+            // Headers of base64 bodies
             (";base64", "text/plain;charset=US-ASCII", true),
             (";BaSe64", "text/plain;charset=US-ASCII", true),
             ("; base64", "text/plain;charset=US-ASCII", true),
@@ -52,7 +53,7 @@ import Testing
             ("text/html;;base64", "text/html", true),
             ("text/html;a=\";base64", "text/html;a=\"\"", true),
             ("bad;base64", "text/plain;charset=US-ASCII", true),
-            // Nearly base64
+            // Headers that resemble the base64 mark, but do not mark a base64 body
             ("base64", "text/plain;charset=US-ASCII", false),
             (" base64", "text/plain;charset=US-ASCII", false),
             ("text/base64", "text/base64", false),
@@ -71,14 +72,14 @@ import Testing
             (";base\u{16}4", "text/plain", false),
             (";ba\u{17F}e64", "text/plain", false),
         ])
-    func headerGivesTypeAndEncoding(header: String, mimeType: String, isBase64: Bool) throws {
+    func headerStatesTheMIMETypeAndWhetherTheBodyIsBase64(header: String, mimeType: String, isBase64: Bool) throws {
         var decoder = try DataURLDecoder(parsing: "data:\(header),QUJD")
         #expect(decoder.mimeType.description == mimeType)
         #expect(decoder.decodeAll() == Array((isBase64 ? "ABC" : "QUJD").utf8))
     }
 
     @Test(arguments: ["data:", "DATA:", "Data:"]) func schemeMayHaveAnyCase(scheme: String) {
-        #expect(body(of: "\(scheme),x") == [0x78])
+        #expect(decodedBody(of: "\(scheme),x") == [0x78])
     }
 
     @Test(arguments: ["", "d", "data", "data;,x", "date:,x", "file:,x", ",", " data:,x", "dat\u{1}:,x", "data\u{1A},x"])
@@ -92,6 +93,6 @@ import Testing
     }
 
     @Test func bodyBeginsAfterTheFirstComma() {
-        #expect(body(of: "data:text/html;a=\",\",x") == Array("\",x".utf8))
+        #expect(decodedBody(of: "data:text/html;a=\",\",x") == Array("\",x".utf8))
     }
 }

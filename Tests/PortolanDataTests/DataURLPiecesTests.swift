@@ -4,72 +4,74 @@ import PortolanData
 import PortolanTestSupport
 import Testing
 
+/// Decoding of `data:` URLs in pieces, and where the decoder stops.
 @Suite struct DataURLPiecesTests {
     /// URLs with bodies of some 200 bytes, one for each form that a body can have, and the decoded bytes.
     static let samples: [(url: String, bytes: [UInt8])] = {
-        var numbers = SeededGenerator(seed: 7)
-        let bytes = numbers.bytes(211)
+        var generator = SeededGenerator(seed: 7)
+        let bytes = generator.bytes(211)
         let plain = Array(String(repeating: "The quick brown fox. ", count: 10).utf8)
-        let base64 = Reference.base64(bytes).map { String(Unicode.Scalar($0)) }
-        let wrapped = base64.enumerated().map { $0.isMultiple(of: 19) ? "%0D%0A\($1)" : $1 }.joined()
-        let escaped = base64.map { $0 == "+" || $0 == "/" || $0 == "=" ? "%" + String($0.utf8.first ?? 0, radix: 16) : $0 }.joined()
-        let percent = bytes.map { $0 < 0x80 ? "x" : "%" + String($0, radix: 16) }.joined()
+        let base64 = ReferenceDecoder.encodeBase64(bytes).map { String(Unicode.Scalar($0)) }
+        let base64InLines = base64.enumerated().map { $0.isMultiple(of: 19) ? "%0D%0A\($1)" : $1 }.joined()
+        let base64WithEscapes = base64.map { $0 == "+" || $0 == "/" || $0 == "=" ? "%" + String($0.utf8.first ?? 0, radix: 16) : $0 }
+            .joined()
+        let percentEncoded = bytes.map { $0 < 0x80 ? "x" : "%" + String($0, radix: 16) }.joined()
         return [
             ("data:,\(String(decoding: plain, as: UTF8.self))", plain),
-            ("data:,\(percent)", bytes.map { $0 < 0x80 ? UInt8(ascii: "x") : $0 }),
+            ("data:,\(percentEncoded)", bytes.map { $0 < 0x80 ? UInt8(ascii: "x") : $0 }),
             ("data:,%41\(String(decoding: plain, as: UTF8.self))%", [0x41] + plain + [0x25]),
             ("data:;base64,\(base64.joined())", bytes),
-            ("data:;base64,\(wrapped)", bytes),
-            ("data:;base64,\(escaped)", bytes),
+            ("data:;base64,\(base64InLines)", bytes),
+            ("data:;base64,\(base64WithEscapes)", bytes),
             ("data:;base64,\(base64.joined(separator: " "))", bytes),
             ("data:,", []),
             ("data:;base64,", []),
         ]
     }()
 
-    @Test(arguments: samples.indices, 1...70) func everyBufferSizeGivesTheSameBytes(sample: Int, size: Int) throws {
+    @Test(arguments: samples.indices, 1...70) func everyBufferSizeGivesTheSameBody(sample: Int, size: Int) throws {
         var decoder = try DataURLDecoder(parsing: Self.samples[sample].url)
         #expect(decoder.length == Self.samples[sample].bytes.count)
-        #expect(decoder.decodeAll(pieces: size) == Self.samples[sample].bytes)
+        #expect(decoder.decodeAll(pieceSize: size) == Self.samples[sample].bytes)
     }
 
-    @Test(arguments: samples.indices) func nothingIsDecodedAfterTheEndOrIntoAnEmptyBuffer(sample: Int) throws {
+    @Test(arguments: samples.indices) func noByteIsDecodedAfterTheEndOrIntoAnEmptyBuffer(sample: Int) throws {
         var decoder = try DataURLDecoder(parsing: Self.samples[sample].url)
-        var none: [UInt8] = []
-        var noBuffer = none.mutableSpan
-        #expect(decoder.decode(into: &noBuffer) == 0)
+        var emptyBytes: [UInt8] = []
+        var emptyBuffer = emptyBytes.mutableSpan
+        #expect(decoder.decode(into: &emptyBuffer) == 0)
         #expect(decoder.remaining == decoder.length)
         _ = decoder.decodeAll()
-        var some: [UInt8] = [1, 2, 3]
-        var buffer = some.mutableSpan
+        var threeBytes: [UInt8] = [1, 2, 3]
+        var buffer = threeBytes.mutableSpan
         #expect(decoder.decode(into: &buffer) == 0)
         #expect(decoder.remaining == 0)
     }
 
-    @Test(arguments: samples.indices) func copyContinuesIndependently(sample: Int) throws {
+    @Test(arguments: samples.indices) func copyOfTheDecoderContinuesIndependently(sample: Int) throws {
         var decoder = try DataURLDecoder(parsing: Self.samples[sample].url)
         var bytes = [UInt8](repeating: 0, count: 50)
         var buffer = bytes.mutableSpan
         let count = decoder.decode(into: &buffer)
         var copy = decoder
-        let rest = Array(Self.samples[sample].bytes.dropFirst(count))
-        #expect(copy.decodeAll() == rest)
-        #expect(decoder.decodeAll(pieces: 7) == rest)
+        let remainingBytes = Array(Self.samples[sample].bytes.dropFirst(count))
+        #expect(copy.decodeAll() == remainingBytes)
+        #expect(decoder.decodeAll(pieceSize: 7) == remainingBytes)
     }
 
     @Test(arguments: samples.indices) func truncatedURLsAreDecodedLikeTheReference(sample: Int) {
         let url = Array(Self.samples[sample].url.utf8)
         for end in 0...url.count {
             let text = String(decoding: url[..<end], as: UTF8.self)
-            let expected: [UInt8]? =
+            let expectedBody: [UInt8]? =
                 switch url.firstIndex(of: UInt8(ascii: ",")) {
                 case .some(let comma) where comma < end:
                     text.contains(";base64,")
-                        ? Reference.decodeBase64(Reference.percentDecode(Array(url[(comma + 1)..<end])))
-                        : Reference.percentDecode(Array(url[(comma + 1)..<end]))
+                        ? ReferenceDecoder.decodeBase64(ReferenceDecoder.percentDecode(Array(url[(comma + 1)..<end])))
+                        : ReferenceDecoder.percentDecode(Array(url[(comma + 1)..<end]))
                 default: nil
                 }
-            #expect(body(of: text) == expected, "\(text)")
+            #expect(decodedBody(of: text) == expectedBody, "\(text)")
         }
     }
 
@@ -79,29 +81,29 @@ import Testing
             #expect(decoder.decodeAll() == bytes)
         }
         #expect(throws: DataURLError.missingComma(endOffset: 9)) { try DataURLDecoder(parsing: "data:text#,", fragmentOffset: 9) }
-        // An escape does not reach into the fragment, nor does a base64 group.
+        // The decoder does not complete an escape or a base64 group with bytes of the fragment.
         var decoder = try DataURLDecoder(parsing: "data:,%4#1", fragmentOffset: 8)
         #expect(decoder.decodeAll() == Array("%4".utf8))
         decoder = try DataURLDecoder(parsing: "data:;base64,QU#JD", fragmentOffset: 15)
         #expect(decoder.decodeAll() == [0x41])
     }
 
-    @Test(arguments: 0...60) func bytesAfterTheFragmentOffsetAreNotRead(length: Int) throws {
-        // The text after the offset would continue the base64 or the escapes without a break.
+    @Test(arguments: 0...60) func bytesAfterTheFragmentOffsetAreIgnored(length: Int) throws {
+        // Here the bytes after the offset continue the base64 text or the escapes, without a number sign between.
         let text = String(repeating: "QUJD", count: 20)
         var decoder = try? DataURLDecoder(parsing: "data:;base64," + text, fragmentOffset: 13 + length)
-        #expect(decoder?.decodeAll() == Reference.decodeBase64(Array(text.utf8.prefix(length))))
+        #expect(decoder?.decodeAll() == ReferenceDecoder.decodeBase64(Array(text.utf8.prefix(length))))
         let escapes = String(repeating: "%41", count: 30)
         decoder = try DataURLDecoder(parsing: "data:," + escapes, fragmentOffset: 6 + length)
-        #expect(decoder?.decodeAll() == Reference.percentDecode(Array(escapes.utf8.prefix(length))))
+        #expect(decoder?.decodeAll() == ReferenceDecoder.percentDecode(Array(escapes.utf8.prefix(length))))
     }
 
-    @Test(arguments: [Int.min, -1, 0, 7, 8, Int.max]) func fragmentOffsetOutsideTheURLIsHandled(offset: Int) {
+    @Test(arguments: [Int.min, -1, 0, 7, 8, Int.max]) func fragmentOffsetOutsideTheURLCausesNoTrap(offset: Int) {
         let decoder = try? DataURLDecoder(parsing: "data:,ab", fragmentOffset: offset)
         #expect(decoder?.length == (offset >= 8 ? 2 : offset == 7 ? 1 : nil))
     }
 
-    @Test func unencodedBodyCanBeTakenVerbatim() throws {
+    @Test func takeVerbatimReturnsRangesOfAnUnencodedBody() throws {
         let url = "data:text/html,Hello, World"
         var decoder = try DataURLDecoder(parsing: url)
         #expect(decoder.takeVerbatim(upTo: 5) == 15..<20)
@@ -117,14 +119,14 @@ import Testing
         #expect(Array(Array(url.utf8)[22..<27]) == Array("World".utf8))
     }
 
-    @Test(arguments: ["data:,a%20b", "data:;base64,QUI", "data:;base64,"]) func encodedBodyCannotBeTakenVerbatim(url: String) throws {
+    @Test(arguments: ["data:,a%20b", "data:;base64,QUI", "data:;base64,"]) func takeVerbatimReturnsNilForAnEncodedBody(url: String) throws {
         var decoder = try DataURLDecoder(parsing: url)
         let length = decoder.length
         #expect(decoder.takeVerbatim(upTo: .max) == nil)
         #expect(decoder.remaining == length)
     }
 
-    @Test func decoderHasNoBuffer() {
+    @Test func decoderIsTooSmallToHoldABuffer() {
         #expect(MemoryLayout<DataURLDecoder>.size <= 128)
     }
 }

@@ -4,6 +4,7 @@ import PortolanData
 import PortolanTestSupport
 import Testing
 
+/// `ForgivingBase64`, the base64 decoder of `data:` URLs.
 @Suite struct ForgivingBase64Tests {
     @Test(
         arguments: [
@@ -11,13 +12,13 @@ import Testing
             ("TWFu", [77, 97, 110]), ("TWE=", [77, 97]), ("TQ==", [77]),
             // Padding may be missing
             ("TWE", [77, 97]), ("TQ", [77]),
-            // Bits beyond the last byte are dropped
+            // Bits that do not fill a last byte are dropped
             ("TR", [77]), ("TX==", [77]), ("TWF", [77, 97]), ("TWH=", [77, 97]), ("//", [255]), ("///", [255, 255]),
             // White space is allowed everywhere
             (" T W F u ", [77, 97, 110]), ("T\tW\nF\u{C}u\r", [77, 97, 110]), ("TQ= =", [77]), ("TQ==\n", [77]),
             ("TQ \r\n= \t=\u{C}", [77]),
             ("T Q", [77]),
-            // The whole alphabet
+            // The first and last character of each range of the alphabet
             ("+/+/", [251, 255, 191]), ("AAAA", [0, 0, 0]), ("0189", [211, 95, 61]), ("azAZ", [107, 48, 25]),
         ] as [(String, [UInt8])])
     func textIsDecoded(text: String, bytes: [UInt8]) throws {
@@ -58,27 +59,28 @@ import Testing
         #expect(throws: error) { try ForgivingBase64.decode(text) }
     }
 
-    @Test(arguments: UInt8.min...UInt8.max) func eachByteIsDecodedEquallyInBlocksAndOneByOne(byte: UInt8) {
+    @Test(arguments: UInt8.min...UInt8.max) func eachByteIsDecodedLikeTheReferenceAtEachPosition(byte: UInt8) {
         // In a text of 70 bytes, the first 64 bytes are checked in four blocks together, and the last 6 one by one. In
         // a text of 20 bytes, the first 16 are checked in one block.
         for (length, positions) in [(70, 0..<70), (20, 0..<20), (3, 0..<3)] {
             for position in positions {
-                var text = (0..<length).map { Reference.alphabet[$0 * 7 % 64] }
+                var text = (0..<length).map { ReferenceDecoder.base64Alphabet[$0 * 7 % 64] }
                 text[position] = byte
-                #expect((try? ForgivingBase64.decode(text.span)) == Reference.decodeBase64(text), "\(byte) at \(position) of \(length)")
+                #expect(
+                    (try? ForgivingBase64.decode(text.span)) == ReferenceDecoder.decodeBase64(text), "\(byte) at \(position) of \(length)")
             }
         }
     }
 
     @Test(arguments: 0...200) func encodedBytesRoundTrip(length: Int) throws {
-        var numbers = SeededGenerator(seed: UInt64(length))
-        let bytes = numbers.bytes(length)
-        var text = Reference.base64(bytes)
+        var generator = SeededGenerator(seed: UInt64(length))
+        let bytes = generator.bytes(length)
+        var text = ReferenceDecoder.encodeBase64(bytes)
         #expect(try ForgivingBase64.decode(text.span) == bytes)
 
         for _ in 0..<20 {
             let whitespace: [UInt8] = [0x20, 0x09, 0x0A, 0x0C, 0x0D]
-            text.insert(whitespace[Int.random(in: 0..<5, using: &numbers)], at: Int.random(in: 0...text.count, using: &numbers))
+            text.insert(whitespace[Int.random(in: 0..<5, using: &generator)], at: Int.random(in: 0...text.count, using: &generator))
             #expect(try ForgivingBase64.decode(text.span) == bytes)
         }
         text.removeAll { $0 == UInt8(ascii: "=") }
@@ -86,16 +88,18 @@ import Testing
     }
 
     @Test(arguments: 0..<40 as Range<UInt64>) func randomTextIsDecodedLikeTheReference(seed: UInt64) {
-        var numbers = SeededGenerator(seed: seed)
-        let rare: [UInt8] = Array(" \t\n\r==-%\u{0}".utf8) + [0x0C, 0xFF, 0x80]
+        var generator = SeededGenerator(seed: seed)
+        let otherBytes: [UInt8] = Array(" \t\n\r==-%\u{0}".utf8) + [0x0C, 0xFF, 0x80]
         for _ in 0..<100 {
-            let length = Int.random(in: 0...150, using: &numbers)
-            var text = (0..<length).map { _ in Reference.alphabet[Int.random(in: 0..<64, using: &numbers)] }
-            for _ in 0..<Int.random(in: 0...3, using: &numbers) {
-                text.insert(rare[Int.random(in: 0..<rare.count, using: &numbers)], at: Int.random(in: 0...text.count, using: &numbers))
+            let length = Int.random(in: 0...150, using: &generator)
+            var text = (0..<length).map { _ in ReferenceDecoder.base64Alphabet[Int.random(in: 0..<64, using: &generator)] }
+            for _ in 0..<Int.random(in: 0...3, using: &generator) {
+                text.insert(
+                    otherBytes[Int.random(in: 0..<otherBytes.count, using: &generator)],
+                    at: Int.random(in: 0...text.count, using: &generator))
             }
-            text += [[], [UInt8(ascii: "=")], Array("==".utf8)][Int.random(in: 0..<3, using: &numbers)]
-            #expect((try? ForgivingBase64.decode(text.span)) == Reference.decodeBase64(text), "\(text)")
+            text += [[], [UInt8(ascii: "=")], Array("==".utf8)][Int.random(in: 0..<3, using: &generator)]
+            #expect((try? ForgivingBase64.decode(text.span)) == ReferenceDecoder.decodeBase64(text), "\(text)")
         }
     }
 }

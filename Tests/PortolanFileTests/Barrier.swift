@@ -2,37 +2,38 @@
 
 import PortolanCore
 
-/// Blocks threads until the announced number of threads has arrived.
+/// Blocks threads until `count` threads have arrived.
 final class Barrier: Sendable {
     private struct State {
-        var missing: Int
+        var missingCount: Int
         var waiter: CheckedContinuation<Void, Never>?
     }
     private let lock: ConditionLock<State>
 
     init(count: Int) {
-        lock = ConditionLock(State(missing: count))
+        lock = ConditionLock(State(missingCount: count))
     }
 
+    /// Counts an arrival without blocking the thread.
     func arrive() {
         let waiter = lock.withLockBroadcasting { state -> CheckedContinuation<Void, Never>? in
-            state.missing -= 1
-            return state.missing == 0 ? state.waiter : nil
+            state.missingCount -= 1
+            return state.missingCount == 0 ? state.waiter : nil
         }
         waiter?.resume()
     }
 
     func arriveAndWait() {
         arrive()
-        lock.wait { $0.missing <= 0 ? () : nil }
+        lock.wait { $0.missingCount <= 0 ? () : nil }
     }
 
-    /// Returns when all threads have arrived. For one caller.
+    /// Returns when all threads have arrived. Only one task may call this.
     func waitUntilPassed() async {
         await withCheckedContinuation { continuation in
             let isPassed = lock.withLock { state in
-                if state.missing > 0 { state.waiter = continuation }
-                return state.missing <= 0
+                if state.missingCount > 0 { state.waiter = continuation }
+                return state.missingCount <= 0
             }
             if isPassed { continuation.resume() }
         }

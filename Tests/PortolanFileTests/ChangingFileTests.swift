@@ -6,11 +6,12 @@ import PortolanFile
 import PortolanTestSupport
 import Testing
 
+/// Files that change while they are loaded.
 @Suite struct ChangingFileTests {
-    private static let bytes = Patterned.bytes(3_000_000)
+    private static let bytes = PatternedBytes.make(3_000_000)
 
     @Test(arguments: [(0, 1_048_576), (1_048_577, 1_048_577), (2_000_000, 2_000_000), (2_999_999, 2_999_999)])
-    func shrinkingFileFailsTheLoadAfterItsRemainingBytes(_ size: Int, _ delivered: Int) async throws {
+    func shrinkingFileFailsTheLoadAfterItsRemainingBytes(_ size: Int, _ deliveredBytes: Int) async throws {
         let harness = try FileHarness()
         let folder = harness.folder
         try folder.write(Self.bytes, to: "f")
@@ -20,12 +21,12 @@ import Testing
         }
         let error = try #require(recording.error)
         #expect(error.code == .truncated)
-        #expect(error.message.contains("\(delivered) of 3000000 bytes"), "\(error)")
-        #expect(recording.hasBytes(Array(Self.bytes[..<delivered])))
-        #expect(recording.finishes == 0)
+        #expect(error.message.contains("\(deliveredBytes) of 3000000 bytes"), "\(error)")
+        #expect(recording.hasBytes(Array(Self.bytes[..<deliveredBytes])))
+        #expect(recording.finishCount == 0)
         #expect(recording.violations.isEmpty)
         try await harness.waitUntilIdle()
-        #expect(harness.folder.openDescriptors == 0)
+        #expect(harness.folder.openDescriptorCount == 0)
     }
 
     @Test func truncatedRangeErrorCountsTheBytesOfTheRange() async throws {
@@ -49,11 +50,11 @@ import Testing
             return .keepGoing
         }
         #expect(recording.hasBytes(Self.bytes))
-        #expect(recording.finishes == 1)
+        #expect(recording.finishCount == 1)
         #expect(recording.violations.isEmpty)
     }
 
-    @Test func replacedFileIsReadToItsEnd() async throws {
+    @Test func openFileIsReadToItsEndAfterItIsReplaced() async throws {
         let harness = try FileHarness()
         let folder = harness.folder
         try folder.write(Self.bytes, to: "f")
@@ -62,6 +63,6 @@ import Testing
             return .keepGoing
         }
         #expect(recording.hasBytes(Self.bytes))
-        #expect(recording.finishes == 1)
+        #expect(recording.finishCount == 1)
     }
 }

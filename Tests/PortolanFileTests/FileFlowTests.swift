@@ -7,41 +7,42 @@ import PortolanTestSupport
 import Synchronization
 import Testing
 
+/// Pauses, resumes and stops of file loads.
 @Suite(.timeLimit(.minutes(10))) struct FileFlowTests {
-    private static let bytes = Patterned.bytes(3_500_000)
-    /// A response and four pieces.
-    private static let events = 0...4
+    private static let bytes = PatternedBytes.make(3_500_000)
+    /// The numbers of the events: the response is 0, and the four pieces are 1 to 4.
+    private static let eventNumbers = 0...4
 
-    private static func harness(threads: Int = 1) throws -> FileHarness {
-        let harness = try FileHarness(threads: threads)
+    private static func harness(threadLimit: Int = 1) throws -> FileHarness {
+        let harness = try FileHarness(threadLimit: threadLimit)
         try harness.folder.write(bytes, to: "f")
         return harness
     }
 
-    @Test func pausingAtEveryEventLosesAndRepeatsNothing() async throws {
+    @Test func pausesAtEachEventLoseAndRepeatNoBytes() async throws {
         let harness = try Self.harness()
         let threads = harness.threads
         let recording = try await harness.load(harness.url(of: "f")) { _, handlerLoad in
-            // This event occupies the only thread, so the resume comes after the return of the pause.
+            // The only thread runs this closure, so that the resume runs after the pause was returned.
             try? threads.run { handlerLoad.resume() }
             return .pause
         }
         #expect(recording.hasBytes(Self.bytes))
-        #expect(recording.pieces.count == Self.events.last)
-        #expect(recording.finishes == 1)
+        #expect(recording.pieceSizes.count == Self.eventNumbers.last)
+        #expect(recording.finishCount == 1)
         #expect(recording.violations.isEmpty)
         try await harness.waitUntilIdle()
-        #expect(harness.folder.openDescriptors == 0)
+        #expect(harness.folder.openDescriptorCount == 0)
     }
 
-    @Test func pauseAtTheResponseToHeadHoldsBackTheFinish() async throws {
+    @Test func pauseAtTheResponseToHEADDelaysTheFinish() async throws {
         let harness = try Self.harness()
         let threads = harness.threads
         let recording = try await harness.load(harness.url(of: "f"), method: .head) { _, handlerLoad in
             try? threads.run { handlerLoad.resume() }
             return .pause
         }
-        #expect(recording.finishes == 1)
+        #expect(recording.finishCount == 1)
         #expect(recording.violations.isEmpty)
     }
 
@@ -56,72 +57,72 @@ import Testing
         let newLoad = harness.handler.makeLoad(for: request, cachedResponse: nil, client: client)
         load.withLock { $0 = newLoad }
         newLoad.startLoading()
-        // Not `waitUntilIdle()`, because its job may run before the resumes that the load requests meanwhile.
-        while client.recording.ends == 0 {
+        // `waitUntilIdle()` could return before the jobs of the resumes, which the load queues in the meantime.
+        while client.recording.endCount == 0 {
             try Task.checkCancellation()
             await Task.yield()
         }
         load.withLock { $0 = nil }
         #expect(client.recording.hasBytes(Self.bytes))
-        #expect(client.recording.ends == 1)
+        #expect(client.recording.endCount == 1)
     }
 
     @Test func pausedLoadBlocksNoThreadAndNoOtherLoad() async throws {
-        let harness = try Self.harness(threads: 1)
+        let harness = try Self.harness(threadLimit: 1)
         let url = harness.url(of: "f")
         let request = try Request(url)
         let (ends, continuation) = AsyncStream.makeStream(of: FileRecordingClient.Recording.self)
-        let paused = Mutex(0)
-        let first = harness.prepare(
+        let pauseCount = Mutex(0)
+        let firstLoad = harness.prepare(
             request,
             onEvent: { event, _ in
                 guard event == 2 else { return .keepGoing }
-                paused.withLock { $0 += 1 }
+                pauseCount.withLock { $0 += 1 }
                 return .pause
             }, onEnd: { continuation.yield($0) })
-        first.start()
+        firstLoad.start()
         try await harness.waitUntilIdle()
-        #expect(paused.withLock { $0 } == 1)
+        #expect(pauseCount.withLock { $0 } == 1)
         // The second load uses the only thread while the first load is paused in its body.
         #expect(try await harness.load(url).hasBytes(Self.bytes))
-        #expect(harness.folder.openDescriptors == 1)
-        first.handlerLoad?.resume()
+        #expect(harness.folder.openDescriptorCount == 1)
+        firstLoad.handlerLoad?.resume()
         var iterator = ends.makeAsyncIterator()
         #expect(await iterator.next()?.hasBytes(Self.bytes) == true)
     }
 
-    @Test(arguments: events) func noEventFollowsAStop(_ last: Int) async throws {
+    @Test(arguments: eventNumbers) func noEventFollowsAStop(_ lastEvent: Int) async throws {
         let harness = try Self.harness()
-        let recording = try await harness.load(harness.url(of: "f")) { event, _ in event == last ? .stopped : .keepGoing }
+        let recording = try await harness.load(harness.url(of: "f")) { event, _ in event == lastEvent ? .stopped : .keepGoing }
         try await harness.waitUntilIdle()
-        #expect(recording.pieces.count == last)
-        #expect(recording.ends == 0)
+        #expect(recording.pieceSizes.count == lastEvent)
+        #expect(recording.endCount == 0)
         #expect(recording.violations.isEmpty)
-        #expect(harness.folder.openDescriptors == 0)
+        #expect(harness.folder.openDescriptorCount == 0)
     }
 
-    @Test(arguments: events) func cancelDuringAnyEventFailsOnceAndEndsTheData(_ last: Int) async throws {
+    @Test(arguments: eventNumbers) func cancelDuringAnEventFailsTheLoadOnceAndEndsTheData(_ lastEvent: Int) async throws {
         let harness = try Self.harness()
         let recording = try await harness.load(harness.url(of: "f")) { event, handlerLoad in
-            if event == last { handlerLoad.end(with: LoadError(.cancelled, message: "enough")) }
+            if event == lastEvent { handlerLoad.end(with: LoadError(.cancelled, message: "enough")) }
             return .keepGoing
         }
         try await harness.waitUntilIdle()
-        #expect(recording.pieces.count == last)
+        #expect(recording.pieceSizes.count == lastEvent)
         #expect(recording.errors.map(\.code) == [.cancelled])
         #expect(recording.violations.isEmpty)
-        #expect(harness.folder.openDescriptors == 0)
+        #expect(harness.folder.openDescriptorCount == 0)
     }
 
-    @Test(arguments: events) func stopWhilePausedClosesTheFileImmediately(_ last: Int) async throws {
+    @Test(arguments: eventNumbers) func stopWhilePausedClosesTheFileImmediately(_ lastEvent: Int) async throws {
         let harness = try Self.harness()
         let prepared = harness.prepare(
-            try Request(harness.url(of: "f")), onEvent: { event, _ in event == last ? .pause : .keepGoing }, onEnd: { _ in })
+            try Request(harness.url(of: "f")), onEvent: { event, _ in event == lastEvent ? .pause : .keepGoing }, onEnd: { _ in })
         prepared.start()
         try await harness.waitUntilIdle()
-        #expect(harness.folder.openDescriptors == 1)
+        #expect(harness.folder.openDescriptorCount == 1)
         prepared.handlerLoad?.end(with: LoadError(.cancelled, message: "enough"))
-        #expect(harness.folder.openDescriptors == 0)
+        #expect(harness.folder.openDescriptorCount == 0)
     }
 
     @Test func stopBeforeTheStartDeliversNothing() async throws {
@@ -134,7 +135,7 @@ import Testing
         load.resumeLoading()
         try await harness.waitUntilIdle()
         #expect(client.recording.responses.isEmpty)
-        #expect(client.recording.ends == 0)
+        #expect(client.recording.endCount == 0)
     }
 
     @Test func resumeWithoutAPauseDoesNothing() async throws {
@@ -145,42 +146,42 @@ import Testing
             return .keepGoing
         }
         #expect(recording.hasBytes(Self.bytes))
-        #expect(recording.ends == 1)
+        #expect(recording.endCount == 1)
     }
 
     @Test func thousandLoadsLeakNoDescriptor() async throws {
-        let harness = try FileHarness(threads: 4)
-        try harness.folder.write(Patterned.bytes(300_000), to: "f")
+        let harness = try FileHarness(threadLimit: 4)
+        try harness.folder.write(PatternedBytes.make(300_000), to: "f")
         let url = harness.url(of: "f")
-        let sums = try await withThrowingTaskGroup(of: Int.self) { group in
+        let endCount = try await withThrowingTaskGroup(of: Int.self) { group in
             for index in 0..<1000 {
-                group.addTask { try await harness.load(url) { event, _ in event == index % 3 ? .stopped : .keepGoing }.ends }
+                group.addTask { try await harness.load(url) { event, _ in event == index % 3 ? .stopped : .keepGoing }.endCount }
             }
             return try await group.reduce(0, +)
         }
-        // Two of three loads stop: at the response, and at the only piece.
-        #expect(sums == 333)
-        // Four jobs that wait for each other occupy all four threads, so no load runs on a thread any more.
+        // Of three loads, one is stopped at the response, one at the only piece, and one finishes.
+        #expect(endCount == 333)
+        // When four jobs that wait for each other occupy all four threads, no load is running.
         let barrier = Barrier(count: 4)
         for _ in 0..<4 { try harness.threads.run { barrier.arriveAndWait() } }
         await barrier.waitUntilPassed()
-        #expect(harness.folder.openDescriptors == 0)
+        #expect(harness.folder.openDescriptorCount == 0)
     }
 
     @Test func nestedLoadIsNotLimitedByTheThreadPool() async throws {
-        let harness = try Self.harness(threads: 1)
+        let harness = try Self.harness(threadLimit: 1)
         let barrier = Barrier(count: 2)
         // This job occupies the only thread until the nested load has ended.
         try harness.threads.run { barrier.arriveAndWait() }
         var request = try Request(harness.url(of: "f"))
         request.nestingDepth = 1
-        let nested = request
+        let nestedRequest = request
         let recording = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                harness.prepare(nested, onEnd: { continuation.resume(returning: $0) }).start()
+                harness.prepare(nestedRequest, onEnd: { continuation.resume(returning: $0) }).start()
             }
         } onCancel: {
-            // The time limit has passed while the load waits for the thread.
+            // The test's time limit has passed, and the nested load still waits for the thread.
             barrier.arrive()
         }
         #expect(recording.hasBytes(Self.bytes))

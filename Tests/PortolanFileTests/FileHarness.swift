@@ -7,16 +7,16 @@ import PortolanTestSupport
 import Synchronization
 import Testing
 
-/// A folder of files, and loads of these files with the order of events that the core enforces.
+/// A temporary folder, and a `file:` handler. The loads are handler loads, which check the order of events.
 struct FileHarness: Sendable {
     let folder: TemporaryFolder
     let threads: LoadThreadPool
     let handler: FileHandler
 
-    /// - Parameter threads: the maximum number of threads. With one thread, the loads run one after another.
-    init(threads limit: Int = 1, types: MIMETypeDatabase = MIMETypeDatabase(dataFolders: [], mimeTypesFile: nil)) throws {
+    /// - Parameter threadLimit: the maximum number of threads. With one thread, the loads run one after another.
+    init(threadLimit: Int = 1, types: MIMETypeDatabase = MIMETypeDatabase(dataFolders: [], mimeTypesFile: nil)) throws {
         folder = try TemporaryFolder()
-        threads = LoadThreadPool(limit: limit)
+        threads = LoadThreadPool(limit: threadLimit)
         handler = FileHandler(threads: threads, types: types)
     }
 
@@ -26,13 +26,13 @@ struct FileHarness: Sendable {
 
     /// Loads a URL to its end.
     ///
-    /// - Parameter onEvent: returns the client's flow for the event of this number. It may use the handler load.
+    /// - Parameter onEvent: receives the number of each event, and the handler load. It returns the client's flow.
     func load(
         _ url: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:],
         onEvent: @escaping @Sendable (_ event: Int, _ handlerLoad: HandlerLoad) -> Flow = { _, _ in .keepGoing }
     ) async throws -> FileRecordingClient.Recording {
         let request = try Request(url, method: method, fields: fields)
-        let handover = Handover()
+        let handover = ThreadHandover()
         let recording = await withCheckedContinuation { continuation in
             let prepared = prepare(request, onEvent: onEvent) { recording in
                 handover.pass()
@@ -44,7 +44,7 @@ struct FileHarness: Sendable {
         return recording
     }
 
-    /// Makes a load that is ready to start. `onEnd` is called once.
+    /// Makes a load that is ready to start. When the load ends, `onEnd` is called once.
     func prepare(
         _ request: Request, onEvent: @escaping @Sendable (_ event: Int, _ handlerLoad: HandlerLoad) -> Flow = { _, _ in .keepGoing },
         onEnd: @escaping @Sendable (FileRecordingClient.Recording) -> Void
@@ -62,7 +62,7 @@ struct FileHarness: Sendable {
         return prepared
     }
 
-    /// Returns when the current jobs of the only thread have ended.
+    /// Returns when the jobs that are queued now have ended. The harness must have only one thread.
     func waitUntilIdle() async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             do throws(LoadError) {
@@ -74,9 +74,9 @@ struct FileHarness: Sendable {
     }
 }
 
-/// Shows ThreadSanitizer that one thread continues after another. It does not see this where a continuation is resumed
-/// before it is awaited, because Swift's runtime does not report it (6.3).
-private final class Handover: Sendable {
+/// A lock that shows ThreadSanitizer that one thread continues after another. Without the lock, ThreadSanitizer misses
+/// this if a continuation is resumed before it is awaited, because the runtime of Swift 6.3 does not report it.
+private final class ThreadHandover: Sendable {
     private let lock = Mutex(())
 
     func pass() {
@@ -84,27 +84,27 @@ private final class Handover: Sendable {
     }
 }
 
-/// A handler load with its client and its protocol load, until its end.
+/// A handler load with its client and its protocol load. It releases all three at the end of the load.
 final class PreparedLoad: Sendable {
     private struct Parts: Sendable {
         let client: FileRecordingClient
         let handlerLoad: HandlerLoad
-        let load: any ProtocolLoad
+        let protocolLoad: any ProtocolLoad
     }
     private let parts = Mutex<Parts?>(nil)
 
     var handlerLoad: HandlerLoad? { parts.withLock { $0?.handlerLoad } }
 
-    fileprivate func set(_ client: FileRecordingClient, _ handlerLoad: HandlerLoad, _ load: any ProtocolLoad) {
-        parts.withLock { $0 = Parts(client: client, handlerLoad: handlerLoad, load: load) }
+    fileprivate func set(_ client: FileRecordingClient, _ handlerLoad: HandlerLoad, _ protocolLoad: any ProtocolLoad) {
+        parts.withLock { $0 = Parts(client: client, handlerLoad: handlerLoad, protocolLoad: protocolLoad) }
     }
 
     func start() {
         guard let parts = parts.withLock({ $0 }) else { return }
-        parts.handlerLoad.start(parts.load)
+        parts.handlerLoad.start(parts.protocolLoad)
     }
 
-    /// Releases everything, which breaks the retain cycle of the client and `onEvent`.
+    /// Releases the client and the loads, which breaks the retain cycle of the client and `onEvent`.
     ///
     /// - Returns: the recording; `nil` at the second call.
     fileprivate func finish() -> FileRecordingClient.Recording? {

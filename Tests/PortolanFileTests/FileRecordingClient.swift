@@ -4,13 +4,14 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// Records the events of a load, and responds as the test decides.
+/// A client that records the events of a load, and returns the flow that the test decides.
 final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
     struct Recording: Sendable {
         var responses: [Response] = []
-        var pieces: [Int] = []
+        /// The number of bytes of each piece.
+        var pieceSizes: [Int] = []
         var bytes: [UInt8] = []
-        var finishes = 0
+        var finishCount = 0
         var errors: [LoadError] = []
         var violations: [ContractRule] = []
         /// Events that a file load must not report.
@@ -18,18 +19,18 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
 
         var response: Response? { responses.first }
         var error: LoadError? { errors.first }
-        var ends: Int { finishes + errors.count }
+        var endCount: Int { finishCount + errors.count }
 
-        /// Whether exactly these bytes arrived. Used for long bodies, because a failed comparison of arrays prints
-        /// every element.
+        /// Whether exactly these bytes arrived. A test uses this for long bodies, because a failed comparison of arrays
+        /// prints each element.
         func hasBytes(_ expected: [UInt8]) -> Bool { bytes == expected }
     }
 
-    /// Returns the flow for the event of this number, from 0 for the response.
+    /// Returns the flow for an event. The response has the number 0, and the pieces have the numbers from 1.
     typealias OnEvent = @Sendable (_ event: Int) -> Flow
 
     private let onEvent: OnEvent
-    /// Called when the load has ended.
+    /// Is called when the load has ended.
     private let onEnd: @Sendable () -> Void
     private let state = Mutex(Recording())
 
@@ -51,15 +52,15 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         let copy = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
         let event = state.withLock { recording in
-            recording.pieces.append(copy.count)
+            recording.pieceSizes.append(copy.count)
             recording.bytes += copy
-            return recording.pieces.count
+            return recording.pieceSizes.count
         }
         return onEvent(event)
     }
 
     func didFinishLoading() {
-        record { $0.finishes += 1 }
+        record { $0.finishCount += 1 }
     }
 
     func didFail(with error: LoadError) {
@@ -86,12 +87,12 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
     }
 }
 
-/// The description omits the bytes, because a failed expectation writes out its values element by element.
+/// A failed expectation prints the elements of its values. This description therefore omits the bytes.
 extension FileRecordingClient.Recording: CustomReflectable, CustomStringConvertible {
     var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 
     var description: String {
-        "\(responses.count) responses, \(bytes.count) bytes in \(pieces.count) pieces, \(finishes) finishes, errors \(errors), "
+        "\(responses.count) responses, \(bytes.count) bytes in \(pieceSizes.count) pieces, \(finishCount) finishes, errors \(errors), "
             + "violations \(violations), unexpected events \(unexpectedEvents)"
     }
 }

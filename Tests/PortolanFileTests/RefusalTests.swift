@@ -7,6 +7,7 @@ import PortolanFile
 import PortolanTestSupport
 import Testing
 
+/// URLs, methods and files that the `file:` handler refuses.
 @Suite struct RefusalTests {
     static let badURLs: [(url: String, phrase: String)] = [
         ("file://server/share/x", "host 'server'"), ("file://a.localhost/x", "host 'a.localhost'"), ("file://localhost../x", "host"),
@@ -20,7 +21,7 @@ import Testing
         #expect(error.message.contains(row.phrase), "\(error)")
     }
 
-    /// A name with the dot of the root is the same name (RFC 6761 §6.3). The URL Standard retains the dot in the URL.
+    /// With a trailing dot, `localhost` is the same name (RFC 6761 §6.3). The URL Standard keeps the dot in the URL.
     @Test(arguments: ["localhost", "localhost.", "LOCALHOST.", "%6cocalhost."]) func localhostIsThisMachine(_ host: String) async throws {
         let harness = try FileHarness()
         try harness.folder.write("here".utf8, to: "file")
@@ -66,8 +67,8 @@ import Testing
         #expect(error.code == row.code)
         #expect(error.message.contains(row.phrase), "\(error)")
         #expect(recording.responses.isEmpty)
-        #expect(recording.ends == 1)
-        #expect(folder.openDescriptors == 0)
+        #expect(recording.endCount == 1)
+        #expect(folder.openDescriptorCount == 0)
     }
 
     @Test(arguments: ["file:///dev/null", "file:///dev/zero", "file:///dev/tty"]) func devicesAreRefused(_ url: String) async throws {
@@ -76,7 +77,7 @@ import Testing
         #expect(error.message.contains("a device"))
     }
 
-    @Test func messagesAreOneLine() async throws {
+    @Test func messageIsOnOneLine() async throws {
         let harness = try FileHarness()
         let error = try #require(try await harness.load(harness.url(of: "a%0Ab%1B%E2%80%AE")).error)
         #expect(error.code == .notFound)

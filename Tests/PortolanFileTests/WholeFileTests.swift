@@ -7,6 +7,7 @@ import PortolanFile
 import PortolanTestSupport
 import Testing
 
+/// Loads of whole files.
 @Suite struct WholeFileTests {
     static let names: [(name: String, url: String)] = [
         ("plain.txt", "plain.txt"), ("two words.txt", "two%20words.txt"), ("100%.txt", "100%25.txt"), ("größe.txt", "gr%C3%B6%C3%9Fe.txt"),
@@ -21,22 +22,22 @@ import Testing
         #expect(recording.error == nil)
         #expect(recording.bytes == Array("contents".utf8))
         #expect(recording.response?.mimeType == .plainText)
-        #expect(recording.ends == 1)
+        #expect(recording.endCount == 1)
         #expect(recording.violations.isEmpty)
         #expect(recording.unexpectedEvents.isEmpty)
     }
 
     static let sizes = [1, 4095, 4096, 4097, 1_048_575, 1_048_576, 1_048_577, 2_500_001]
 
-    @Test(arguments: sizes) func everyByteIsDeliveredOnceAndInOrder(size: Int) async throws {
+    @Test(arguments: sizes) func bytesAreDeliveredOnceAndInOrder(size: Int) async throws {
         let harness = try FileHarness()
-        let bytes = Patterned.bytes(size)
+        let bytes = PatternedBytes.make(size)
         try harness.folder.write(bytes, to: "big")
         let recording = try await harness.load(harness.url(of: "big"))
         #expect(recording.hasBytes(bytes))
         #expect(recording.response?.expectedLength == Int64(size))
-        #expect(recording.pieces.allSatisfy { $0 <= 1_048_576 })
-        #expect(recording.finishes == 1)
+        #expect(recording.pieceSizes.allSatisfy { $0 <= 1_048_576 })
+        #expect(recording.finishCount == 1)
     }
 
     @Test func emptyFileHasAResponseAndAFinish() async throws {
@@ -44,14 +45,14 @@ import Testing
         try harness.folder.write([], to: "empty.txt")
         let recording = try await harness.load(harness.url(of: "empty.txt"))
         #expect(recording.response?.expectedLength == 0)
-        #expect(recording.pieces.isEmpty)
-        #expect(recording.finishes == 1)
+        #expect(recording.pieceSizes.isEmpty)
+        #expect(recording.finishCount == 1)
     }
 
     @Test func responseDescribesTheFile() async throws {
         let harness = try FileHarness()
         try harness.folder.write("<p>hello".utf8, to: "a page.html")
-        try harness.folder.setModified("a page.html", secondsSince1970: 784_111_777)
+        try harness.folder.setModificationTime("a page.html", secondsSince1970: 784_111_777)
         let response = try #require(try await harness.load(harness.url(of: "a%20page.html")).response)
         #expect(response.mimeType == .html)
         #expect(response.textEncodingName == nil)
@@ -70,8 +71,8 @@ import Testing
         let recording = try await harness.load(harness.url(of: "x.txt"), method: .head, fields: [.range: "bytes=0-1"])
         #expect(recording.response?.expectedLength == 5)
         #expect(recording.response?.fields[.contentRange] == nil)
-        #expect(recording.pieces.isEmpty)
-        #expect(recording.finishes == 1)
+        #expect(recording.pieceSizes.isEmpty)
+        #expect(recording.finishCount == 1)
         #expect(recording.violations.isEmpty)
     }
 
@@ -88,7 +89,7 @@ import Testing
         try harness.folder.makeLink("name.txt", to: "link/file.json")
         let recording = try await harness.load(harness.url(of: "name.txt"))
         #expect(recording.bytes == Array("target".utf8))
-        #expect(recording.response?.mimeType == .plainText, "the requested name decides the type")
+        #expect(recording.response?.mimeType == .plainText, "the type depends on the name in the URL")
     }
 
     @Test func unknownExtensionIsOctetStream() async throws {
@@ -104,7 +105,7 @@ import Testing
         #expect(!recording.bytes.isEmpty)
         #expect(recording.response?.expectedLength == nil)
         #expect(recording.response?.fields[.acceptRanges] == nil)
-        #expect(recording.finishes == 1)
+        #expect(recording.finishCount == 1)
     }
 
     @Test func sparseFileKeepsItsSize() async throws {

@@ -9,28 +9,30 @@ import Testing
 
 @testable import PortolanHSTS
 
-/// Tests HTTP Strict Transport Security, by the sections of RFC 6797.
+/// HTTP Strict Transport Security. The section numbers are the ones of RFC 6797.
 @Suite struct HSTSTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 
+    /// A storage that has noted this field value in a response from the URL.
     private static func storage(_ value: String, _ url: String = "https://example.com/") throws -> HSTSStorage {
         let storage = HSTSStorage()
-        storage.note(Array(value.utf8), from: try URLRecord(parsing: url), now: now)
+        storage.updateHost(Array(value.utf8), from: try URLRecord(parsing: url), now: now)
         return storage
     }
 
+    /// The `https:` URL to which the storage upgrades the URL; `nil` if it does not upgrade it.
     private static func upgraded(_ url: String, by storage: HSTSStorage, after seconds: Double = 0) throws -> String? {
         storage.upgraded(try URLRecord(parsing: url), now: now + seconds)?.string
     }
 
-    /// §6.1
+    /// §6.1. A `maxAge` of `nil` stands for a very long time.
     @Test(
         arguments: [
             ("max-age=10", 10, false), ("MAX-AGE=10; IncludeSubDomains", 10, true), ("includeSubDomains;max-age=\"10\"", 10, true),
             (" max-age = 10 ; preload ; x=\"a;b\" ; ;", 10, false), ("max-age=0", 0, false),
             ("max-age=99999999999999999999999", nil, false),
         ] as [(String, Int64?, Bool)])
-    func valueIsRead(value: String, maxAge: Int64?, includesSubdomains: Bool) throws {
+    func fieldValueIsParsed(value: String, maxAge: Int64?, includesSubdomains: Bool) throws {
         let field = try #require(StrictTransportSecurity(parsing: Array(value.utf8)))
         #expect(maxAge == nil ? field.maxAge > 1 << 50 : field.maxAge == maxAge)
         #expect(field.includesSubdomains == includesSubdomains)
@@ -59,26 +61,26 @@ import Testing
         #expect(try Self.upgraded(url, by: Self.storage("max-age=10")) == expected)
     }
 
-    @Test func subdomainsAreUpgradedIfTheHostSaysSo() throws {
+    @Test func subdomainsAreUpgradedWithIncludeSubDomains() throws {
         let storage = try Self.storage("max-age=10; includeSubDomains")
         #expect(try Self.upgraded("http://a.b.example.com/", by: storage) == "https://a.b.example.com/")
         #expect(try Self.upgraded("http://aexample.com/", by: storage) == nil)
-        // A subdomain's own wish does not weaken that of the host above.
-        storage.note(Array("max-age=10".utf8), from: try URLRecord(parsing: "https://b.example.com/"), now: Self.now)
+        // The policy of the parent domain still applies, although the subdomain's own policy excludes its subdomains.
+        storage.updateHost(Array("max-age=10".utf8), from: try URLRecord(parsing: "https://b.example.com/"), now: Self.now)
         #expect(try Self.upgraded("http://a.b.example.com/", by: storage) == "https://a.b.example.com/")
     }
 
-    @Test func wishEndsAndIsTakenBack() throws {
+    @Test func policyExpiresAndCanBeRemoved() throws {
         let storage = try Self.storage("max-age=10")
         #expect(try Self.upgraded("http://example.com/", by: storage, after: 9.5) != nil)
         #expect(try Self.upgraded("http://example.com/", by: storage, after: 10) == nil)
-        storage.note(Array("max-age=0".utf8), from: try URLRecord(parsing: "https://example.com./"), now: Self.now)
+        storage.updateHost(Array("max-age=0".utf8), from: try URLRecord(parsing: "https://example.com./"), now: Self.now)
         #expect(try Self.upgraded("http://example.com/", by: storage) == nil)
     }
 
-    /// §8.1: only secure responses count, and addresses have no wish.
+    /// §8.1: responses without TLS and hosts that are IP addresses cannot set a policy.
     @Test(arguments: ["http://example.com/", "https://127.0.0.1/", "https://[::1]/", "https://0x7f.1/"])
-    func otherResponsesAreNotNoted(url: String) throws {
+    func responsesWithoutTLSAndFromAddressesAreNotNoted(url: String) throws {
         #expect(try Self.storage("max-age=10", url).allHosts.isEmpty)
     }
 
@@ -99,17 +101,17 @@ import Testing
                 .init(name: "example.net", expiry: end),
             ])
         #expect(HSTSFile.parse(HSTSFile.bytes(of: hosts)).hosts == hosts)
-        let wrong = [
+        let malformedLines = [
             "x", "example.com \"soon\"", ". \"unlimited\"", "example.com \"20331318 00:00:00\"", "example.com \"2033-05-18 00:00\"",
             "exämple.com \"unlimited\"", "* \"unlimited\"", ".* \"unlimited\"", "a..b \"unlimited\"", "127.0.0.1 \"unlimited\"",
             String(repeating: "a", count: 64) + " \"unlimited\"", String(repeating: "a.", count: 200) + "b \"unlimited\"",
             "a:80 \"unlimited\"", "example.com unlimited", "example.com \"unlimited", "example.com \"unlimited\" x",
             "example.com \"2033051 803:33:20\"", "example.com \"20330518 24:00:00\"",
         ]
-        #expect(HSTSFile.parse(Array(wrong.joined(separator: "\n").utf8)).problems == Array(1...wrong.count))
+        #expect(HSTSFile.parse(Array(malformedLines.joined(separator: "\n").utf8)).problems == Array(1...malformedLines.count))
     }
 
-    @Test func hostsHaveALimit() {
+    @Test func numberOfHostsIsLimited() {
         let storage = HSTSStorage(limit: 100)
         for number in 0...100 { storage.set(.init(name: "h\(number).example", expiry: .now + Double(1000 + number))) }
         let names = storage.allHosts.map(\.name)
@@ -121,32 +123,33 @@ import Testing
 }
 
 extension HSTSTests {
-    @Test("One registrable domain can't remove the hosts of others")
+    @Test("Many hosts below one registrable domain do not displace the hosts of other domains")
     func hostsOfOneDomainHaveALimit() throws {
         let storage = HSTSStorage(limit: 200, domainLimit: 100)
         let now = Date.now
-        func note(_ host: String, _ age: Int) throws {
-            storage.note(Array("max-age=\(age)".utf8), from: try URLRecord(parsing: "https://\(host)/"), now: now)
+        func updateHost(_ host: String, _ maxAge: Int) throws {
+            storage.updateHost(Array("max-age=\(maxAge)".utf8), from: try URLRecord(parsing: "https://\(host)/"), now: now)
         }
-        try note("bank.example", 1000)
+        try updateHost("bank.example", 1000)
         storage.set(.init(name: "listed.evil.example", expiry: now + 10))
-        for number in 0..<500 { try note("h\(number).evil.example", 1001 + number) }
+        for number in 0..<500 { try updateHost("h\(number).evil.example", 1001 + number) }
         let names = Set(storage.allHosts.map(\.name))
         #expect(names.contains("bank.example") && names.contains("listed.evil.example"))
         #expect(names.contains("h499.evil.example") && !names.contains("h0.evil.example"))
         #expect((95...102).contains(names.count))
         // Each name directly below a public suffix is a domain.
-        for number in 0..<150 { try note("u\(number).github.io", 2000) }
+        for number in 0..<150 { try updateHost("u\(number).github.io", 2000) }
         #expect(storage.allHosts.filter { $0.name.hasSuffix(".github.io") }.count > 100)
-        try note("h499.evil.example", 0)
+        try updateHost("h499.evil.example", 0)
         #expect(!storage.allHosts.contains { $0.name == "h499.evil.example" })
     }
 }
 
-/// Tests the redirect that an upgrade is.
+/// The upgrade of a load, which the delegate sees as a redirect.
 @Suite struct HSTSLoadTests {
-    /// Serves `http:` and `https:`, and records the URLs.
-    private final class Server: ProtocolHandler {
+    /// A handler for `http:` and `https:` that records its requests. Its responses have a field
+    /// Strict-Transport-Security.
+    private final class SecureHandler: ProtocolHandler {
         let identifier = "test.server"
         let schemes = SchemeSet.only(["http", "https"])
         private let isVerified: Bool
@@ -169,7 +172,7 @@ extension HSTSTests {
         }
     }
 
-    private static func loader(_ server: Server, _ mode: RedirectPolicy.Mode = .follow) -> Loader {
+    private static func loader(_ server: SecureHandler, _ mode: RedirectPolicy.Mode = .follow) -> Loader {
         var configuration = Loader.Configuration()
         configuration.handlers = [server]
         configuration.redirects.mode = mode
@@ -179,7 +182,7 @@ extension HSTSTests {
 
     @Test(arguments: [RedirectPolicy.Mode.follow, .manual, .error])
     func laterLoadsAreRedirectedWithAllTheirFields(mode: RedirectPolicy.Mode) async throws {
-        let server = Server(isVerified: true)
+        let server = SecureHandler(isVerified: true)
         let loader = Self.loader(server, mode)
         _ = try await loader.data(from: "https://example.com/")
         var request = try Request("http://example.com/a#f")
@@ -197,7 +200,7 @@ extension HSTSTests {
     }
 
     @Test func declinedUpgradeLoadsNothing() async throws {
-        let server = Server(isVerified: true)
+        let server = SecureHandler(isVerified: true)
         let loader = Self.loader(server)
         loader.configuration.strictTransportSecurity?.set(.init(name: "example.com"))
         let delegate = ClosureDelegate(onRedirect: { _, _ in .deliver })
@@ -205,9 +208,9 @@ extension HSTSTests {
         #expect(response.status == .temporaryRedirect && body.isEmpty && server.urls.isEmpty)
     }
 
-    /// A connection with a certificate error, or without TLS, teaches nothing.
+    /// The policy of a response is ignored if the certificate has an error, or if the connection has no TLS.
     @Test func unverifiedResponsesAreNotNoted() async throws {
-        let server = Server(isVerified: false)
+        let server = SecureHandler(isVerified: false)
         let loader = Self.loader(server)
         for url in ["https://example.com/", "http://example.com/"] { _ = try await loader.data(from: url) }
         #expect(server.urls == ["https://example.com/", "http://example.com/"])

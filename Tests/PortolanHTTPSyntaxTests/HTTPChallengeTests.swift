@@ -7,9 +7,10 @@ import Testing
 
 @Suite("Challenges of WWW-Authenticate, RFC 9110 §11.6.1")
 struct HTTPChallengeTests {
-    /// A field value, and its challenges in the notation of this table: `scheme(token68)` or `scheme[name=value|…]`.
-    private static let rows: [(value: String, challenges: String)] = [
-        // Schemes
+    /// A field value, and its challenges in the notation that `description(of:)` writes: `scheme(token68)` or
+    /// `scheme[name=value|…]`.
+    private static let samples: [(value: String, challenges: String)] = [
+        // Scheme names, and the white space after them
         ("Basic", "basic[]"),
         ("bAsIc realm=\"x\"", "basic[realm=x]"),
         ("Basic realm=\"WallyWorld\"", "basic[realm=WallyWorld]"),
@@ -49,7 +50,7 @@ struct HTTPChallengeTests {
         ),
         (" , ,Basic realm=x, ,Digest a=b,", "basic[realm=x] digest[a=b]"),
         ("A,B,C", "a[] b[] c[]"),
-        // Malformed: the complete part counts, and the rest is ignored.
+        // Malformed values: the parser returns the complete challenges and parameters before the error
         ("", ""), (",,,", ""), ("=", ""), ("\"", ""), ("realm=\"x\"", ""), ("(Basic)", ""),
         ("Basic realm", "basic(realm)"),
         ("Basic realm=", "basic(realm=)"),
@@ -71,7 +72,8 @@ struct HTTPChallengeTests {
         ("Basic/realm", "basic[]"),
     ]
 
-    private static func notation(_ challenges: [HTTPChallenge]) -> String {
+    /// Returns the challenges in the notation of `samples`.
+    private static func description(of challenges: [HTTPChallenge]) -> String {
         challenges.map { challenge in
             guard let token68 = challenge.token68 else {
                 return "\(challenge.scheme)[\(challenge.parameters.map { "\($0.name)=\($0.value)" }.joined(separator: "|"))]"
@@ -82,50 +84,52 @@ struct HTTPChallengeTests {
 
     private static func parse(_ octets: [UInt8]) -> [HTTPChallenge] { HTTPChallenge.parse(octets.span) }
 
-    @Test(arguments: rows)
+    @Test(arguments: samples)
     func valueIsParsedIntoItsChallenges(_ value: String, _ challenges: String) {
-        #expect(Self.notation(Self.parse(Array(value.utf8))) == challenges)
+        #expect(Self.description(of: Self.parse(Array(value.utf8))) == challenges)
     }
 
-    @Test(arguments: rows)
-    func truncatedValueKeepsItsCompleteChallenges(_ value: String, _ challenges: String) {
+    @Test(arguments: samples)
+    func truncatedValueGivesTheCompleteChallengesBeforeItsEnd(_ value: String, _ challenges: String) {
         let octets = Array(value.utf8)
-        let whole = Self.parse(octets)
+        let allChallenges = Self.parse(octets)
         for count in 0..<octets.count {
-            let truncated = Self.parse(Array(octets.prefix(count)))
-            // The parser can take a truncated parameter name for the name of a scheme.
-            #expect(truncated.count <= whole.count + 1, "\(count)")
-            // All challenges except the last are the same as in the whole value.
-            for (short, long) in zip(truncated.dropLast(), whole) { #expect(short.scheme == long.scheme, "\(count)") }
+            let truncatedChallenges = Self.parse(Array(octets.prefix(count)))
+            // The parser can mistake a truncated parameter name for the name of a scheme.
+            #expect(truncatedChallenges.count <= allChallenges.count + 1, "\(count)")
+            // All challenges except the last have the same schemes as in the value that is not truncated.
+            for (challenge, expectedChallenge) in zip(truncatedChallenges.dropLast(), allChallenges) {
+                #expect(challenge.scheme == expectedChallenge.scheme, "\(count)")
+            }
         }
     }
 
     @Test func anyTwoBytesAreParsedWithoutATrap() {
-        for start in ["", "Basic ", "Basic realm=\"", "Basic realm=a,", "Negotiate ab"] {
-            for first in UInt8.min...UInt8.max {
-                for second in [UInt8(0), 9, 10, 13, 32, 34, 44, 61, 65, 92, 127, 255] {
-                    _ = Self.parse(Array(start.utf8) + [first, second])
+        for beginning in ["", "Basic ", "Basic realm=\"", "Basic realm=a,", "Negotiate ab"] {
+            for firstByte in UInt8.min...UInt8.max {
+                for secondByte in [UInt8(0), 9, 10, 13, 32, 34, 44, 61, 65, 92, 127, 255] {
+                    _ = Self.parse(Array(beginning.utf8) + [firstByte, secondByte])
                 }
             }
         }
     }
 
-    @Test func malformedFieldDoesNotAffectTheNextField() {
+    @Test func malformedFieldDoesNotAffectLaterFieldsOfTheSameName() {
         var fields = HTTPFields()
         fields.append(HTTPField(name: .wwwAuthenticate, value: "Basic realm=\"never closed, Negotiate"))
         fields.append(HTTPField(name: .proxyAuthenticate, value: "Other"))
         fields.append(HTTPField(name: .wwwAuthenticate, value: "Digest a=b, Negotiate"))
-        #expect(Self.notation(HTTPChallenge.parse(.wwwAuthenticate, of: fields)) == "basic[] digest[a=b] negotiate[]")
+        #expect(Self.description(of: HTTPChallenge.parse(.wwwAuthenticate, of: fields)) == "basic[] digest[a=b] negotiate[]")
     }
 
-    @Test func realmThatIsNotUTF8IsReadAsISO88591() {
+    @Test func realmThatIsNotUTF8IsDecodedAsISO88591() {
         #expect(Self.parse(Array("Basic realm=\"gr".utf8) + [0xFC] + Array("n\"".utf8)).first?["realm"] == "grün")
     }
 
-    @Test func longHostileValueIsParsedInLinearTime() {
-        let octets = Array("Basic ".utf8) + (0..<40_000).flatMap { _ in Array("a=b,".utf8) }
-        #expect(Self.parse(octets).first?.parameters.count == 40_000)
-        let schemes = (0..<40_000).flatMap { _ in Array("a ,".utf8) }
-        #expect(Self.parse(schemes).count == 40_000)
+    @Test func valueWithManyChallengesOrParametersIsParsed() {
+        let manyParameters = Array("Basic ".utf8) + (0..<40_000).flatMap { _ in Array("a=b,".utf8) }
+        #expect(Self.parse(manyParameters).first?.parameters.count == 40_000)
+        let manySchemes = (0..<40_000).flatMap { _ in Array("a ,".utf8) }
+        #expect(Self.parse(manySchemes).count == 40_000)
     }
 }

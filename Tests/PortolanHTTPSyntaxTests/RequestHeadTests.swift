@@ -6,8 +6,9 @@ import Testing
 
 @testable import PortolanHTTPSyntax
 
-/// Writing request heads, and refusing invalid ones.
+/// `RequestHeadWriter`: the bytes of request heads, and the refusal of invalid parts.
 @Suite struct RequestHeadTests {
+    /// Returns the request head that the writer writes. Each character stands for one byte.
     private func head(_ method: HTTPRequest.Method, _ target: RequestTarget, _ fields: HTTPFields = [:]) throws -> String {
         let writer = try RequestHeadWriter(method: method, target: target, fields: fields)
         let bytes = writer.bytes()
@@ -21,25 +22,25 @@ import Testing
         ("http://a.example/?", "GET /? HTTP/1.1\r\n\r\n"),
         ("http://u:p@a.example:8080/%20", "GET /%20 HTTP/1.1\r\n\r\n"),
         ("http://a.example//b", "GET //b HTTP/1.1\r\n\r\n"),
-    ]) func originFormHasPathAndQuery(url: String, line: String) throws {
-        #expect(try head(.get, .originForm(of: URLRecord(parsing: url))) == line)
+    ]) func originFormHasPathAndQuery(url: String, expectedHead: String) throws {
+        #expect(try head(.get, .originForm(of: URLRecord(parsing: url))) == expectedHead)
     }
 
     @Test(arguments: [
         ("http://a.example/b?d#f", "GET http://a.example/b?d HTTP/1.1\r\n\r\n"),
         ("http://u:p@a.example:8080", "GET http://a.example:8080/ HTTP/1.1\r\n\r\n"),
         ("http://[::1]:81/", "GET http://[::1]:81/ HTTP/1.1\r\n\r\n"),
-    ]) func absoluteFormHasNoUserInformationOrFragment(url: String, line: String) throws {
-        #expect(try head(.get, .absoluteForm(of: URLRecord(parsing: url))) == line)
+    ]) func absoluteFormHasNoUserInformationOrFragment(url: String, expectedHead: String) throws {
+        #expect(try head(.get, .absoluteForm(of: URLRecord(parsing: url))) == expectedHead)
     }
 
     @Test(arguments: [
         ("a.example:443", "CONNECT a.example:443 HTTP/1.1\r\n\r\n"), ("[::1]:81", "CONNECT [::1]:81 HTTP/1.1\r\n\r\n"),
-    ]) func authorityFormHasHostAndPort(authority: String, line: String) throws {
-        #expect(try head(.connect, .authority(authority)) == line)
+    ]) func authorityFormHasHostAndPort(authority: String, expectedHead: String) throws {
+        #expect(try head(.connect, .authority(authority)) == expectedHead)
     }
 
-    @Test func fieldsKeepSpellingOrderAndBytes() throws {
+    @Test func fieldsKeepTheirSpellingTheirOrderAndTheirBytes() throws {
         var fields = HTTPFields()
         fields.append(HTTPField(name: try #require(HTTPField.Name("x-B")), value: "1"))
         fields.append(HTTPField(name: .accept, value: [0x61, 0xE9]))
@@ -47,7 +48,7 @@ import Testing
         #expect(try head(.get, .origin(path: "/", query: nil), fields) == "GET / HTTP/1.1\r\nx-B: 1\r\nAccept: a\u{E9}\r\nX-b: \r\n\r\n")
     }
 
-    /// HTTPField replaces CR, LF and NUL with spaces, so the writer must refuse only the other control characters.
+    /// HTTPField replaces CR, LF and NUL with spaces, so only the other control characters reach the writer.
     @Test(arguments: (0..<32).map { UInt8($0) }.filter { ![0, 9, 10, 13].contains($0) } + [127]) func controlCharactersInValuesAreRefused(
         _ octet: UInt8
     ) {
@@ -55,26 +56,27 @@ import Testing
         #expect(throws: LoadError.self) { try head(.get, .origin(path: "/", query: nil), HTTPFields([field])) }
     }
 
-    @Test(arguments: ["/a b", "/a\r\nX: y", "/a\0", "/a\u{7F}", "/\u{E9}", "/a#b", "a", "/a?b"]) func badPathsAreRefused(_ path: String) {
+    @Test(arguments: ["/a b", "/a\r\nX: y", "/a\0", "/a\u{7F}", "/\u{E9}", "/a#b", "a", "/a?b"]) func invalidPathsAreRefused(_ path: String)
+    {
         #expect(throws: LoadError.self) { try head(.get, .origin(path: path[...], query: nil)) }
     }
 
-    @Test(arguments: ["a b", "a\nb", "a\0", "\u{20AC}", "#"]) func badQueriesAreRefused(_ query: String) {
+    @Test(arguments: ["a b", "a\nb", "a\0", "\u{20AC}", "#"]) func invalidQueriesAreRefused(_ query: String) {
         #expect(throws: LoadError.self) { try head(.get, .origin(path: "/", query: query[...])) }
     }
 
-    @Test(arguments: ["", "a b", "a\r\nb:1", "a/b", "a?b"]) func badAuthoritiesAreRefused(_ authority: String) {
+    @Test(arguments: ["", "a b", "a\r\nb:1", "a/b", "a?b"]) func invalidAuthoritiesAreRefused(_ authority: String) {
         #expect(throws: LoadError.self) { try head(.connect, .authority(authority)) }
     }
 
-    @Test func pseudoFieldsAreRefused() throws {
+    @Test func pseudoHeaderFieldsAreRefused() throws {
         let name = try #require(HTTPField.Name(parsed: ":path"))
         #expect(throws: (any Error).self) { try RequestHeadWriter.byteCount(of: HTTPField(name: name, value: "x")) }
     }
 
     @Test(arguments: [(1, "1\r\n"), (15, "F\r\n"), (16, "10\r\n"), (0x1F40, "1F40\r\n"), (Int.max, "7FFFFFFFFFFFFFFF\r\n")])
-    func chunkSizeIsHexadecimal(count: Int, line: String) {
+    func chunkSizeIsWrittenInHexadecimal(count: Int, sizeLine: String) {
         let bytes = [UInt8](capacity: ChunkHeader.maximumLength) { output in ChunkHeader.write(count: count, to: &output) }
-        #expect(String(decoding: bytes, as: UTF8.self) == line)
+        #expect(String(decoding: bytes, as: UTF8.self) == sizeLine)
     }
 }

@@ -7,8 +7,9 @@ import Testing
 
 @testable import PortolanHTTPSyntax
 
-/// Properties of response heads that the response cases of PortolanHTTPTests do not check.
+/// `ResponseHeadParser` and `ResponseHead`, as far as the response cases of PortolanHTTPTests do not check them.
 @Suite struct ResponseHeadTests {
+    /// Returns the parsed response head. Each character of `text` stands for one byte.
     private func head(_ text: String) throws -> ResponseHead {
         var parser = ResponseHeadParser(limits: HTTPLimits())
         let bytes = text.latin1
@@ -18,7 +19,7 @@ import Testing
         return try #require(head)
     }
 
-    @Test func reasonIsLatin1() throws {
+    @Test func reasonPhraseIsDecodedAsISO88591() throws {
         let head = try head("HTTP/1.0 404  D\u{E9}j\u{E0} vu \r\n\r\n")
         #expect(head.reason == "D\u{E9}j\u{E0} vu")
         #expect(head.minorVersion == 0)
@@ -37,19 +38,19 @@ import Testing
     @Test(arguments: [
         ("xchunked", "\"xchunked\"", "is unknown here"), ("chunked, identity", "\"chunked, identity\"", "chunked is not the last"),
         ("chunked, chunked", "\"chunked, chunked\"", "chunked twice"), ("gzip;a=b", "\"gzip;a=b\"", "has a parameter"),
-    ]) func transferEncodingErrorQuotesTheValueAndNamesTheProblem(_ value: String, _ quoted: String, _ phrase: String) throws {
+    ]) func transferEncodingErrorQuotesTheValueAndStatesTheProblem(_ value: String, _ quotedValue: String, _ problem: String) throws {
         let framing = try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(value)\r\n\r\n").framing
         let message = try #require(framing.transferEncodingFault?.loadError.message)
-        #expect(message.contains(quoted) && message.contains(phrase) && message.contains("RFC 9112 §"), "\(message)")
+        #expect(message.contains(quotedValue) && message.contains(problem) && message.contains("RFC 9112 §"), "\(message)")
     }
 
-    @Test func oneParserReadsSeveralHeads() throws {
+    @Test func oneParserParsesSeveralHeads() throws {
         var parser = ResponseHeadParser(limits: HTTPLimits())
-        let texts = [
+        let headTexts = [
             "HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n", "HTTP/1.1 404 No\r\nA: 1\r\nB: 4\r\n\r\n",
             "HTTP/1.1 200 OK\r\nA: 1\r\nB: 4\r\nD: 5\r\n\r\n",
         ]
-        let bytes = texts.joined().latin1
+        let bytes = headTexts.joined().latin1
         var offset = 0
         var heads: [[String]] = []
         while offset < bytes.count, let head = try unsafe parser.parse(bytes.span.bytes, from: &offset) {
@@ -59,7 +60,7 @@ import Testing
         #expect(parser.isAtStart)
     }
 
-    @Test func errorAtEndDependsOnTheReceivedBytes() throws {
+    @Test func errorAtTheEndOfTheInputDependsOnTheReceivedBytes() throws {
         var parser = ResponseHeadParser(limits: HTTPLimits())
         #expect(parser.errorAtEnd.rule == .noResponse)
         var offset = 0
@@ -82,6 +83,6 @@ import Testing
 }
 
 extension String {
-    /// The text in ISO-8859-1.
+    /// The bytes of the text in ISO-8859-1.
     fileprivate var latin1: [UInt8] { unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } }
 }

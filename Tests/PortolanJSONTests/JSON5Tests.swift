@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanJSON
 
-/// spec.json5.org
+/// The JSON5 format, which https://spec.json5.org defines.
 @Suite struct JSON5Tests {
     private static func parse(_ text: String) throws(JSONError) -> JSONValue {
         try JSONParser.parse(Array(text.utf8), .json5)
@@ -20,18 +20,18 @@ import Testing
             ("[Infinity, -Infinity, +Infinity, NaN]", ["Infinity", "-Infinity", "Infinity", "NaN"].jsonNumbers),
             ("\u{FEFF}\u{A0}\u{B}\u{C}\u{2003}\u{2029}1\u{3000}", .number("1")), ("/**/0//", .number("0")), ("'\\uD83D\\uDE00'", "😀"),
         ] as [(String, JSONValue)])
-    func json5FormsAreRead(text: String, value: JSONValue) throws {
+    func json5SyntaxIsParsed(text: String, value: JSONValue) throws {
         #expect(try Self.parse(text) == value)
     }
 
-    /// é in one code point is a different name from é in two (RFC 8259 §8.3). The comparison does not sort combining
-    /// marks, because that takes quadratic time.
-    @Test(arguments: [0, 20]) func namesAreComparedByTheirBytes(others: Int) throws {
-        let rest = (0..<others).map { "a\($0): 0, " }.joined()
-        let value = try Self.parse("{\(rest)'\u{E9}': 1, 'e\u{301}': 2}")
+    /// The letter é as one code point and the letter é as two code points are different names (RFC 8259 §8.3). The
+    /// comparison does not normalize the names, because the sorting of combining marks takes quadratic time.
+    @Test(arguments: [0, 20]) func memberNamesAreComparedByTheirBytes(otherMemberCount: Int) throws {
+        let otherMembers = (0..<otherMemberCount).map { "a\($0): 0, " }.joined()
+        let value = try Self.parse("{\(otherMembers)'\u{E9}': 1, 'e\u{301}': 2}")
         #expect(value["\u{E9}"] == .number("1") && value["e\u{301}"] == .number("2"))
-        #expect(throws: JSONError(problem: .duplicateName, offset: rest.utf8.count + 10)) {
-            try Self.parse("{\(rest)'\u{E9}': 1, '\u{E9}': 2}")
+        #expect(throws: JSONError(problem: .duplicateName, offset: otherMembers.utf8.count + 10)) {
+            try Self.parse("{\(otherMembers)'\u{E9}': 1, '\u{E9}': 2}")
         }
         let path = JSONPath([.member("e\u{301}")])
         #expect(path.offset(in: Array("{'\u{E9}': 1, 'e\u{301}': 2}".utf8), .json5) == 17)
@@ -53,13 +53,13 @@ import Testing
     }
 
     @Test(arguments: [2, 15, 16, 17, 18, 100])
-    func duplicateNameIsFoundAtAnyPosition(count: Int) throws {
-        let names = (0..<count).map { "a\($0)" }
+    func duplicateNameIsRefusedAtAnyPosition(memberCount: Int) throws {
+        let names = (0..<memberCount).map { "a\($0)" }
         let text = "{\(names.map { "\($0):1," }.joined())"
         _ = try Self.parse(text + "}")
         for name in names {
-            let problem = JSONError(problem: .duplicateName, offset: text.utf8.count)
-            #expect(throws: problem) { try Self.parse("\(text)\(name):2}") }
+            let error = JSONError(problem: .duplicateName, offset: text.utf8.count)
+            #expect(throws: error) { try Self.parse("\(text)\(name):2}") }
         }
     }
 
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: ["// c\n1", "[1,]", "{a:1}", "'a'", "+1", ".5", "0x1", "NaN", "\u{A0}1", "\"\\x41\"", "\"\\\n\""])
-    func plainJSONRefusesJSON5Forms(text: String) {
+    func json5SyntaxIsRefusedInPlainJSON(text: String) {
         #expect(throws: JSONError.self) { try JSONParser.parse(Array(text.utf8)) }
     }
 
@@ -88,7 +88,7 @@ import Testing
         #expect(value == ["a": .number("1"), "b": nil, "d": ["b": .number("2")]])
     }
 
-    /// Malformed text in an omitted member gives the same error as elsewhere.
+    /// Malformed text in an omitted member gives the same error as in a member that is not omitted.
     @Test(
         arguments: [
             "[,]", "{1a: 1}", "'a\nb'", "'\\01'", "\"\\x4\"", "[1 2]", "{a 1}", "{a: 1", "'a", "0x", "/* x", "{'a", "[{\"b\": ]}]",
@@ -97,8 +97,8 @@ import Testing
     func omittedMemberIsStillChecked(value: String) {
         let text = Array("{b: \(value)}".utf8)
         let error = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5) }
-        let other = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, omitting: "b") }
-        #expect(error != nil && error == other)
+        let errorWithOmission = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, omitting: "b") }
+        #expect(error != nil && error == errorWithOmission)
     }
 
     @Test func omittedMemberObeysTheDepthLimit() {
@@ -107,19 +107,19 @@ import Testing
         #expect(error?.problem == .tooDeep)
     }
 
-    @Test func pathsAreFoundAtTheirPositions() {
+    @Test func pathIsResolvedToALineAndColumn() {
         let text = Array("{\n  // names\n  é: [1,\r    {b: 'x'}],\n  c: {}}".utf8)
-        func position(_ path: JSONPath) -> String? {
+        func lineAndColumn(_ path: JSONPath) -> String? {
             path.offset(in: text, .json5).map { JSONPosition(of: $0, in: text).description }
         }
-        #expect(position(JSONPath()) == "1:1")
-        #expect(position(JSONPath()["é"].name) == "3:3")
-        #expect(position(JSONPath()["é"]) == "3:6")
-        #expect(position(JSONPath()["é"][1]) == "4:5")
-        #expect(position(JSONPath()["é"][1]["b"]) == "4:9")
-        #expect(position(JSONPath()["c"]) == "5:6")
-        #expect(position(JSONPath()["d"]) == nil)
-        #expect(position(JSONPath()["é"][2]) == nil)
+        #expect(lineAndColumn(JSONPath()) == "1:1")
+        #expect(lineAndColumn(JSONPath()["é"].name) == "3:3")
+        #expect(lineAndColumn(JSONPath()["é"]) == "3:6")
+        #expect(lineAndColumn(JSONPath()["é"][1]) == "4:5")
+        #expect(lineAndColumn(JSONPath()["é"][1]["b"]) == "4:9")
+        #expect(lineAndColumn(JSONPath()["c"]) == "5:6")
+        #expect(lineAndColumn(JSONPath()["d"]) == nil)
+        #expect(lineAndColumn(JSONPath()["é"][2]) == nil)
         #expect(JSONPath()["a"][1]["b"].description == "a[1].b")
     }
 }

@@ -4,6 +4,7 @@ import Testing
 
 @testable import PortolanJSON
 
+/// `JSONParser` for plain JSON, RFC 8259.
 @Suite struct JSONParserTests {
     private static func parse(_ text: String) throws(JSONError) -> JSONValue {
         try JSONParser.parse(Array(text.utf8))
@@ -15,7 +16,7 @@ import Testing
             ("[1,[2]]", [.number("1"), [.number("2")]]), ("{\"a\":1,\"b\":{}}", ["a": .number("1"), "b": [:]]),
             ("\r\n[ 1 , 2 ]", [.number("1"), .number("2")]),
         ] as [(String, JSONValue)])
-    func valuesAreRead(text: String, value: JSONValue) throws {
+    func valuesAreParsed(text: String, value: JSONValue) throws {
         #expect(try Self.parse(text) == value)
     }
 
@@ -28,7 +29,7 @@ import Testing
         (#"\u0041"#, "A"), (#"\n\t\b\f\r\/\\\""#, "\n\t\u{8}\u{C}\r/\\\""), (#"\u0000"#, "\0"), (#"\ud83d\ude00"#, "😀"), ("é", "é"),
         (#"\uD83D\uDE00"#, "😀"), (#"x\u00e9y"#, "xéy"), (#"\uFFFE"#, "\u{FFFE}"),
     ])
-    func escapesAreReplaced(escaped: String, text: String) throws {
+    func escapesAreDecoded(escaped: String, text: String) throws {
         #expect(try Self.parse("\"\(escaped)\"") == .string(text))
     }
 
@@ -36,11 +37,11 @@ import Testing
         (#"\ud800"#, "\u{FFFD}"), (#"\udc00"#, "\u{FFFD}"), (#"\ud800x"#, "\u{FFFD}x"), (#"\ud800\u0041"#, "\u{FFFD}A"),
         (#"\ud800\ud800\udc00"#, "\u{FFFD}\u{10000}"), (#"\udc00\ud800"#, "\u{FFFD}\u{FFFD}"), (#"\ud800\n"#, "\u{FFFD}\n"),
     ])
-    func unpairedSurrogatesAreReplaced(escaped: String, text: String) throws {
+    func unpairedSurrogatesBecomeReplacementCharacters(escaped: String, text: String) throws {
         #expect(try Self.parse("\"\(escaped)\"") == .string(text))
     }
 
-    @Test func bytesThatAreNotUTF8AreReplaced() throws {
+    @Test func bytesThatAreNotUTF8BecomeReplacementCharacters() throws {
         #expect(try JSONParser.parse([0x22, 0x61, 0xFF, 0x62, 0x22]) == "a\u{FFFD}b")
         #expect(try JSONParser.parse(Array(#""\n"#.utf8) + [0xC3, 0x22]) == "\n\u{FFFD}")
     }
@@ -58,21 +59,21 @@ import Testing
         #expect(throws: JSONError(problem: problem, offset: offset)) { try Self.parse(text) }
     }
 
-    @Test func nestingHasALimit() throws {
+    @Test func nestingDepthIsLimited() throws {
         func nested(_ depth: Int) -> String { String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }
         #expect(throws: Never.self) { try Self.parse(nested(129)) }
         #expect(throws: JSONError(problem: .tooDeep, offset: 129)) { try Self.parse(nested(130)) }
     }
 
-    /// Every truncated text causes an error, and none causes a trap.
+    /// Each truncation of a text causes an error, and no truncation causes a trap.
     @Test func truncatedTextIsRefused() {
-        let whole = Array(#"{"id":[1.5e3,"a\ud83d\ude00"],"x":{"y":null}}"#.utf8)
-        for length in 0..<whole.count {
-            #expect(throws: JSONError.self, "\(length) bytes") { try JSONParser.parse(Array(whole[..<length])) }
+        let text = Array(#"{"id":[1.5e3,"a\ud83d\ude00"],"x":{"y":null}}"#.utf8)
+        for length in 0..<text.count {
+            #expect(throws: JSONError.self, "\(length) bytes") { try JSONParser.parse(Array(text[..<length])) }
         }
     }
 
-    @Test func lastOfDuplicateMembersIsUsed() throws {
+    @Test func lastMemberOfEqualNameIsUsed() throws {
         #expect(try Self.parse(#"{"a":1,"a":2}"#)["a"] == .number("2"))
     }
 }

@@ -4,6 +4,7 @@ import Testing
 
 @testable import PortolanJSON
 
+/// The JSON text of `JSONValue`.
 @Suite struct JSONTextTests {
     @Test(arguments: [
         ("plain", #""plain""#), ("\"\\", #""\"\\""#), ("\n\r\t", #""\n\r\t""#), ("\0\u{1F}\u{7F}", #""\u0000\u001f\u007f""#),
@@ -13,10 +14,10 @@ import Testing
         #expect(String(decoding: JSONValue.string(text).bytes, as: UTF8.self) == json)
     }
 
-    @Test func writtenValuesAreReadBack() throws {
-        let everyScalar = (0...0x10FFFF).lazy.filter { $0 < 0x3000 || $0 % 97 == 0 }.compactMap(Unicode.Scalar.init)
+    @Test func writtenValueIsParsedToAnEqualValue() throws {
+        let manyScalars = (0...0x10FFFF).lazy.filter { $0 < 0x3000 || $0 % 97 == 0 }.compactMap(Unicode.Scalar.init)
         var text = ""
-        text.unicodeScalars.append(contentsOf: everyScalar)
+        text.unicodeScalars.append(contentsOf: manyScalars)
         let value: JSONValue = ["a": [nil, .bool(true), .number("-1.5e3")], "b": .string(text), "": [:]]
         #expect(try JSONParser.parse(value.bytes) == value)
         #expect(!value.bytes.contains(0x0A))
@@ -27,7 +28,7 @@ import Testing
         (.microseconds(-390), "-0.390"), (.microseconds(-39), "-0.039"), (.microseconds(-12_345), "-12.345"), (.seconds(-2), "-2000.000"),
         (.nanoseconds(-1), "0.000"), (.seconds(Int64.min), "-9223372036854775808000.000"),
     ])
-    func durationsAreWrittenInMilliseconds(time: Duration, text: String) {
-        #expect(JSONValue.milliseconds(time) == .number(text))
+    func durationsAreWrittenInMilliseconds(duration: Duration, text: String) {
+        #expect(JSONValue.milliseconds(duration) == .number(text))
     }
 }

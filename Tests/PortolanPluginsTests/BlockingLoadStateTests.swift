@@ -6,15 +6,15 @@ import Testing
 
 /// Explores every order of calls to a blocking load until its end.
 @Suite(.timeLimit(.minutes(2))) struct BlockingLoadStateTests {
-    /// The state machine, and the calls into the plugin that were made.
+    /// The state machine, and the calls of the plugin's functions so far.
     struct Model: Hashable {
         var state = BlockingLoadState()
-        var runs = 0
-        var stops = 0
-        var stopsRunning = 0
-        var destroys = 0
-        /// Whether the load knows that it has ended. `stop` must then not be called.
-        var knewEnd = false
+        var runCount = 0
+        var stopCount = 0
+        var activeStopCount = 0
+        var destroyCount = 0
+        /// Whether the plugin has reported the end, or got the result "stopped". The host must then not call `stop`.
+        var knowsOfEnd = false
         var hasThread = false
         var isInWait = false
         var violation: String?
@@ -27,51 +27,51 @@ import Testing
 
     /// Returns the model after `step`. `nil` if the step cannot occur.
     static func model(after step: Step, in model: Model) -> Model? {
-        var next = model
+        var nextModel = model
         let isRunning = model.state.phase == .running
         switch step {
         case .start:
             guard model.state.phase == .created || model.state.phase == .destroyed, !model.hasThread else { return nil }
-            next.hasThread = next.state.start()
+            nextModel.hasThread = nextModel.state.start()
         case .startRunning:
-            guard model.hasThread, model.runs == 0, model.state.phase == .queued || model.state.phase == .destroyed else { return nil }
-            if next.state.beginRunning() { next.runs += 1 } else { next.hasThread = false }
+            guard model.hasThread, model.runCount == 0, model.state.phase == .queued || model.state.phase == .destroyed else { return nil }
+            if nextModel.state.beginRunning() { nextModel.runCount += 1 } else { nextModel.hasThread = false }
         case .stopOnOtherThread:
-            perform(next.state.stop(onLoadThread: false), &next)
+            perform(nextModel.state.stop(onLoadThread: false), &nextModel)
         case .stopOnLoadThread:
             guard isRunning, !model.isInWait else { return nil }
-            perform(next.state.stop(onLoadThread: true), &next)
+            perform(nextModel.state.stop(onLoadThread: true), &nextModel)
         case .reportEnd:
             guard isRunning, !model.isInWait else { return nil }
-            next.state.recordEnd()
-            next.knewEnd = true
+            nextModel.state.recordEnd()
+            nextModel.knowsOfEnd = true
         case .beginWait:
-            guard isRunning, !model.isInWait, !model.knewEnd else { return nil }
-            next.state.beginWait()
-            next.isInWait = true
+            guard isRunning, !model.isInWait, !model.knowsOfEnd else { return nil }
+            nextModel.state.beginWait()
+            nextModel.isInWait = true
         case .endWait:
             guard model.isInWait else { return nil }
-            next.state.endWait()
-            next.isInWait = false
-            if next.state.isStopped {
-                next.state.recordEnd()
-                next.knewEnd = true
+            nextModel.state.endWait()
+            nextModel.isInWait = false
+            if nextModel.state.isStopped {
+                nextModel.state.recordEnd()
+                nextModel.knowsOfEnd = true
             }
         case .clientReturns:
             guard isRunning, !model.isInWait else { return nil }
-            if next.state.takePendingStop() { callStop(&next) }
+            if nextModel.state.beginPendingStop() { callStop(&nextModel) }
         case .stopReturns:
-            guard model.stopsRunning > 0 else { return nil }
-            next.state.stopDidReturn()
-            next.stopsRunning -= 1
+            guard model.activeStopCount > 0 else { return nil }
+            nextModel.state.stopDidReturn()
+            nextModel.activeStopCount -= 1
         case .runReturns:
             guard isRunning, !model.isInWait else { return nil }
-            _ = next.state.runDidReturn()
+            _ = nextModel.state.runDidReturn()
         case .checkDestroy:
             guard model.state.phase == .returned else { return nil }
-            if next.state.destroy() { destroy(&next) }
+            if nextModel.state.destroy() { destroy(&nextModel) }
         }
-        return next
+        return nextModel
     }
 
     private static func perform(_ action: BlockingLoadState.StopAction, _ model: inout Model) {
@@ -83,29 +83,29 @@ import Testing
     }
 
     private static func callStop(_ model: inout Model) {
-        if model.runs == 0 { model.violation = "stop before run" }
-        if model.knewEnd { model.violation = "stop after the end" }
-        if model.destroys > 0 { model.violation = "stop after destroy" }
-        model.stops += 1
-        model.stopsRunning += 1
+        if model.runCount == 0 { model.violation = "stop before run" }
+        if model.knowsOfEnd { model.violation = "stop after the end" }
+        if model.destroyCount > 0 { model.violation = "stop after destroy" }
+        model.stopCount += 1
+        model.activeStopCount += 1
     }
 
     private static func destroy(_ model: inout Model) {
-        if model.stopsRunning > 0 { model.violation = "destroy while stop runs" }
+        if model.activeStopCount > 0 { model.violation = "destroy while stop runs" }
         if model.state.phase == .running { model.violation = "destroy while run runs" }
-        model.destroys += 1
+        model.destroyCount += 1
     }
 
     @Test func everyOrderOfCallsKeepsTheContract() {
         var visited: Set<Model> = [Model()]
-        var open = [Model()]
-        while let model = open.popLast() {
+        var unexploredModels = [Model()]
+        while let model = unexploredModels.popLast() {
             for step in Step.allCases {
-                guard let next = Self.model(after: step, in: model), visited.insert(next).inserted else { continue }
-                #expect(next.violation == nil, "\(step) after \(model)")
-                #expect(next.runs <= 1 && next.stops <= 1 && next.destroys <= 1, "\(step) after \(model)")
-                #expect(next.state.phase != .destroyed || next.destroys == 1, "\(step) after \(model)")
-                open.append(next)
+                guard let nextModel = Self.model(after: step, in: model), visited.insert(nextModel).inserted else { continue }
+                #expect(nextModel.violation == nil, "\(step) after \(model)")
+                #expect(nextModel.runCount <= 1 && nextModel.stopCount <= 1 && nextModel.destroyCount <= 1, "\(step) after \(model)")
+                #expect(nextModel.state.phase != .destroyed || nextModel.destroyCount == 1, "\(step) after \(model)")
+                unexploredModels.append(nextModel)
             }
         }
         #expect(visited.count > 25)
@@ -114,19 +114,19 @@ import Testing
     /// From every state, `destroy` follows when the threads run to their end.
     @Test func destroyIsAlwaysCalled() {
         var visited: Set<Model> = [Model()]
-        var open = [Model()]
-        while let model = open.popLast() {
+        var unexploredModels = [Model()]
+        while let model = unexploredModels.popLast() {
             for step in Step.allCases {
-                guard let next = Self.model(after: step, in: model), visited.insert(next).inserted else { continue }
-                open.append(next)
+                guard let nextModel = Self.model(after: step, in: model), visited.insert(nextModel).inserted else { continue }
+                unexploredModels.append(nextModel)
             }
         }
         for model in visited {
-            var end = model
+            var finalModel = model
             for step in [Step.stopOnOtherThread, .startRunning, .endWait, .runReturns, .stopReturns, .checkDestroy] {
-                end = Self.model(after: step, in: end) ?? end
+                finalModel = Self.model(after: step, in: finalModel) ?? finalModel
             }
-            #expect(end.destroys == 1, "\(model)")
+            #expect(finalModel.destroyCount == 1, "\(model)")
         }
     }
 
@@ -144,14 +144,14 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func runMayReturnAfterItsEndOrAStop(_ isStopped: Bool) {
+    func runMayReturnAfterTheEndOfTheLoadOrAStop(_ isStopped: Bool) {
         var state = Self.running()
         if isStopped { _ = state.stop(onLoadThread: false) } else { state.recordEnd() }
         let isEndMissing = state.runDidReturn()
         #expect(!isEndMissing)
     }
 
-    @Test func waitingLoadLearnsOfTheEndWithoutAStopCall() {
+    @Test func waitingLoadIsStoppedWithoutACallOfStop() {
         var state = Self.running()
         state.beginWait()
         let action = state.stop(onLoadThread: false)

@@ -48,16 +48,16 @@ import Testing
         #expect(deliver(load) == .stopped)
     }
 
-    @Test func takenBytesStayValidUntilTheNextTake() {
+    @Test func bytesOfAByteQueueStayValidUntilTheNextTake() {
         var queue = ByteQueue()
         let (first, second): ([UInt8], [UInt8]) = ([1, 2, 3], [4, 5])
         unsafe queue.append(first.span.bytes)
         let bytes = unsafe queue.take()
         unsafe queue.append(second.span.bytes)
-        let (taken, waitingCount) = unsafe (Array(bytes), queue.count)
-        let next = unsafe Array(queue.take())
-        #expect(taken == first)
+        let (takenBytes, waitingCount) = unsafe (Array(bytes), queue.count)
+        let nextBytes = unsafe Array(queue.take())
+        #expect(takenBytes == first)
         #expect(waitingCount == 2)
-        #expect(next == second)
+        #expect(nextBytes == second)
     }
 }

@@ -50,17 +50,17 @@ import Testing
     }
 
     @Test func absentPartsDifferFromEmptyOnes() throws {
-        let absent = unsafe CStorage(try Request("x:y"))
-        let empty = unsafe CStorage(try Request("x:?#"))
-        #expect(unsafe text(absent.pointer.pointee.query) == nil)
-        #expect(unsafe text(absent.pointer.pointee.host) == nil)
-        #expect(unsafe text(absent.pointer.pointee.user) == nil)
-        #expect(unsafe text(absent.pointer.pointee.fragment) == nil)
-        #expect(unsafe absent.pointer.pointee.port == -1)
-        #expect(unsafe absent.pointer.pointee.body_length == 0)
-        #expect(unsafe text(empty.pointer.pointee.query) == "")
-        #expect(unsafe text(empty.pointer.pointee.fragment) == "")
-        #expect(unsafe text(empty.pointer.pointee.path) == "")
+        let absentParts = unsafe CStorage(try Request("x:y"))
+        let emptyParts = unsafe CStorage(try Request("x:?#"))
+        #expect(unsafe text(absentParts.pointer.pointee.query) == nil)
+        #expect(unsafe text(absentParts.pointer.pointee.host) == nil)
+        #expect(unsafe text(absentParts.pointer.pointee.user) == nil)
+        #expect(unsafe text(absentParts.pointer.pointee.fragment) == nil)
+        #expect(unsafe absentParts.pointer.pointee.port == -1)
+        #expect(unsafe absentParts.pointer.pointee.body_length == 0)
+        #expect(unsafe text(emptyParts.pointer.pointee.query) == "")
+        #expect(unsafe text(emptyParts.pointer.pointee.fragment) == "")
+        #expect(unsafe text(emptyParts.pointer.pointee.path) == "")
     }
 
     @Test func borrowedStringsEndWithNUL() throws {
@@ -74,10 +74,10 @@ import Testing
         let error = LoadError(
             .connectionLost, message: "broken", underlyingError: LoadError(.ioFailed, message: "middle", underlyingError: root))
         let storage = unsafe CStorage(error)
-        let back = unsafe try LoadError(reading: storage.pointer)
-        #expect(back == error)
-        #expect((back.underlyingError as? LoadError)?.message == "middle")
-        #expect(((back.underlyingError as? LoadError)?.underlyingError as? LoadError) == root)
+        let readError = unsafe try LoadError(reading: storage.pointer)
+        #expect(readError == error)
+        #expect((readError.underlyingError as? LoadError)?.message == "middle")
+        #expect(((readError.underlyingError as? LoadError)?.underlyingError as? LoadError) == root)
     }
 
     /// Each layer fails with the error of its nested load as the cause. The host passes the error to the next layer.
@@ -91,23 +91,23 @@ import Testing
             error = unsafe try LoadError(reading: message.pointer)
             #expect(error.message == "layer \(layer)")
         }
-        var last = error
-        while let cause = last.underlyingError as? LoadError { last = cause }
+        var innermostError = error
+        while let cause = innermostError.underlyingError as? LoadError { innermostError = cause }
         // The twenty layers omitted 12 causes.
-        #expect(last.message == "(12 causes left out) the first")
+        #expect(innermostError.message == "(12 causes left out) the first")
     }
 
     @Test("Of 1000 causes, the nearest seven and the root are kept") func thousandCausesAreReadWithoutRecursion() throws {
         let count = 1000
         let middle = unsafe CStorage(LoadError(.ioFailed, message: "middle"))
         let root = unsafe CStorage(LoadError(.ioFailed, message: "root"))
-        let nodes = UnsafeMutablePointer<portolan_error>.allocate(capacity: count)
-        defer { unsafe nodes.deallocate() }
+        let errors = UnsafeMutablePointer<portolan_error>.allocate(capacity: count)
+        defer { unsafe errors.deallocate() }
         for index in 0..<count {
-            unsafe (nodes + index).initialize(to: index == count - 1 ? root.pointer.pointee : middle.pointer.pointee)
-            unsafe nodes[index].cause = index + 1 < count ? UnsafePointer(nodes + index + 1) : nil
+            unsafe (errors + index).initialize(to: index == count - 1 ? root.pointer.pointee : middle.pointer.pointee)
+            unsafe errors[index].cause = index + 1 < count ? UnsafePointer(errors + index + 1) : nil
         }
-        let causes = unsafe try LoadError(reading: nodes).causes().compactMap { ($0 as? LoadError)?.message }
+        let causes = unsafe try LoadError(reading: errors).causes().compactMap { ($0 as? LoadError)?.message }
         #expect(causes == Array(repeating: "middle", count: 7) + ["(991 causes left out) root"])
     }
 
@@ -116,10 +116,10 @@ import Testing
         let pointer = unsafe UnsafeMutablePointer(mutating: storage.pointer)
         unsafe pointer.pointee.cause = storage.pointer
         var depth = 0
-        var next: LoadError? = unsafe try LoadError(reading: storage.pointer)
-        while let error = next {
+        var nextError: LoadError? = unsafe try LoadError(reading: storage.pointer)
+        while let error = nextError {
             depth += 1
-            next = error.underlyingError as? LoadError
+            nextError = error.underlyingError as? LoadError
         }
         #expect(depth == 9)
     }
@@ -131,11 +131,12 @@ import Testing
 
     // MARK: Changes
 
-    private func change(_ request: Request, _ fill: (inout portolan_change, inout CArena) -> Void) throws -> Request {
+    /// Applies a change that `edit` fills.
+    private func change(_ request: Request, _ edit: (inout portolan_change, inout CArena) -> Void) throws -> Request {
         let storage = unsafe CStorage<portolan_change> { arena in
             var change = unsafe portolan_change()
             unsafe change.size = UInt32(MemoryLayout<portolan_change>.size)
-            unsafe fill(&change, &arena)
+            unsafe edit(&change, &arena)
             return unsafe change
         }
         return unsafe try request.applying(storage.pointer)
@@ -150,23 +151,23 @@ import Testing
     }
 
     @Test func emptyChangeKeepsTheRequest() throws {
-        let (before, after) = (try request(), unsafe try change(request()) { _, _ in })
-        #expect(after.url == before.url)
-        #expect(after.method == before.method)
-        #expect(after.fields == before.fields)
-        #expect(after.properties == before.properties)
-        #expect(after.body?.length == 4)
+        let (original, changedRequest) = (try request(), unsafe try change(request()) { _, _ in })
+        #expect(changedRequest.url == original.url)
+        #expect(changedRequest.method == original.method)
+        #expect(changedRequest.fields == original.fields)
+        #expect(changedRequest.properties == original.properties)
+        #expect(changedRequest.body?.length == 4)
     }
 
     @Test(arguments: [
         ("https://example.org/b", true), ("https://example.com/a", false), ("http://example.org/a", false), ("data:,x", false),
     ])
-    func credentialFieldsAreKeptOnlyForTheSameOrigin(_ url: String, _ stay: Bool) throws {
-        let after = unsafe try change(request()) { unsafe $0.url = $1.string(url) }
-        #expect(after.url.string == url)
-        #expect((after.fields[.authorization] != nil) == stay)
-        #expect((after.fields[.cookie] != nil) == stay)
-        #expect(after.fields[.accept] == "x")
+    func credentialFieldsAreKeptOnlyForTheSameOrigin(_ url: String, _ isKept: Bool) throws {
+        let changedRequest = unsafe try change(request()) { unsafe $0.url = $1.string(url) }
+        #expect(changedRequest.url.string == url)
+        #expect((changedRequest.fields[.authorization] != nil) == isKept)
+        #expect((changedRequest.fields[.cookie] != nil) == isKept)
+        #expect(changedRequest.fields[.accept] == "x")
     }
 
     @Test func userInformationIsNotSentToAnotherOrigin() throws {
@@ -177,53 +178,53 @@ import Testing
     }
 
     @Test func droppingTheBodyDropsItsFields() throws {
-        let after = unsafe try change(request()) { change, _ in unsafe change.drops_body = 1 }
-        #expect(after.body == nil)
-        #expect(after.fields[.contentType] == nil)
-        #expect(after.fields[.contentLength] == nil)
-        #expect(after.fields[.accept] == "x")
+        let changedRequest = unsafe try change(request()) { change, _ in unsafe change.drops_body = 1 }
+        #expect(changedRequest.body == nil)
+        #expect(changedRequest.fields[.contentType] == nil)
+        #expect(changedRequest.fields[.contentLength] == nil)
+        #expect(changedRequest.fields[.accept] == "x")
     }
 
-    @Test func fieldsReplaceAllOfTheirNameAndAbsentValuesRemoveThem() throws {
-        let after = unsafe try change(request()) { change, arena in
+    @Test func fieldsOfAChangeReplaceFieldsOfTheSameNameAndAbsentValuesRemoveThem() throws {
+        let changedRequest = unsafe try change(request()) { change, arena in
             let fields: [(String, String?)] = [("Accept", "1"), ("accept", "2"), ("cookie", nil), ("X-New", "")]
             unsafe (change.fields, change.field_count) = arena.list(fields) { field, arena in
                 let name = unsafe arena.string(field.0)
                 return unsafe portolan_field(name: name, value: arena.string(field.1))
             }
         }
-        #expect(after.fields[values: .accept] == ["1", "2"])
-        #expect(after.fields[.cookie] == nil)
-        #expect(try after.fields[#require(HTTPField.Name("X-New"))] == "")
-        #expect(after.fields[.authorization] == "secret")
+        #expect(changedRequest.fields[values: .accept] == ["1", "2"])
+        #expect(changedRequest.fields[.cookie] == nil)
+        #expect(try changedRequest.fields[#require(HTTPField.Name("X-New"))] == "")
+        #expect(changedRequest.fields[.authorization] == "secret")
     }
 
     @Test func changeCanDropAllFields() throws {
-        let after = unsafe try change(request()) { change, _ in unsafe change.drops_fields = 1 }
-        #expect(after.fields.isEmpty)
+        let changedRequest = unsafe try change(request()) { change, _ in unsafe change.drops_fields = 1 }
+        #expect(changedRequest.fields.isEmpty)
     }
 
     @Test func propertiesAreReplacedAndRemoved() throws {
-        let removed = unsafe try change(request()) { change, arena in
+        let withoutProperty = unsafe try change(request()) { change, arena in
             unsafe (change.properties, change.property_count) = arena.list(["org.example.kept"]) { unsafe $1.property($0, nil) }
         }
-        let replaced = unsafe try change(request()) { change, arena in
+        let withReplacedProperty = unsafe try change(request()) { change, arena in
             unsafe (change.properties, change.property_count) = arena.list(["org.example.kept"]) { unsafe $1.property($0, .real(2)) }
         }
-        #expect(removed.properties.isEmpty)
-        #expect(replaced.properties["org.example.kept"] == .real(2))
+        #expect(withoutProperty.properties.isEmpty)
+        #expect(withReplacedProperty.properties["org.example.kept"] == .real(2))
     }
 
     @Test func malformedChangesAreViolations() throws {
-        func rule(_ fill: (inout portolan_change, inout CArena) -> Void) throws -> String? {
-            do { _ = unsafe try change(request(), fill) } catch let violation as ContractViolation { return violation.rule.id }
+        func violatedRule(_ edit: (inout portolan_change, inout CArena) -> Void) throws -> String? {
+            do { _ = unsafe try change(request(), edit) } catch let violation as ContractViolation { return violation.rule.id }
             return nil
         }
-        #expect(unsafe try rule { unsafe $0.url = $1.string("relative") } == "REDIR-01")
-        #expect(unsafe try rule { unsafe $0.method = $1.string("G T") } == "SEC-08")
-        #expect(unsafe try rule { change, _ in unsafe change.size = 8 } == "DESC-05")
-        #expect(unsafe try rule { change, _ in unsafe change.field_count = 3 } == "DESC-05")
-        #expect(unsafe try rule { change, _ in unsafe change.field_count = -1 } == "DESC-05")
+        #expect(unsafe try violatedRule { unsafe $0.url = $1.string("relative") } == "REDIR-01")
+        #expect(unsafe try violatedRule { unsafe $0.method = $1.string("G T") } == "SEC-08")
+        #expect(unsafe try violatedRule { change, _ in unsafe change.size = 8 } == "DESC-05")
+        #expect(unsafe try violatedRule { change, _ in unsafe change.field_count = 3 } == "DESC-05")
+        #expect(unsafe try violatedRule { change, _ in unsafe change.field_count = -1 } == "DESC-05")
     }
 
     // MARK: Results through functions
@@ -243,12 +244,12 @@ import Testing
         }
         #expect(canonical.url.description == "x:first")
         #expect(violation?.rule.id == "CANON-06")
-        let (same, none) = unsafe CanonicalForm.collect(for: request) { _ in }
-        #expect(same.url == request.url)
-        #expect(none == nil)
+        let (unchangedForm, noViolation) = unsafe CanonicalForm.collect(for: request) { _ in }
+        #expect(unchangedForm.url == request.url)
+        #expect(noViolation == nil)
     }
 
-    @Test func lastRefusalCounts() {
+    @Test func lastReasonOfARefusalIsUsed() {
         let reason = unsafe Refusal.collect { refusal in
             for message in ["first", "last"] {
                 let storage = unsafe CStorage(LoadError(.notFound, message: message))

@@ -6,8 +6,8 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// A plugin in both styles that reports what it received. The caller's values reach the plugin, and the plugin's values
-/// reach the caller.
+/// The fixture `carrier`, which reports what it received, in both styles. The caller's values reach the plugin, and the
+/// plugin's values reach the caller.
 @Suite(.timeLimit(.minutes(2))) struct CarrierTests {
     static let styles = ["carrier", "carrier-events"]
 
@@ -48,8 +48,8 @@ import Testing
     /// A change replaces the properties that it names and keeps unknown ones (PROP-01), in a redirect and in a nested
     /// load.
     @Test(arguments: styles, ["redirect", "nest"])
-    func propertiesOfEachKindComeFromThePlugin(style: String, way: String) throws {
-        var request = try Request("\(style)://\(way)")
+    func propertiesOfEachKindComeFromThePlugin(style: String, command: String) throws {
+        var request = try Request("\(style)://\(command)")
         request.properties["org.portolan.removed"] = .text("gone")
         request.properties["org.portolan.real"] = .text("of another kind")
         request.properties["org.example.unknown"] = .bytes([1])
@@ -79,25 +79,25 @@ import Testing
     }
 
     @Test(arguments: styles, [true, false])
-    func redirectCanBeDecidedLater(style: String, isTaken: Bool) throws {
+    func redirectCanBeDecidedLater(style: String, isFollowed: Bool) throws {
         let plugin = try Fixtures.plugin("carrier")
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
         let load = try TestHandlerLoad(plugin, "\(style)://redirect", client: client)
         load.start()
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isFollowed { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         load.waitUntilEnded()
         plugin.waitUntilIdle()
-        #expect(client.events.dropFirst() == (isTaken ? [] : [.response(0), .finished]))
+        #expect(client.events.dropFirst() == (isFollowed ? [] : [.response(0), .finished]))
         #expect(load.violations.isEmpty)
     }
 
     // MARK: Challenges
 
-    static let names = [Array("first".utf8), Array("second\0with NUL".utf8)]
+    static let issuers = [Array("first".utf8), Array("second\0with NUL".utf8)]
     static let credential = Credential.certificate(chain: [Array("leaf".utf8), Array("root".utf8)], privateKey: Array("key".utf8))
 
-    private static let answers: [(what: String, answer: ChallengeAnswer, text: String)] = [
+    private static let answersToOneChallenge: [(host: String, answer: ChallengeAnswer, text: String)] = [
         ("password", .use(.password(user: "us\u{E9}r", password: "p w")), "disposition 1, user us\u{E9}r, password p w"),
         ("certificate", .use(credential), "disposition 1, certificate leaf, certificate root, key key"),
         ("trust", .use(.serverTrust), "disposition 1"),
@@ -105,26 +105,28 @@ import Testing
         ("password", .use(credential), "disposition 3"), ("certificate", .use(.serverTrust), "disposition 3"),
         ("trust", .use(.password(user: "u", password: "p")), "disposition 3"),
     ]
-    private static let others: [(ChallengeAnswer, String)] = [
+    private static let answersToEveryChallenge: [(ChallengeAnswer, String)] = [
         (.continueWithoutCredential, "disposition 2"), (.performDefault, "disposition 3"), (.rejectProtectionSpace, "disposition 4"),
         (.cancel, "disposition 5"),
     ]
 
-    /// Answers inside the challenge call, or later from another thread.
+    /// The client answers inside the call that sends the challenge, or later on another thread.
     @Test(arguments: styles, [true, false])
-    func everyDispositionOfEveryChallengeReachesThePlugin(style: String, isLate: Bool) throws {
-        let table = Self.answers + ["password", "certificate", "trust"].flatMap { what in Self.others.map { (what, $0.0, $0.1) } }
-        for (what, answer, expected) in table {
-            if isLate {
+    func everyAnswerToEveryChallengeReachesThePlugin(style: String, answersLater: Bool) throws {
+        let table =
+            Self.answersToOneChallenge
+            + ["password", "certificate", "trust"].flatMap { host in Self.answersToEveryChallenge.map { (host, $0.0, $0.1) } }
+        for (host, answer, expected) in table {
+            if answersLater {
                 let plugin = try Fixtures.plugin("carrier")
-                let load = try TestHandlerLoad(plugin, "\(style)://\(what)")
+                let load = try TestHandlerLoad(plugin, "\(style)://\(host)")
                 load.start()
                 load.client.waitForChallenge().answer(answer)
                 load.waitUntilEnded()
                 plugin.waitUntilIdle()
-                #expect(text(load) == expected, "\(what)")
+                #expect(text(load) == expected, "\(host)")
             } else {
-                #expect(text(try run("\(style)://\(what)", RecordingClient(onChallenge: { $0.answer(answer) }))) == expected, "\(what)")
+                #expect(text(try run("\(style)://\(host)", RecordingClient(onChallenge: { $0.answer(answer) }))) == expected, "\(host)")
             }
         }
     }
@@ -133,21 +135,21 @@ import Testing
         arguments: styles,
         [
             ("password", ProtectionSpace.Kind.password(scheme: "digest"), "hold" as String?),
-            ("certificate", .clientCertificate(acceptedIssuers: names), nil), ("trust", .serverTrust(chain: names), nil),
+            ("certificate", .clientCertificate(acceptedIssuers: issuers), nil), ("trust", .serverTrust(chain: issuers), nil),
         ])
-    func challengeArrivesWithAllItsParts(style: String, challenge: (what: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
+    func challengeArrivesWithAllItsParts(style: String, challenge: (host: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
         let receivedChallenge = ConditionLock<AuthenticationChallenge?>(nil)
         let client = RecordingClient(onChallenge: { challenge in
             receivedChallenge.withLock { $0 = challenge }
             challenge.answer(.cancel)
         })
-        _ = try run("\(style)://\(challenge.what)", client)
+        _ = try run("\(style)://\(challenge.host)", client)
         let expected = ProtectionSpace(
-            kind: challenge.kind, protocolName: style, host: challenge.what, port: 4711, realm: challenge.realm, isProxy: true)
+            kind: challenge.kind, protocolName: style, host: challenge.host, port: 4711, realm: challenge.realm, isProxy: true)
         #expect(receivedChallenge.withLock { $0 }?.protectionSpace == expected)
     }
 
-    /// Uses the whole loader, which answers no certificate challenge itself.
+    /// Uses a loader, which does not answer certificate challenges without the delegate.
     @Test(arguments: styles)
     func certificateOfTheDelegateReachesThePlugin(style: String) async throws {
         let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(Self.credential)) })
@@ -198,8 +200,8 @@ import Testing
         #expect(canonical.method == .put && canonical.body != nil && canonical.fields == request.fields)
         #expect(canonical.properties == request.properties)
         #expect(handler.canonicalRequest(for: canonical).url == canonical.url)
-        let other = try Request("carrier://show?noise")
-        #expect(handler.canonicalRequest(for: other).url == other.url)
+        let otherRequest = try Request("carrier://show?noise")
+        #expect(handler.canonicalRequest(for: otherRequest).url == otherRequest.url)
     }
 
     @Test func loadUsesTheCanonicalRequest() async throws {
@@ -235,19 +237,19 @@ import Testing
     @Test(arguments: styles)
     func pluginEndsAfterItsLastLoad(style: String) throws {
         let log = RecordingLog()
-        let end = "info org.portolan.carrier: ended"
+        let endLine = "info org.portolan.carrier: ended"
         var plugin: Plugin? = try Fixtures.plugin("carrier", logger: log.logger)
         var load: TestHandlerLoad? = try plugin.map { try TestHandlerLoad($0, "\(style)://password") }
         load?.start()
         var challenge = load?.client.waitForChallenge()
         plugin = nil
-        #expect(!log.all.contains(end))
+        #expect(!log.all.contains(endLine))
         challenge?.answer(.cancel)
         challenge = nil
         load?.waitUntilEnded()
         load = nil
-        log.wait { $0.contains(end) }
-        #expect(log.all.filter { $0 == end }.count == 1)
+        log.wait { $0.contains(endLine) }
+        #expect(log.all.filter { $0 == endLine }.count == 1)
     }
 
     @Test(arguments: styles)

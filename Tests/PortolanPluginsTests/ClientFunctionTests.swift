@@ -20,7 +20,7 @@ import Testing
 
     private func text(_ load: TestHandlerLoad) -> String { String(decoding: load.client.bytes, as: UTF8.self) }
 
-    private var stored: CachedResponse {
+    private var storedResponse: CachedResponse {
         get throws { CachedResponse(response: Response(url: try URLRecord(parsing: "inside:x")), body: .text("0123456789")) }
     }
 
@@ -35,7 +35,7 @@ import Testing
             }
             unsafe client.finish()
         })
-        #expect(text(try run(plugin, cached: stored)) == "789;0123;4567;;;")
+        #expect(text(try run(plugin, cached: storedResponse)) == "789;0123;4567;;;")
         #expect(text(try run(plugin)) == ";;;;;")
     }
 
@@ -44,11 +44,11 @@ import Testing
             unsafe load.client.pointee.cached_response_is_valid(load.client, nil)
             unsafe load.client.finish()
         })
-        #expect(try run(plugin, cached: stored).client.events == [.confirmed, .finished])
+        #expect(try run(plugin, cached: storedResponse).client.events == [.confirmed, .finished])
         #expect(try run(plugin).client.error?.rule?.id == "ORDER-10")
     }
 
-    private static func rewinding() throws -> InProcessPlugin {
+    private static func rewindingPlugin() throws -> InProcessPlugin {
         unsafe try InProcessPlugin(run: { load in
             let client = unsafe load.client
             unsafe client.respond()
@@ -62,30 +62,30 @@ import Testing
         })
     }
 
-    @Test func aBodyThatCanBeReadTwiceIsRewound() throws {
+    @Test func bodyThatCanBeReadTwiceIsRewound() throws {
         var request = try Request("inside:x")
         request.body = .text("body")
-        #expect(text(try run(Self.rewinding(), request)) == "body1;body1;")
+        #expect(text(try run(Self.rewindingPlugin(), request)) == "body1;body1;")
     }
 
-    @Test func rewindAsksTheClientForANewBody() throws {
-        let first = HandFedBody()
-        first.feed(Array("first".utf8))
+    @Test func rewindRequestsANewBodyFromTheClient() throws {
+        let firstBody = HandFedBody()
+        firstBody.feed(Array("first".utf8))
         var request = try Request("inside:x")
-        request.body = first.body(length: nil)
-        let load = try run(Self.rewinding(), request, client: RecordingClient(newBody: .text("second")))
+        request.body = firstBody.body(length: nil)
+        let load = try run(Self.rewindingPlugin(), request, client: RecordingClient(newBody: .text("second")))
         #expect(text(load) == "first1;second1;")
         #expect(load.client.events.contains(.newBody))
     }
 
     @Test func rewindFailsWithoutANewBody() throws {
-        let first = HandFedBody()
-        first.feed(Array("first".utf8))
-        first.finish()
+        let firstBody = HandFedBody()
+        firstBody.feed(Array("first".utf8))
+        firstBody.finish()
         var request = try Request("inside:x")
-        request.body = first.body(length: nil)
-        #expect(text(try run(Self.rewinding(), request)) == "first0;0;")
-        #expect(text(try run(Self.rewinding())) == "0;0;")
+        request.body = firstBody.body(length: nil)
+        #expect(text(try run(Self.rewindingPlugin(), request)) == "first0;0;")
+        #expect(text(try run(Self.rewindingPlugin())) == "0;0;")
     }
 
     @Test func decreasingSentTotalIsAViolation() throws {
@@ -99,21 +99,21 @@ import Testing
     }
 
     @Test(arguments: [150, 99, 200, 0])
-    func interimResponseNeedsAStatusBelow200(_ status: Int32) throws {
+    func interimResponseNeedsAStatusFrom100To199(_ status: Int32) throws {
         let plugin = unsafe try InProcessPlugin(run: { load in
-            var request: Int64 = 0
+            var status: Int64 = 0
             let client = unsafe load.client
-            _ = unsafe client.pointee.read_cached(client, 0, &request, 8)
+            _ = unsafe client.pointee.read_cached(client, 0, &status, 8)
             var response = unsafe portolan_response()
             unsafe response.size = UInt32(MemoryLayout<portolan_response>.size)
-            unsafe response.status = Int32(request)
+            unsafe response.status = Int32(status)
             unsafe client.pointee.did_receive_interim(client, &response)
             unsafe client.respond()
             unsafe client.finish()
         })
         var bytes = [UInt8](repeating: 0, count: 8)
         bytes[0] = UInt8(status)
-        let load = try run(plugin, cached: CachedResponse(response: stored.response, body: .bytes(bytes)))
+        let load = try run(plugin, cached: CachedResponse(response: storedResponse.response, body: .bytes(bytes)))
         if status == 150 {
             #expect(load.client.events == [.interim(150), .response(nil), .finished])
         } else {
@@ -150,9 +150,9 @@ import Testing
                 unsafe load.client.respond()
                 unsafe load.client.finish()
             })
-        let received = ConditionLock<AuthenticationChallenge?>(nil)
-        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in received.withLock { $0 = challenge } }))
-        received.withLock { $0 }?.answer(.cancel)
+        let receivedChallenge = ConditionLock<AuthenticationChallenge?>(nil)
+        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } }))
+        receivedChallenge.withLock { $0 }?.answer(.cancel)
         #expect(load.client.events == [.challenge(failures: 0), .challengeCancelled, .response(nil), .finished])
     }
 
@@ -166,8 +166,8 @@ import Testing
             unsafe challenge.host = InProcessPlugin.string("host")
             for _ in 0..<2 { _ = unsafe client.pointee.did_receive_challenge(client, &challenge, nil) }
         })
-        let received = ConditionLock<AuthenticationChallenge?>(nil)
-        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in received.withLock { $0 = challenge } }))
+        let receivedChallenge = ConditionLock<AuthenticationChallenge?>(nil)
+        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } }))
         #expect(load.client.error?.rule?.id == "CHAL-01")
     }
 }

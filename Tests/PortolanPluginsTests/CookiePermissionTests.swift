@@ -8,7 +8,8 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Loads of the fixture `cookies`, which sets PORTOLAN_COOKIES, with and without the permission in its manifest.
+/// Loads of the fixture `cookies`, whose handler sets PORTOLAN_COOKIES, with and without the permission in the
+/// manifest.
 @Suite(.timeLimit(.minutes(1))) struct CookiePermissionTests {
     private let folder: TestFolder
     private let log = RecordingLog()
@@ -43,7 +44,7 @@ import Testing
         #expect(try await text(loader, "jar://shop.example/?set=a=1&to=jar://shop.example/next") == "a=1")
     }
 
-    @Test func redirectToAnotherHostTakesNoCookie() async throws {
+    @Test func redirectToAnotherHostSendsNoCookie() async throws {
         let loader = try loader(permissions: "[\"cookies\"]")
         #expect(try await text(loader, "jar://shop.example/?set=a=1&to=jar://other.example/") == "none")
     }

@@ -9,7 +9,7 @@ import Testing
 /// A correct event-driven plugin with a thread and a socket.
 @Suite(.timeLimit(.minutes(2))) struct EventDrivenTests {
     @Test(arguments: [("ticker://0", 0), ("ticker://1", 4096), ("ticker://50?size=1000", 50_000), ("ticker://3?size=300000", 900_000)])
-    func bytesFromThePluginsThreadArrive(_ url: String, _ count: Int) throws {
+    func bytesOfThePluginsThreadAreDelivered(_ url: String, _ count: Int) throws {
         let plugin = try Fixtures.plugin("fixture-events")
         let load = try TestHandlerLoad(plugin, url)
         load.run()
@@ -19,13 +19,12 @@ import Testing
         #expect(load.violations.isEmpty)
     }
 
-    /// Pauses at every event. The resume comes from another thread, from inside the event, or later, and no byte is
-    /// lost.
+    /// The client pauses at every event. The load is resumed during the event, or later on another thread.
     @Test(arguments: ["ticker://20", "ticker://3?size=100000"], [true, false])
     func pausingAtEveryDeliveryLosesNothing(_ url: String, _ resumesInside: Bool) throws {
         let plugin = try Fixtures.plugin("fixture-events")
-        let plain = try TestHandlerLoad(plugin, url)
-        plain.run()
+        let loadWithoutPauses = try TestHandlerLoad(plugin, url)
+        loadWithoutPauses.run()
         let box = HandlerLoadBox()
         let client = RecordingClient { _, event in
             guard !event.isEnd else { return .keepGoing }
@@ -44,18 +43,18 @@ import Testing
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         box.handlerLoad = nil
-        #expect(client.events == plain.client.events)
-        #expect(client.bytes == plain.client.bytes)
+        #expect(client.events == loadWithoutPauses.client.events)
+        #expect(client.bytes == loadWithoutPauses.client.bytes)
         #expect(load.violations.isEmpty)
     }
 
-    static let good = ChallengeAnswer.use(.password(user: "ticker", password: "tock"))
-    static let wrong = ChallengeAnswer.use(.password(user: "ticker", password: "tick"))
+    static let correctAnswer = ChallengeAnswer.use(.password(user: "ticker", password: "tock"))
+    static let wrongAnswer = ChallengeAnswer.use(.password(user: "ticker", password: "tick"))
 
     @Test func immediateCredentialIsAccepted() throws {
         let plugin = try Fixtures.plugin("fixture-events")
         let load = try TestHandlerLoad(
-            plugin, "ticker://1?ask=1", client: RecordingClient(onChallenge: { $0.answer(Self.good) }))
+            plugin, "ticker://1?ask=1", client: RecordingClient(onChallenge: { $0.answer(Self.correctAnswer) }))
         load.run()
         plugin.waitUntilIdle()
         #expect(load.client.events == [.challenge(failures: 0), .response(4096), .data(4096), .finished])
@@ -69,11 +68,11 @@ import Testing
         #expect(challenge.protectionSpace.protocolName == "ticker")
         #expect(challenge.protectionSpace.realm == "ticker")
         #expect(challenge.protectionSpace.kind == .password(scheme: ""))
-        challenge.answer(Self.wrong)
-        let second = load.client.waitForChallenge()
-        #expect(second.previousFailureCount == 1)
-        #expect(second.previousError?.message == "the password was wrong")
-        second.answer(Self.good)
+        challenge.answer(Self.wrongAnswer)
+        let secondChallenge = load.client.waitForChallenge()
+        #expect(secondChallenge.previousFailureCount == 1)
+        #expect(secondChallenge.previousError?.message == "the password was wrong")
+        secondChallenge.answer(Self.correctAnswer)
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(load.client.events.last == .finished)
@@ -83,7 +82,7 @@ import Testing
         (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithoutCredential, .authenticationRequired),
         (.performDefault, .authenticationRequired), (.rejectProtectionSpace, .authenticationRequired),
     ])
-    func otherDispositionsFailTheLoad(_ answer: ChallengeAnswer, _ code: LoadError.Code) throws {
+    func otherAnswersFailTheLoad(_ answer: ChallengeAnswer, _ code: LoadError.Code) throws {
         let plugin = try Fixtures.plugin("fixture-events")
         let load = try TestHandlerLoad(plugin, "ticker://1?ask=1")
         load.start()
@@ -111,7 +110,7 @@ import Testing
         let challenge = load.client.waitForChallenge()
         load.handlerLoad.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
-        challenge.answer(Self.good)
+        challenge.answer(Self.correctAnswer)
         #expect(load.client.events == [.challenge(failures: 0), .failed(PluginCancelTests.cancelled)])
     }
 
@@ -149,17 +148,17 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func redirectCanBeDecidedLater(_ isTaken: Bool) throws {
+    func redirectCanBeDecidedLater(_ isFollowed: Bool) throws {
         let plugin = try Fixtures.plugin("fixture-events")
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
         let load = try TestHandlerLoad(plugin, "ticker://redirect?to=ticker%3A%2F%2F1", client: client)
         load.start()
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isFollowed { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         let redirect = RecordingClient.Event.redirect("ticker://1")
-        #expect(client.events == (isTaken ? [redirect] : [redirect, .response(0), .finished]))
+        #expect(client.events == (isFollowed ? [redirect] : [redirect, .response(0), .finished]))
         #expect(load.violations.isEmpty)
     }
 }

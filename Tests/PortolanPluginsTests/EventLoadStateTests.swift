@@ -9,43 +9,45 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct EventLoadStateTests {
     struct Model: Hashable {
         var state = EventLoadState()
-        var starts = 0
-        var stops = 0
-        var destroys = 0
-        var knewEnd = false
+        var startCount = 0
+        var stopCount = 0
+        var destroyCount = 0
+        var knowsOfEnd = false
     }
 
     static let calls: [SerialCalls.Call] = [.stop, .start, .resume, .woken, .answered, .ready, .destroy]
 
     @Test func everyOrderOfCallsKeepsTheContract() {
         var visited: Set<Model> = [Model()]
-        var open = [Model()]
-        while let model = open.popLast() {
-            for requested in Self.calls {
+        var unexploredModels = [Model()]
+        while let model = unexploredModels.popLast() {
+            for requestedCall in Self.calls {
                 for reportsEnd in [false, true] {
-                    var next = model
-                    let call = next.state.begin(requested)
-                    if model.destroys > 0 { #expect(call == nil) }
+                    var nextModel = model
+                    let call = nextModel.state.begin(requestedCall)
+                    if model.destroyCount > 0 { #expect(call == nil) }
                     switch call {
                     case .start:
-                        #expect(model.starts == 0 && model.stops == 0)
-                        next.starts += 1
+                        #expect(model.startCount == 0 && model.stopCount == 0)
+                        nextModel.startCount += 1
                     case .resume, .woken, .answered, .ready:
-                        #expect(model.starts == 1 && model.stops == 0 && !model.knewEnd)
+                        #expect(model.startCount == 1 && model.stopCount == 0 && !model.knowsOfEnd)
                     case .stop:
-                        #expect(model.starts == 1 && model.stops == 0 && !model.knewEnd)
-                        next.stops += 1
+                        #expect(model.startCount == 1 && model.stopCount == 0 && !model.knowsOfEnd)
+                        nextModel.stopCount += 1
                     case .destroy:
-                        next.destroys += 1
+                        nextModel.destroyCount += 1
                     case nil: break
                     }
                     if reportsEnd, call != nil, call != .stop, call != .destroy {
-                        next.state.recordEnd()
-                        next.knewEnd = true
+                        nextModel.state.recordEnd()
+                        nextModel.knowsOfEnd = true
                     }
-                    #expect(next.destroys <= 1)
-                    if next.stops > 0 || next.knewEnd { #expect(next.state.mustDestroy || next.destroys == 1) }
-                    if visited.insert(next).inserted { open.append(next) }
+                    #expect(nextModel.destroyCount <= 1)
+                    if nextModel.stopCount > 0 || nextModel.knowsOfEnd {
+                        #expect(nextModel.state.mustDestroy || nextModel.destroyCount == 1)
+                    }
+                    if visited.insert(nextModel).inserted { unexploredModels.append(nextModel) }
                 }
             }
         }
@@ -57,7 +59,7 @@ import Testing
         let calls = [state.begin(.stop), state.begin(.start)]
         #expect(calls == [nil, nil])
         #expect(state.mustDestroy)
-        let last = [state.begin(.destroy), state.begin(.destroy)]
-        #expect(last == [.destroy, nil])
+        let destroyCalls = [state.begin(.destroy), state.begin(.destroy)]
+        #expect(destroyCalls == [.destroy, nil])
     }
 }

@@ -7,7 +7,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// Two interposers before all other handlers. Each repeats the request with one more field.
+/// The two interposers of a fixture, before all other handlers. Each loads the request again with one more field.
 @Suite(.timeLimit(.minutes(2))) struct InterposerTests {
     private let registry = ProtocolRegistry()
     private let plugins: [Plugin]
@@ -26,7 +26,7 @@ import Testing
         return (delegate, error)
     }
 
-    @Test func bothWrapTheNextHandler() async throws {
+    @Test func bothInterposersWrapTheNextHandler() async throws {
         let (delegate, error) = try await load(Request("data:,hello"))
         #expect(error == nil)
         #expect(delegate.text == "hello")
@@ -45,8 +45,8 @@ import Testing
         #expect(delegate.text == "org.example.unknown real 1.5\nAccept: text/plain\nx-through: second first\n")
     }
 
-    /// The interposers also handle nested requests, because these have other URLs. This makes eight nested loads, which
-    /// is the limit.
+    /// The interposers also load the nested requests of `relay:`, because these have other URLs. Together these are
+    /// eight nested loads, which is the limit.
     @Test func interposersWrapNestedRequestsToo() async throws {
         let (delegate, error) = try await load(Request("relay:relay:data:,hello"))
         #expect(error == nil)
@@ -78,7 +78,7 @@ import Testing
         #expect(delegate.text.contains("org.portolan.integer integer -9223372036854775808\n"))
     }
 
-    @Test func refusedRequestIsNotWrapped() async throws {
+    @Test func requestThatTheInterposersDoNotAcceptIsNotWrapped() async throws {
         var request = try Request("data:,hello")
         request.fields[try #require(HTTPField.Name("x-alone"))] = "1"
         let (delegate, _) = try await load(request)
@@ -91,14 +91,15 @@ import Testing
         private struct State {
             var events: [String] = []
             var bytes: [UInt8] = []
-            var end: LoadError??
+            /// The error of the task; an outer `nil` before the end.
+            var endError: LoadError??
         }
 
         private let state = ConditionLock(State())
 
         var events: [String] { state.withLock { $0.events } }
         var text: String { String(decoding: state.withLock { $0.bytes }, as: UTF8.self) }
-        func waitForEnd() -> LoadError? { state.wait { $0.end } }
+        func waitForEnd() -> LoadError? { state.wait { $0.endError } }
 
         func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
             unsafe bytes.withUnsafeBytes { bytes in state.withLock { state in unsafe state.bytes.append(contentsOf: bytes) } }
@@ -117,6 +118,6 @@ import Testing
                     "end \(nestedTask.nestingDepth) \(nestedTask.originalRequest.url) \(nestedTask.progress.bytesReceived)\(code)")
             }
         }
-        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { state.withLockBroadcasting { $0.end = .some(error) } }
+        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { state.withLockBroadcasting { $0.endError = .some(error) } }
     }
 }

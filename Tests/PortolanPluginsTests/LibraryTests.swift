@@ -6,7 +6,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// The requirements for a library, checked before the host uses it.
+/// The requirements for a plugin's library, which the host checks before it uses the library.
 @Suite(.timeLimit(.minutes(2))) struct LibraryTests {
     @Test(arguments: [
         ("missing_symbol", "DESC-01"), ("no_entry", "DESC-02"), ("wrong_major", "DESC-04"), ("other_abi_field", "DESC-04"),
@@ -20,10 +20,10 @@ import Testing
     func invalidLibraryIsRefusedWithTheRule(_ name: String, _ rule: String) throws {
         let error = #expect(throws: LoadError.self) { try Fixtures.plugin("descriptor-\(name)") }
         #expect(error?.code == .pluginNotLoadable)
-        expectOneLine(error, startsWith: "\(rule): ", names: "descriptor-\(name).so")
+        expectOneLine(error, startsWith: "\(rule): ", contains: "descriptor-\(name).so")
     }
 
-    @Test func validLibraryDescribesItself() throws {
+    @Test func pluginHasTheValuesOfItsDescriptor() throws {
         let plugin = try Fixtures.plugin("descriptor")
         #expect(plugin.identifier == "org.portolan.variant")
         #expect(plugin.name == "Variant")
@@ -53,28 +53,28 @@ import Testing
 
     @Test func missingFileIsReported() {
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: "/nonexistent/plugin.so") }
-        expectOneLine(error, startsWith: "DESC-01: ", names: "/nonexistent/plugin.so")
+        expectOneLine(error, startsWith: "DESC-01: ", contains: "/nonexistent/plugin.so")
         #expect(error?.message.contains("No such file") == true)
     }
 
     @Test func folderIsNotALibrary() {
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: Fixtures.folder) }
-        expectOneLine(error, startsWith: "DESC-01: ", names: Fixtures.folder)
+        expectOneLine(error, startsWith: "DESC-01: ", contains: Fixtures.folder)
     }
 
     @Test func textFileIsNotALibrary() {
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: #filePath) }
-        expectOneLine(error, startsWith: "DESC-01: ", names: #filePath)
+        expectOneLine(error, startsWith: "DESC-01: ", contains: #filePath)
         #expect(error?.message.contains("not a shared library") == true)
     }
 
     @Test(arguments: [(18, [UInt8](arrayLiteral: 243, 0), "riscv"), (4, [1], "32 bits"), (5, [2], "big-endian")])
-    func libraryForAnotherArchitectureIsReported(_ offset: Int, _ bytes: [UInt8], _ found: String) throws {
-        let path = try Fixtures.altered("descriptor", at: offset, to: bytes)
+    func libraryForAnotherArchitectureIsReported(_ offset: Int, _ bytes: [UInt8], _ architecture: String) throws {
+        let path = try Fixtures.copyWithChangedBytes("descriptor", at: offset, to: bytes)
         defer { try? FileManager.default.removeItem(atPath: path) }  // because this only cleans up
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: path) }
-        expectOneLine(error, startsWith: "DESC-01: ", names: path)
-        #expect(error?.message.contains(found) == true)
+        expectOneLine(error, startsWith: "DESC-01: ", contains: path)
+        #expect(error?.message.contains(architecture) == true)
         #expect(error?.message.contains("64 bits") == true)
     }
 
@@ -82,7 +82,7 @@ import Testing
         let error = #expect(throws: LoadError.self) { try Fixtures.plugin("descriptor-refuses_init") }
         #expect(error?.code == .pluginRefused)
         #expect((error?.underlyingError as? LoadError)?.code == .notOffered)
-        expectOneLine(error, startsWith: "the plugin org.portolan.variant", names: "no tide today: wait for one")
+        expectOneLine(error, startsWith: "the plugin org.portolan.variant", contains: "no tide today: wait for one")
     }
 
     @Test(arguments: [
@@ -106,10 +106,10 @@ import Testing
         }
     }
 
-    private func expectOneLine(_ error: LoadError?, startsWith start: String, names: String) {
+    private func expectOneLine(_ error: LoadError?, startsWith start: String, contains part: String) {
         let message = error?.message ?? ""
         #expect(message.hasPrefix(start), "\(message)")
-        #expect(message.contains(names), "\(message)")
+        #expect(message.contains(part), "\(message)")
         #expect(!message.contains("\n"))
     }
 }

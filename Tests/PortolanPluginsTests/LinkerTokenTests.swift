@@ -5,10 +5,10 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// The dynamic linker replaces tokens in these paths, so it would open another file than the checked one.
+/// Paths with tokens that the dynamic linker replaces. The linker would open another file than the host has checked.
 @Suite struct LinkerTokenTests {
     @Test(
-        "The dynamic linker's tokens are found, and nothing else",
+        "Only the tokens of the dynamic linker are found",
         arguments: [
             ("/a/$LIB/x.so", "$LIB"), ("/a/$ORIGIN", "$ORIGIN"), ("/$PLATFORM/x", "$PLATFORM"), ("/a/${LIB}x", "${LIB}"),
             ("/a-$LIB-b/x", "$LIB"),
@@ -25,12 +25,12 @@ import Testing
         let folder = try TestFolder()
         try folder.plugin("\(name)/template", ManifestText.template(), fixture: "template")
         let token = try #require(LinkerToken.first(in: name))
-        let phrase = "its path has '\(token)' in it, which the dynamic linker replaces (ld.so(8)), so that another file would be opened"
+        let errorText = "its path has '\(token)' in it, which the dynamic linker replaces (ld.so(8)), so that another file would be opened"
         let catalogue = PluginCatalogue(searching: PluginSearchPath([folder(name)]), policy: PluginPolicy())
         let plugin = try #require(catalogue["org.portolan.template"])
-        #expect(#expect(throws: LoadError.self) { try plugin.open() }?.message.contains(phrase) == true)
+        #expect(#expect(throws: LoadError.self) { try plugin.open() }?.message.contains(errorText) == true)
         let error = #expect(throws: LoadError.self) { try catalogue.open(libraryAt: folder("\(name)/template/plugin.so")) }
-        #expect(error?.code == .pluginNotLoadable && error?.message.contains(phrase) == true)
+        #expect(error?.code == .pluginNotLoadable && error?.message.contains(errorText) == true)
     }
 
     /// Without the check, the linker would open the library in `lib` or beside the program.
@@ -38,9 +38,9 @@ import Testing
         let folder = try TestFolder()
         try folder.folder("$LIB")
         try folder.library("$LIB/plugin.so", "template")
-        for other in ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"] {
-            try folder.folder(other)
-            try folder.library("\(other)/plugin.so", "second")
+        for folderName in ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"] {
+            try folder.folder(folderName)
+            try folder.library("\(folderName)/plugin.so", "second")
         }
         #expect(throws: LoadError.self) { try Plugin(contentsOf: folder("$LIB/plugin.so")) }
     }

@@ -107,10 +107,10 @@ import Testing
     @Test func slowlyWrittenUploadIsEchoed() async throws {
         let loader = try loader("template")
         let pipe = BodyWriter(capacity: 10)
-        async let answer = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
+        async let result = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
         for number in 0..<100 { try await pipe.write(Array("piece \(number)\n".utf8)) }
         pipe.finish()
-        let text = try await String(decoding: answer.0, as: UTF8.self)
+        let text = try await String(decoding: result.0, as: UTF8.self)
         #expect(text == (0..<100).map { "piece \($0)\n" }.joined())
     }
 
@@ -123,9 +123,9 @@ import Testing
         var count: Int64 = 0
         for try await chunk in chunks {
             count += Int64(chunk.count)
-            let ahead = chunks.task.progress.bytesReceived - count
+            let bufferedCount = chunks.task.progress.bytesReceived - count
             // At most the limit and one more delivery are buffered.
-            #expect(ahead <= 4096 + 64 << 10)
+            #expect(bufferedCount <= 4096 + 64 << 10)
         }
         #expect(count == 2_800_000)
         #expect(response.expectedLength == nil || response.expectedLength == count)
@@ -136,19 +136,19 @@ import Testing
         let eventCount = Mutex(0)
         let delegate = RecordingDelegate { event, task in
             if case .failed = event { return .keepGoing }
-            let isLast = eventCount.withLock { count in
+            let isCancelEvent = eventCount.withLock { count in
                 defer { count += 1 }
                 return count == index
             }
-            if isLast { task.cancel() }
+            if isCancelEvent { task.cancel() }
             return .keepGoing
         }
         let task = try loader("template", "fixture-events", "relay").task(for: Request(url), delegate: delegate)
         task.resume()
         await delegate.ended()
-        let ends = delegate.events.filter { if case .failed = $0 { true } else { $0 == .finished } }
-        #expect(ends.count == 1)
-        #expect(delegate.events.last == ends.first)
+        let endEvents = delegate.events.filter { if case .failed = $0 { true } else { $0 == .finished } }
+        #expect(endEvents.count == 1)
+        #expect(delegate.events.last == endEvents.first)
     }
 
     @Test func unregisteringWaitsForTheLastLoad() async throws {

@@ -6,14 +6,14 @@ import Testing
 
 /// Nested loads through `portolan.nested/1`, in both styles.
 @Suite(.timeLimit(.minutes(2))) struct NestedTests {
-    private let stub = PluginStubHandler()
+    private let stubHandler = PluginStubHandler()
     private let registry = ProtocolRegistry()
     private let plugins: [Plugin]
 
     init() throws {
         let threads = LoadThreadPool(limit: 4)
         plugins = [try Fixtures.plugin("relay", threads: threads), try Fixtures.plugin("fixture-events", threads: threads)]
-        registry.register(stub)
+        registry.register(stubHandler)
         for plugin in plugins {
             for handler in plugin.handlers { registry.register(handler) }
         }
@@ -27,7 +27,7 @@ import Testing
 
     private func waitUntilIdle() {
         for plugin in plugins { plugin.waitUntilIdle() }
-        stub.waitUntilIdle()
+        stubHandler.waitUntilIdle()
     }
 
     @Test(arguments: [
@@ -49,9 +49,9 @@ import Testing
     ])
     func failureOfTheNestedLoadIsTheCauseOfTheParentsFailure(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request(url)) }
-        var root = error
-        while let cause = root?.underlyingError as? LoadError { root = cause }
-        #expect(root == PluginStubHandler.failure)
+        var rootCause = error
+        while let cause = rootCause?.underlyingError as? LoadError { rootCause = cause }
+        #expect(rootCause == PluginStubHandler.failure)
         #expect(error != PluginStubHandler.failure)
         waitUntilIdle()
     }
@@ -68,10 +68,10 @@ import Testing
         #expect(try loader.waitForData(for: Request("relay:relay:stub:10")).0.count == 10)
         let error = #expect(throws: LoadError.self) { try loader.waitForData(for: Request("relay:relay:relay:stub:10")) }
         var codes: [LoadError.Code] = []
-        var next = error
-        while let error = next {
+        var nextError = error
+        while let error = nextError {
             codes.append(error.code)
-            next = error.underlyingError as? LoadError
+            nextError = error.underlyingError as? LoadError
         }
         #expect(codes.contains(.nestedTooDeep), "\(codes)")
         waitUntilIdle()
@@ -93,14 +93,14 @@ import Testing
     func thousandConcurrentLoadsAllEnd(_ url: String) throws {
         let loader = loader()
         let request = try Request(url)
-        let ends = ConditionLock<[Int]>([])
+        let bodyLengths = ConditionLock<[Int]>([])
         for _ in 0..<1000 {
             loader.load(request) { result in
                 let count = (try? result.get().0.count) ?? -1  // because a failure counts as a wrong count
-                ends.withLockBroadcasting { $0.append(count) }
+                bodyLengths.withLockBroadcasting { $0.append(count) }
             }
         }
-        let counts = ends.wait { $0.count == 1000 ? $0 : nil }
+        let counts = bodyLengths.wait { $0.count == 1000 ? $0 : nil }
         #expect(Set(counts) == [20000])
         waitUntilIdle()
     }

@@ -10,7 +10,7 @@ import Testing
     static let cancelled = LoadError(.cancelled, message: "enough")
 
     enum StopOrigin: CaseIterable {
-        /// The client returns `.stopped`.
+        /// The client returns `.stoppedLoad`.
         case returnValue
         /// The caller cancels from inside the event.
         case insideTheEvent
@@ -18,18 +18,18 @@ import Testing
         case otherThread
     }
 
-    static let loads: [(library: String, url: String, events: Int)] = [
+    static let loadCases: [(library: String, url: String, eventCount: Int)] = [
         ("fixture-events", "ticker://20", 22), ("template", "template://greet/sea?times=5000", 6),
     ]
 
-    @Test(arguments: loads.indices, StopOrigin.allCases)
+    @Test(arguments: loadCases.indices, StopOrigin.allCases)
     func noEventFollowsAStopAtAnyEvent(_ index: Int, _ origin: StopOrigin) throws {
-        let (library, url, count) = Self.loads[index]
+        let (library, url, count) = Self.loadCases[index]
         let plugin = try Fixtures.plugin(library)
-        for k in 0..<count - 1 {
+        for stopIndex in 0..<count - 1 {
             let box = HandlerLoadBox()
             let client = RecordingClient { index, event in
-                guard index == k, !event.isEnd else { return .keepGoing }
+                guard index == stopIndex, !event.isEnd else { return .keepGoing }
                 switch origin {
                 case .returnValue: return .stopped
                 case .insideTheEvent: box.handlerLoad?.end(with: Self.cancelled)
@@ -43,9 +43,11 @@ import Testing
             plugin.waitUntilIdle()
             box.handlerLoad = nil
             let events = client.events
-            #expect(events.count == (origin == .returnValue ? k + 1 : k + 2), "\(url), event \(k), \(origin): \(events)")
+            #expect(
+                events.count == (origin == .returnValue ? stopIndex + 1 : stopIndex + 2), "\(url), event \(stopIndex), \(origin): \(events)"
+            )
             if origin != .returnValue { #expect(events.last == .failed(Self.cancelled)) }
-            #expect(load.violations.isEmpty, "\(url), event \(k), \(origin): \(load.violations)")
+            #expect(load.violations.isEmpty, "\(url), event \(stopIndex), \(origin): \(load.violations)")
         }
     }
 
@@ -56,15 +58,16 @@ import Testing
         for handler in plugin.handlers where handler.schemes.contains(request.url.scheme) {
             let client = RecordingClient()
             _ = handler.makeLoad(for: request, cachedResponse: nil, client: client)
-            let stopped = handler.makeLoad(for: request, cachedResponse: nil, client: client)
-            stopped.stopLoading()
-            stopped.startLoading()
+            let stoppedLoad = handler.makeLoad(for: request, cachedResponse: nil, client: client)
+            stoppedLoad.stopLoading()
+            stoppedLoad.startLoading()
             plugin.waitUntilIdle()
             #expect(client.events.isEmpty)
         }
     }
 
-    /// Loads that deliver nothing: one polls `is_stopped`, one is interrupted by its `stop`, one only waits for a call.
+    /// The loads deliver nothing: the first polls `is_stopped`, the `stop` of the second interrupts its wait, and the
+    /// third only waits for a call.
     @Test(arguments: ["fixture://until-stopped", "fixture://wait-in-read", "fixture-events://silent"])
     func stopEndsALoadThatDeliversNothing(_ url: String) throws {
         let plugin = try Fixtures.plugin("fixture")

@@ -5,7 +5,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// A plugin that violates the contract: its load fails with the rule's ID, and nothing else happens.
+/// The loads of a plugin that violates the contract fail with the rule's ID.
 @Suite(.timeLimit(.minutes(2))) struct PluginViolationTests {
     struct ContractViolation: CustomTestStringConvertible {
         let url: String
@@ -18,7 +18,7 @@ import Testing
     }
 
     /// Violations that fail the load.
-    static let failing: [ContractViolation] = [
+    static let violationsThatFailTheLoad: [ContractViolation] = [
         ContractViolation("fixture://data-before-response", "ORDER-01"),
         ContractViolation("fixture://finish-before-response", "ORDER-01"),
         ContractViolation("fixture://no-end", "ORDER-02"),
@@ -55,7 +55,7 @@ import Testing
         ContractViolation("fixture-events://call-from-own-thread", "THREAD-01"),
     ]
 
-    @Test(arguments: failing)
+    @Test(arguments: violationsThatFailTheLoad)
     func violationFailsTheLoadWithTheRule(_ violation: ContractViolation) throws {
         let plugin = try Fixtures.plugin("fixture")
         let load = try TestHandlerLoad(plugin, violation.url)
@@ -78,7 +78,7 @@ import Testing
         #expect(load.violations.isEmpty)
     }
 
-    /// Violations after the load's end, which can only be reported.
+    /// Violations after the load's end. They cannot fail the load, so they are only reported.
     @Test(arguments: [
         ContractViolation("fixture://two-finishes", "ORDER-02"),
         ContractViolation("fixture://fail-after-finish", "ORDER-02"),
@@ -103,8 +103,8 @@ import Testing
     func eventsFromDestroyOrStopAreLogged(_ violation: ContractViolation) throws {
         let log = RecordingLog()
         let plugin = try Fixtures.plugin("fixture", logger: log.logger)
-        // A load that receives the result "stopped" before its `stop` is not notified again. The order is a race, so
-        // the test runs many loads.
+        // The host does not call `stop` if a client function has already returned PORTOLAN_STOPPED. Which of them comes
+        // first is a race, so the test runs many loads.
         for _ in 0..<500 where log.all.isEmpty {
             let load = try TestHandlerLoad(plugin, violation.url)
             load.start()

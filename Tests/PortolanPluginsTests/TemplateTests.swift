@@ -6,7 +6,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// Template, a blocking plugin: requests reach it, and its events arrive.
+/// Requests reach Template, a blocking plugin, and the events of Template reach the client.
 @Suite(.timeLimit(.minutes(2))) struct TemplateTests {
     private func run(_ url: String, _ client: RecordingClient = RecordingClient(), _ change: (inout Request) -> Void = { _ in }) throws
         -> TestHandlerLoad
@@ -147,20 +147,20 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func redirectCanBeDecidedLater(_ isTaken: Bool) throws {
+    func redirectCanBeDecidedLater(_ isFollowed: Bool) throws {
         let plugin = try Fixtures.plugin("template")
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
         let load = try TestHandlerLoad(plugin, "template://redirect?to=data%3A%2Cx", client: client)
         load.start()
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isFollowed { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         load.waitUntilEnded()
         plugin.waitUntilIdle()
-        #expect(client.events.count == (isTaken ? 1 : 4))
+        #expect(client.events.count == (isFollowed ? 1 : 4))
         #expect(load.violations.isEmpty)
     }
 
-    @Test func rightPasswordIsAccepted() throws {
+    @Test func correctPasswordIsAccepted() throws {
         let client = RecordingClient(onChallenge: { challenge in
             challenge.answer(.use(.password(user: "guest", password: challenge.previousFailureCount == 1 ? "sesame" : "barley")))
         })
@@ -169,7 +169,7 @@ import Testing
         #expect(load.client.events.last == .finished)
     }
 
-    @Test func lateResponseToAChallengeIsAccepted() throws {
+    @Test func lateAnswerToAChallengeIsAccepted() throws {
         let plugin = try Fixtures.plugin("template")
         let load = try TestHandlerLoad(plugin, "template://secret")
         load.start()
@@ -190,7 +190,7 @@ import Testing
         #expect(load.client.events == [.challenge(failures: 0), .failed(PluginCancelTests.cancelled)])
     }
 
-    @Test func otherDispositionsFailTheLoad() throws {
+    @Test func otherAnswersFailTheLoad() throws {
         for (answer, code) in [
             (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithoutCredential, .authenticationRequired),
             (.performDefault, .authenticationRequired), (.rejectProtectionSpace, .authenticationRequired),

@@ -5,7 +5,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// Hanging loads of a plugin affect only that plugin.
+/// Hanging loads of a plugin use up its threads, and affect only that plugin.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct ThreadPoolTests {
     private let clock = ManualClock()
     private let registry = ProtocolRegistry()
@@ -23,7 +23,7 @@ import Testing
         return plugin
     }
 
-    private func start(_ count: Int, _ delegate: Counter, idle: Duration) throws -> [LoadTask] {
+    private func startLoads(_ count: Int, _ delegate: EventCounter, idle: Duration) throws -> [LoadTask] {
         var request = try Request("fixture://until-stopped")
         request.timeouts.idle = idle
         let tasks = (0..<count).map { [request] _ in loader().task(for: request, delegate: delegate) }
@@ -32,16 +32,16 @@ import Testing
     }
 
     /// Starts 64 blocking loads that occupy all threads and never end by themselves, and 6 that wait for a thread.
-    private func hang(_ delegate: Counter) throws -> [LoadTask] {
-        let hanging = try start(64, delegate, idle: .seconds(1000))
+    private func startHangingLoads(_ delegate: EventCounter) throws -> [LoadTask] {
+        let tasksWithThreads = try startLoads(64, delegate, idle: .seconds(1000))
         delegate.waitForResponses(64)
-        return try hanging + start(6, delegate, idle: .seconds(10))
+        return try tasksWithThreads + startLoads(6, delegate, idle: .seconds(10))
     }
 
     @Test func hangingLoadsDoNotBlockOtherPlugins() throws {
-        let hanging = try plugin("fixture")
-        let delegate = Counter()
-        let tasks = try hang(delegate)
+        let hangingPlugin = try plugin("fixture")
+        let delegate = EventCounter()
+        let tasks = try startHangingLoads(delegate)
         _ = try plugin("template")
         let greeting = ConditionLock<Int?>(nil)
         loader().load(try Request("template://greet/sea")) { result in
@@ -50,13 +50,13 @@ import Testing
         }
         #expect(greeting.wait(atMost: .seconds(30)) { $0 } == 12)
         for task in tasks { task.cancel() }
-        hanging.waitUntilIdle()
+        hangingPlugin.waitUntilIdle()
     }
 
     @Test func timeoutNamesThePluginThatHoldsTheThreads() throws {
-        let hanging = try plugin("fixture")
-        let delegate = Counter()
-        let tasks = try hang(delegate)
+        let hangingPlugin = try plugin("fixture")
+        let delegate = EventCounter()
+        let tasks = try startHangingLoads(delegate)
         clock.advance(by: .seconds(10))
         let errors = delegate.waitForErrors(6)
         for error in errors {
@@ -67,11 +67,11 @@ import Testing
                     + "blocking loads are busy; end some of these loads (org.portolan.fixture)")
         }
         for task in tasks { task.cancel() }
-        hanging.waitUntilIdle()
+        hangingPlugin.waitUntilIdle()
     }
 
     /// Counts events of many tasks.
-    private final class Counter: LoadDelegate {
+    private final class EventCounter: LoadDelegate {
         private let counts = ConditionLock((responses: 0, errors: [LoadError]()))
 
         func waitForResponses(_ count: Int) { counts.wait { $0.responses >= count ? () : nil } }

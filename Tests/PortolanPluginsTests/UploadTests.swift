@@ -26,27 +26,27 @@ import Testing
         let load = try upload(.file(path: folder.write(bytes, to: "body")), to: url)
         #expect(load.client.bytes == bytes)
         #expect(load.client.events.first == .response(300_000))
-        #expect(folder.openDescriptors == 0)
+        #expect(folder.openDescriptorCount == 0)
     }
 
     /// Reads a body, rewinds it and reads it again: the bytes are the same, and the count of sent bytes restarts.
     @Test(arguments: CarrierTests.styles, ["bytes", "file", "stream"])
     func bodyIsReadTwice(style: String, kind: String) throws {
         let folder = try TemporaryFolder()
-        let first = HandFedBody()
-        first.feed(Array(Self.bytes[..<3000]))
-        first.feed(Array(Self.bytes[3000...]))
-        first.finish()
+        let stream = HandFedBody()
+        stream.feed(Array(Self.bytes[..<3000]))
+        stream.feed(Array(Self.bytes[3000...]))
+        stream.finish()
         let body: Body =
             switch kind {
             case "bytes": .bytes(Self.bytes)
             case "file": try .file(path: folder.write(Self.bytes, to: "body"))
-            default: first.body(length: nil)
+            default: stream.body(length: nil)
             }
         let load = try upload(body, to: "\(style)://twice", RecordingClient(newBody: .bytes(Self.bytes)))
         #expect(load.client.bytes == Self.bytes + Self.bytes)
-        let sent = load.client.events.compactMap { if case .sent(let total) = $0 { total } else { nil } }
-        #expect(sent.filter { $0 == 5000 }.count == 2)
+        let sentTotals = load.client.events.compactMap { if case .sent(let total) = $0 { total } else { nil } }
+        #expect(sentTotals.filter { $0 == 5000 }.count == 2)
         #expect(load.client.events.filter { $0 == .newBody }.count == (kind == "stream" ? 1 : 0))
     }
 
@@ -58,22 +58,22 @@ import Testing
         #expect(try upload(source.body(length: nil), to: "\(style)://twice").client.error?.code == .bodyFailed)
     }
 
-    /// A new body can arrive later, and can have no bytes at first. The host wakes the plugin for both.
+    /// The delegate can supply the new body later, and its first bytes later still. The host wakes the plugin for both.
     @Test(arguments: CarrierTests.styles)
     func loadWaitsForANewBody(style: String) throws {
-        let (first, second) = (HandFedBody(), HandFedBody())
+        let (firstBody, newBody) = (HandFedBody(), HandFedBody())
         let plugin = try Fixtures.plugin("carrier")
-        let delegate = LateBody()
+        let delegate = NewBodyDelegate()
         let registry = ProtocolRegistry()
         for handler in plugin.handlers { registry.register(handler) }
-        let request = try Request("\(style)://twice", method: .put, body: first.body(length: nil))
+        let request = try Request("\(style)://twice", method: .put, body: firstBody.body(length: nil))
         Loader(configuration: .init(), registry: registry).task(for: request, delegate: delegate).resume()
-        first.feed(Array("one;".utf8))
-        first.finish()
-        delegate.waitForNewBodyRequest()(second.body(length: nil))
-        second.feed(Array("two;".utf8))
-        second.feed(Array("three".utf8))
-        second.finish()
+        firstBody.feed(Array("one;".utf8))
+        firstBody.finish()
+        delegate.waitForNewBodyRequest()(newBody.body(length: nil))
+        newBody.feed(Array("two;".utf8))
+        newBody.feed(Array("three".utf8))
+        newBody.finish()
         #expect(delegate.waitForEnd() == "one;two;three")
         plugin.waitUntilIdle()
     }
@@ -112,7 +112,7 @@ import Testing
         #expect(source.readCount == 4 * piece)
     }
 
-    /// Whether `count` pieces arrived, or the load has ended.
+    /// Whether `count` pieces have arrived, or the load has ended.
     private static func hasPieces(_ count: Int, _ events: [RecordingClient.Event]) -> Bool {
         events.last?.isEnd == true || events.count { if case .data = $0 { true } else { false } } >= count
     }
@@ -142,7 +142,7 @@ import Testing
     }
 
     /// Stores the decision for a new body, and the delivered bytes.
-    private final class LateBody: LoadDelegate {
+    private final class NewBodyDelegate: LoadDelegate {
         private struct State {
             var answer: (@Sendable (Body?) -> Void)?
             var bytes: [UInt8] = []

@@ -8,7 +8,7 @@
 
     @testable import PortolanStore
 
-    /// Tests which credentials a state folder keeps.
+    /// The credentials that a state folder stores.
     @Suite(.blocking) struct CredentialTests {
         private let fixture: StateFixture
         private let space = ProtectionSpace(
@@ -22,32 +22,32 @@
             .password(user: user, password: password, persistence: persistence)
         }
 
-        @Test func permanentCredentialsAreKept() throws {
-            var other = space
-            (other.realm, other.port, other.isProxy) = (nil, 8080, true)
+        @Test func permanentCredentialsAreStored() throws {
+            var otherSpace = space
+            (otherSpace.realm, otherSpace.port, otherSpace.isProxy) = (nil, 8080, true)
             try fixture.write { state in
                 state.credentials.set(credential("ada"), for: space)
-                state.credentials.set(credential("bob", "other"), for: other)
+                state.credentials.set(credential("bob", "other"), for: otherSpace)
                 state.credentials.set(credential("eve", "x", .loader), for: space)
             }
             let credentials = try fixture.open().credentials.allCredentials
-            #expect(credentials == [space: ["ada": credential("ada")], other: ["bob": credential("bob", "other")]])
+            #expect(credentials == [space: ["ada": credential("ada")], otherSpace: ["bob": credential("bob", "other")]])
         }
 
-        @Test func changesAndRemovalsAreKept() throws {
+        @Test func changesAndRemovalsAreStored() throws {
             try fixture.write { state in
                 for user in ["ada", "bob", "eve"] { state.credentials.set(credential(user), for: space) }
             }
             try fixture.write { state in
                 state.credentials.set(credential("ada", "new"), for: space)
                 state.credentials.remove(credential("bob"), for: space)
-                // One that is no longer permanent is removed from the file.
+                // A credential that is no longer permanent is removed from the file.
                 state.credentials.set(credential("eve", "x", .loader), for: space)
             }
             #expect(try fixture.open().credentials.credentials(for: space) == ["ada": credential("ada", "new")])
         }
 
-        @Test func defaultIsKept() throws {
+        @Test func defaultCredentialIsStored() throws {
             try fixture.write { state in
                 for user in ["ada", "bob"] { state.credentials.setDefaultCredential(credential(user), for: space) }
                 state.credentials.setDefaultCredential(credential("ada"), for: space)

@@ -10,20 +10,20 @@
 
     @testable import PortolanStore
 
-    /// Tests that a damaged file is moved out of the way, and that no file crashes the program.
+    /// A damaged file is moved out of the way, and no file ends the program.
     @Suite(.blocking) struct DamagedFileTests {
         private let fixture: StateFixture
 
         init() throws { fixture = try StateFixture() }
 
-        private static let count = 200
+        private static let cookieCount = 200
 
         /// The parts of the header that say whose file it is (<https://sqlite.org/fileformat.html> §1.3).
         private static let (version, application) = (60..<64, 68..<72)
 
         /// Opens the folder with a changed file, and writes to it. Either the file's cookies are read, or the file is
         /// moved out of the way unchanged. Only a header of another program or version makes the folder unusable.
-        private func check(_ bytes: [UInt8], from original: [UInt8], _ comment: Comment) throws {
+        private func expectIsReadOrMoved(_ bytes: [UInt8], from original: [UInt8], _ comment: Comment) throws {
             let folder = try StateFixture()
             try folder.writeCookies(1)
             try folder.replace("cookies.sqlite", by: bytes)
@@ -50,7 +50,7 @@
 
         /// A file with the log that a killed process leaves would have these bytes in the log.
         private func makeFile() throws -> [UInt8] {
-            try fixture.writeCookies(Self.count)
+            try fixture.writeCookies(Self.cookieCount)
             let bytes = try fixture.bytes(of: "cookies.sqlite")
             try #require(bytes.count > 4 * 4096)
             return bytes
@@ -60,7 +60,7 @@
             let bytes = try makeFile()
             let pages = stride(from: 4096, to: bytes.count, by: 4096).flatMap { [$0 - 1, $0, $0 + 1] }
             let lengths = [1, 15, 16, 50, 99, 100, 511, 512, 1000] + pages + Array(stride(from: 4096, to: bytes.count, by: 3777))
-            for length in lengths { try check(Array(bytes[..<length]), from: bytes, "the first \(length) bytes") }
+            for length in lengths { try expectIsReadOrMoved(Array(bytes[..<length]), from: bytes, "the first \(length) bytes") }
         }
 
         @Test(arguments: [0x01, 0x80, 0xFF] as [UInt8])
@@ -69,7 +69,7 @@
             for place in 0..<100 {
                 var damaged = bytes
                 damaged[place] ^= change
-                try check(damaged, from: bytes, "byte \(place) is \(damaged[place])")
+                try expectIsReadOrMoved(damaged, from: bytes, "byte \(place) is \(damaged[place])")
             }
         }
 
@@ -82,10 +82,10 @@
                     let limit = round % 3 == 0 ? 4096 : damaged.count
                     damaged[Int.random(in: 0..<limit, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
                 }
-                try check(damaged, from: bytes, "round \(round)")
+                try expectIsReadOrMoved(damaged, from: bytes, "round \(round)")
             }
             for round in 0..<10 {
-                try check(
+                try expectIsReadOrMoved(
                     (0..<20_000).map { _ in UInt8.random(in: 0...255, using: &generator) }, from: bytes, "random file \(round)")
             }
         }
@@ -98,42 +98,42 @@
             var bytes = try fixture.bytes(of: "cookies.sqlite")
             for place in 200..<4096 { bytes[place] = 0xA5 }
             try fixture.replace("cookies.sqlite", by: bytes)
-            #expect(fixture.failure()?.code == code)
+            #expect(fixture.openingError()?.code == code)
             #expect(try fixture.bytes(of: "cookies.sqlite") == bytes)
         }
 
-        /// The header of this kind and version, and other tables.
+        /// The file has the application ID and the version of a cookie file, but other tables.
         @Test(arguments: [
             "CREATE TABLE other (c)", "CREATE TABLE cookie (name, domain)",
             "CREATE TABLE cookie (number, name, domain, path, is_host_only, partition_scheme, partition_domain, value, expires, created, used, "
                 + "is_secure, is_http_only, same_site)",
         ])
         func fileWithOtherTablesIsMoved(sql: String) throws {
-            try make("\(sql); PRAGMA application_id = \(CookieRecord.schema.applicationID); PRAGMA user_version = 1")
+            try makeFile("\(sql); PRAGMA application_id = \(CookieRecord.schema.applicationID); PRAGMA user_version = 1")
             #expect(try fixture.cookieNames() == [])
             #expect(try fixture.files.contains("cookies.sqlite.corrupt-1"))
         }
 
-        /// SQLite would make a new database of it, and delete the log.
-        @Test func logOfAnEmptyOrMissingFileIsKept() throws {
+        /// SQLite would create a new database beside the write-ahead log, and delete the log.
+        @Test func writeAheadLogOfAnEmptyOrMissingFileIsKept() throws {
             for isMissing in [false, true] {
                 let folder = try StateFixture()
                 let state = try folder.open()
                 try state.cookies.set(.test(1))
                 try state.waitForFlush()
-                let log = try folder.bytes(of: "cookies.sqlite-wal")
-                try #require(!log.isEmpty)
+                let writeAheadLog = try folder.bytes(of: "cookies.sqlite-wal")
+                try #require(!writeAheadLog.isEmpty)
                 let copy = try StateFixture()
                 try copy.writeCookies(1)
-                try copy.replace("cookies.sqlite-wal", by: log)
+                try copy.replace("cookies.sqlite-wal", by: writeAheadLog)
                 try copy.replace("cookies.sqlite", by: [])
                 if isMissing { try FileManager.default.removeItem(atPath: copy.cookieFile) }
                 #expect(try copy.cookieNames() == [])
-                #expect(try copy.bytes(of: "cookies.sqlite.corrupt-1-wal") == log)
+                #expect(try copy.bytes(of: "cookies.sqlite.corrupt-1-wal") == writeAheadLog)
             }
         }
 
-        @Test func emptyFileIsANewOne() throws {
+        @Test func emptyFileIsTreatedAsANewFile() throws {
             try fixture.writeCookies(1)
             try fixture.replace("cookies.sqlite", by: [])
             #expect(try fixture.cookieNames() == [])
@@ -191,14 +191,14 @@
             #expect(try fixture.bytes(of: "cookies.sqlite.corrupt-1-journal") == [1, 2, 3])
         }
 
-        /// What this process knows is written to the new file.
+        /// All cookies in the memory of this process are written to a new file.
         @Test(arguments: [true, false])
-        func fileThatIsDamagedOrLostWhileItIsOpenLosesNothing(isLost: Bool) throws {
+        func noCookieIsLostIfTheOpenFileIsDamagedOrDeleted(isDeleted: Bool) throws {
             let state = try fixture.open()
             for number in 0..<50 { try state.cookies.set(.test(number)) }
             try state.waitForFlush()
-            for suffix in ["", "-wal", "-shm"] where isLost { try FileManager.default.removeItem(atPath: fixture.cookieFile + suffix) }
-            if !isLost { try fixture.temporary.replace("state/cookies.sqlite", by: [UInt8](repeating: 7, count: 8192)) }
+            for suffix in ["", "-wal", "-shm"] where isDeleted { try FileManager.default.removeItem(atPath: fixture.cookieFile + suffix) }
+            if !isDeleted { try fixture.temporary.replace("state/cookies.sqlite", by: [UInt8](repeating: 7, count: 8192)) }
             try state.cookies.set(.test(50))
             try state.waitForFlush()
             state.waitForClose()
@@ -207,7 +207,7 @@
 
         // MARK: Other versions and programs
 
-        /// The file of version 1, as it was first published.
+        /// A file in the format of version 1.
         private static let version1 = """
             CREATE TABLE cookie (
                 number INTEGER PRIMARY KEY,
@@ -222,10 +222,11 @@
             PRAGMA user_version = 1;
             """
 
-        private func make(_ sql: String) throws {
+        /// Replaces the cookie file by a database that this SQL creates.
+        private func makeFile(_ sql: String) throws {
             let files = StateFiles(folder: fixture.path)
             try files.prepareFolder()
-            // `try?` because there may be none.
+            // `try?` because the file may not exist.
             try? FileManager.default.removeItem(atPath: fixture.cookieFile)
             try files.prepare("cookies.sqlite")
             let database = try Database(path: fixture.cookieFile, options: Database.Options())
@@ -234,50 +235,50 @@
         }
 
         @Test func fileOfVersion1IsRead() throws {
-            try make(Self.version1)
+            try makeFile(Self.version1)
             #expect(try fixture.cookieNames() == ["n"])
         }
 
-        @Test func newerFileIsLeftAlone() throws {
-            try make(Self.version1 + "PRAGMA user_version = 2;")
+        @Test func fileOfANewerVersionIsNotChanged() throws {
+            try makeFile(Self.version1 + "PRAGMA user_version = 2;")
             let bytes = try fixture.bytes(of: "cookies.sqlite")
-            let error = fixture.failure()
+            let error = fixture.openingError()
             #expect(error?.code == .newerVersion && error?.message.contains("update Portolan") == true, "\(error?.message ?? "")")
             #expect(try fixture.bytes(of: "cookies.sqlite") == bytes)
         }
 
-        @Test func fileOfAnotherProgramIsLeftAlone() throws {
+        @Test func fileOfAnotherProgramIsNotChanged() throws {
             for sql in ["CREATE TABLE t (c)", "PRAGMA application_id = 7", "CREATE TABLE cookie (c); PRAGMA user_version = 1"] {
-                try make(sql)
+                try makeFile(sql)
                 let bytes = try fixture.bytes(of: "cookies.sqlite")
-                #expect(fixture.failure()?.code == .foreignFile)
+                #expect(fixture.openingError()?.code == .foreignFile)
                 #expect(try fixture.bytes(of: "cookies.sqlite") == bytes)
             }
         }
 
-        /// A migration of two steps, from each version and from no file.
+        /// The newer schema has two migrations. The file starts with version 1, or does not exist.
         @Test func filesAreMigrated() throws {
-            try make(Self.version1)
-            for start in [1, 0] {
-                if start == 0 { try FileManager.default.removeItem(atPath: fixture.cookieFile) }
+            try makeFile(Self.version1)
+            for startVersion in [1, 0] {
+                if startVersion == 0 { try FileManager.default.removeItem(atPath: fixture.cookieFile) }
                 let table = StoredTable<NewerCookieRecord>(
                     StateFiles(folder: fixture.path), log: .init(wake: {}), options: Database.Options(), logger: fixture.log.logger)
-                #expect(try table.open().count == start)
+                #expect(try table.open().count == startVersion)
                 table.close()
                 let database = try Database(path: fixture.cookieFile, options: Database.Options())
                 let (version, color) = try database.transaction(isWrite: false) { statements in
                     (try statements.number("PRAGMA user_version"), try statements.rows("SELECT color FROM cookie"))
                 }
-                #expect(version == 2 && color == (start == 1 ? [[.text("blue")]] : []))
+                #expect(version == 2 && color == (startVersion == 1 ? [[.text("blue")]] : []))
                 try database.close()
             }
-            // This version knows one format.
-            #expect(fixture.failure()?.code == .newerVersion)
+            // This version cannot open the file of the newer version.
+            #expect(fixture.openingError()?.code == .newerVersion)
         }
 
-        /// Rows that a file of this version can't have are skipped, and stay.
-        @Test func rowsThatAreNoCookiesStay() throws {
-            try make(
+        /// Rows that this version could not have written are skipped, and stay in the file.
+        @Test func rowsThatAreNoCookiesStayInTheFile() throws {
+            try makeFile(
                 Self.version1
                     + """
                     INSERT INTO cookie VALUES (2, x'6E', 'UPPER.example', '/', 1, '', '', x'76', 4000000000000000, 0, 0, 0, 0, NULL);
@@ -296,14 +297,14 @@
         }
     }
 
-    /// The cookies of a version that may come.
+    /// The cookies of an imaginary newer version, which has one more column.
     private struct NewerCookieRecord: StoredRecord {
         static let schema = {
-            let old = CookieRecord.schema
+            let schema = CookieRecord.schema
             return StoreSchema(
-                file: old.file, applicationID: old.applicationID,
-                migrations: old.migrations + ["ALTER TABLE cookie ADD COLUMN color TEXT NOT NULL DEFAULT 'blue';"], table: old.table,
-                keys: old.keys, values: old.values, texts: old.texts)
+                file: schema.file, applicationID: schema.applicationID,
+                migrations: schema.migrations + ["ALTER TABLE cookie ADD COLUMN color TEXT NOT NULL DEFAULT 'blue';"], table: schema.table,
+                keys: schema.keys, values: schema.values, texts: schema.texts)
         }()
 
         let record: CookieRecord
@@ -317,7 +318,7 @@
         var key: CookieRecord.Key { record.key }
         var value: CookieRecord.Value { record.value }
         var values: [SQLValue] { record.values }
-        var end: Date? { record.end }
+        var expiry: Date? { record.expiry }
         static func columns(of key: CookieRecord.Key) -> [SQLValue] { CookieRecord.columns(of: key) }
     }
 #endif

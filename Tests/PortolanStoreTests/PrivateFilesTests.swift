@@ -15,12 +15,13 @@
         import Musl
     #endif
 
-    /// Tests that only the user can read and change the files.
+    /// Only the user can read and change the files of a state folder.
     @Suite(.blocking) struct PrivateFilesTests {
         private let fixture: StateFixture
 
         init() throws { fixture = try StateFixture() }
 
+        /// The permissions of a file or folder.
         private func mode(_ path: String) throws -> mode_t {
             var status = stat()
             try #require(unsafe lstat(path, &status) == 0)
@@ -53,12 +54,12 @@
         func folderThatOthersCanChangeIsRefused(mode: Int) throws {
             try fixture.writeCookies(1)
             try fixture.temporary.setPermissions("state", mode)
-            #expect(fixture.failure()?.code == .notPrivate)
+            #expect(fixture.openingError()?.code == .notPrivate)
             try fixture.temporary.setPermissions("state", 0o755)
             #expect(try fixture.cookieNames() == ["n0"])
         }
 
-        @Test func linksAreRefused() throws {
+        @Test func symbolicLinksAreRefused() throws {
             try fixture.writeCookies(1)
             try fixture.temporary.makeLink("link", to: fixture.path)
             for path in ["link", "link/"] {
@@ -73,7 +74,7 @@
                 let path = fixture.path + "/" + name
                 _ = unsafe rename(path, path + ".moved")
                 try fixture.temporary.makeLink("state/\(name)", to: path + ".moved")
-                #expect(fixture.failure()?.code == .notPrivate, "\(name)")
+                #expect(fixture.openingError()?.code == .notPrivate, "\(name)")
                 unsafe unlink(path)
                 _ = unsafe rename(path + ".moved", path)
             }
@@ -82,22 +83,22 @@
 
         @Test func otherKindsOfFilesAreRefused() throws {
             try fixture.temporary.write([], to: "state")
-            #expect(fixture.failure()?.code == .wrongKind)
+            #expect(fixture.openingError()?.code == .wrongKind)
             unsafe unlink(fixture.path)
             try fixture.temporary.write([], to: "state/cookies.sqlite/file")
             try fixture.temporary.setPermissions("state", 0o700)
-            let error = fixture.failure()
+            let error = fixture.openingError()
             #expect(error?.code == .wrongKind && error?.message.contains("move it away") == true, "\(error?.message ?? "")")
         }
 
-        /// As root, another owner can be tried.
+        /// Only root can give a file to another user.
         @Test(
             .enabled(if: geteuid() == 0), arguments: ["state", "state/cookies.sqlite", "state/hsts.sqlite", "state/cookies.sqlite-journal"])
         func foreignOwnerIsRefused(name: String) throws {
             try fixture.writeCookies(1)
             if name.hasSuffix("-journal") { try fixture.temporary.write([], to: name) }
             try #require(unsafe chown(fixture.temporary.path(of: name), 65534, 65534) == 0)
-            let error = fixture.failure()
+            let error = fixture.openingError()
             #expect(error?.code == .notPrivate && error?.message.contains("belongs to user 65534") == true, "\(error?.message ?? "")")
         }
 

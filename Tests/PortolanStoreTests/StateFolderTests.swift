@@ -12,13 +12,13 @@
 
     @testable import PortolanStore
 
-    /// Tests what a state folder keeps.
+    /// The cookies, HSTS hosts and attributes that a state folder stores.
     @Suite(.blocking) struct StateFolderTests {
         private let fixture: StateFixture
 
         init() throws { fixture = try StateFixture() }
 
-        @Test func cookieIsReadAgainWithAllItsAttributes() throws {
+        @Test func cookieIsStoredWithAllItsAttributes() throws {
             let now = Date(timeIntervalSince1970: 1_800_000_000.25)
             var cookie = Cookie(name: "a", value: "b", domain: "example.org", path: "/p", now: now)
             cookie.nameBytes = [0x61, 0xFF, 0x20]
@@ -33,7 +33,7 @@
         }
 
         @Test(arguments: [nil, Cookie.SameSite.none, .lax, .strict])
-        func sameSiteIsKept(sameSite: Cookie.SameSite?) throws {
+        func sameSiteIsStored(sameSite: Cookie.SameSite?) throws {
             var cookie = Cookie.test(1)
             cookie.isSecure = true
             cookie.sameSite = sameSite
@@ -41,9 +41,9 @@
             #expect(try fixture.open().cookies.cookies.map(\.sameSite) == [sameSite])
         }
 
-        /// Cookies of equally long paths are sent in the order in which they were made (RFC 6265bis §5.8.3), also if
-        /// they were made at the same time.
-        @Test func orderIsKept() throws {
+        /// Cookies with paths of equal length are sent in the order of their creation (RFC 6265bis §5.8.3), even if
+        /// they have the same creation time.
+        @Test func orderOfCreationIsStored() throws {
             let now = Date()
             let names = ["z", "a", "m", "b", "y"]
             try fixture.write { state in
@@ -63,23 +63,23 @@
         }
 
         /// RFC 6265bis §5.7: a session ends with the process.
-        @Test func sessionCookieIsNotKept() throws {
-            let session = Cookie(name: "s", value: "1", domain: "example.org")
-            var lasting = session
-            lasting.expiry = Date(timeIntervalSinceNow: 1000)
+        @Test func sessionCookieIsNotStored() throws {
+            let sessionCookie = Cookie(name: "s", value: "1", domain: "example.org")
+            var persistentCookie = sessionCookie
+            persistentCookie.expiry = Date(timeIntervalSinceNow: 1000)
             try fixture.write { state in
-                try state.cookies.set(session)
+                try state.cookies.set(sessionCookie)
                 #expect(state.cookies.cookies.count == 1)
             }
             #expect(try fixture.cookieNames() == [])
-            try fixture.write { try $0.cookies.set(lasting) }
+            try fixture.write { try $0.cookies.set(persistentCookie) }
             #expect(try fixture.cookieNames() == ["s"])
-            // A session cookie takes the place of the stored one.
-            try fixture.write { try $0.cookies.set(session) }
+            // A session cookie replaces a stored cookie with the same name.
+            try fixture.write { try $0.cookies.set(sessionCookie) }
             #expect(try fixture.cookieNames() == [])
         }
 
-        @Test func endedCookieIsRemoved() throws {
+        @Test func expiredCookieIsRemovedFromTheFile() throws {
             var cookie = Cookie.test(1)
             let files = StateFiles(folder: fixture.path)
             try fixture.writeCookies(2)
@@ -91,8 +91,8 @@
             }
             try database.close()
             #expect(try fixture.cookieNames() == ["n0"])
-            let rest = try Database(path: files.path(of: "cookies.sqlite"), options: Database.Options())
-            #expect(try rest.transaction(isWrite: false) { try $0.number("SELECT count(*) FROM cookie") } == 1)
+            let reopenedDatabase = try Database(path: files.path(of: "cookies.sqlite"), options: Database.Options())
+            #expect(try reopenedDatabase.transaction(isWrite: false) { try $0.number("SELECT count(*) FROM cookie") } == 1)
         }
 
         @Test func removedCookiesAreRemovedFromTheFile() throws {
@@ -101,7 +101,7 @@
             #expect(try fixture.cookieNames() == ["n0", "n2"])
             try fixture.write { $0.cookies.removeAll() }
             #expect(try fixture.cookieNames() == [])
-            // secure_delete: nothing of the removed rows is left.
+            // With `secure_delete`, SQLite overwrites the removed rows.
             #expect(!String(decoding: try fixture.bytes(of: "cookies.sqlite"), as: UTF8.self).contains("h1.example"))
         }
 
@@ -132,18 +132,18 @@
             #expect(try fixture.number("SELECT count(*) FROM cookie") == 1)
         }
 
-        @Test func timeOfTheLastUseIsKeptByTheDay() throws {
+        @Test func timeOfTheLastUseIsStored() throws {
             var cookie = Cookie.test(1)
             cookie.lastAccessTime = Date(timeIntervalSinceNow: -3 * 86_400)
             cookie.expiry = Date(timeIntervalSinceNow: 86_400)
             let url = try URLRecord(parsing: "http://h1.example/")
             try fixture.write { $0.cookies.restore(cookie) }
             try fixture.write { #expect($0.cookies.cookies(for: url).count == 1) }
-            let used = try #require(try fixture.open().cookies.cookies.first?.lastAccessTime)
-            #expect(abs(used.timeIntervalSinceNow) < 3600)
+            let lastUse = try #require(try fixture.open().cookies.cookies.first?.lastAccessTime)
+            #expect(abs(lastUse.timeIntervalSinceNow) < 3600)
         }
 
-        @Test func hostsAreKept() throws {
+        @Test func hostsAreStored() throws {
             let end = Date(timeIntervalSince1970: 4_000_000_000)
             try fixture.write { state in
                 state.strictTransportSecurity.set(.init(name: "a.example", includesSubdomains: true, expiry: end))
@@ -155,14 +155,14 @@
             #expect(hosts == [.init(name: "a.example", includesSubdomains: true, expiry: end), .init(name: "b.example")])
         }
 
-        /// A loader keeps the folder open through its storages.
+        /// A loader retains only the storages of its folder.
         @Test func storageKeepsTheFolderOpen() throws {
             var state: StateFolder? = try fixture.open()
             let cookies = try #require(state?.cookies)
             state = nil
             try cookies.set(.test(1))
-            let other = try fixture.open()
-            #expect(other.cookies.wait { $0.cookies.count == 1 })
+            let secondFolder = try fixture.open()
+            #expect(secondFolder.cookies.wait { $0.cookies.count == 1 })
         }
 
         @Test func releasedFolderWritesAndClosesItsFiles() throws {
@@ -170,26 +170,26 @@
                 let state = try fixture.open()
                 try state.cookies.set(.test(1))
             }
-            let other = try fixture.open()
-            #expect(other.cookies.wait { $0.cookies.count == 1 })
+            let secondFolder = try fixture.open()
+            #expect(secondFolder.cookies.wait { $0.cookies.count == 1 })
         }
 
-        @Test func configurationUsesTheFolder() throws {
+        @Test func persistentConfigurationUsesTheStoragesOfTheFolder() throws {
             let state = try fixture.open()
             let configuration = Loader.Configuration.persistent(in: state)
             #expect(configuration.cookies === state.cookies)
             #expect(configuration.strictTransportSecurity === state.strictTransportSecurity)
         }
 
-        @Test func asynchronousFormsDoTheSame() async throws {
+        @Test func asynchronousOpenAndFlushWork() async throws {
             let state = try await StateFolder.open(fixture.path)
             try state.cookies.set(.test(1))
             try await state.flush()
-            let other = try await StateFolder.open(fixture.path + "/")
-            #expect(other.cookies.cookies.count == 1 && other.path == fixture.path)
+            let secondFolder = try await StateFolder.open(fixture.path + "/")
+            #expect(secondFolder.cookies.cookies.count == 1 && secondFolder.path == fixture.path)
         }
 
-        @Test func closedFolderSaysSo() throws {
+        @Test func flushOfAClosedFolderIsAnError() throws {
             let state = try fixture.open()
             state.waitForClose()
             try state.cookies.set(.test(1))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// Whether the bodies of a browser's archive are complete.
+/// How a recording detects that the body of a browser's archive is incomplete.
 @Suite(.timeLimit(.minutes(2))) struct ArchivedBodyTests {
     private func transaction(_ method: String = "GET", _ status: Int = 200, response: String) throws -> Transaction {
         let text = #"""
@@ -16,7 +16,8 @@ import Testing
         return try #require(try Recording(parsing: Array(text.utf8)).transactions.first)
     }
 
-    /// A body that was cut off is shorter than its size. A byte order mark and another charset also change the length.
+    /// The text of a truncated body is shorter than the size in the archive. A byte order mark or another charset also
+    /// changes the length.
     @Test(arguments: [
         ("text/plain;charset=utf-8", "héé", 5, true), ("text/plain;charset=utf-8", "héé", 6, false),
         ("text/plain", "héé", 2_000_000, false),
@@ -26,12 +27,12 @@ import Testing
         ("text/plain;charset=utf-16", "hee", 17, false), ("text/plain;charset=iso-8859-1", "héé", 3, true),
         ("text/plain;charset=iso-8859-1", "héé", 1000, false), ("text/plain;charset=iso-8859-1", "hee", 4, false),
     ])
-    func textIsCompleteIfItMatchesTheSize(type: String, text: String, size: Int, isWhole: Bool) throws {
+    func textIsCompleteIfItMatchesTheSize(type: String, text: String, size: Int, isComplete: Bool) throws {
         let transaction = try transaction(response: #""content":{"mimeType":"\#(type)","size":\#(size),"text":"\#(text)"}"#)
-        #expect((transaction.incompleteness == nil) == isWhole, "\(transaction.incompleteness ?? "whole")")
+        #expect((transaction.incompleteness == nil) == isComplete, "\(transaction.incompleteness ?? "complete")")
     }
 
-    /// A body that was never recorded is different from an empty body.
+    /// An entry with an empty body is complete; an entry whose body was not recorded is not.
     @Test(
         arguments: [
             ("GET", 200, #""headers":[{"name":"Content-Length","value":"7"}]"#, "it has none of the 7 bytes"),
@@ -44,7 +45,7 @@ import Testing
             ("GET", 302, #""headers":[{"name":"Content-Length","value":"7"},{"name":"Location","value":"/x"}]"#, nil),
             ("GET", 200, #""headers":[{"name":"Content-Length","value":"-7"}]"#, nil),
         ] as [(String, Int, String, String?)])
-    func missingBodyIsAGap(method: String, status: Int, response: String, incompleteness: String?) throws {
+    func missingBodyMakesTheEntryIncomplete(method: String, status: Int, response: String, incompleteness: String?) throws {
         #expect(try transaction(method, status, response: response).incompleteness == incompleteness)
     }
 
@@ -55,7 +56,7 @@ import Testing
         #expect(transaction.response?.expectedLength == length)
     }
 
-    /// Parts of a multipart body. An archive holds only one of them.
+    /// The responses are the parts of a multipart body. An archive holds only the first part.
     @Test func archiveHoldsOneOfSeveralResponses() throws {
         var (recording, transaction) = (Recording(), Transaction(.get, try URLRecord(parsing: "x:y"), began: 0))
         for part in ["one", "two"] {
@@ -64,10 +65,12 @@ import Testing
         }
         transaction.append(.finished, at: .zero)
         recording.add(transaction)
-        let archived = try #require(try Recording(parsing: recording.bytes(as: .har)).transactions.first)
-        #expect(archived.receivedBody.bytes == Array("one".utf8) && archived.response?.mimeType?.description == "text/one")
-        #expect(archived.incompleteness == "it has 2 responses, and an HTTP Archive can hold only one; record it as .json")
-        let traced = try #require(try Recording(parsing: recording.bytes(as: .json)).transactions.first)
-        #expect(traced.receivedBody.bytes == Array("onetwo".utf8) && traced.incompleteness == nil)
+        let archivedTransaction = try #require(try Recording(parsing: recording.bytes(as: .har)).transactions.first)
+        #expect(
+            archivedTransaction.receivedBody.bytes == Array("one".utf8) && archivedTransaction.response?.mimeType?.description == "text/one"
+        )
+        #expect(archivedTransaction.incompleteness == "it has 2 responses, and an HTTP Archive can hold only one; record it as .json")
+        let tracedTransaction = try #require(try Recording(parsing: recording.bytes(as: .json)).transactions.first)
+        #expect(tracedTransaction.receivedBody.bytes == Array("onetwo".utf8) && tracedTransaction.incompleteness == nil)
     }
 }

@@ -3,10 +3,10 @@
 import PortolanCore
 import PortolanTrace
 
-/// Archives in the form of several programs, shortened.
+/// Shortened recordings of Chromium, Firefox and Portolan.
 enum Archives {
-    /// Chromium: HTTP/2 pseudo-header fields among the others, repeated fields with line breaks, failures as `_error`
-    /// of the response.
+    /// Chromium writes pseudo-header fields of HTTP/2 as fields, joins repeated fields with line breaks, and writes a
+    /// failure as `_error` of the response.
     static let chromium = #"""
         {"log":{"version":"1.2","creator":{"name":"WebInspector","version":"537.36"},"pages":[{"id":"page_1","startedDateTime":"2026-01-31T12:00:00.000Z","title":"x","pageTimings":{}}],
         "entries":[
@@ -32,7 +32,7 @@ enum Archives {
         ]}}
         """#
 
-    /// Firefox: posted forms, and bodies that are omitted or cut off at its limit.
+    /// Firefox writes the fields of posted forms, and omits bodies or truncates them at its limit.
     static let firefox = #"""
         {"log":{"version":"1.2","creator":{"name":"Firefox","version":"140.0"},"browser":{"name":"Firefox","version":"140.0"},"pages":[],"entries":[
         {"startedDateTime":"2026-01-31T13:00:00.000+01:00","request":{"bodySize":7,"method":"POST","url":"http://example.org/form","httpVersion":"HTTP/1.1",
@@ -57,10 +57,10 @@ enum Archives {
         ]}}
         """#
 
-    /// The minimum of required members.
+    /// An archive with only the members that the parser requires.
     static let minimal = #"{"log":{"entries":[{"request":{"method":"GET","url":"http://h/"},"response":{"status":204}}]}}"#
 
-    /// Portolan's own events: a redirect, a binary body in two pieces, a failure with a plugin's own code.
+    /// A trace of Portolan, with a redirect, a binary body in two pieces, and a failure with an error code of a plugin.
     static let events = #"""
         {"creator":{"name":"Portolan","version":"0.1.0"},"loads":[
         {"began":"2026-01-31T12:00:00.000Z","events":[

@@ -7,6 +7,7 @@ import Testing
 
 @testable import PortolanTrace
 
+/// The fields of a recording.
 @Suite struct FieldListTests {
     private func response(_ type: String?, _ fields: HTTPFields) throws -> Response {
         Response(url: try URLRecord(parsing: "x:y"), mimeType: type.flatMap { MIMEType(parsing: $0) }, fields: fields)
@@ -41,7 +42,7 @@ import Testing
         #expect(list.json == [["content-length", "7"]])
     }
 
-    @Test func bytesAreCodePoints() throws {
+    @Test func eachByteOfAFieldIsOneCodePoint() throws {
         let field = try #require(HTTPField(name: .age, latin1: "é\u{FF}"))
         #expect(FieldList([field]).json == [["age", "é\u{FF}"]])
         #expect(HTTPField(name: .age, latin1: "\u{100}") == nil)

@@ -7,13 +7,16 @@ import Testing
 
 @testable import PortolanTrace
 
-/// Hostile files. They are refused with the entry and the line, or read at a cost that the file's length bounds.
+/// Hostile files are refused with an error that names the entry and the line, or parsed at a cost that is proportional
+/// to their length.
 @Suite(.timeLimit(.minutes(2))) struct HostileFileTests {
-    private static func load(_ events: String...) -> String {
+    /// A trace of one load with these events after its start.
+    private static func trace(_ events: String...) -> String {
         let start = [#"{"event":"started","url":"x:","method":"GET"}"#]
         return #"{"loads":[{"events":[\#((start + events).joined(separator: ",\n"))]}]}"#
     }
 
+    /// An archive of one response with these header fields.
     private static func archive(_ headers: String, creator: String = "x") -> String {
         #"{"log":{"creator":{"name":"\#(creator)"},"entries":[{"request":{"method":"GET","url":"http://h/"},"response":{"status":204,"headers":[\#(headers)]}}]}}"#
     }
@@ -22,6 +25,7 @@ import Testing
         Array(repeating: text, count: count).joined(separator: separator)
     }
 
+    /// The description of the error if the text is refused.
     private func refusal(_ text: String) -> String? {
         do throws(RecordingError) { _ = try Recording(parsing: Array(text.utf8)) } catch { return error.description }
         return nil
@@ -33,17 +37,17 @@ import Testing
 
     @Test func bodySizeAboveTheLimitIsRefused() throws {
         let phrase = "load 1, events[3] (line 4:1) makes the body 9e15 bytes or more"
-        #expect(refusal(Self.load(Self.response, Self.data, Self.data)) == phrase)
-        #expect(refusal(Self.load(Self.response, Self.repeated(Self.data, 1025)))?.hasSuffix("9e15 bytes or more") == true)
+        #expect(refusal(Self.trace(Self.response, Self.data, Self.data)) == phrase)
+        #expect(refusal(Self.trace(Self.response, Self.repeated(Self.data, 1025)))?.hasSuffix("9e15 bytes or more") == true)
         // The limit applies to each transaction separately.
-        let retried = Self.load(
+        let textWithTwoTransactions = Self.trace(
             Self.response, Self.data, #"{"event":"failed","message":"x"}"#, #"{"event":"started","url":"x:","method":"GET"}"#,
             Self.response,
             Self.data)
-        #expect(refusal(retried) == nil)
+        #expect(refusal(textWithTwoTransactions) == nil)
     }
 
-    @Test func byteCountSaturates() throws {
+    @Test func byteCountDoesNotOverflow() throws {
         var transaction = Transaction(.get, try URLRecord(parsing: "x:"), began: 0)
         for _ in 0..<3 { transaction.append(.data([1], count: .max / 2 + 1), at: .zero) }
         transaction.append(.finished, at: .zero)
@@ -53,9 +57,9 @@ import Testing
     @Test(arguments: [
         (archive(repeated(#"{"name":"a","value":"b"}"#, 10_001)), "entry 1, response.headers[10000] (line 1:"),
         (archive(#"{"name":"a","value":"\#(repeated("b", 10_001, separator: "\\n"))"}"#), "entry 1, response.headers[0] (line 1:"),
-        (load(#"{"event":"response","headers":[\#(repeated(#"["a","b"]"#, 10_001))]}"#), "load 1, events[1].headers[10000] (line 2:"),
+        (trace(#"{"event":"response","headers":[\#(repeated(#"["a","b"]"#, 10_001))]}"#), "load 1, events[1].headers[10000] (line 2:"),
         (
-            load(response, #"{"event":"trailers","headers":[\#(repeated(#"["a","b"]"#, 10_001))]}"#),
+            trace(response, #"{"event":"trailers","headers":[\#(repeated(#"["a","b"]"#, 10_001))]}"#),
             "load 1, events[2].headers[10000] (line 3:"
         ),
         (
@@ -63,12 +67,12 @@ import Testing
             "entry 1, request.headers[10000] (line 1:"
         ),
     ])
-    func tooManyFieldsAreRefused(text: String, place: String) throws {
+    func tooManyFieldsAreRefused(text: String, location: String) throws {
         let phrase = try #require(refusal(text))
-        #expect(phrase.hasPrefix(place) && phrase.hasSuffix("is one of more than 10000 fields"), "\(phrase)")
+        #expect(phrase.hasPrefix(location) && phrase.hasSuffix("is one of more than 10000 fields"), "\(phrase)")
     }
 
-    /// Locations are made only for the elements that are read.
+    /// The parser makes an ``ErrorLocation`` only for an element that it reads.
     @Test func elementsAreCreatedLazily() throws {
         let count = 100_000
         let elements = try ErrorLocation(.array(Array(repeating: .null, count: count)), JSONPath()["log"]["entries"]).elements()
@@ -78,17 +82,17 @@ import Testing
     }
 
     @Test(arguments: [
-        (load(trailers), "load 1, events[1] (line 2:1) comes before the response"),
-        (load(response, trailers, #"{"event":"data","bytes":1}"#), "load 1, events[3] (line 4:1) comes after the trailers"),
-        (load(response, trailers, trailers), "load 1, events[3] (line 4:1) comes after the trailers"),
-        (load(response, trailers, response), "load 1, events[3] (line 4:1) comes after the trailers"),
-        (load(response, #"{"event":"interim","status":103}"#), "load 1, events[2] (line 3:1) comes after the response"),
+        (trace(trailers), "load 1, events[1] (line 2:1) comes before the response"),
+        (trace(response, trailers, #"{"event":"data","bytes":1}"#), "load 1, events[3] (line 4:1) comes after the trailers"),
+        (trace(response, trailers, trailers), "load 1, events[3] (line 4:1) comes after the trailers"),
+        (trace(response, trailers, response), "load 1, events[3] (line 4:1) comes after the trailers"),
+        (trace(response, #"{"event":"interim","status":103}"#), "load 1, events[2] (line 3:1) comes after the response"),
         (
-            load(response, #"{"event":"finished"}"#, response),
+            trace(response, #"{"event":"finished"}"#, response),
             "load 1, events[3] (line 4:1) comes before a load begins, or after its end"
         ),
         (
-            load(#"{"event":"redirect","url":"x:y"}"#, #"{"event":"finished"}"#),
+            trace(#"{"event":"redirect","url":"x:y"}"#, #"{"event":"finished"}"#),
             "load 1, events[2] (line 3:1) ends a load that has no response"
         ),
     ])
@@ -126,7 +130,7 @@ import Testing
             ("AP8*", nil),
             ("A", nil), ("AP8=AP8=", nil), ("éé", nil),
         ] as [(String, [UInt8]?)])
-    func base64IsReadStrictly(text: String, bytes: [UInt8]?) throws {
+    func base64IsParsedStrictly(text: String, bytes: [UInt8]?) throws {
         for encoding in ["base64", "Base64"] {
             let archive = #"""
                 {"log":{"entries":[{"request":{"method":"GET","url":"http://h/"},"response":{"status":200,

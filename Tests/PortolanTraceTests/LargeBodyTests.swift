@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// Bodies that are too large for a recording are still compared, and no file exceeds its limit.
+/// A body that is too large for a recording is compared by its digest, and no file exceeds its size limit.
 @Suite(.timeLimit(.minutes(5))) struct LargeBodyTests {
     private func transaction(_ body: Body, _ response: String) throws -> Transaction {
         var transaction = Transaction(.put, try URLRecord(parsing: "http://h/"), began: 0)
@@ -23,6 +23,7 @@ import Testing
             Body.bytes([UInt8](repeating: 0, count: Transaction.maximumBodySize + 1)),
             Body.bytes([UInt8](repeating: 1, count: Transaction.maximumBodySize + 1))
         )
+        /// The text of the response that the recording has for this body, or the name of the error code.
         func response(_ body: Body?, from recording: Recording) throws -> String {
             let replay = ReplayHandler(try Recording(parsing: recording.bytes(as: form)))
             let delegate = RecordingDelegate()
@@ -30,27 +31,27 @@ import Testing
                 .resume()
             return delegate.error?.code.description ?? delegate.text
         }
-        var small = Recording()
-        small.add(try transaction(.text("abc"), "small"))
-        #expect(try response(zeros, from: small) == "notFound")
-        #expect(try response(.text("abc"), from: small) == "small")
-        var large = small
-        large.add(try transaction(zeros, "zeros"))
-        #expect(try response(zeros, from: large) == "zeros")
-        #expect(try response(ones, from: large) == "notFound")
-        #expect(try response(.text("abd"), from: large) == "notFound")
-        #expect(try response(nil, from: large) == "notFound")
+        var smallRecording = Recording()
+        smallRecording.add(try transaction(.text("abc"), "small"))
+        #expect(try response(zeros, from: smallRecording) == "notFound")
+        #expect(try response(.text("abc"), from: smallRecording) == "small")
+        var largeRecording = smallRecording
+        largeRecording.add(try transaction(zeros, "zeros"))
+        #expect(try response(zeros, from: largeRecording) == "zeros")
+        #expect(try response(ones, from: largeRecording) == "notFound")
+        #expect(try response(.text("abd"), from: largeRecording) == "notFound")
+        #expect(try response(nil, from: largeRecording) == "notFound")
     }
 
-    // MARK: The limit of events
+    // MARK: The limit on the number of events
 
-    private func record() throws -> TransactionRecord {
+    private func makeRecord() throws -> TransactionRecord {
         TransactionRecord(Transaction(.get, try URLRecord(parsing: "http://h/"), began: 0), clock: SystemClock.shared)
     }
 
-    /// Pieces of body beyond the limit are one event, also if the last event before the limit is another one.
+    /// All pieces of the body beyond the limit are combined into one event, even after an event that is not data.
     @Test(arguments: [false, true]) func bodyInManyPiecesIsRecordedCompletely(hasTrailersAtTheLimit: Bool) throws {
-        let record = try record()
+        let record = try makeRecord()
         record.append(.response(Response(url: try URLRecord(parsing: "http://h/"))))
         for _ in 0..<(Transaction.maximumEventCount - 2) { record.append(.data([1], count: 1)) }
         record.append(hasTrailersAtTheLimit ? .trailers([:]) : .data([1], count: 1))
@@ -65,7 +66,7 @@ import Testing
     }
 
     @Test func loadWithTooManyResponsesIsNotRecorded() throws {
-        let record = try record()
+        let record = try makeRecord()
         let response = Response(url: try URLRecord(parsing: "http://h/"))
         for _ in 0..<Transaction.maximumEventCount {
             record.append(.response(response))
@@ -75,8 +76,9 @@ import Testing
         #expect(record.transaction == nil)
     }
 
-    // MARK: The limit of a file
+    // MARK: The limit on the size of a file
 
+    /// A recording of `count` transactions with bodies of `bodySize` bytes.
     private func recording(_ count: Int, bodySize: Int) throws -> Recording {
         var recording = Recording()
         for number in 0..<count {
@@ -90,29 +92,30 @@ import Testing
     }
 
     @Test(arguments: Recording.Form.allCases) func bodiesAboveTheFileLimitAreLeftOut(form: Recording.Form) throws {
-        let whole = try recording(4, bodySize: 30_000)
-        let file = whole.file(as: form, limit: 100_000)
+        let wholeRecording = try recording(4, bodySize: 30_000)
+        let file = wholeRecording.file(as: form, limit: 100_000)
         #expect(file.bytes.count <= 100_000 && file.entriesWithoutBody == 2 && file.missingEntries == 0)
         #expect(file.omission == "no file may be larger than 64 MiB: the bodies of 2 of its entries are left out")
-        let read = try Recording(parsing: file.bytes)
-        #expect(read.transactions.map { $0.incompleteness == nil } == [true, true, false, false] && read.problems.isEmpty)
-        #expect(read.transactions[3].incompleteness == "it has the first 0 bytes of 30000")
-        // A recording that was filled again does not grow.
-        var filled = read
-        for transaction in whole.transactions.dropFirst(2) { filled.add(transaction) }
-        let again = filled.file(as: form, limit: 100_000)
-        #expect(again.missingEntries == 2 && again.bytes.count == read.bytes(as: form).count)
-        let smallest = whole.file(as: form, limit: 1000)
-        #expect(smallest.bytes.count <= 1000 && smallest.missingEntries > 0)
-        #expect(try Recording(parsing: smallest.bytes).count == 4 - smallest.missingEntries)
-        #expect(whole.file(as: form).omission == nil)
+        let parsedRecording = try Recording(parsing: file.bytes)
+        #expect(
+            parsedRecording.transactions.map { $0.incompleteness == nil } == [true, true, false, false] && parsedRecording.problems.isEmpty)
+        #expect(parsedRecording.transactions[3].incompleteness == "it has the first 0 bytes of 30000")
+        // The file does not grow if the entries without bodies are recorded again.
+        var filledRecording = parsedRecording
+        for transaction in wholeRecording.transactions.dropFirst(2) { filledRecording.add(transaction) }
+        let fileOfFilledRecording = filledRecording.file(as: form, limit: 100_000)
+        #expect(fileOfFilledRecording.missingEntries == 2 && fileOfFilledRecording.bytes.count == parsedRecording.bytes(as: form).count)
+        let smallFile = wholeRecording.file(as: form, limit: 1000)
+        #expect(smallFile.bytes.count <= 1000 && smallFile.missingEntries > 0)
+        #expect(try Recording(parsing: smallFile.bytes).count == 4 - smallFile.missingEntries)
+        #expect(wholeRecording.file(as: form).omission == nil)
     }
 
-    /// A file that fits in the limit is written whole, and a larger one loses its body.
+    /// A recording that fits in the limit is written with its body, and a larger one without its body.
     @Test(arguments: Recording.Form.allCases) func limitAppliesToTheWholeFile(form: Recording.Form) throws {
-        let whole = try recording(1, bodySize: 100)
-        let size = whole.bytes(as: form).count
-        #expect(whole.file(as: form, limit: size + 1).omission == nil)
-        #expect(whole.file(as: form, limit: size - 1).entriesWithoutBody == 1)
+        let wholeRecording = try recording(1, bodySize: 100)
+        let size = wholeRecording.bytes(as: form).count
+        #expect(wholeRecording.file(as: form, limit: size + 1).omission == nil)
+        #expect(wholeRecording.file(as: form, limit: size - 1).entriesWithoutBody == 1)
     }
 }

@@ -8,9 +8,9 @@ import Testing
 
 @testable import PortolanTrace
 
-/// The loads of each mode, and the resulting contents of its file.
+/// For each mode of a replay handler: which requests reach the source, and what the recording contains afterwards.
 @Suite(.timeLimit(.minutes(2))) struct ModeTests {
-    /// Records the URLs of its requests.
+    /// The source of responses that are not in the recording. It records the URLs of its requests.
     private final class Source: Sendable {
         let requestedURLs = Mutex<[String]>([])
 
@@ -32,6 +32,7 @@ import Testing
 
     private let source = Source()
 
+    /// The events of a load through the replay handler.
     private func events(_ url: String, _ replay: ReplayHandler, method: HTTPRequest.Method = .get, body: Body? = nil) throws
         -> [RecordingDelegate.Event]
     {
@@ -40,6 +41,7 @@ import Testing
         return delegate.events
     }
 
+    /// A recording of loads of these URLs.
     private func recording(of urls: String...) throws -> Recording {
         let replay = ReplayHandler(Recording(), mode: .record)
         for url in urls { _ = try events(url, replay) }
@@ -48,13 +50,13 @@ import Testing
 
     private func urls(_ recording: Recording) -> [String] { recording.transactions.map(\.url.description) }
 
-    /// The events of a test with the body in one piece, as HAR stores it.
-    private func whole(_ events: [RecordingDelegate.Event]) -> [RecordingDelegate.Event] {
-        events.reduce(into: []) { whole, event in
-            if case .data(let bytes) = event, case .data(let before)? = whole.last {
-                whole[whole.count - 1] = .data(before + bytes)
+    /// The events with the body in one piece, as an HTTP Archive stores it.
+    private func joiningData(_ events: [RecordingDelegate.Event]) -> [RecordingDelegate.Event] {
+        events.reduce(into: []) { joinedEvents, event in
+            if case .data(let bytes) = event, case .data(let earlierBytes)? = joinedEvents.last {
+                joinedEvents[joinedEvents.count - 1] = .data(earlierBytes + bytes)
             } else {
-                whole.append(event)
+                joinedEvents.append(event)
             }
         }
     }
@@ -62,11 +64,11 @@ import Testing
     @Test(arguments: Recording.Form.allCases, ["x:plain", "x:redirect", "x:fails"])
     func recordedLoadIsReplayedWithTheSameEvents(form: Recording.Form, url: String) throws {
         let recorder = ReplayHandler(Recording(), mode: .record)
-        let loaded = try events(url, recorder)
+        let loadedEvents = try events(url, recorder)
         let bytes = recorder.recording.bytes(as: form)
         let requestCount = source.requestedURLs.withLock { $0.count }
-        let played = try events(url, ReplayHandler(try Recording(parsing: bytes)))
-        #expect(form == .json ? played == loaded : played == whole(loaded))
+        let replayedEvents = try events(url, ReplayHandler(try Recording(parsing: bytes)))
+        #expect(form == .json ? replayedEvents == loadedEvents : replayedEvents == joiningData(loadedEvents))
         #expect(source.requestedURLs.withLock { $0.count } == requestCount)
         #expect(!String(decoding: bytes, as: UTF8.self).contains("id=hidden"))
     }
@@ -79,64 +81,64 @@ import Testing
         #expect(response.mimeType?.description == "a/b" && response.fields[.age] == "1" && response.expectedLength == 14)
     }
 
-    @Test func strictLoadsNothing() throws {
+    @Test func strictModeLoadsNothing() throws {
         let replay = ReplayHandler(try recording(of: "x:one"))
         #expect(try events("x:two", replay) == [.failed(.notFound)])
         #expect(source.requestedURLs.withLock { $0 } == ["x:one"] && replay.recording.count == 1)
     }
 
-    @Test(arguments: Recording.Form.allCases) func fillLoadsAndAddsMissingEntries(form: Recording.Form) throws {
-        let read = try Recording(parsing: recording(of: "x:one").bytes(as: form))
-        let replay = ReplayHandler(read, mode: .fill)
+    @Test(arguments: Recording.Form.allCases) func fillModeLoadsAndAddsMissingEntries(form: Recording.Form) throws {
+        let parsedRecording = try Recording(parsing: recording(of: "x:one").bytes(as: form))
+        let replay = ReplayHandler(parsedRecording, mode: .fill)
         for url in ["x:one", "x:redirect", "x:fails"] { _ = try events(url, replay) }
         #expect(source.requestedURLs.withLock { $0 } == ["x:one", "x:redirect", "x:there", "x:fails"])
         #expect(urls(replay.recording) == ["x:one", "x:redirect", "x:there", "x:fails"])
-        let filled = try Recording(parsing: replay.recording.bytes(as: form))
-        #expect(urls(filled) == ["x:one", "x:redirect", "x:there", "x:fails"])
-        #expect(try events("x:fails", ReplayHandler(filled)) == [.failed(.nameNotFound)])
+        let filledRecording = try Recording(parsing: replay.recording.bytes(as: form))
+        #expect(urls(filledRecording) == ["x:one", "x:redirect", "x:there", "x:fails"])
+        #expect(try events("x:fails", ReplayHandler(filledRecording)) == [.failed(.nameNotFound)])
     }
 
-    @Test func fillReloadsAnIncompleteEntry() throws {
-        var part = try recording(of: "x:one")
+    @Test func fillModeReloadsAnIncompleteEntry() throws {
+        var incompleteRecording = try recording(of: "x:one")
         var transaction = Transaction(.get, try URLRecord(parsing: "x:two"), began: 0)
         transaction.append(.response(Response(url: transaction.url)), at: .zero)
         transaction.append(.interrupted("interrupted"), at: .zero)
-        part.add(transaction)
-        let replay = ReplayHandler(try Recording(parsing: part.bytes(as: .json)), mode: .fill)
+        incompleteRecording.add(transaction)
+        let replay = ReplayHandler(try Recording(parsing: incompleteRecording.bytes(as: .json)), mode: .fill)
         #expect(try events("x:two", replay).last == .finished)
         #expect(source.requestedURLs.withLock { $0 } == ["x:one", "x:two"])
-        // The complete transaction is replayed, although the incomplete one stands first.
-        let filled = try Recording(parsing: replay.recording.bytes(as: .json))
-        #expect(filled.count == 3)
-        #expect(try events("x:two", ReplayHandler(filled)).last == .finished)
+        // The complete transaction is replayed, although the incomplete one precedes it in the file.
+        let filledRecording = try Recording(parsing: replay.recording.bytes(as: .json))
+        #expect(filledRecording.count == 3)
+        #expect(try events("x:two", ReplayHandler(filledRecording)).last == .finished)
     }
 
-    @Test func fillReloadsAFailedEntry() throws {
-        var failed = Recording()
+    @Test func fillModeReloadsAFailedEntry() throws {
+        var failedRecording = Recording()
         var transaction = Transaction(.get, try URLRecord(parsing: "x:one"), began: 0)
         transaction.append(.failed(LoadError(.timedOut, message: "too late")), at: .zero)
-        failed.add(transaction)
-        let read = try Recording(parsing: failed.bytes(as: .har))
-        #expect(try events("x:one", ReplayHandler(read)) == [.failed(.timedOut)])
-        let replay = ReplayHandler(read, mode: .fill)
+        failedRecording.add(transaction)
+        let parsedRecording = try Recording(parsing: failedRecording.bytes(as: .har))
+        #expect(try events("x:one", ReplayHandler(parsedRecording)) == [.failed(.timedOut)])
+        let replay = ReplayHandler(parsedRecording, mode: .fill)
         #expect(try events("x:one", replay).last == .finished)
         #expect(source.requestedURLs.withLock { $0 } == ["x:one"])
-        // The response is replayed, although the failure stands first.
-        let filled = try Recording(parsing: replay.recording.bytes(as: .har))
-        #expect(filled.count == 2)
-        #expect(try events("x:one", ReplayHandler(filled)).last == .finished)
-        #expect(try events("x:one", ReplayHandler(filled, mode: .fill)).last == .finished)
+        // The response is replayed, although the failure precedes it in the file.
+        let filledRecording = try Recording(parsing: replay.recording.bytes(as: .har))
+        #expect(filledRecording.count == 2)
+        #expect(try events("x:one", ReplayHandler(filledRecording)).last == .finished)
+        #expect(try events("x:one", ReplayHandler(filledRecording, mode: .fill)).last == .finished)
         #expect(source.requestedURLs.withLock { $0.count } == 1)
     }
 
     @Test func repeatedFailureIsNotAddedAgain() throws {
-        let read = try Recording(parsing: recording(of: "x:fails").bytes(as: .har))
-        let replay = ReplayHandler(read, mode: .fill)
+        let parsedRecording = try Recording(parsing: recording(of: "x:fails").bytes(as: .har))
+        let replay = ReplayHandler(parsedRecording, mode: .fill)
         #expect(try events("x:fails", replay) == [.failed(.nameNotFound)])
         #expect(source.requestedURLs.withLock { $0 } == ["x:fails", "x:fails"] && replay.recording.count == 1)
     }
 
-    /// URLs in fields show no passwords either.
+    /// Passwords are removed from URLs in fields, too.
     @Test(arguments: Recording.Form.allCases) func recordingHasNoCredentialsOrCookies(form: Recording.Form) throws {
         let values = [
             ("location", "http://me:hidden@h/there", "http://h/there"), ("location", "//me:hidden@h/there", "//h/there"),
@@ -152,11 +154,11 @@ import Testing
         transaction.append(.response(response), at: .zero)
         transaction.append(.finished, at: .zero)
         recording.add(transaction)
-        let read = try #require(try Recording(parsing: recording.bytes(as: form)).transactions.first?.response)
-        #expect(read.fields.map(\.value) == values.compactMap(\.2))
+        let parsedResponse = try #require(try Recording(parsing: recording.bytes(as: form)).transactions.first?.response)
+        #expect(parsedResponse.fields.map(\.value) == values.compactMap(\.2))
     }
 
-    @Test func recordReloadsEveryRequest() throws {
+    @Test func recordModeReloadsEveryRequest() throws {
         let replay = ReplayHandler(try recording(of: "x:one", "x:two"), mode: .record)
         _ = try events("x:two", replay)
         #expect(source.requestedURLs.withLock { $0 } == ["x:one", "x:two", "x:two"])
@@ -180,44 +182,46 @@ import Testing
         let replay = ReplayHandler(Recording(), mode: .record)
         for bytes in [Array("a=1".utf8), [0xFF, 0xFE]] { _ = try events("x:form", replay, method: .post, body: .bytes(bytes)) }
         for form in Recording.Form.allCases {
-            let read = try Recording(parsing: replay.recording.bytes(as: form))
-            #expect(read.transactions.map(\.body) == [Array("a=1".utf8), [0xFF, 0xFE]])
-            #expect(try events("x:form", ReplayHandler(read), method: .post, body: .bytes([1])) == [.failed(.notFound)])
-            #expect(try events("x:form", ReplayHandler(read), method: .post, body: .bytes([0xFF, 0xFE])).last == .finished)
+            let parsedRecording = try Recording(parsing: replay.recording.bytes(as: form))
+            #expect(parsedRecording.transactions.map(\.body) == [Array("a=1".utf8), [0xFF, 0xFE]])
+            #expect(try events("x:form", ReplayHandler(parsedRecording), method: .post, body: .bytes([1])) == [.failed(.notFound)])
+            #expect(try events("x:form", ReplayHandler(parsedRecording), method: .post, body: .bytes([0xFF, 0xFE])).last == .finished)
         }
     }
 
     @Test func startOfALargeBodyIsKept() throws {
         let piece = [UInt8](repeating: 7, count: 3 << 20)
-        let large = StubHandler { _ in .pieces(Array(repeating: piece, count: 6)) }
+        let largeBodyHandler = StubHandler { _ in .pieces(Array(repeating: piece, count: 6)) }
         let replay = ReplayHandler(Recording(), mode: .record)
         var configuration = Loader.Configuration()
-        configuration.handlers = [replay, large]
+        configuration.handlers = [replay, largeBodyHandler]
         let delegate = RecordingDelegate()
         Loader(configuration: configuration, registry: ProtocolRegistry()).task(for: try Request("x:large"), delegate: delegate).resume()
         #expect(delegate.body.count == 18 << 20)
         #expect(replay.recording.transactions.first?.incompleteness == "it has the first 16777216 bytes of 18874368")
     }
 
-    @Test(arguments: Recording.Form.allCases) func partialBodyIsReadAsIncomplete(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func partialBodyIsParsedAsIncomplete(form: Recording.Form) throws {
         var (recording, transaction) = (Recording(), Transaction(.get, try URLRecord(parsing: "x:y"), began: 0))
         transaction.append(.response(Response(url: transaction.url)), at: .zero)
         transaction.append(.data([0xFF, 2], count: 5), at: .zero)
         transaction.append(.finished, at: .zero)
         recording.add(transaction)
-        let read = try Recording(parsing: recording.bytes(as: form))
-        #expect(read.transactions.first?.incompleteness == "it has the first 2 bytes of 5")
-        #expect(try events("x:y", ReplayHandler(read)).last == .failed(.truncated))
+        let parsedRecording = try Recording(parsing: recording.bytes(as: form))
+        #expect(parsedRecording.transactions.first?.incompleteness == "it has the first 2 bytes of 5")
+        #expect(try events("x:y", ReplayHandler(parsedRecording)).last == .failed(.truncated))
     }
 
-    /// Failures in the middle of a body, and loads that the caller cancelled.
-    @Test(arguments: Recording.Form.allCases, [true, false]) func endOfALoadIsRead(form: Recording.Form, failed: Bool) throws {
+    /// The load fails in the middle of the body, or the caller cancels it.
+    @Test(arguments: Recording.Form.allCases, [true, false]) func failureAndCancellationAreReplayed(form: Recording.Form, hasFailed: Bool)
+        throws
+    {
         var (recording, transaction) = (Recording(), Transaction(.get, try URLRecord(parsing: "x:y"), began: 0))
         transaction.append(.response(Response(url: transaction.url)), at: .zero)
         transaction.append(.data([0xFF, 2], count: 2), at: .zero)
-        transaction.append(failed ? .failed(LoadError(.ioFailed, message: "bad disk")) : .interrupted("interrupted"), at: .zero)
+        transaction.append(hasFailed ? .failed(LoadError(.ioFailed, message: "bad disk")) : .interrupted("interrupted"), at: .zero)
         recording.add(transaction)
-        let played = try events("x:y", ReplayHandler(try Recording(parsing: recording.bytes(as: form))))
-        #expect(played == [.response(transaction.url), .data([0xFF, 2]), .failed(failed ? .ioFailed : .truncated)])
+        let replayedEvents = try events("x:y", ReplayHandler(try Recording(parsing: recording.bytes(as: form))))
+        #expect(replayedEvents == [.response(transaction.url), .data([0xFF, 2]), .failed(hasFailed ? .ioFailed : .truncated)])
     }
 }

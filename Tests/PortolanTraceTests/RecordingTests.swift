@@ -6,12 +6,12 @@ import Testing
 
 @testable import PortolanTrace
 
-/// The files that are read as recordings, and the errors for other files.
+/// The files that are parsed as recordings, and the errors for other files.
 @Suite(.timeLimit(.minutes(2))) struct RecordingTests {
     private static func transactions(_ text: String) throws -> [Transaction] { try Recording(parsing: Array(text.utf8)).transactions }
 
     @Test(arguments: [(Archives.chromium, 4), (Archives.firefox, 5), (Archives.minimal, 1), (Archives.events, 4)])
-    func archivesOfOtherProgramsAreRead(text: String, count: Int) throws {
+    func archivesOfOtherProgramsAreParsed(text: String, count: Int) throws {
         let recording = try Recording(parsing: Array(text.utf8))
         #expect(recording.count == count)
         #expect(recording.form == (text == Archives.events ? .json : .har))
@@ -26,19 +26,18 @@ import Testing
         }
     }
 
-    /// A file with a changed byte is read or refused.
     @Test(arguments: [Archives.chromium, Archives.firefox, Archives.minimal, Archives.events])
     func corruptFileDoesNotCrashTheReader(text: String) throws {
         var bytes = Array(text.utf8)
         let request = try Request("http://h/")
         for index in bytes.indices {
-            let old = bytes[index]
+            let originalByte = bytes[index]
             bytes[index] = [UInt8(ascii: "9"), UInt8(ascii: "\""), UInt8(ascii: "-"), 0xFF, UInt8(ascii: "}")][index % 5]
-            // `try?` because both results are correct.
+            // `try?` because the parser may accept or refuse the changed file.
             if let recording = try? Recording(parsing: bytes) {
                 for transaction in recording.transactions { #expect(transaction.script(for: request).count > 0) }
             }
-            bytes[index] = old
+            bytes[index] = originalByte
         }
     }
 
@@ -81,7 +80,7 @@ import Testing
             "has more bytes than its 'bytes' member says"
         ),
     ])
-    func errorIsReportedWithItsPlace(text: String, phrase: String) {
+    func errorNamesItsLocation(text: String, phrase: String) {
         let error = #expect(throws: RecordingError.self) { try Recording(parsing: Array(text.utf8)) }
         #expect(error?.description.contains(phrase) == true, "\(error?.description ?? "no error")")
     }
@@ -115,7 +114,7 @@ import Testing
         #expect(read.response?.status?.code == code && read.response?.status?.reasonPhrase == "X" && read.incompleteness == nil)
     }
 
-    /// Nobody could decide which list is valid.
+    /// A parser can not decide which of two lists with the same name is valid.
     @Test(arguments: [
         #"{"log":{"entries":[],"entries":[]}}"#, #"{"log":{"entries":[]},"log":{"entries":[]}}"#, #"{"loads":[],"loads":[]}"#,
         #"{"log":{"entries":[],"\u0065ntries":null}}"#,
@@ -125,7 +124,8 @@ import Testing
         #expect(error?.description.hasSuffix("keep one") == true, "\(error?.description ?? "no error")")
     }
 
-    /// A transaction that another process has added meanwhile is not added again.
+    /// The recording contains a transaction that another process has added since the file was read. Its equal is not
+    /// added.
     @Test func entriesOfOtherProcessesAreMerged() throws {
         func transaction(_ url: String) throws -> Transaction {
             var transaction = Transaction(.get, try URLRecord(parsing: url), began: 0)
@@ -139,9 +139,9 @@ import Testing
         #expect(recording.transactions.map(\.url.description) == ["x:known", "x:others", "x:known", "x:own"])
     }
 
-    /// RFC 3339 has no sign before the fraction.
+    /// A timestamp of RFC 3339 has no sign before the fraction of a second.
     @Test(arguments: [(-0.5, "1969-12-31T23:59:59.500Z"), (0.25, "1970-01-01T00:00:00.250Z")])
-    func timesBefore1970AreWritten(time: Double, text: String) {
+    func timestampsBefore1970AreWritten(time: Double, text: String) {
         #expect(time.timestamp == text && Double(timestamp: text) == time)
     }
 
@@ -163,7 +163,7 @@ import Testing
         #expect(page.response?.fields[.contentType] == "text/html;charset=utf-8")
     }
 
-    @Test func timesAreSumsOfThePhases() throws {
+    @Test func timesOfEventsAreSumsOfTheTimings() throws {
         let times = try Self.transactions(Archives.chromium).map { $0.moments.map { $0.time / .milliseconds(1) } }
         try #require(times.count > 1)
         #expect(times[0] == [12.5, 12.5, 12.5])
@@ -180,14 +180,14 @@ import Testing
         #expect(try Self.transactions(text)[3].failure?.code == code)
     }
 
-    @Test func incompleteEntryNamesWhatIsMissing() throws {
+    @Test func incompletenessNamesTheMissingPart() throws {
         #expect(
             try Self.transactions(Archives.firefox).map(\.incompleteness) == [
                 nil, nil, "it has the first 18 bytes of 2000000", "it has none of the 9 bytes ('Response bodies are not included.')", nil,
             ])
         #expect(try Self.transactions(Archives.events).map(\.incompleteness) == [nil, nil, nil, "interrupted"])
-        let lossy = Archives.events.replacing("\"redirects\":1}],\"lostEvents\":0", with: "\"redirects\":1}],\"lostEvents\":3")
-        #expect(try Self.transactions(lossy)[1].incompleteness == "3 events are missing in it")
+        let textWithLostEvents = Archives.events.replacing("\"redirects\":1}],\"lostEvents\":0", with: "\"redirects\":1}],\"lostEvents\":3")
+        #expect(try Self.transactions(textWithLostEvents)[1].incompleteness == "3 events are missing in it")
     }
 
     @Test func emptyRecordingRoundTrips() throws {
@@ -201,15 +201,15 @@ import Testing
     @Test(arguments: [Archives.chromium, Archives.events]) func unknownMembersAreKept(text: String) throws {
         var recording = try Recording(parsing: Array(text.utf8))
         let form = try #require(recording.form)
-        let before = recording.bytes(as: form)
-        #expect(before.filter { $0 != 0x0A && $0 != 0x20 } == Array(text.utf8).filter { $0 != 0x0A && $0 != 0x20 })
-        var new = Transaction(.get, try URLRecord(parsing: "x:new"), began: 0)
-        new.append(.response(Response(url: new.url)), at: .zero)
-        new.append(.finished, at: .zero)
-        recording.add(new)
-        let after = recording.bytes(as: form)
-        let common = zip(before, after).prefix { $0 == $1 }.count
-        #expect(common > before.count - 8 && after.count > before.count)
-        #expect(try Recording(parsing: after).transactions.last?.url == new.url)
+        let bytesBefore = recording.bytes(as: form)
+        #expect(bytesBefore.filter { $0 != 0x0A && $0 != 0x20 } == Array(text.utf8).filter { $0 != 0x0A && $0 != 0x20 })
+        var newTransaction = Transaction(.get, try URLRecord(parsing: "x:new"), began: 0)
+        newTransaction.append(.response(Response(url: newTransaction.url)), at: .zero)
+        newTransaction.append(.finished, at: .zero)
+        recording.add(newTransaction)
+        let bytesAfter = recording.bytes(as: form)
+        let commonPrefixLength = zip(bytesBefore, bytesAfter).prefix { $0 == $1 }.count
+        #expect(commonPrefixLength > bytesBefore.count - 8 && bytesAfter.count > bytesBefore.count)
+        #expect(try Recording(parsing: bytesAfter).transactions.last?.url == newTransaction.url)
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// The responses of a recording.
+/// How a replay handler responds from a recording.
 @Suite(.timeLimit(.minutes(2))) struct ReplayTests {
     private func replay(
         _ text: String, mode: ReplayHandler.Mode = .strict, speed: Double? = nil, clock: any LoadClock = SystemClock.shared
@@ -49,14 +49,15 @@ import Testing
 
     @Test func requestBodyIsCompared() async throws {
         let loader = loader(try replay(Archives.firefox))
+        /// The text of the response to a POST request with this body.
         func post(_ body: Body?) async throws -> String {
             let request = try Request("http://example.org/form", method: .post, body: body)
             return String(decoding: try await loader.data(for: request).0, as: UTF8.self)
         }
         #expect(try await post(.text("a=2")) == "two")
         #expect(try await post(.text("a=1")) == "one")
-        let late = Body(length: nil, isRewindable: true) { () throws(LoadError) in PiecewiseReader(["a", "=", "2"]) }
-        #expect(try await post(late) == "two")
+        let pieceBody = Body(length: nil, isRewindable: true) { () throws(LoadError) in PiecewiseReader(["a", "=", "2"]) }
+        #expect(try await post(pieceBody) == "two")
         let error = try await error(try Request("http://example.org/form", method: .post, body: .text("a=3")), from: loader)
         #expect(
             error.code == .notFound
@@ -64,8 +65,8 @@ import Testing
     }
 
     @Test func oneTimeBodyIsNotCompared() async throws {
-        let once = Body(length: 3, isRewindable: false) { () throws(LoadError) in try Body.text("a=3").makeReader() }
-        let request = try Request("http://example.org/form", method: .post, body: once)
+        let oneTimeBody = Body(length: 3, isRewindable: false) { () throws(LoadError) in try Body.text("a=3").makeReader() }
+        let request = try Request("http://example.org/form", method: .post, body: oneTimeBody)
         #expect(String(decoding: try await loader(try replay(Archives.firefox)).data(for: request).0, as: UTF8.self) == "one")
     }
 
@@ -83,10 +84,12 @@ import Testing
         #expect(
             error.message
                 == "the recording has no response to GET 'http://h/list?page=2'; it has GET 'http://h/list?page=1', GET 'http://h/lost'")
-        let posted = try await self.error(try Request("http://h/lost", method: .post), from: loader)
-        #expect(posted.message.contains("POST 'http://h/lost'; it has GET 'http://h/lost'"))
-        let far = try await self.error(try Request("gopher://x/"), from: loader)
-        #expect(far.message == "the recording has no response to GET 'gopher://x/' or to a similar request (recorded requests: 3)")
+        let errorOfPost = try await self.error(try Request("http://h/lost", method: .post), from: loader)
+        #expect(errorOfPost.message.contains("POST 'http://h/lost'; it has GET 'http://h/lost'"))
+        let errorWithoutSimilarEntry = try await self.error(try Request("gopher://x/"), from: loader)
+        #expect(
+            errorWithoutSimilarEntry.message
+                == "the recording has no response to GET 'gopher://x/' or to a similar request (recorded requests: 3)")
     }
 
     // MARK: The replayed events
@@ -98,7 +101,7 @@ import Testing
         #expect(delegate.events == [.redirect(home), .response(home), .data(Array("<b>é</b>".utf8)), .finished])
     }
 
-    @Test func unfollowedRedirectIsTheResponse() throws {
+    @Test func redirectThatIsNotFollowedIsDelivered() throws {
         let delegate = RecordingDelegate()
         let loader = loader(try replay(Archives.chromium)) { $0.redirects.mode = .manual }
         loader.task(for: try Request("https://example.org/"), delegate: delegate).resume()
@@ -113,12 +116,12 @@ import Testing
     }
 
     @Test func recordedFailuresAreReplayed() async throws {
-        let broken = try await error(try Request("x:broken"), from: loader(try replay(Archives.events)))
-        #expect(broken == LoadError(.init(rawValue: 7), domain: "org.example.x", message: "it broke"))
-        let unknown = try await error(try Request("https://nosuch.invalid/"), from: loader(try replay(Archives.chromium)))
-        #expect(unknown.code == .nameNotFound)
-        let blocked = try await error(try Request("http://example.org/blocked"), from: loader(try replay(Archives.firefox)))
-        #expect(blocked.code == .connectionLost)
+        let pluginError = try await error(try Request("x:broken"), from: loader(try replay(Archives.events)))
+        #expect(pluginError == LoadError(.init(rawValue: 7), domain: "org.example.x", message: "it broke"))
+        let lookUpError = try await error(try Request("https://nosuch.invalid/"), from: loader(try replay(Archives.chromium)))
+        #expect(lookUpError.code == .nameNotFound)
+        let blockedError = try await error(try Request("http://example.org/blocked"), from: loader(try replay(Archives.firefox)))
+        #expect(blockedError.code == .connectionLost)
     }
 
     @Test(arguments: [
@@ -126,48 +129,49 @@ import Testing
         (Archives.firefox, "http://example.org/unread", 0, "it has none of the 9 bytes ('Response bodies are not included.')"),
         (Archives.events, "x:cancelled", 2, "interrupted"),
     ])
-    func incompleteEntryFailsWhereItEnds(text: String, url: String, bytes: Int, phrase: String) throws {
+    func loadOfAnIncompleteEntryFailsWhereTheEntryEnds(text: String, url: String, bytes: Int, phrase: String) throws {
         let delegate = RecordingDelegate()
         loader(try replay(text)).task(for: try Request(url), delegate: delegate).resume()
         #expect(delegate.body.count == bytes && delegate.error?.code == .truncated)
         #expect(delegate.error?.message == "the recording of '\(url)' is incomplete: \(phrase); record it again")
     }
 
-    @Test func recordedPasswordChallengeIsTheResponse() async throws {
+    @Test func recorded401IsDelivered() async throws {
         let text = archive([("http://h/", "no")]).replacing("\"status\":200", with: "\"status\":401")
         let (body, response) = try await loader(try replay(text)).data(for: try Request("http://h/"))
         #expect(response.status?.code == 401 && Array(body) == Array("no".utf8))
     }
 
-    // MARK: Time, pauses, stops
+    // MARK: Times, pauses and stops
 
-    @Test func responsesAreImmediateWithoutASpeed() throws {
+    @Test func responsesAreReplayedImmediatelyWithoutASpeed() throws {
         let (clock, delegate) = (ManualClock(), RecordingDelegate())
         loader(try replay(Archives.events, clock: clock)).task(for: try Request("x:first"), delegate: delegate).resume()
         #expect(delegate.events.last == .finished && clock.pendingTimerCount == 0)
     }
 
-    @Test(arguments: [(1.0, 1), (2.0, 2), (0.5, -2)]) func speedScalesTheRecordedTimes(speed: Double, factor: Int) throws {
+    @Test(arguments: [(1.0, 1), (2.0, 2), (0.5, -2)]) func speedScalesTheRecordedTimes(speed: Double, divisor: Int) throws {
         let (clock, delegate) = (ManualClock(), RecordingDelegate())
         let loader = loader(try replay(Archives.events, speed: speed, clock: clock))
         loader.task(for: try Request("x:first"), delegate: delegate).resume()
-        func pass(_ milliseconds: Int) {
-            clock.advance(by: factor > 0 ? .milliseconds(milliseconds) / factor : .milliseconds(milliseconds) * -factor)
+        /// Advances the clock by a time of the recording. A negative divisor is a factor.
+        func advance(_ milliseconds: Int) {
+            clock.advance(by: divisor > 0 ? .milliseconds(milliseconds) / divisor : .milliseconds(milliseconds) * -divisor)
         }
         #expect(delegate.events.isEmpty)
-        pass(10)
+        advance(10)
         #expect(delegate.events.count == 1)
-        pass(8)
+        advance(8)
         #expect(delegate.events.count == 1)
-        pass(2)
+        advance(2)
         #expect(delegate.events.count == 2)
-        pass(30)
+        advance(30)
         #expect(delegate.events.count == 5 && delegate.events.last == .trailers)
-        pass(10)
+        advance(10)
         #expect(delegate.events.last == .finished)
     }
 
-    @Test(arguments: [nil, 1.0]) func pauseHoldsTheRestBack(speed: Double?) throws {
+    @Test(arguments: [nil, 1.0]) func pauseStopsTheDeliveries(speed: Double?) throws {
         let clock = ManualClock()
         let delegate = RecordingDelegate { event, _ in event == .data([0, 0xFF]) ? .pause : .keepGoing }
         let task = loader(try replay(Archives.events, speed: speed, clock: clock)).task(for: try Request("x:second"), delegate: delegate)
@@ -218,16 +222,16 @@ import Testing
     }
 }
 
-/// Returns one piece for each read, and lets its reader wait before each.
+/// A body reader that returns one piece for each read, and `wait` before each piece.
 private final class PiecewiseReader: BodyReader {
-    private let state: Mutex<(pieces: [String], isReady: Bool)>
+    private let state: Mutex<(pieces: [String], isWaiting: Bool)>
 
     init(_ pieces: [String]) { state = Mutex((pieces, false)) }
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         let piece: String? = state.withLock { state in
-            state.isReady.toggle()
-            return state.isReady ? nil : state.pieces.isEmpty ? "" : state.pieces.removeFirst()
+            state.isWaiting.toggle()
+            return state.isWaiting ? nil : state.pieces.isEmpty ? "" : state.pieces.removeFirst()
         }
         guard let piece else {
             whenReady()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// A recording contains no secrets, unless the caller requests them.
+/// A recording contains no secrets unless the caller asks to keep them.
 @Suite(.timeLimit(.minutes(2))) struct TraceRedactionTests {
     private let redaction = Redaction()
 
@@ -26,7 +26,7 @@ import Testing
     ])
     func nameOfASecretIsRecognized(name: String) { #expect(SecretName.isSecret(name.utf8)) }
 
-    /// Paging tokens and counts are no secrets, because they distinguish requests and responses.
+    /// Paging tokens and counts are not redacted, because they distinguish requests and responses.
     @Test(arguments: [
         "Content-Type", "WWW-Authenticate", "key", "author", "compass", "page", "Location", "design", "x", "", "--",
         "pageToken", "next_page_token", "NextToken", "continuation-token", "max_tokens", "total_tokens", "token_type", "tokenizer",
@@ -121,13 +121,13 @@ import Testing
     ])
     func secretsInSentBodiesAreRedacted(type: String, body: String, redacted: String) throws {
         let fields: HTTPFields = type.isEmpty ? [:] : [.contentType: type]
-        let once = redaction.sentBody(Array(body.utf8), of: fields)
-        #expect(String(decoding: once, as: UTF8.self) == redacted)
-        #expect(redaction.sentBody(once, of: fields) == once)
+        let redactedBody = redaction.sentBody(Array(body.utf8), of: fields)
+        #expect(String(decoding: redactedBody, as: UTF8.self) == redacted)
+        #expect(redaction.sentBody(redactedBody, of: fields) == redactedBody)
         #expect(Redaction(keepsSecrets: true).sentBody(Array(body.utf8), of: fields) == Array(body.utf8))
     }
 
-    /// Each byte of a secret in a received body is replaced, and the text around it stays.
+    /// In a received body, each byte of a secret is replaced by `*`, so that the length stays the same.
     @Test(arguments: [
         (#"{"u":"http:\u002f\u002fu:x\u0040h\/"}"#, #"{"u":"http:\u002f\u002f***\u0040h\/"}"#),
         (#"{"u":"http://us\"er:x@h/"}"#, #"{"u":"http://********@h/"}"#),
@@ -142,7 +142,7 @@ import Testing
         #expect(String(decoding: transaction.redacted(by: redaction).receivedBody.bytes, as: UTF8.self) == redacted)
     }
 
-    /// A response shows no passwords, also if the file retains other secrets.
+    /// Passwords in URLs are removed from a response even if the file keeps other secrets.
     @Test(
         arguments: [true, false],
         [
@@ -200,18 +200,22 @@ import Testing
         recording.add(try transaction())
         let text = String(decoding: recording.bytes(as: form), as: UTF8.self)
         #expect(!text.contains("hidd"), "\(text)")
-        let kept = try #require(try Recording(parsing: recording.bytes(as: form, keepingSecrets: true)).transactions.first)
-        #expect(kept.url.description == "http://h/?token=hidden2" && kept.response?.fields[.setCookie] == "hidden5")
-        #expect(String(decoding: kept.receivedBody.bytes, as: UTF8.self) == #"{"access_token":"hidden"}"#)
+        let transactionWithSecrets = try #require(
+            try Recording(parsing: recording.bytes(as: form, keepingSecrets: true)).transactions.first)
+        #expect(
+            transactionWithSecrets.url.description == "http://h/?token=hidden2"
+                && transactionWithSecrets.response?.fields[.setCookie] == "hidden5")
+        #expect(String(decoding: transactionWithSecrets.receivedBody.bytes, as: UTF8.self) == #"{"access_token":"hidden"}"#)
         #expect(!String(decoding: recording.bytes(as: form, keepingSecrets: true), as: UTF8.self).contains("hidden6"))
     }
 
-    /// A secret can be different each time.
+    /// A secret that was redacted can be different in each request, so a request with any secret matches.
     @Test(arguments: Recording.Form.allCases) func redactedSecretsAreNotCompared(form: Recording.Form) throws {
         var recording = Recording()
         recording.add(try transaction())
         let replay = ReplayHandler(try Recording(parsing: recording.bytes(as: form)))
-        func body(_ url: String, _ body: String) throws -> String {
+        /// The text of the replayed response, or the name of the error code.
+        func replayedText(_ url: String, _ body: String) throws -> String {
             let delegate = RecordingDelegate()
             var request = try Request(url, method: .post, body: .text(body))
             request.fields[.contentType] = "application/json"
@@ -219,13 +223,13 @@ import Testing
             return delegate.error?.code.description ?? delegate.text
         }
         for url in ["http://h/?token=hidden2", "http://h/?token=another", "http://h/?token="] {
-            #expect(try body(url, #"{"password":"of today"}"#) == #"{"access_token":"******"}"#)
+            #expect(try replayedText(url, #"{"password":"another one"}"#) == #"{"access_token":"******"}"#)
         }
-        #expect(try body("http://h/?token=x", #"{"password":"x","a":1}"#) == "notFound")
-        #expect(try body("http://h/?page=x", #"{"password":"x"}"#) == "notFound")
+        #expect(try replayedText("http://h/?token=x", #"{"password":"x","a":1}"#) == "notFound")
+        #expect(try replayedText("http://h/?page=x", #"{"password":"x"}"#) == "notFound")
     }
 
-    /// Secrets that are in the recording are compared.
+    /// If the recording keeps the secrets, a request matches only with the same secret.
     @Test func keptSecretsAreCompared() throws {
         var recording = Recording()
         for token in ["one", "two"] {

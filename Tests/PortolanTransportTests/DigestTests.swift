@@ -7,8 +7,9 @@ import Testing
 @testable import PortolanHTTPSyntax
 @testable import PortolanTransport
 
-/// Digest authentication by the examples of its RFCs, and the choice among challenges.
+/// Digest authentication: the examples of its RFCs, and the order of challenges by strength.
 @Suite struct DigestTests {
+    /// The offers in `WWW-Authenticate` fields with these values.
     private func offers(_ values: String...) -> [AuthenticationOffer] {
         AuthenticationOffer.all(in: .wwwAuthenticate, of: HTTPFields(values.map { HTTPField(name: .wwwAuthenticate, value: $0) }))
     }
@@ -17,24 +18,26 @@ import Testing
         Authorization(PasswordCredential(user: user, password: password), for: try #require(offers(challenge).first))
     }
 
+    /// The parameters of an `Authorization` field.
     private func parameters(_ value: [UInt8]) throws -> HTTPChallenge {
         #expect(value.starts(with: Array("Digest ".utf8)))
         return try #require(HTTPChallenge.parse(value.span).first)
     }
 
-    private static let mufasa =
+    /// The challenge of RFC 7616 §3.9.1, without the name of the algorithm.
+    private static let mufasaChallenge =
         #"Digest realm="http-auth@example.org", qop="auth, auth-int", nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", "#
         + #"opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", algorithm="#
 
-    /// RFC 7616 §3.9.1; the input of §3.9.2, whose own values are wrong (erratum 4897), with those of Python's hashlib;
-    /// RFC 2617 §3.5; RFC 2069 §2.4 with erratum 749.
+    /// The examples of RFC 7616 §3.9.1, RFC 2617 §3.5 and RFC 2069 §2.4 (with erratum 749). The example of RFC 7616
+    /// §3.9.2 has wrong values (erratum 4897); its expected values here are from Python's hashlib.
     @Test(arguments: [
         (
-            mufasa + "MD5", "Mufasa", "Circle of Life", "/dir/index.html", "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ",
+            mufasaChallenge + "MD5", "Mufasa", "Circle of Life", "/dir/index.html", "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ",
             "8ca523f5e9506fed4657c9700eebdbec"
         ),
         (
-            mufasa + "SHA-256", "Mufasa", "Circle of Life", "/dir/index.html", "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ",
+            mufasaChallenge + "SHA-256", "Mufasa", "Circle of Life", "/dir/index.html", "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ",
             "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"
         ),
         (
@@ -52,7 +55,7 @@ import Testing
             "unused", "1949323746fe6a43ef61f9606e7febea"
         ),
     ])
-    func responseIsThatOfTheExample(
+    func responseEqualsTheExample(
         challenge: String, user: String, password: String, target: String, clientNonce: String, response: String
     ) throws {
         let value = try authorization(challenge, user, password).value(
@@ -69,7 +72,7 @@ import Testing
     }
 
     @Test("A realm that is not UTF-8 is hashed and sent back as received")
-    func realmInISO88591() throws {
+    func realmThatIsNotUTF8IsKeptAsReceived() throws {
         let value = HTTPField(name: .wwwAuthenticate, value: Array(#"Digest realm="caf"#.utf8) + [0xE9] + Array(#"", nonce="n""#.utf8))
         let offer = try #require(AuthenticationOffer.all(in: .wwwAuthenticate, of: HTTPFields([value])).first)
         #expect(offer.realm == "café")
@@ -81,19 +84,19 @@ import Testing
     }
 
     @Test("Authentication-Info announces the next nonce, RFC 7616 §3.5")
-    func nextNonce() throws {
+    func authenticationInfoAnnouncesTheNextNonce() throws {
         let authorization = try authorization(#"Digest realm="r", nonce="n", qop=auth, opaque=o"#, "u", "p")
         let proof = try #require(
             try authorization.value(method: "GET", target: "/", contents: { () throws(LoadError) in [] }).proof)
-        func next(_ value: String) throws -> DigestChallenge? {
+        func nextChallenge(_ value: String) throws -> DigestChallenge? {
             let name = try #require(HTTPField.Name("Authentication-Info"))
             let fields = HTTPFields([HTTPField(name: name, value: value)])
             return proof.nextChallenge(try #require(HTTPChallenge.information(in: fields)))
         }
-        let challenge = try #require(try next(#"nextnonce="m""#))
+        let challenge = try #require(try nextChallenge(#"nextnonce="m""#))
         #expect(challenge.nonce == Array("m".utf8) && challenge.realm == "r" && challenge.opaque == Array("o".utf8))
         #expect(challenge.nextUse() == "00000001")
-        #expect(try next(#"nextnonce="""#) == nil && next("qop=auth") == nil && next(#"nextnonce="n""#) == nil)
+        #expect(try nextChallenge(#"nextnonce="""#) == nil && nextChallenge("qop=auth") == nil && nextChallenge(#"nextnonce="n""#) == nil)
     }
 
     @Test func sessionKeyDependsOnBothNonces() throws {
@@ -103,7 +106,7 @@ import Testing
         #expect(try parameters(value)["response"] == "6e4aac8b22e97762f88ccd0d5ccf5b1d")
     }
 
-    @Test func integrityCoversTheBody() throws {
+    @Test func responseWithAuthIntDependsOnTheBody() throws {
         let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth-int""#, "u", "p")
         var responses: [String?] = []
         for body in ["a", "b"] {
@@ -132,10 +135,10 @@ import Testing
         ).octets
         let value = String(decoding: octets, as: UTF8.self)
         #expect(value.contains(#"realm="a\"b\\c""#) && value.contains("username*=UTF-8''%C3%A9%22, ") && value.contains(#"opaque="""#))
-        let other = try authorization(#"Digest realm="r", nonce="n""#, #"a"b\"#, "p").value(
+        let octetsOfASCIIUser = try authorization(#"Digest realm="r", nonce="n""#, #"a"b\"#, "p").value(
             method: "GET", target: "/", contents: { () throws(LoadError) in [] }
         ).octets
-        #expect(String(decoding: other, as: UTF8.self).contains(#"username="a\"b\\""#))
+        #expect(String(decoding: octetsOfASCIIUser, as: UTF8.self).contains(#"username="a\"b\\""#))
     }
 
     @Test(arguments: [
@@ -155,7 +158,7 @@ import Testing
         #expect(AuthenticationOffer.all(in: .wwwAuthenticate, of: fields).map(\.scheme) == schemes)
     }
 
-    @Test func strongestAlgorithmOfARealmIsTaken() {
+    @Test func strongestAlgorithmOfARealmIsUsed() {
         let offer = offers(#"Digest realm="r", nonce="1", algorithm=MD5"#, #"Digest realm="r", nonce="2", algorithm=SHA-256"#).first
         guard case .digest(let challenge)? = offer else {
             Issue.record("no digest")
@@ -164,26 +167,28 @@ import Testing
         #expect(challenge.nonce == Array("2".utf8) && challenge.algorithm.function == .sha256)
     }
 
-    /// RFC 7616 §3.5
-    @Test func serverHasToProveThatItKnowsThePassword() throws {
+    /// With `rspauth`, the server proves that it knows the password (RFC 7616 §3.5).
+    @Test func wrongResponseAuthOfTheServerIsAnError() throws {
         let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth""#, "u", "p")
         let (_, proof) = try authorization.value(method: "GET", target: "/x", clientNonce: "c", contents: { () throws(LoadError) in [] })
-        let key = try #require(DigestAlgorithm("MD5"))
-        func hash(_ text: String) throws -> String { try key.hash(Array(text.utf8)) }
-        let right = try hash("\(hash("u:r:p")):n:00000001:c:auth:\(hash(":/x"))")
-        for (info, isRight) in [
-            (#"rspauth="\#(right)", cnonce="c", nc=00000001, qop=auth"#, true), (#"rspauth="\#(right.uppercased())""#, true),
-            (#"nextnonce="m""#, true), (#"rspauth="\#(right.dropLast())0""#, false), (#"rspauth="\#(right)", cnonce="d""#, false),
-            (#"rspauth="\#(right)", nc=00000002"#, false), (#"rspauth="""#, false),
+        let algorithm = try #require(DigestAlgorithm("MD5"))
+        func hash(_ text: String) throws -> String { try algorithm.hash(Array(text.utf8)) }
+        let correctResponse = try hash("\(hash("u:r:p")):n:00000001:c:auth:\(hash(":/x"))")
+        for (info, isAccepted) in [
+            (#"rspauth="\#(correctResponse)", cnonce="c", nc=00000001, qop=auth"#, true),
+            (#"rspauth="\#(correctResponse.uppercased())""#, true),
+            (#"nextnonce="m""#, true), (#"rspauth="\#(correctResponse.dropLast())0""#, false),
+            (#"rspauth="\#(correctResponse)", cnonce="d""#, false),
+            (#"rspauth="\#(correctResponse)", nc=00000002"#, false), (#"rspauth="""#, false),
         ] {
             var fields = HTTPFields()
             fields.append(HTTPField(name: try #require(HTTPField.Name("Authentication-Info")), value: info))
             let information = try #require(HTTPChallenge.information(in: fields))
             do throws(LoadError) {
                 try proof?.check(information, host: "h")
-                #expect(isRight, "\(info)")
+                #expect(isAccepted, "\(info)")
             } catch {
-                #expect(!isRight && error.code == .badResponse && error.message.contains("rspauth"), "\(info)")
+                #expect(!isAccepted && error.code == .badResponse && error.message.contains("rspauth"), "\(info)")
             }
         }
     }

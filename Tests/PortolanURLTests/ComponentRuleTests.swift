@@ -3,34 +3,38 @@
 import PortolanURL
 import Testing
 
-/// Long components are read 64 bytes at a time. The result must not depend on the position of a byte in its block.
+/// The parser reads long components in blocks of 64 bytes. The result must not depend on the position of a byte in its
+/// block.
 @Suite struct ComponentRuleTests {
-    private struct Place: Sendable, CustomTestStringConvertible {
+    /// A component of a URL, whose text follows the prefix.
+    private struct ComponentRow: Sendable, CustomTestStringConvertible {
         let prefix: String
-        /// The ASCII characters above the space that the component percent-encodes.
-        let encoded: String
+        /// The printable ASCII characters that are percent-encoded in the component.
+        let encodedCharacters: String
         /// The characters that end the component.
-        let ends: String
+        let terminators: String
         var testDescription: String { prefix }
     }
 
     @Test(arguments: [
-        Place(prefix: "data:", encoded: "", ends: "?#"), Place(prefix: "foo://h?", encoded: "\"<>", ends: "#"),
-        Place(prefix: "http://h/?", encoded: "\"<>'", ends: "#"), Place(prefix: "http://h/#", encoded: "\"<>`", ends: ""),
-        Place(prefix: "foo://h/", encoded: "\"<>`{}^", ends: "?#"),
+        ComponentRow(prefix: "data:", encodedCharacters: "", terminators: "?#"),
+        ComponentRow(prefix: "foo://h?", encodedCharacters: "\"<>", terminators: "#"),
+        ComponentRow(prefix: "http://h/?", encodedCharacters: "\"<>'", terminators: "#"),
+        ComponentRow(prefix: "http://h/#", encodedCharacters: "\"<>`", terminators: ""),
+        ComponentRow(prefix: "foo://h/", encodedCharacters: "\"<>`{}^", terminators: "?#"),
     ])
-    private func everyByteIsHandledAtEveryBlockPosition(place: Place) throws {
+    private func eachByteIsHandledAtEachBlockPosition(row: ComponentRow) throws {
         for value in UInt8(0x21)...0x7F {
             let character = Character(Unicode.Scalar(value))
-            let isEncoded = value == 0x7F || place.encoded.contains(character)
+            let isEncoded = value == 0x7F || row.encodedCharacters.contains(character)
             for offset in [0, 1, 63, 64, 65, 127, 128, 143, 190, 199] {
                 let before = String(repeating: "x", count: offset)
                 let after = String(repeating: "y", count: 200 - offset)
-                let url = try URLRecord(parsing: "\(place.prefix)\(before)\(character)\(after)")
-                let written = isEncoded ? "%" + String(value, radix: 16, uppercase: true) : String(character)
-                #expect(url.string == "\(place.prefix)\(before)\(written)\(after)")
-                let isOver = place.ends.contains(character)
-                #expect((url.query == after[...] || url.fragment == after[...]) == isOver)
+                let url = try URLRecord(parsing: "\(row.prefix)\(before)\(character)\(after)")
+                let expectedText = isEncoded ? "%" + String(value, radix: 16, uppercase: true) : String(character)
+                #expect(url.string == "\(row.prefix)\(before)\(expectedText)\(after)")
+                let isTerminator = row.terminators.contains(character)
+                #expect((url.query == after[...] || url.fragment == after[...]) == isTerminator)
             }
         }
     }

@@ -4,7 +4,8 @@ import PortolanTestSupport
 import PortolanURL
 import Testing
 
-/// Properties of every text, checked on samples, their pieces, and mutations with a fixed seed.
+/// Properties that hold for each parsed URL. The tests check them with samples, with truncated samples, and with
+/// mutations that a seed determines.
 @Suite struct URLPropertyTests {
     private let bases: [URLRecord]
 
@@ -12,28 +13,29 @@ import Testing
         bases = try ["http://u:p@h:81/a/b?q#f", "file:///C:/a/b", "foo://h/a", "foo:/.//a?q", "data:,x"].map { try URLRecord(parsing: $0) }
     }
 
-    /// Parses a text alone and against each base, and checks the results.
-    private func check(_ text: String) throws {
+    /// Parses a text without a base URL and with each base URL, and expects that each resulting URL has the properties.
+    private func expectProperties(of text: String) throws {
         for base in [nil] + bases {
             guard let url = try? URLRecord(parsing: text, relativeTo: base) else { continue }
-            let again = try URLRecord(parsing: url.string)
-            #expect(again == url, "\(text.debugDescription) against \(base?.string ?? "nothing")")
-            for component in URLRecord.Component.allCases { #expect(again[component] == url[component], "\(text.debugDescription)") }
-            #expect(again.host == url.host && again.port == url.port && again.query == url.query && again.fragment == url.fragment)
-            #expect(again.hasOpaquePath == url.hasOpaquePath)
+            let reparsedURL = try URLRecord(parsing: url.string)
+            #expect(reparsedURL == url, "\(text.debugDescription) against \(base?.string ?? "nothing")")
+            for component in URLRecord.Component.allCases { #expect(reparsedURL[component] == url[component], "\(text.debugDescription)") }
+            #expect(reparsedURL.host == url.host && reparsedURL.port == url.port)
+            #expect(reparsedURL.query == url.query && reparsedURL.fragment == url.fragment)
+            #expect(reparsedURL.hasOpaquePath == url.hasOpaquePath)
             #expect(url.string.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F })
-            // An absolute URL resolves to itself against every base.
+            // An absolute URL does not depend on the base URL.
             #expect(try URLRecord(parsing: url.string, relativeTo: bases[0]) == url)
         }
     }
 
-    @Test(arguments: canonicalURLs + nonCanonicalURLs) func serializationRoundTrips(text: String) throws { try check(text) }
+    @Test(arguments: canonicalURLs + nonCanonicalURLs) func serializationRoundTrips(text: String) throws { try expectProperties(of: text) }
 
     @Test(arguments: canonicalURLs + nonCanonicalURLs) func everyTruncationRoundTripsOrFails(text: String) throws {
         let scalars = Array(text.unicodeScalars)
         for length in scalars.indices {
-            try check(String(String.UnicodeScalarView(scalars[..<length])))
-            try check(String(String.UnicodeScalarView(scalars[length...])))
+            try expectProperties(of: String(String.UnicodeScalarView(scalars[..<length])))
+            try expectProperties(of: String(String.UnicodeScalarView(scalars[length...])))
         }
     }
 
@@ -45,8 +47,8 @@ import Testing
             mutated.insert(["\t", "\n", "\r"][number % 3], at: index)
             #expect((try? URLRecord(parsing: String(String.UnicodeScalarView(mutated)))) == expected, "at \(index)")
         }
-        let everywhere = scalars.map { "\($0)\n" }.joined()
-        #expect((try? URLRecord(parsing: everywhere)) == expected)
+        let textWithNewlines = scalars.map { "\($0)\n" }.joined()
+        #expect((try? URLRecord(parsing: textWithNewlines)) == expected)
     }
 
     @Test(arguments: 0..<400) func mutatedTextsKeepTheProperties(seed: UInt64) throws {
@@ -62,10 +64,10 @@ import Testing
             default: scalars.insert(contentsOf: scalars[index...].prefix(4), at: Int.random(in: 0...scalars.count, using: &random))
             }
         }
-        try check(String(String.UnicodeScalarView(scalars)))
+        try expectProperties(of: String(String.UnicodeScalarView(scalars)))
     }
 
-    /// Each text would take minutes if the cost grew with the square of its length.
+    /// With a cost that grows with the square of the length, each text would take minutes.
     @Test(
         arguments: [
             "a/../", "../", "a/", "%2e%2E/", "@", ":", "/", "\\", "é", " ", "?", "[", ".", "1.", "\t", "0", "xn--", "xn--tda.", "ß.",

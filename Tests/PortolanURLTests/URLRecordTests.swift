@@ -42,14 +42,18 @@ import Testing
     }
 
     @Test func absentAndEmptyComponentsDiffer() throws {
-        let bare = try URLRecord(parsing: "foo:")
-        #expect(bare.host == nil && bare.query == nil && bare.fragment == nil && bare.path == "" && bare.hasOpaquePath)
-        let empty = try URLRecord(parsing: "foo://?#")
-        #expect(empty.host == "" && empty.query == "" && empty.fragment == "" && empty.path == "" && !empty.hasOpaquePath)
-        let user = try URLRecord(parsing: "http://u@h/")
-        #expect(user.username == "u" && user.password == "" && user.hasCredentials)
-        let password = try URLRecord(parsing: "http://:p@h/")
-        #expect(password.username == "" && password.password == "p" && password.hasCredentials)
+        let urlWithoutComponents = try URLRecord(parsing: "foo:")
+        #expect(
+            urlWithoutComponents.host == nil && urlWithoutComponents.query == nil && urlWithoutComponents.fragment == nil
+                && urlWithoutComponents.path == "" && urlWithoutComponents.hasOpaquePath)
+        let urlWithEmptyComponents = try URLRecord(parsing: "foo://?#")
+        #expect(
+            urlWithEmptyComponents.host == "" && urlWithEmptyComponents.query == "" && urlWithEmptyComponents.fragment == ""
+                && urlWithEmptyComponents.path == "" && !urlWithEmptyComponents.hasOpaquePath)
+        let urlWithUser = try URLRecord(parsing: "http://u@h/")
+        #expect(urlWithUser.username == "u" && urlWithUser.password == "" && urlWithUser.hasCredentials)
+        let urlWithPassword = try URLRecord(parsing: "http://:p@h/")
+        #expect(urlWithPassword.username == "" && urlWithPassword.password == "p" && urlWithPassword.hasCredentials)
         #expect(try !URLRecord(parsing: "http://:@h/").hasCredentials)
     }
 
@@ -69,18 +73,18 @@ import Testing
         ("data:,x", "data:,x", false),
         ("http://127.1/", "http://127.0.0.1/", true),
     ])
-    func originIsSchemeHostAndPort(a: String, b: String, same: Bool) throws {
-        let (first, second) = (try URLRecord(parsing: a), try URLRecord(parsing: b))
-        #expect(first.hasSameOrigin(as: second) == same)
-        #expect(second.hasSameOrigin(as: first) == same)
+    func originIsSchemeHostAndPort(firstText: String, secondText: String, hasSameOrigin: Bool) throws {
+        let (first, second) = (try URLRecord(parsing: firstText), try URLRecord(parsing: secondText))
+        #expect(first.hasSameOrigin(as: second) == hasSameOrigin)
+        #expect(second.hasSameOrigin(as: first) == hasSameOrigin)
     }
 
     @Test(arguments: canonicalURLs) func removingFragmentOrCredentialsLeavesAValidURL(text: String) throws {
         let url = try URLRecord(parsing: text)
-        for rest in [url.withoutFragment, url.withoutCredentials] {
-            let parsed = try URLRecord(parsing: rest.string)
-            #expect(parsed == rest)
-            for component in URLRecord.Component.allCases { #expect(parsed[component] == rest[component]) }
+        for reducedURL in [url.withoutFragment, url.withoutCredentials] {
+            let parsed = try URLRecord(parsing: reducedURL.string)
+            #expect(parsed == reducedURL)
+            for component in URLRecord.Component.allCases { #expect(parsed[component] == reducedURL[component]) }
         }
         #expect(url.withoutFragment.fragment == nil)
         #expect(url.withoutFragment.query == url.query)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanURL
 
-/// The displayed form of a URL holds no user information: ERR-05.
+/// The redacted form of a URL, which messages show, contains no user information (rule ERR-05).
 @Suite struct URLRedactionTests {
     @Test(arguments: [
         ("http://user:secret@host/a", "http://host/a"),
@@ -20,10 +20,10 @@ import Testing
         ("data:,http://me@host/", "data:,http://me@host/"), ("gzip:data:,me@host", "gzip:data:,me@host"),
         ("gzip:mailto:me@host", "gzip:mailto:me@host"), ("gzip:file:///a@b", "gzip:file:///a@b"), ("gzip:", "gzip:"), ("x:y:", "x:y:"),
     ])
-    func userInformationIsRemovedFromOuterAndNestedURLs(text: String, shown: String) throws {
+    func userInformationIsRemovedFromOuterAndNestedURLs(text: String, redacted: String) throws {
         let url = try URLRecord(parsing: text)
-        #expect(url.description == shown)
-        #expect(url.shortDescription == "'\(shown)'")
+        #expect(url.description == redacted)
+        #expect(url.shortDescription == "'\(redacted)'")
     }
 
     @Test func noDescriptionShowsAPassword() throws {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Canonical URLs, at least one of each shape that the serialiser can write.
+/// URLs that parsing does not change. There is at least one for each form that the serialiser can write.
 let canonicalURLs = [
     "data:,x", "data:text/plain;charset=utf-8;base64,UG9ydG9sYW4=", "data:,a b%20?q#f", "data:", "mailto:a@example.org", "about:blank",
     "http://example.com/", "https://example.com:8443/a/b;c=d/e.html?x=1&y=%20#frag", "http://u:p@example.com/?#", "http://:p@h/",
@@ -12,7 +12,7 @@ let canonicalURLs = [
     "http://xn--bcher-kva.example/", "file://xn--4dbc.a/x", "https://xn--/", "http://a.b.c.xn--pokxncvks/",
 ]
 
-/// URLs that parsing rewrites or refuses. Tests cut and mutate them.
+/// Texts that parsing rewrites or refuses. Some tests truncate and mutate them.
 let nonCanonicalURLs = [
     " HTTP://User:Pa ss@EXAMPLE.com:80/a/./b/../c d?q'r#é ", "http:\\\\h\\a\\..\\b", "file:c|/x/../..", "file://localhost/C|/..", "//h/a",
     "../../x?y",

@@ -38,7 +38,7 @@ import Testing
         #expect(error?.offset == offset)
     }
 
-    @Test(arguments: ["x", "/x", "?q", "", "//h"]) func onlyAFragmentResolvesAgainstAnOpaquePath(reference: String) throws {
+    @Test(arguments: ["x", "/x", "?q", "", "//h"]) func onlyAFragmentCanBeResolvedAgainstAnOpaquePath(reference: String) throws {
         let base = try URLRecord(parsing: "data:,x")
         let error = #expect(throws: URLSyntaxError.self) { try URLRecord(parsing: reference, relativeTo: base) }
         #expect(error?.rule == .relativeToOpaquePath)
@@ -86,9 +86,9 @@ import Testing
         ("http://u:p@é\u{FFFD}" + String(repeating: "é", count: 500) + "/", "http://…@é"), (String(repeating: "é", count: 5000), "ééé"),
         ("http://" + String(repeating: "@", count: 5000) + " /", "http://…@ /"),
     ])
-    func excerptIsShortAndShowsTheErrorPosition(text: String, shown: String) {
+    func excerptIsShortAndShowsTheErrorPosition(text: String, phrase: String) {
         let error = #expect(throws: URLSyntaxError.self) { try URLRecord(parsing: text) }
-        #expect(error?.excerpt.contains(shown) == true)
+        #expect(error?.excerpt.contains(phrase) == true)
         #expect((error?.excerpt.utf8.count ?? 0) < 140)
     }
 

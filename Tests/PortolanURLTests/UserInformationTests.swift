@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanURL
 
-/// Passwords are found in every form of a URL that the parser accepts.
+/// User information is found in each form of a URL that the parser accepts.
 @Suite(.timeLimit(.minutes(1))) struct UserInformationTests {
     @Test(arguments: [
         ("//us er:secret@host/a", "//host/a"), ("//us\ter:secret@host", "//host"), ("//us\"er:secret@host/", "//host/"),
@@ -20,8 +20,8 @@ import Testing
         ("http://[u:secret@h/", "http://h/"), ("http://u:secret@no host/", "http://no host/"), ("xhttp:u:secret@h", "xhttp:h"),
         ("http:/us\u{E9}r:secr\u{E9}t@h/", "http:/h/"), ("http://secret@h", "http://h"),
     ])
-    func userInformationIsRemoved(text: String, shown: String) {
-        #expect(UserInformation.removed(from: text, includingReferences: true) == shown)
+    func userInformationIsRemoved(text: String, redacted: String) {
+        #expect(UserInformation.removed(from: text, includingReferences: true) == redacted)
     }
 
     @Test(arguments: [
@@ -33,15 +33,15 @@ import Testing
         #expect(UserInformation.removed(from: text) == text)
     }
 
-    /// The function finds every text that the parser accepts as a URL with credentials, and nothing else.
+    /// `UserInformation.removed` changes a text if and only if the parser accepts the text as a URL with credentials.
     @Test(arguments: ["http", "HTTPS", "ftp", "ws", "wss", "file", "x", "postgres", "xhttp", "x+http", "files"])
-    func userInformationIsFoundWhereTheParserFindsIt(scheme: String) {
+    func userInformationIsRemovedIfTheParserFindsIt(scheme: String) {
         for slashes in ["", "/", "//", "///", "\\\\", "/\\", "\\/", "//\t/", "/ /"] {
             for user in ["", "u", ":", "u:", ":p", "u:p", "u@", "@", "@@", "/u", "u/", ":/u", "::u", "\\u", "%40", "[", " ", "\n", ":\\:u"]
             {
                 let text = "\(scheme):\(slashes)\(user)@host"
-                // `try?` because a text that does not parse is no URL.
-                // `http:` after other letters counts as a URL, too.
+                // `try?` because a text that cannot be parsed is not a URL. For `xhttp` and `x+http`, `http:` within
+                // the text counts as the scheme.
                 let url = try? URLRecord(parsing: scheme.hasSuffix("http") ? "http:\(slashes)\(user)@host" : text)
                 let isFound = UserInformation.removed(from: text) != text
                 #expect(isFound == (url?.hasCredentials == true && url?.host == "host"), "\(text.debugDescription)")
@@ -53,7 +53,7 @@ import Testing
         #expect(UserInformation.removed(from: "'/tmp//me@home/x' is there") == "'/tmp//me@home/x' is there")
     }
 
-    /// The texts are as long as a header section can be.
+    /// The texts have about 30,000 bytes, like a large header section.
     @Test(arguments: ["http:", "//@", "http://@", "x://@", "a:", "//", "http:a@", "\\\\a", ":", "x://a\\@"])
     func hostileTextsAreScannedInLinearTime(piece: String) {
         let text = String(repeating: piece, count: 30_000 / piece.utf8.count)

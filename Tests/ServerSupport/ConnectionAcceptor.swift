@@ -4,8 +4,8 @@ import Glibc
 import PortolanCore
 import Synchronization
 
-/// Handles the connections of a ``ConnectionAcceptor``. A host must not retain the acceptor.
-protocol ConnectionHost: AnyObject, Sendable {
+/// Serves the connections of a ``ConnectionAcceptor``. A delegate must not retain its acceptor.
+protocol ConnectionDelegate: AnyObject, Sendable {
     /// - Parameter index: the connection's number, from 0.
     func didAccept(_ index: Int)
     /// Runs on the connection's thread. The acceptor closes the connection when this method returns or throws.
@@ -17,26 +17,27 @@ protocol ConnectionHost: AnyObject, Sendable {
 /// be released while they run.
 final class ConnectionAcceptor: Sendable {
     let port: Int
-    private let host: any ConnectionHost
+    private let delegate: any ConnectionDelegate
     /// Readable once the server closes.
-    private let stop: FileDescriptor
-    /// The event that stops the current connections and the connections of the future.
-    private let connectionStop: Mutex<FileDescriptor>
+    private let stopEvent: FileDescriptor
+    /// The event that stops the open connections. ``closeConnections()`` replaces the event for later connections.
+    private let connectionStopEvent: Mutex<FileDescriptor>
     private let threadCount = Mutex(0)
-    /// Open when all threads have ended. The first thread starts the other threads, and ends only when no further
-    /// thread can start.
+    /// Opens when all threads have ended. The first thread starts the threads of the connections. The first thread ends
+    /// only when no further thread can start, so the count cannot reach 0 too early.
     private let allThreadsEnded: Gate
 
-    /// - Parameter limit: after this many connections the server stops listening, and further connections are refused.
-    init(on loopback: Loopback, port: Int, for host: any ConnectionHost, accepting limit: Int) throws {
+    /// - Parameter limit: the number of connections after which the server stops listening. The kernel refuses further
+    ///   connections.
+    init(on loopback: Loopback, port: Int, for delegate: any ConnectionDelegate, accepting limit: Int) throws {
         let listener = try SystemCalls.boundSocket(loopback, port: port)
         try SystemCalls.listen(listener, backlog: 4096)
         self.port = try SystemCalls.port(of: listener)
-        self.host = host
-        stop = try SystemCalls.event()
-        connectionStop = Mutex(try SystemCalls.event())
+        self.delegate = delegate
+        stopEvent = try SystemCalls.event()
+        connectionStopEvent = Mutex(try SystemCalls.event())
         allThreadsEnded = try Gate()
-        try start { [self] in accept(from: listener, atMost: limit) }
+        try startThread { [self] in accept(from: listener, atMost: limit) }
     }
 
     /// Closes the listener and all connections. Blocks until all threads have ended.
@@ -51,26 +52,26 @@ final class ConnectionAcceptor: Sendable {
         try await allThreadsEnded.wait()
     }
 
-    /// Closes the current connections. The server still accepts new ones.
+    /// Closes the open connections. The server still accepts new connections.
     func closeConnections() throws {
-        let next = try SystemCalls.event()
+        let newEvent = try SystemCalls.event()
         SystemCalls.signal(
-            connectionStop.withLock { current in
-                defer { current = next }
-                return current
+            connectionStopEvent.withLock { event in
+                defer { event = newEvent }
+                return event
             })
     }
 
     private func signalStop() {
-        SystemCalls.signal(stop)
-        SystemCalls.signal(connectionStop.withLock { $0 })
+        SystemCalls.signal(stopEvent)
+        SystemCalls.signal(connectionStopEvent.withLock { $0 })
     }
 
-    private func start(_ body: @escaping @Sendable () -> Void) throws {
+    private func startThread(running function: @escaping @Sendable () -> Void) throws {
         threadCount.withLock { $0 += 1 }
         do {
             try PlatformThread.start { [self] in
-                body()
+                function()
                 threadDidEnd()
             }
         } catch {
@@ -80,32 +81,32 @@ final class ConnectionAcceptor: Sendable {
     }
 
     private func threadDidEnd() {
-        let isLast = threadCount.withLock {
+        let isLastThread = threadCount.withLock {
             $0 -= 1
             return $0 == 0
         }
-        if isLast { allThreadsEnded.open() }
+        if isLastThread { allThreadsEnded.open() }
     }
 
     private func accept(from listener: FileDescriptor, atMost limit: Int) {
         defer { listener.close() }
         var count = 0
         while count < limit {
-            let found = SystemCalls.wait(for: [(listener, Int32(POLLIN)), (stop, Int32(POLLIN))])
-            guard found[1] == 0, let accepted = try? SystemCalls.accept(listener) else {
-                if found[1] != 0 { return }
+            let events = SystemCalls.wait(for: [(listener, Int32(POLLIN)), (stopEvent, Int32(POLLIN))])
+            guard events[1] == 0, let descriptor = try? SystemCalls.accept(listener) else {
+                if events[1] != 0 { return }
                 continue
             }
             let index = count
             count += 1
-            host.didAccept(index)
-            let socket = ServerSocket(socket: accepted, stop: connectionStop.withLock { $0 })
+            delegate.didAccept(index)
+            let socket = ServerSocket(descriptor: descriptor, stopEvent: connectionStopEvent.withLock { $0 })
             // If no thread can start, the acceptor closes the connection, and the test fails.
             do {
-                try start { [self] in
+                try startThread { [self] in
                     // `try?` because an error is a normal end: the peer closed the connection, the server is closing,
                     // or the script closed the connection.
-                    try? host.serve(socket, index)
+                    try? delegate.serve(socket, index)
                     close(socket, index)
                 }
             } catch {
@@ -115,7 +116,7 @@ final class ConnectionAcceptor: Sendable {
     }
 
     private func close(_ socket: ServerSocket, _ index: Int) {
-        socket.socket.close()
-        host.didClose(index)
+        socket.descriptor.close()
+        delegate.didClose(index)
     }
 }

@@ -2,7 +2,7 @@
 
 /// A one-time signal between a script and a test: one side opens the gate, the other waits for it.
 package final class Gate: Sendable {
-    private let isOpened = Observed(false)
+    private let openState = Observed(false)
     /// Readable once the gate is open. The threads of the servers wait for this event.
     let event: FileDescriptor
 
@@ -10,15 +10,15 @@ package final class Gate: Sendable {
         event = try SystemCalls.event()
     }
 
-    package var isOpen: Bool { isOpened.state }
+    package var isOpen: Bool { openState.state }
 
     package func open() {
         SystemCalls.signal(event)
-        isOpened.update { $0 = true }
+        openState.update { $0 = true }
     }
 
     /// - Throws: `CancellationError` if the task is cancelled first.
     package func wait() async throws {
-        try await isOpened.wait { $0 }
+        try await openState.wait { $0 }
     }
 }

@@ -10,7 +10,7 @@ package struct HeadlessBrowser {
         /// The errors, warnings and messages on the console, from the page and from the browser.
         package let consoleLines: [String]
 
-        /// The values of an attribute on all elements, in document order, not unescaped.
+        /// The values of an attribute of all elements, in document order. Character references are not decoded.
         package func values(of attribute: String) -> [String] {
             document.components(separatedBy: " \(attribute)=\"").dropFirst().map { $0.components(separatedBy: "\"")[0] }
         }
@@ -29,24 +29,24 @@ package struct HeadlessBrowser {
 
     /// - Throws: if Chromium is not installed, or if it does not load the page within a minute.
     package func open(_ file: URL) throws -> Page {
-        let files = folder.appendingPathComponent("chromium-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: files) }
-        let (output, errors) = (files.appendingPathComponent("out"), files.appendingPathComponent("err"))
-        for file in [output, errors] { try Data().write(to: file) }
+        let browserFolder = folder.appendingPathComponent("chromium-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: browserFolder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: browserFolder) }
+        let (output, errorOutput) = (browserFolder.appendingPathComponent("out"), browserFolder.appendingPathComponent("err"))
+        for file in [output, errorOutput] { try Data().write(to: file) }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/timeout")
         // Chromium has no sandbox for root, and the tests can run as root. The pages are trusted.
         process.arguments = [
             "--kill-after=5", "60", "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-            "--enable-logging=stderr", "--user-data-dir=\(files.path)/profile", "--dump-dom", file.absoluteString,
+            "--enable-logging=stderr", "--user-data-dir=\(browserFolder.path)/profile", "--dump-dom", file.absoluteString,
         ]
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = try FileHandle(forWritingTo: output)
-        process.standardError = try FileHandle(forWritingTo: errors)
+        process.standardError = try FileHandle(forWritingTo: errorOutput)
         try process.run()
         process.waitUntilExit()
-        let lines = String(decoding: try Data(contentsOf: errors), as: UTF8.self).components(separatedBy: "\n")
+        let lines = String(decoding: try Data(contentsOf: errorOutput), as: UTF8.self).components(separatedBy: "\n")
         guard process.terminationStatus == 0 else {
             throw ServerError(
                 "chromium ended with status \(process.terminationStatus) (run scripts/packages.sh test): \(lines.suffix(5).joined(separator: " / "))"

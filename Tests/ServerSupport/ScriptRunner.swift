@@ -42,11 +42,11 @@ struct ScriptRunner {
         case .receiveToEnd: while try receiveMore() {}
         case .send(let bytes): try wire.send(bytes[...])
         case .sendByteByByte(let bytes):
-            try SystemCalls.disableNagle(socket.socket)
+            try SystemCalls.disableNagle(socket.descriptor)
             for index in bytes.indices { try wire.send(bytes[index...index]) }
         case .wait(let gate): try socket.wait(for: gate.event, Int32(POLLIN))
         case .open(let gate): gate.open()
-        case .perform(let body): body()
+        case .perform(let closure): closure()
         case .stall: try socket.wait(for: Self.peerEndedSending)
         case .respondToFrames(let respond): while let bytes = respond(try receiveFrame()) { try wire.send(bytes[...]) }
         case .tls(let step): try wire.perform(step)
@@ -58,7 +58,7 @@ struct ScriptRunner {
         case .halfClose: try wire.endSending()
         case .close: throw ScriptEnd.scriptCloses
         case .reset:
-            try SystemCalls.resetOnClose(socket.socket)
+            try SystemCalls.resetOnClose(socket.descriptor)
             throw ScriptEnd.scriptCloses
         }
     }
@@ -68,10 +68,10 @@ struct ScriptRunner {
 
     // MARK: Bytes
 
-    /// Reads until `length` returns the number of bytes to consume.
-    private mutating func receive(_ length: ([UInt8]) -> Int?) throws {
+    /// Reads until `consumedLength` returns the number of bytes to consume. `nil` means that it needs more bytes.
+    private mutating func receive(_ consumedLength: ([UInt8]) -> Int?) throws {
         while true {
-            if let length = length(unconsumed) { return unconsumed.removeFirst(length) }
+            if let length = consumedLength(unconsumed) { return unconsumed.removeFirst(length) }
             guard try receiveMore() else { throw ScriptEnd.peerEndedSending }
         }
     }
@@ -82,14 +82,15 @@ struct ScriptRunner {
             header = Array(bytes.prefix(9))
             return bytes.count >= 9 ? 9 : nil
         }
-        let number = { (bytes: ArraySlice<UInt8>) in bytes.reduce(0) { $0 << 8 | Int($1) } }
-        let length = number(header[0..<3])
+        let bigEndianInteger = { (bytes: ArraySlice<UInt8>) in bytes.reduce(0) { $0 << 8 | Int($1) } }
+        let length = bigEndianInteger(header[0..<3])
         var payload: [UInt8] = []
         try receive { bytes in
             payload = Array(bytes.prefix(length))
             return bytes.count >= length ? length : nil
         }
-        return ScriptedServer.Frame(type: header[3], flags: header[4], stream: number(header[5..<9]) & 0x7FFF_FFFF, payload: payload)
+        let stream = bigEndianInteger(header[5..<9]) & 0x7FFF_FFFF
+        return ScriptedServer.Frame(type: header[3], flags: header[4], stream: stream, payload: payload)
     }
 
     /// - Returns: `false` if the peer has ended sending.
@@ -100,9 +101,11 @@ struct ScriptRunner {
         return !bytes.isEmpty
     }
 
+    /// - Returns: the number of bytes up to and including `text`; `nil` if `bytes` does not contain it.
     private static func length(through text: String, in bytes: [UInt8]) -> Int? {
-        let end = Array(text.utf8)
-        guard bytes.count >= end.count else { return nil }
-        return (0...bytes.count - end.count).first { bytes[$0..<$0 + end.count].elementsEqual(end) }.map { $0 + end.count }
+        let textBytes = Array(text.utf8)
+        let length = textBytes.count
+        guard bytes.count >= length else { return nil }
+        return (0...bytes.count - length).first { bytes[$0..<$0 + length].elementsEqual(textBytes) }.map { $0 + length }
     }
 }

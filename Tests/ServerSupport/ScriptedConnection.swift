@@ -6,5 +6,6 @@ package struct ScriptedConnection: Sendable {
     package internal(set) var received: [UInt8] = []
     package internal(set) var isOpen = true
 
+    /// The received bytes as UTF-8 text.
     package var text: String { String(decoding: received, as: UTF8.self) }
 }

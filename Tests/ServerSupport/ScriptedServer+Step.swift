@@ -17,7 +17,7 @@ extension ScriptedServer {
         case sendByteByByte([UInt8])
         /// Reads and sends nothing until the test opens the gate.
         case wait(Gate)
-        /// Signals the test that the script has reached this step.
+        /// Opens the gate, which signals the test that the script has reached this step.
         case open(Gate)
         /// Runs the closure. It must not block.
         case perform(@Sendable () -> Void)
@@ -44,11 +44,11 @@ extension ScriptedServer {
     /// A step that only works over TLS.
     package enum TLSStep: Sendable {
         case closeNotify
-        /// RFC 8446 §4.6.3
+        /// Sends a KeyUpdate (RFC 8446 §4.6.3). `isRequested`: whether the peer must update its keys, too.
         case updateKeys(isRequested: Bool)
         /// Sends a HelloRequest. A later read processes the peer's reply.
         case renegotiate
-        /// The number of NewSessionTicket messages (RFC 8446 §4.6.1).
+        /// Sends this number of NewSessionTicket messages (RFC 8446 §4.6.1).
         case sendTickets(Int)
         /// Limits the content of each following record to this many bytes, at least 512.
         case limitRecords(Int)
@@ -78,12 +78,12 @@ extension ScriptedServer {
         package let stream: Int
         package let payload: [UInt8]
 
-        /// Whether this frame completes the peer's request.
+        /// Whether this frame completes the peer's request: DATA or HEADERS with END_STREAM.
         package var endsRequest: Bool { type <= 1 && flags & 1 != 0 }
-        /// Whether this frame begins a request.
+        /// Whether this frame begins a request: HEADERS.
         package var isHead: Bool { type == 1 }
     }
 
-    /// A script of one transaction: reads the head of a request, then sends the response.
+    /// Returns the script of one transaction: it reads the head of a request, then sends the response.
     package static func responding(_ response: String) -> [Step] { [.receiveHead, .send(text: response)] }
 }

@@ -9,17 +9,17 @@ package final class ScriptedServer: Sendable {
 
     package let port: Int
     package let loopback: Loopback
-    private let scriptHost: ScriptHost
+    private let connectionDelegate: ScriptedConnectionDelegate
     private let acceptor: ConnectionAcceptor
 
     /// - Parameters:
     ///   - port: the port to bind, or 0 for one that the kernel chooses.
-    ///   - limit: after this many connections the server stops listening, and further connections are refused.
+    ///   - limit: the number of connections after which the server stops listening. Further ones are refused.
     ///   - script: returns the steps for a connection, by its number from 0.
     package init(on loopback: Loopback = .ipv4, port: Int = 0, accepting limit: Int = .max, script: @escaping Script) throws {
         self.loopback = loopback
-        scriptHost = ScriptHost(script)
-        acceptor = try ConnectionAcceptor(on: loopback, port: port, for: scriptHost, accepting: limit)
+        connectionDelegate = ScriptedConnectionDelegate(script)
+        acceptor = try ConnectionAcceptor(on: loopback, port: port, for: connectionDelegate, accepting: limit)
         self.port = acceptor.port
     }
 
@@ -40,28 +40,28 @@ package final class ScriptedServer: Sendable {
     // MARK: Connections
 
     /// All connections, in the order in which they were accepted.
-    package var connections: [ScriptedConnection] { scriptHost.connections.state }
+    package var connections: [ScriptedConnection] { connectionDelegate.connections.state }
 
     package var openConnections: Int { connections.count { $0.isOpen } }
 
     /// Waits until `count` connections have been accepted.
     package func waitForConnections(_ count: Int) async throws {
-        try await scriptHost.connections.wait { $0.count >= count }
+        try await connectionDelegate.connections.wait { $0.count >= count }
     }
 
-    /// Waits until at least `count` connections have been accepted and none is open.
+    /// Waits until at least `count` connections have been accepted and no connection is open.
     package func waitUntilClosed(_ count: Int = 1) async throws {
-        try await scriptHost.connections.wait { $0.count >= count && $0.allSatisfy { !$0.isOpen } }
+        try await connectionDelegate.connections.wait { $0.count >= count && $0.allSatisfy { !$0.isOpen } }
     }
 
     /// Waits until connection `index` has received `count` bytes.
     package func waitForBytes(_ count: Int, on index: Int = 0) async throws {
-        try await scriptHost.connections.wait { $0.count > index && $0[index].received.count >= count }
+        try await connectionDelegate.connections.wait { $0.count > index && $0[index].received.count >= count }
     }
 }
 
-/// The scripts of the server, and the record of its connections.
-private final class ScriptHost: ConnectionHost {
+/// Runs the server's script on each connection, and records the connections.
+private final class ScriptedConnectionDelegate: ConnectionDelegate {
     let connections = Observed<[ScriptedConnection]>([])
     private let script: ScriptedServer.Script
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The reason why a test server could not start.
+/// A failure of a test server.
 package struct ServerError: Error, CustomStringConvertible {
     package let description: String
 
@@ -8,7 +8,7 @@ package struct ServerError: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// A failed system call; the description contains the text for `errno`.
+    /// A failed system call. The description contains the message for `errno`.
     init(call: String, errno: Int32) {
         description = "\(call) failed: \(SystemCalls.message(for: errno))"
     }

@@ -13,44 +13,46 @@ protocol Wire {
     func perform(_ step: ScriptedServer.TLSStep) throws
 }
 
-/// Thrown to end a script. Not a failure.
+/// Thrown to end a script early. None of the cases is a failure.
 enum ScriptEnd: Error {
     case peerEndedSending, serverIsClosed, scriptCloses
 }
 
 /// A connected socket that sends clear text. Closing the server ends all waits for the socket.
 struct ServerSocket: Wire {
-    let socket: FileDescriptor
-    /// Readable once the server is closed.
-    let stop: FileDescriptor
+    let descriptor: FileDescriptor
+    /// Readable once the server closes its connections.
+    let stopEvent: FileDescriptor
 
-    func wait(for events: Int32) throws { try wait(for: socket, events) }
+    /// - Parameter events: the events of poll(2) that end the wait.
+    func wait(for events: Int32) throws { try wait(for: descriptor, events) }
 
     func wait(for descriptor: FileDescriptor, _ events: Int32) throws {
-        let found = SystemCalls.wait(for: [(descriptor, events), (stop, Int32(POLLIN))])
-        if found[1] != 0 { throw ScriptEnd.serverIsClosed }
+        let foundEvents = SystemCalls.wait(for: [(descriptor, events), (stopEvent, Int32(POLLIN))])
+        if foundEvents[1] != 0 { throw ScriptEnd.serverIsClosed }
     }
 
+    /// - Throws: `ScriptEnd.serverIsClosed` if the server closes its connections.
     func checkStop() throws {
-        if SystemCalls.wait(for: [(stop, Int32(POLLIN))], milliseconds: 0)[0] != 0 { throw ScriptEnd.serverIsClosed }
+        if SystemCalls.wait(for: [(stopEvent, Int32(POLLIN))], milliseconds: 0)[0] != 0 { throw ScriptEnd.serverIsClosed }
     }
 
     func receive() throws -> [UInt8] {
         while true {
             try wait(for: Int32(POLLIN))
-            if let bytes = try SystemCalls.read(socket) { return bytes }
+            if let bytes = try SystemCalls.read(descriptor) { return bytes }
         }
     }
 
     func send(_ bytes: ArraySlice<UInt8>) throws {
-        var rest = bytes
-        while !rest.isEmpty {
-            rest = rest.dropFirst(try SystemCalls.send(rest, to: socket))
-            if !rest.isEmpty { try wait(for: Int32(POLLOUT)) }
+        var unsentBytes = bytes
+        while !unsentBytes.isEmpty {
+            unsentBytes = unsentBytes.dropFirst(try SystemCalls.send(unsentBytes, to: descriptor))
+            if !unsentBytes.isEmpty { try wait(for: Int32(POLLOUT)) }
         }
     }
 
-    func endSending() { SystemCalls.endSending(socket) }
+    func endSending() { SystemCalls.endSending(descriptor) }
 
     func perform(_ step: ScriptedServer.TLSStep) throws { throw ServerError("\(step) needs TLS") }
 }

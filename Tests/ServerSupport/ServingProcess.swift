@@ -3,8 +3,8 @@
 import CServerSupport
 import Glibc
 
-/// A process that runs `Tests/Servers/serve`. It exits when its standard input ends. Only this process has the writing
-/// end of that pipe, so the child also exits when this process crashes.
+/// A child process that runs `Tests/Servers/serve`. The child exits when its standard input ends. Only the test process
+/// has the writing end of that pipe, so the child also exits when the test process crashes.
 final class ServingProcess: Sendable {
     private let input: FileDescriptor
     private let output: FileDescriptor
@@ -42,8 +42,8 @@ final class ServingProcess: Sendable {
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawn_file_actions_adddup2(&actions, input.number, 0)
         unsafe posix_spawn_file_actions_adddup2(&actions, output.number, 1)
-        // Other code can open a socket without O_CLOEXEC. Without this action the socket would stay open in the child,
-        // and its peer would not detect a close.
+        // Closes sockets that other code has opened without O_CLOEXEC. If such a socket stayed open in the child, its
+        // peer would not detect a close.
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
 
         // The threads of Swift's thread pool block all signals. The child would inherit that mask.

@@ -72,14 +72,14 @@ extension SystemCalls {
             "setsockopt", unsafe setsockopt(socket.number, Int32(IPPROTO_TCP), TCP_NODELAY, &value, socklen_t(MemoryLayout<Int32>.size)))
     }
 
-    /// Makes a later close send a reset and discard the data that has not arrived.
+    /// Makes a later close send a reset. The kernel then discards data that the peer has not received.
     static func resetOnClose(_ socket: FileDescriptor) throws {
         var value = linger(l_onoff: 1, l_linger: 0)
         try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size)))
     }
 
-    static func setOption(_ option: Int32, to number: Int32, on socket: FileDescriptor) throws {
-        var value = number
+    static func setOption(_ option: Int32, to newValue: Int32, on socket: FileDescriptor) throws {
+        var value = newValue
         try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size)))
     }
 
@@ -88,8 +88,9 @@ extension SystemCalls {
         _ = shutdown(socket.number, Int32(SHUT_WR))
     }
 
+    /// Calls a function with the address in the format of the kernel.
     private static func withAddress(
-        _ loopback: Loopback, _ port: UInt16, _ body: (UnsafePointer<sockaddr>?, socklen_t) -> Int32
+        _ loopback: Loopback, _ port: UInt16, _ call: (UnsafePointer<sockaddr>?, socklen_t) -> Int32
     ) -> Int32 {
         switch loopback {
         case .ipv4:
@@ -98,7 +99,7 @@ extension SystemCalls {
             address.sin_port = port.bigEndian
             address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
             return unsafe withUnsafeBytes(of: &address) { bytes in
-                unsafe body(bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+                unsafe call(bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
             }
         case .ipv6:
             var address = sockaddr_in6()
@@ -106,7 +107,7 @@ extension SystemCalls {
             address.sin6_port = port.bigEndian
             address.sin6_addr = in6addr_loopback
             return unsafe withUnsafeBytes(of: &address) { bytes in
-                unsafe body(bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+                unsafe call(bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
             }
         }
     }

@@ -23,7 +23,7 @@ enum SystemCalls {
         return (FileDescriptor(ends[0]), FileDescriptor(ends[1]))
     }
 
-    /// Returns a descriptor that becomes readable for all waiters, and stays readable, after ``signal(_:)``.
+    /// Returns an event: a descriptor that ``signal(_:)`` makes readable for all waiters. It stays readable.
     static func event() throws -> FileDescriptor {
         FileDescriptor(try check("eventfd", eventfd(0, O_CLOEXEC | O_NONBLOCK)))
     }
@@ -34,41 +34,43 @@ enum SystemCalls {
 
     /// Waits until one of the descriptors has a requested event or has reached its end.
     ///
-    /// - Parameter descriptors: the descriptors, each with `POLLIN`, `POLLOUT` or both.
-    /// - Returns: the events of each descriptor; zeros for all after a timeout.
+    /// - Parameters:
+    ///   - descriptors: the descriptors, each with `POLLIN`, `POLLOUT` or both.
+    ///   - milliseconds: the timeout; −1 waits without a limit.
+    /// - Returns: the events of each descriptor; only zeros after a timeout.
     static func wait(for descriptors: [(FileDescriptor, Int32)], milliseconds: Int32 = -1) -> [Int32] {
-        var watched = descriptors.map { pollfd(fd: $0.0.number, events: Int16($0.1), revents: 0) }
-        while unsafe poll(&watched, nfds_t(watched.count), milliseconds) < 0, errno == EINTR {}
-        return watched.map { Int32($0.revents) }
+        var pollDescriptors = descriptors.map { pollfd(fd: $0.0.number, events: Int16($0.1), revents: 0) }
+        while unsafe poll(&pollDescriptors, nfds_t(pollDescriptors.count), milliseconds) < 0, errno == EINTR {}
+        return pollDescriptors.map { Int32($0.revents) }
     }
 
     // MARK: Bytes
 
     /// - Returns: an empty array at the end of the stream; `nil` if no bytes are available yet.
     static func read(_ descriptor: FileDescriptor, upTo count: Int = 65536) throws -> [UInt8]? {
-        var failure: Int32 = 0
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            repeat { filled = unsafe Glibc.read(descriptor.number, buffer.baseAddress, count) } while filled < 0 && errno == EINTR
-            if filled < 0 {
-                failure = errno
-                filled = 0
+        var errorNumber: Int32 = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filledCount in
+            repeat { filledCount = unsafe Glibc.read(descriptor.number, buffer.baseAddress, count) } while filledCount < 0 && errno == EINTR
+            if filledCount < 0 {
+                errorNumber = errno
+                filledCount = 0
             }
         }
-        if failure == EAGAIN { return nil }
-        guard failure == 0 else { throw ServerError(call: "read", errno: failure) }
+        if errorNumber == EAGAIN { return nil }
+        guard errorNumber == 0 else { throw ServerError(call: "read", errno: errorNumber) }
         return bytes
     }
 
     /// Sends without raising SIGPIPE.
     ///
-    /// - Returns: the number of bytes sent; 0 if the buffer is full.
+    /// - Returns: the number of bytes that were sent; 0 if the buffer is full.
     static func send(_ bytes: ArraySlice<UInt8>, to socket: FileDescriptor) throws -> Int {
         let flags = Int32(MSG_NOSIGNAL)
-        var sent: Int
+        var sentCount: Int
         repeat {
-            sent = unsafe bytes.withUnsafeBytes { unsafe Glibc.send(socket.number, $0.baseAddress, $0.count, flags) }
-        } while sent < 0 && errno == EINTR
-        if sent >= 0 { return sent }
+            sentCount = unsafe bytes.withUnsafeBytes { unsafe Glibc.send(socket.number, $0.baseAddress, $0.count, flags) }
+        } while sentCount < 0 && errno == EINTR
+        if sentCount >= 0 { return sentCount }
         guard errno == EAGAIN else { throw ServerError(call: "send", errno: errno) }
         return 0
     }

@@ -4,10 +4,14 @@
 package enum TestServer: String, CaseIterable, Sendable {
     case nginxHTTP = "nginx.http"
     case nginxHTTP2 = "nginx.http2"
+    /// HTTP/2 without TLS. Ends each connection after ten requests.
     case nginxHTTP2Tenth = "nginx.http2Tenth"
+    /// HTTP/1.1. Closes each connection after three requests or one idle second.
     case nginxBrief = "nginx.brief"
     case nginxHTTPS = "nginx.https"
+    /// HTTP/1.1 over TLS, without HTTP/2.
     case nginxHTTPS1 = "nginx.https1"
+    /// HTTP/2 over TLS. Ends each connection after three requests.
     case nginxReusedThrice = "nginx.reusedThrice"
     case nginxExpired = "nginx.expired"
     case nginxNotYetValid = "nginx.notYetValid"
@@ -23,9 +27,12 @@ package enum TestServer: String, CaseIterable, Sendable {
     case nghttpdHTTPS = "nghttpd.https"
     case nghttpdHTTP = "nghttpd.http"
     case nghttpdTrailers = "nghttpd.trailers"
+    /// Responds before the body of the request has arrived.
     case nghttpdEarly = "nghttpd.early"
     case nghttpdEcho = "nghttpd.echo"
+    /// Allows one stream at a time.
     case nghttpdOne = "nghttpd.one"
+    /// Has small flow-control windows.
     case nghttpdNarrow = "nghttpd.narrow"
     case nghttpdPadded = "nghttpd.padded"
     case nghttpdPush = "nghttpd.push"
@@ -33,9 +40,11 @@ package enum TestServer: String, CaseIterable, Sendable {
     case apacheHTTPS = "apache.https"
     case apacheClientRequired = "apache.clientRequired"
     case squidOpen = "squid.open"
+    /// Requires Basic authentication.
     case squidLocked = "squid.locked"
     case squidDigest = "squid.digest"
     case socksOpen = "socks.open"
+    /// Requires a user name and a password.
     case socksLocked = "socks.locked"
     case tftp = "tftp.server"
     case httpbin = "httpbin.http"

@@ -26,19 +26,19 @@ package struct TestServers: Sendable {
     }
 
     private let description: Description
-    /// Retained, because the servers end when it is released.
+    /// The servers end when this process object is released.
     private let process: ServingProcess
 
-    private static let started = Result { try TestServers() }
+    private static let sharedResult = Result { try TestServers() }
 
     /// The servers of this process. The first access takes one or two seconds.
     ///
-    /// - Throws: ``ServerError`` if `serve` can't start. A missing server throws in ``endpoint(_:)``.
+    /// - Throws: ``ServerError`` if `serve` cannot start. If only one server is missing, ``endpoint(_:)`` throws.
     package static var shared: TestServers {
-        get throws { try started.get() }
+        get throws { try sharedResult.get() }
     }
 
-    /// - Parameter parts: names from `serve --list`; an empty array starts all parts.
+    /// - Parameter parts: names from `serve --list`; an empty array starts the parts that `serve` starts by default.
     package init(parts: [String] = []) throws {
         let program = URL(fileURLWithPath: "../Servers/serve", relativeTo: URL(fileURLWithPath: #filePath)).standardizedFileURL.path
         process = try ServingProcess(program, parts.flatMap { ["--only", $0] })

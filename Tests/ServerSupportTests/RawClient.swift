@@ -22,10 +22,10 @@ struct RawClient {
     }
 
     func send(_ text: String) throws {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
+        var unsentBytes = Array(text.utf8)[...]
+        while !unsentBytes.isEmpty {
             _ = SystemCalls.wait(for: [(socket, Int32(POLLOUT))])
-            rest = rest.dropFirst(try SystemCalls.send(rest, to: socket))
+            unsentBytes = unsentBytes.dropFirst(try SystemCalls.send(unsentBytes, to: socket))
         }
     }
 
@@ -43,20 +43,20 @@ struct RawClient {
 
     /// Receives all bytes until the end of the stream.
     func receiveAll() -> (text: String, end: End) {
-        var all: [UInt8] = []
+        var receivedBytes: [UInt8] = []
         do {
             while true {
                 let bytes = try receive()
-                if bytes.isEmpty { return (String(decoding: all, as: UTF8.self), .closed) }
-                all += bytes
+                if bytes.isEmpty { return (String(decoding: receivedBytes, as: UTF8.self), .closed) }
+                receivedBytes += bytes
             }
         } catch {
-            return (String(decoding: all, as: UTF8.self), .reset)
+            return (String(decoding: receivedBytes, as: UTF8.self), .reset)
         }
     }
 
-    /// Whether bytes are available now or within the time.
-    func receives(within milliseconds: Int32) -> Bool {
+    /// Whether bytes, or the end of the stream, arrive within the time.
+    func receives(withinMilliseconds milliseconds: Int32) -> Bool {
         SystemCalls.wait(for: [(socket, Int32(POLLIN))], milliseconds: milliseconds)[0] != 0
     }
 }

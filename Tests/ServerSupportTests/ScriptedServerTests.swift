@@ -16,12 +16,12 @@ import Testing
         #expect(server.connections.map(\.text) == [Self.request])
     }
 
-    @Test func responseWaitsForTheHead() throws {
+    @Test func responseIsSentAfterTheRequestHead() throws {
         let server = try ScriptedServer(ScriptedServer.responding("x"))
         let client = try RawClient(to: server.port)
         // Drops the last "\r\n", which is one character in Swift.
         try client.send(String(Self.request.dropLast()))
-        #expect(!client.receives(within: 20))
+        #expect(!client.receives(withinMilliseconds: 20))
         try client.send("\r\n")
         #expect(client.receiveAll().text == "x")
     }
@@ -34,24 +34,24 @@ import Testing
         #expect(client.receiveAll() == ("onetwo", .closed))
     }
 
-    @Test func bytesAreSentOneByOne() throws {
+    @Test func serverSendsByteByByte() throws {
         let server = try ScriptedServer([.sendByteByByte(Array("slowly".utf8))])
         #expect(try RawClient(to: server.port).receiveAll() == ("slowly", .closed))
     }
 
     @Test func gateDelaysTheResponse() async throws {
-        let (arrived, mayRespond) = (try Gate(), try Gate())
-        let server = try ScriptedServer([.receiveHead, .open(arrived), .wait(mayRespond), .send(text: "now")])
+        let (requestArrived, mayRespond) = (try Gate(), try Gate())
+        let server = try ScriptedServer([.receiveHead, .open(requestArrived), .wait(mayRespond), .send(text: "now")])
         let client = try RawClient(to: server.port)
-        #expect(!arrived.isOpen)
+        #expect(!requestArrived.isOpen)
         try client.send(Self.request)
-        try await arrived.wait()
-        #expect(!client.receives(within: 20))
+        try await requestArrived.wait()
+        #expect(!client.receives(withinMilliseconds: 20))
         mayRespond.open()
         #expect(client.receiveAll().text == "now")
     }
 
-    @Test func resetDiscardsUnreadData() throws {
+    @Test func resetStepResetsTheConnection() throws {
         let server = try ScriptedServer([.receiveHead, .reset])
         let client = try RawClient(to: server.port)
         try client.send(Self.request)
@@ -68,7 +68,7 @@ import Testing
         #expect(server.connections[0].text == "late")
     }
 
-    @Test func serverReadsToTheEnd() async throws {
+    @Test func serverReceivesUntilThePeerEndsSending() async throws {
         let server = try ScriptedServer([.receiveToEnd, .send(text: "all")])
         let client = try RawClient(to: server.port)
         try client.send("abc")
@@ -78,7 +78,7 @@ import Testing
         #expect(server.connections[0].text == "abc")
     }
 
-    @Test func endlessStepsEndWithThePeer() async throws {
+    @Test func foreverStepEndsWhenThePeerCloses() async throws {
         let server = try ScriptedServer([.forever([.send(text: String(repeating: "x", count: 1000))])])
         let client = try RawClient(to: server.port)
         #expect(try !client.receive().isEmpty)
@@ -86,7 +86,7 @@ import Testing
         try await server.waitUntilClosed()
     }
 
-    @Test func stallEndsWithThePeer() async throws {
+    @Test func stallStepEndsWhenThePeerCloses() async throws {
         let server = try ScriptedServer([.stall, .close])
         let client = try RawClient(to: server.port)
         try client.send("unread")
@@ -98,7 +98,7 @@ import Testing
         #expect(server.connections[0].received.isEmpty)
     }
 
-    @Test func eachConnectionHasItsScript() throws {
+    @Test func eachConnectionRunsItsOwnScript() throws {
         let server = try ScriptedServer([.send(text: "first")], [.send(text: "other")])
         let texts = try (0..<3).map { _ in try RawClient(to: server.port).receiveAll().text }
         #expect(texts == ["first", "other", "other"])
@@ -108,16 +108,16 @@ import Testing
         let server = try ScriptedServer([], accepting: 1)
         _ = try RawClient(to: server.port).receiveAll()
         try await server.waitUntilClosed()
-        // The listener closes after the script has started. It can still be open here, but the server accepts no more
-        // connections.
-        let isServed = (try? RawClient(to: server.port).receiveAll().end) == .closed
-        #expect(!isServed)
+        // The listener can still be open here, because it closes after the script has started. But the server accepts
+        // no more connections.
+        let isSecondClientServed = (try? RawClient(to: server.port).receiveAll().end) == .closed
+        #expect(!isSecondClientServed)
         #expect(server.connections.count == 1)
     }
 
     @Test(
         arguments: [[.stall], [.receiveHead], [.forever([.send([0])])], [.forever([])], [.wait(try Gate())], []] as [[ScriptedServer.Step]])
-    func closingEndsEveryScript(_ script: [ScriptedServer.Step]) async throws {
+    func closingTheServerEndsEveryScript(_ script: [ScriptedServer.Step]) async throws {
         let server = try ScriptedServer(script)
         let client = try RawClient(to: server.port)
         try await server.waitForConnections(1)
@@ -136,11 +136,11 @@ import Testing
         #expect(throws: ServerError.self) { try RawClient(to: port) }
     }
 
-    @Test func cancelledTaskEndsItsWait() async throws {
+    @Test func cancelledTaskStopsWaitingForAGate() async throws {
         let gate = try Gate()
-        let waiting = Task { try await gate.wait() }
-        waiting.cancel()
-        await #expect(throws: CancellationError.self) { try await waiting.value }
+        let waitingTask = Task { try await gate.wait() }
+        waitingTask.cancel()
+        await #expect(throws: CancellationError.self) { try await waitingTask.value }
     }
 
     @Test(arguments: [Loopback.ipv4, .ipv6])
@@ -151,9 +151,9 @@ import Testing
 
     @Test(arguments: [Loopback.ipv4, .ipv6])
     func blackHolePortDoesNotRespond(_ loopback: Loopback) throws {
-        guard let hole = try? BlackHolePort(on: loopback) else { return }
+        guard let blackHole = try? BlackHolePort(on: loopback) else { return }
         let socket = try SystemCalls.openSocket(loopback)
-        try SystemCalls.connect(socket, loopback, port: hole.port)
+        try SystemCalls.connect(socket, loopback, port: blackHole.port)
         #expect(SystemCalls.wait(for: [(socket, Int32(POLLOUT))], milliseconds: 200) == [0])
     }
 
@@ -161,12 +161,12 @@ import Testing
         guard (try? RefusingPort(on: .ipv6)) != nil else { return }
         // A port that is free in one family may be in use by another test in the other family. This is a loop because
         // `first` of a lazy filtered map calls its closure twice, and traps if the second call returns nil.
-        var found: (refusing: RefusingPort, server: ScriptedServer)?
-        for _ in 0..<20 where found == nil {
+        var ports: (refusing: RefusingPort, server: ScriptedServer)?
+        for _ in 0..<20 where ports == nil {
             guard let refusing = try? RefusingPort(on: .ipv6) else { continue }
-            found = (try? ScriptedServer([.send(text: "four")], port: refusing.port)).map { (refusing, $0) }
+            ports = (try? ScriptedServer([.send(text: "four")], port: refusing.port)).map { (refusing, $0) }
         }
-        let (refusing, server) = try #require(found)
+        let (refusing, server) = try #require(ports)
         #expect(server.port == refusing.port)
         #expect(try RawClient(to: server.port).receiveAll().text == "four")
     }

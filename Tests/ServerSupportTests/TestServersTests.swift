@@ -59,8 +59,8 @@ import Testing
 
     @Test func clientWithoutAValidCertificateIsRefused() throws {
         let servers = try TestServers.shared
-        let refused = try ["--cert", servers.path(of: .refusedCertificate), "--key", servers.path(of: .refusedKey)]
-        for options in [[], refused] {
+        let refusedOptions = try ["--cert", servers.path(of: .refusedCertificate), "--key", servers.path(of: .refusedKey)]
+        for options in [[], refusedOptions] {
             #expect(try Curl.run([servers.url(.nginxClientRequired), "-o", "/dev/null", "-w", "%{http_code}"] + options).output == "400")
             #expect(try Curl.run([servers.url(.apacheClientRequired)] + options).status != 0)
         }
@@ -99,10 +99,10 @@ import Testing
 
     @Test func squidRequiresDigestAuthentication() throws {
         let servers = try TestServers.shared
-        let proxy = try ["-x", servers.url(.squidDigest, "", host: "127.0.0.1"), "--noproxy", ""]
+        let proxyOptions = try ["-x", servers.url(.squidDigest, "", host: "127.0.0.1"), "--noproxy", ""]
         let url = try servers.url(.nginxHTTP, "/hello.txt")
         for (options, isAccepted) in [(["--proxy-digest"], true), (["--proxy-basic"], false)] {
-            let outcome = try Curl.run([url, "-f", "-U", "\(servers.user):\(servers.password)"] + options + proxy)
+            let outcome = try Curl.run([url, "-f", "-U", "\(servers.user):\(servers.password)"] + options + proxyOptions)
             #expect((outcome.output == "Hello\n") == isAccepted)
         }
     }
@@ -127,17 +127,17 @@ import Testing
     }
 
     @Test func secondSetOfServersCanRunAtTheSameTime() throws {
-        let others = try TestServers(parts: ["socks"])
-        #expect(try others.endpoint(.socksOpen).port != TestServers.shared.endpoint(.socksOpen).port)
-        #expect(throws: ServerError.self) { try others.endpoint(.nginxHTTP) }
+        let secondServers = try TestServers(parts: ["socks"])
+        #expect(try secondServers.endpoint(.socksOpen).port != TestServers.shared.endpoint(.socksOpen).port)
+        #expect(throws: ServerError.self) { try secondServers.endpoint(.nginxHTTP) }
     }
 
-    @Test func serversEndWhenTheirOwnerIsReleased() throws {
-        var others: TestServers? = try TestServers(parts: ["nginx"])
-        let url = try #require(try others?.url(.nginxHTTP, "/hello.txt"))
-        let folder = try #require(others?.folder)
+    @Test func serversEndWhenTestServersIsReleased() throws {
+        var ownedServers: TestServers? = try TestServers(parts: ["nginx"])
+        let url = try #require(try ownedServers?.url(.nginxHTTP, "/hello.txt"))
+        let folder = try #require(ownedServers?.folder)
         #expect(try Curl.run(url).status == 0)
-        others = nil
+        ownedServers = nil
         #expect(try Curl.run(url).status == 7)
         #expect(!FileManager.default.fileExists(atPath: folder))
     }

@@ -5,9 +5,9 @@ import PortolanCore
 import Synchronization
 package import Testing
 
-/// Runs the tests of a suite on separate threads. Tests that block (for a process or a server) then do not block
-/// Swift's pool, which has only as many threads as processors. Otherwise the loads of other tests would stall, and
-/// pooled connections would time out.
+/// Runs the tests of a suite on threads outside of Swift's pool, which has only as many threads as processors. Tests
+/// that wait for a process or a server would block the pool. Then the loads of other tests would stall, and pooled
+/// connections would time out.
 package struct BlockingTests: SuiteTrait, TestTrait, TestScoping {
     package var isRecursive: Bool { true }
 
@@ -25,11 +25,12 @@ extension Trait where Self == BlockingTests {
 
 /// Runs tasks on four threads, in order of arrival.
 private final class BlockingExecutor: TaskExecutor {
-    /// An error if the threads could not start. It fails each test that needs them.
+    /// An error if the threads could not start. The error fails each test that needs the executor.
     static let shared = Result { () throws(LoadError) in try BlockingExecutor() }
 
     private let jobs = Mutex<[UnownedJob]>([])
-    private let count = DispatchSemaphore(value: 0)
+    /// Counts the jobs in ``jobs``.
+    private let jobCount = DispatchSemaphore(value: 0)
 
     private init() throws(LoadError) {
         for _ in 0..<4 {
@@ -40,11 +41,11 @@ private final class BlockingExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         jobs.withLock { $0.append(job) }
-        count.signal()
+        jobCount.signal()
     }
 
     private func runNext() {
-        count.wait()
+        jobCount.wait()
         let job = jobs.withLock { $0.removeFirst() }
         unsafe job.runSynchronously(on: asUnownedTaskExecutor())
     }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct counter {
-    int64_t left, sum;
+    int64_t remaining_steps, sum;
 };
 
 counter *counter_open(int64_t times) {
@@ -17,7 +17,7 @@ counter *counter_open(int64_t times) {
 
 int64_t counter_step(counter *counter, int64_t by, uint32_t factor) {
     counter->sum += by * factor;
-    return --counter->left;
+    return --counter->remaining_steps;
 }
 
 int64_t counter_step_variadic(counter *counter, ...) {

@@ -4,14 +4,14 @@
 
 #include <stdint.h>
 
-/* Counts down to zero, and adds the numbers. */
+/* Counts a number of steps down to zero, and sums what the steps add. */
 typedef struct counter counter;
 
 counter *counter_open(int64_t times);
-/* Each takes one step, and returns the number of steps left. */
+/* Each performs one step, which adds by * factor, and returns the number of remaining steps. */
 int64_t counter_step(counter *counter, int64_t by, uint32_t factor);
 int64_t counter_step_variadic(counter *counter, ...);
-/* Each takes all steps, and returns their sum. */
+/* Each performs all steps, and returns the sum. */
 int64_t counter_run(counter *counter, int64_t by, uint32_t factor);
 int64_t counter_run_variadic(counter *counter, int64_t by, uint32_t factor);
 int64_t counter_sum(const counter *counter);

@@ -60,10 +60,10 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
     (void)cached;
     int64_t size = number(portolan_query_item(request->query, PORTOLAN_STRING("bytes")), INT64_C(1) << 40);
     int64_t piece = number(portolan_query_item(request->query, PORTOLAN_STRING("piece")), LARGEST);
-    int is_known = size > 0 && piece > 0 && portolan_equal(request->path, PORTOLAN_STRING("size"));
-    echo_load *load = is_known ? malloc(sizeof *load + (size_t)piece + PERIOD - 1) : NULL;
+    int is_valid = size > 0 && piece > 0 && portolan_equal(request->path, PORTOLAN_STRING("size"));
+    echo_load *load = is_valid ? malloc(sizeof *load + (size_t)piece + PERIOD - 1) : NULL;
     if (!load) {
-        portolan_error error = { .size = sizeof error, .code = is_known ? PORTOLAN_ERROR_NO_MEMORY : PORTOLAN_ERROR_BAD_URL,
+        portolan_error error = { .size = sizeof error, .code = is_valid ? PORTOLAN_ERROR_NO_MEMORY : PORTOLAN_ERROR_BAD_URL,
                                  .message = PORTOLAN_TEXT("write echo-c:size?bytes=N&piece=L, L up to 1048576") };
         return refusal->give(refusal, &error), NULL;
     }

@@ -22,7 +22,7 @@ typedef struct events_load {
     const uint8_t *bytes; /* LARGEST bytes, shared by all loads */
 } events_load;
 
-/* The loop. */
+/* Calls did_load for each event, until the client stops the load. */
 static portolan_flow emit(portolan_client *client, const events_load *load) {
     portolan_flow flow = PORTOLAN_CONTINUE;
     for (int64_t i = 0; i < load->count && flow == PORTOLAN_CONTINUE; i++) flow = client->did_load(client, load->bytes, (size_t)load->length);
@@ -35,13 +35,13 @@ typedef struct direct_client {
     bench_tally tally;
 } direct_client;
 
-static portolan_flow take(portolan_client *client, const void *bytes, size_t length) {
+static portolan_flow add_to_tally(portolan_client *client, const void *bytes, size_t length) {
     bench_tally_add(&((direct_client *)client)->tally, bytes, length);
     return PORTOLAN_CONTINUE;
 }
 
 static bench_tally emit_directly(const events_load *load) {
-    direct_client client = { .head = { .size = sizeof(portolan_client), .did_load = take } };
+    direct_client client = { .head = { .size = sizeof(portolan_client), .did_load = add_to_tally } };
     portolan_client *volatile hidden = &client.head; /* hides from the compiler which function is called */
     emit(hidden, load);
     return client.tally;

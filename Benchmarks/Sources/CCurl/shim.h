@@ -6,7 +6,7 @@
 
 #include <curl/curl.h>
 
-typedef size_t (*bench_curl_write)(char *bytes, size_t one, size_t length, void *context);
+typedef size_t (*bench_curl_write)(char *bytes, size_t item_size, size_t item_count, void *context);
 
 static inline CURLcode bench_curl_set_text(CURL *handle, CURLoption option, const char *value) {
     return curl_easy_setopt(handle, option, value);

@@ -23,30 +23,32 @@ struct BenchProgram {
         let within: Bool
     }
 
-    /// The folder of the test bundle, three levels below the checkout.
+    /// The folder of the test bundle.
     private static let products = (Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])).resolvingSymlinksInPath()
         .deletingLastPathComponent()
     static let plugins = products.appendingPathComponent("../../bench/plugins").standardizedFileURL.path
     private static let servers = products.appendingPathComponent("../../../Tests/Servers/serve").standardizedFileURL.path
 
-    /// Makes a folder for the files of bench. The folder exists until `body` returns.
-    static func withFolder<Result>(_ body: (URL) throws -> Result) throws -> Result {
+    /// Makes a folder for the files of bench. The folder exists until `action` returns.
+    static func withFolder<Result>(_ action: (URL) throws -> Result) throws -> Result {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("bench-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        return try body(folder)
+        return try action(folder)
     }
 
-    /// Runs bench and waits for its end. The output goes to files, because a full pipe would block the program.
+    /// Runs bench and waits until it ends. The output goes to files, because a full pipe would block the program.
+    ///
+    /// - Parameter slow: the name of the row whose work bench repeats, so that Portolan's value is too slow.
     static func run(_ arguments: [String], slow: String? = nil) throws -> Outcome {
         try withFolder { folder in
             let process = try start(arguments, in: folder, slow: slow)
             process.waitUntilExit()
-            let written = FileManager.default.contents(atPath: folder.path + "/results.json")
+            let resultsData = FileManager.default.contents(atPath: folder.path + "/results.json")
             return Outcome(
                 status: process.terminationStatus, output: try String(contentsOfFile: folder.path + "/out", encoding: .utf8),
                 errors: try String(contentsOfFile: folder.path + "/err", encoding: .utf8),
-                results: try written.map { try JSONDecoder().decode([Result].self, from: $0) } ?? [],
+                results: try resultsData.map { try JSONDecoder().decode([Result].self, from: $0) } ?? [],
                 report: FileManager.default.contents(atPath: folder.path + "/report.html").map { String(decoding: $0, as: UTF8.self) })
         }
     }

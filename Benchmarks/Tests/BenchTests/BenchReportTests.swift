@@ -15,7 +15,7 @@ extension BenchTests {
             RowResult(name: "data", unit: "GB/s", value: 2, peers: ["loop": 0], budget: "≥ 1 GB/s", limits: [1], within: true),
         ]
 
-        @Test func barsAreProportionalAndMarkedByWords() {
+        @Test func pageHasProportionalBarsAndNamesEachBudgetResult() {
             let text = BenchReportPage(results).text
             for part in [
                 "1 of 2 rows are over their budgets: http-get.", "✕ over budget: ≤ 0.7 × &lt;b&gt;", "✓ within budget: ≥ 1 GB/s",
@@ -39,7 +39,7 @@ extension BenchTests {
             }
         }
 
-        @Test func limitIsTheValueAtWhichTheBudgetIsKept() {
+        @Test func limitIsTheLastValueWithinTheBudget() {
             let peers = ["libcurl": 15.0, "raw": 10.0]
             let budget = Budget.atMost(0.7, of: "libcurl", over: "raw").and(.atLeast(0.5, of: "raw")).and(
                 .atMost(4, .nanoseconds, over: "raw"))

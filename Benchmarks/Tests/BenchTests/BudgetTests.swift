@@ -10,7 +10,7 @@ extension BenchTests {
         private let peers = ["libcurl": 15.0, "raw": 10.0]
 
         @Test(arguments: [(13.5, true), (13.6, false), (9, true)])
-        func costsAboveTheRawLoopAreCompared(value: Double, isKept: Bool) {
+        func budgetComparesCostsAboveTheRawLoop(value: Double, isKept: Bool) {
             let budget = Budget.atMost(0.7, of: "libcurl", over: "raw")
             #expect(budget.text == "over raw ≤ 0.7 × libcurl")
             #expect(budget.isKept(value, peers) == isKept, "libcurl costs 5 more than the raw loop")

@@ -29,7 +29,7 @@ extension BenchTests {
             #expect(try measureEcho(slow: "echo-kit").status == 0)
         }
 
-        @Test func anotherRowIsNotSlowed() throws {
+        @Test func slowingOneRowLeavesOtherRowsUnchanged() throws {
             let row = try #require(try measureEcho(slow: "data-tiny").results.first)
             let slow = try #require(try measureEcho(slow: "echo-kit").results.first)
             #expect(try ratio(of: slow) > ratio(of: row) * 1.5)

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Runs libFuzzer from a program's own main function. Reads the arguments, and calls `judge` with each input, which is
+/* Runs libFuzzer from a program's own main function. Reads the arguments, and calls `check` with each input, which is
  * borrowed for the call. Source: llvm.org/docs/LibFuzzer.html, "Using libFuzzer as a library". */
-int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*judge)(const uint8_t *bytes, size_t count));
+int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*check)(const uint8_t *bytes, size_t count));
 
 #endif

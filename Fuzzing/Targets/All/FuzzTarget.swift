@@ -6,16 +6,16 @@
 public struct FuzzTarget: Sendable {
     /// The name of the target, of its folders of seeds and fail cases and, after `fuzz-`, of its program.
     public let name: String
-    private let body: @Sendable ([UInt8]) throws(FuzzFinding) -> Void
+    private let checkInput: @Sendable ([UInt8]) throws(FuzzFinding) -> Void
 
-    init(_ name: String, _ body: @escaping @Sendable ([UInt8]) throws(FuzzFinding) -> Void) {
+    init(_ name: String, _ checkInput: @escaping @Sendable ([UInt8]) throws(FuzzFinding) -> Void) {
         self.name = name
-        self.body = body
+        self.checkInput = checkInput
     }
 
-    /// Throws a finding, or crashes if the code under test does.
+    /// Throws a finding, or crashes if the code under test crashes.
     public func check(_ input: [UInt8]) throws(FuzzFinding) {
-        try body(input)
+        try checkInput(input)
     }
 }
 

@@ -4,8 +4,9 @@ import Portolan
 import PortolanCoding
 @_spi(Fuzzing) import PortolanHTTP
 
-/// Loads a body, coded or with several parts, through the stages of http:. The result must match that of the
-/// references, which read the whole body at once, for any division into pieces and any pauses.
+/// Loads a body, coded or with several parts, through the decoders of http:. The result must match the result of
+/// ``GzipReference`` and ``MultipartReference``, which read the whole body at once, for any division into pieces and
+/// any pauses.
 ///
 /// The first byte of the input selects the codings, the parts and the limit; the second selects the pieces and the
 /// pauses of the client.
@@ -24,32 +25,32 @@ struct CodingCase {
         codings = [[], [.gzipCoding], [.deflateCoding], [.deflateCoding, .gzipCoding]][Int(mode & 3)]
         let hasParts = codings.isEmpty || mode & 4 != 0
         boundary = hasParts ? ["b", "--b", "-b-", "ab"][Int(mode >> 4 & 3)] : ""
-        // The larger limit exceeds one buffer.
+        // The larger limit exceeds the size of one buffer.
         limit = mode & 8 != 0 ? 100 : 150_000
         seed = source.next()
         body = source.takeRest()
     }
 
     func check() throws(FuzzFinding) {
-        let (expected, decoded) = reference()
-        try check([body[...]], pauseInterval: 0, expected, decoded)
-        try check([body[...]], pauseInterval: 1, expected, decoded)
-        try check(body.indices.map { body[$0...$0] }, pauseInterval: Int(seed & 3), expected, decoded)
-        try check(pieces, pauseInterval: Int(seed >> 2 & 3), expected, decoded)
+        let (expected, codingStop) = expectedResult()
+        try check([body[...]], pauseInterval: 0, expected, codingStop)
+        try check([body[...]], pauseInterval: 1, expected, codingStop)
+        try check(body.indices.map { body[$0...$0] }, pauseInterval: Int(seed & 3), expected, codingStop)
+        try check(pieces, pauseInterval: Int(seed >> 2 & 3), expected, codingStop)
     }
 
     // MARK: Expectations
 
     /// Returns the expected parts, and why the codings end early.
-    private func reference() -> (MultipartReference, GzipStop?) {
+    private func expectedResult() -> (MultipartReference, GzipStop?) {
         var (bytes, stop): ([UInt8], GzipStop?) = (body, nil)
         for format in codings.reversed() {
             let level = GzipReference(bytes, limit: limit, as: format)
             bytes = Array(level.body.prefix(limit))
-            // A coding that is cut because another coding ended early is not the cause.
+            // If an outer coding ended early, the inner coding is cut, too. Only the outer one is then the cause.
             switch (level.stop, stop) {
             case (nil, _), (.cut, .some): break
-            case (.some(let own), _): stop = own
+            case (.some(let stopOfCoding), _): stop = stopOfCoding
             }
         }
         guard !boundary.isEmpty else { return (MultipartReference(whole: bytes), stop) }
@@ -67,28 +68,30 @@ struct CodingCase {
         input.multipart = Self.multipart
         input.pauseInterval = pauseInterval
         input.endsInPause = seed & 64 != 0
-        guard let played = InMemoryBody(input) else { throw FuzzFinding("there is no stage between the load and its client") }
-        let way = "\(pieces.count) pieces, pauses \(pauseInterval)"
-        if let disorder = played.disorder { throw FuzzFinding("\(way): \(disorder)") }
-        let atEnd = expected.code == .badResponse  // no part was found, but the error of an incomplete coding takes precedence
-        let codes = atEnd && stop != nil ? Self.codes(stop) : expected.code.map { [$0] } ?? Self.codes(stop)
-        let code = played.error?.code
+        guard let playedBody = InMemoryBody(input) else { throw FuzzFinding("there is no stage between the load and its client") }
+        let variant = "\(pieces.count) pieces, pauses \(pauseInterval)"
+        if let disorder = playedBody.disorder { throw FuzzFinding("\(variant): \(disorder)") }
+        // If the body has no part, the error of an incomplete coding takes precedence.
+        let hasNoPart = expected.code == .badResponse
+        let codes = hasNoPart && stop != nil ? Self.codes(stop) : expected.code.map { [$0] } ?? Self.codes(stop)
+        let code = playedBody.error?.code
         try require(
             code.map(codes.contains) ?? codes.isEmpty,
-            "\(way): it ended with \(played.error.map { "\($0)" } ?? "the finish") instead of \(codes)")
+            "\(variant): it ended with \(playedBody.error.map { "\($0)" } ?? "the finish") instead of \(codes)")
         // After a failure, bytes that were buffered as a possible start of a delimiter are lost.
-        let mayLack = codes.isEmpty || boundary.isEmpty ? 0 : boundary.utf8.count + 4
+        let maximumMissingBytes = codes.isEmpty || boundary.isEmpty ? 0 : boundary.utf8.count + 4
         try require(
-            played.parts.count == expected.parts.count, "\(way): \(played.parts.count) of \(expected.parts.count) parts were delivered")
-        for (index, (part, whole)) in zip(played.parts, expected.parts).enumerated() {
-            let lacks = whole.count - part.count
+            playedBody.parts.count == expected.parts.count,
+            "\(variant): \(playedBody.parts.count) of \(expected.parts.count) parts were delivered")
+        for (index, (part, whole)) in zip(playedBody.parts, expected.parts).enumerated() {
+            let missingBytes = whole.count - part.count
             try require(
-                part.isStart(of: whole) && (lacks == 0 || lacks <= mayLack && index == expected.parts.count - 1),
-                "\(way): part \(index) has \(part.count) bytes, which are not the \(whole.count) bytes that were sent")
+                part.isStart(of: whole) && (missingBytes == 0 || missingBytes <= maximumMissingBytes && index == expected.parts.count - 1),
+                "\(variant): part \(index) has \(part.count) bytes, which are not the \(whole.count) bytes that were sent")
         }
     }
 
-    /// The codes with which the load may fail; empty if it must finish.
+    /// The error codes with which the load may fail; empty if the load must finish.
     private static func codes(_ stop: GzipStop?) -> [LoadError.Code] {
         switch stop {
         case nil: []

@@ -16,19 +16,19 @@ enum CookieDateCase {
     private static func reference(_ input: [UInt8]) -> Int64? {
         var (time, day, month, year): ([Int]?, Int?, Int?, Int?)
         for token in input.split(whereSeparator: isDelimiter).map(Array.init) {
-            if time == nil, let found = Self.time(token) { time = found; continue }
-            if day == nil, let found = digits(token, 1...2) { day = found; continue }
-            if month == nil, let found = Self.month(token) { month = found; continue }
-            if year == nil, let found = digits(token, 2...4) { year = found }
+            if time == nil, let value = Self.time(token) { time = value; continue }
+            if day == nil, let value = digits(token, 1...2) { day = value; continue }
+            if month == nil, let value = Self.month(token) { month = value; continue }
+            if year == nil, let value = digits(token, 2...4) { year = value }
         }
         guard let time, let day, let month, var year else { return nil }
         if year >= 70, year <= 99 { year += 1900 }
         if year >= 0, year <= 69 { year += 2000 }
-        guard day >= 1, day <= daysOf(month, year), year >= 1601, time[0] <= 23, time[1] <= 59, time[2] <= 59 else { return nil }
+        guard day >= 1, day <= dayCount(ofMonth: month, year), year >= 1601, time[0] <= 23, time[1] <= 59, time[2] <= 59 else { return nil }
         var days = 0
-        for earlier in 1601..<year { days += isLeap(earlier) ? 366 : 365 }
-        for earlier in 1..<month { days += daysOf(earlier, year) }
-        // 134,774 days from 1601-01-01 to 1970-01-01.
+        for earlierYear in 1601..<year { days += isLeap(earlierYear) ? 366 : 365 }
+        for earlierMonth in 1..<month { days += dayCount(ofMonth: earlierMonth, year) }
+        // There are 134,774 days from 1601-01-01 to 1970-01-01.
         return Int64(days + day - 1 - 134_774) * 86400 + Int64(time[0] * 3600 + time[1] * 60 + time[2])
     }
 
@@ -41,8 +41,8 @@ enum CookieDateCase {
 
     /// `N*M DIGIT [ non-digit *OCTET ]`
     private static func digits(_ token: [UInt8], _ count: ClosedRange<Int>) -> Int? {
-        let run = token.prefix(while: isDigit)
-        return count.contains(run.count) ? Int(String(decoding: run, as: UTF8.self)) : nil
+        let leadingDigits = token.prefix(while: isDigit)
+        return count.contains(leadingDigits.count) ? Int(String(decoding: leadingDigits, as: UTF8.self)) : nil
     }
 
     /// `time-field ":" time-field ":" time-field [ non-digit *OCTET ]`
@@ -61,7 +61,7 @@ enum CookieDateCase {
 
     private static func isLeap(_ year: Int) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
 
-    private static func daysOf(_ month: Int, _ year: Int) -> Int {
+    private static func dayCount(ofMonth month: Int, _ year: Int) -> Int {
         switch month {
         case 2: isLeap(year) ? 29 : 28
         case 4, 6, 9, 11: 30

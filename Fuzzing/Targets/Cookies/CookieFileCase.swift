@@ -3,8 +3,8 @@
 import FoundationEssentials
 @_spi(Fuzzing) import PortolanCookies
 
-/// Reads a Netscape cookie file. The cookies must be ones that a storage accepts, and stay the same when they are
-/// written and read again.
+/// Reads a Netscape cookie file. A storage must accept the cookies, and they must stay the same when they are written
+/// and read again.
 enum CookieFileCase {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -12,20 +12,23 @@ enum CookieFileCase {
         let (cookies, problems) = CookieFuzzing.readFile(input, now: now)
         let lineCount = input.count { $0 == UInt8(ascii: "\n") } + 1
         try require(cookies.count + problems.count <= lineCount, "\(cookies.count) cookies in \(lineCount) lines")
-        try require(problems.allSatisfy { (1...lineCount).contains($0) }, "a problem is outside of the file")
+        try require(problems.allSatisfy { (1...lineCount).contains($0) }, "a problem names a line that is not in the file")
         let storage = CookieStorage()
         for cookie in cookies {
             do throws(CookieError) { try storage.set(cookie) } catch { throw FuzzFinding("\(cookie) was read, but \(error)") }
         }
         let file = CookieFuzzing.file(of: cookies)
-        let (again, wrong) = CookieFuzzing.readFile(file, now: now)
-        let written = cookies.filter { !$0.nameBytes.isEmpty && !($0.nameBytes + $0.valueBytes).contains(0x09) && !$0.path.contains("\t") }
-        try require(wrong.isEmpty, "line \(wrong.first ?? 0) of the written file can't be read")
-        try require(again.map(rounded) == written.map(rounded), "\(written) was written and read as \(again)")
-        try require(CookieFuzzing.file(of: again) == file, "a file that is read and written again is different")
+        let (rereadCookies, rereadProblems) = CookieFuzzing.readFile(file, now: now)
+        let writableCookies = cookies.filter {
+            !$0.nameBytes.isEmpty && !($0.nameBytes + $0.valueBytes).contains(0x09) && !$0.path.contains("\t")
+        }
+        try require(rereadProblems.isEmpty, "line \(rereadProblems.first ?? 0) of the written file can't be read")
+        try require(
+            rereadCookies.map(rounded) == writableCookies.map(rounded), "\(writableCookies) was written and read as \(rereadCookies)")
+        try require(CookieFuzzing.file(of: rereadCookies) == file, "a file that is read and written again is different")
     }
 
-    /// The cookie with its end as a file has it, in whole seconds.
+    /// The cookie with its expiry rounded up to whole seconds, as a file contains it.
     private static func rounded(_ cookie: Cookie) -> Cookie {
         var cookie = cookie
         cookie.expiry = cookie.expiry.flatMap { expiry in

@@ -5,9 +5,11 @@ import HTTPTypes
 import Portolan
 
 /// Stores the cookie of a `Set-Cookie` field, for one of several URLs. Name, value and attributes are compared with a
-/// reference; the storage keeps its rules.
+/// reference. The storage must follow the rules for domain, path, expiry and replacement.
 ///
-/// The first byte chooses the URL. RFC 6265bis §5.6, §5.7
+/// The first byte of the input selects the URL; the others are the field's value.
+///
+/// Source: RFC 6265bis §5.6, §5.7.
 enum SetCookieCase {
     private static let urls = [
         "https://www.example.com/a/b", "http://www.example.com/a/b", "https://example.co.uk/", "http://127.0.0.1/x/",
@@ -19,7 +21,7 @@ enum SetCookieCase {
         // `try?` because these URLs are valid.
         guard let url = try? URLRecord(parsing: text) else { throw FuzzFinding("\(text) is no URL") }
         let field = HTTPField(name: .setCookie, value: value)
-        // A field may not contain these, whatever makes it.
+        // No field can contain NUL, LF or CR.
         guard !value.contains(where: { $0 == 0 || $0 == 0x0A || $0 == 0x0D }) else { return }
         let storage = CookieStorage()
         let count = storage.setCookies(from: HTTPFields([field]), of: url)
@@ -31,24 +33,24 @@ enum SetCookieCase {
         try require(cookie.nameBytes == reference.name && cookie.valueBytes == reference.value, "\(cookie) has another name or value")
         try require(cookie.isSecure == reference.names.contains("secure"), "\(cookie): secure")
         try require(cookie.isHTTPOnly == reference.names.contains("httponly"), "\(cookie): HttpOnly")
-        // This machine counts as secure.
+        // A connection to the local machine counts as secure.
         try require(
             !cookie.isSecure || text.hasPrefix("https") || text.contains("127.0.0.1"), "\(cookie) is secure, and the connection is not")
         try require(cookie.path.hasPrefix("/"), "\(cookie) has no absolute path")
-        let isOwnDomain = url.host == cookie.domain[...] || (!cookie.isHostOnly && (url.host ?? "").hasSuffix("." + cookie.domain))
-        try require(isOwnDomain, "\(cookie) is of another domain")
+        let domainMatches = url.host == cookie.domain[...] || (!cookie.isHostOnly && (url.host ?? "").hasSuffix("." + cookie.domain))
+        try require(domainMatches, "\(cookie) belongs to another domain")
         try require(["example.com", "www.example.com", "example.co.uk", "127.0.0.1"].contains(cookie.domain), "\(cookie): domain")
-        let latest = Date().addingTimeInterval(400 * 86400 + 60)
-        try require((cookie.expiry ?? latest) <= latest, "\(cookie) lives longer than 400 days")
-        // Storing it again replaces it.
+        let latestExpiry = Date().addingTimeInterval(400 * 86400 + 60)
+        try require((cookie.expiry ?? latestExpiry) <= latestExpiry, "\(cookie) lives longer than 400 days")
+        // Storing the field again replaces the cookie.
         storage.setCookies(from: HTTPFields([field]), of: url)
-        try require(storage.cookies.count == 1, "\(cookie) is there twice")
+        try require(storage.cookies.count == 1, "\(cookie) is stored twice")
         let isSent = storage.cookies(for: url).contains { $0.nameBytes == cookie.nameBytes }
-        let isPathOwn = url.path == cookie.path[...] || url.path.hasPrefix(cookie.path.hasSuffix("/") ? cookie.path : cookie.path + "/")
-        try require(isSent == isPathOwn, "\(cookie) is \(isSent ? "" : "not ")sent to \(text)")
+        let pathMatches = url.path == cookie.path[...] || url.path.hasPrefix(cookie.path.hasSuffix("/") ? cookie.path : cookie.path + "/")
+        try require(isSent == pathMatches, "\(cookie) is \(isSent ? "" : "not ")sent to \(text)")
     }
 
-    /// The parts of a field by §5.6, without their meaning.
+    /// The parts of a field according to §5.6, uninterpreted.
     private struct Reference {
         var name: [UInt8] = []
         var value: [UInt8] = []

@@ -9,8 +9,8 @@ enum ChallengeCase {
         let challenges = ChallengeFuzzing.parse(input)
         for challenge in challenges { try checkParts(of: challenge) }
         let text = Array(challenges.map(Self.text).joined(separator: Array(", ".utf8)))
-        let again = ChallengeFuzzing.parse(text)
-        try require(again == challenges, "\(text) was parsed as \(again) instead of \(challenges)")
+        let reparsedChallenges = ChallengeFuzzing.parse(text)
+        try require(reparsedChallenges == challenges, "\(text) was parsed as \(reparsedChallenges) instead of \(challenges)")
         // An empty list element changes nothing.
         try require(
             ChallengeFuzzing.parse(Array(",, ".utf8) + text + [UInt8(ascii: ",")]) == challenges, "empty elements change \(challenges)")

@@ -12,8 +12,8 @@ enum NetrcCase {
             try require((1...lineCount).contains(line), "the error is in line \(line) of \(lineCount)")
         case .entries(let entries):
             let text = "# comment\nmacdef m\nmachine wrong\n\n" + entries.map(Self.text).joined()
-            let again = NetrcFuzzing.parse(Array(text.utf8))
-            try require(again == .entries(entries), "\(text.debugDescription) was parsed as \(again) instead of \(entries)")
+            let reparsedFile = NetrcFuzzing.parse(Array(text.utf8))
+            try require(reparsedFile == .entries(entries), "\(text.debugDescription) was parsed as \(reparsedFile) instead of \(entries)")
         }
     }
 

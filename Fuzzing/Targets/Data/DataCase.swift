@@ -2,23 +2,23 @@
 
 import Portolan
 
-/// Loads a `data:` URL in one of four ways. The delegate must receive what ``DataReference`` expects, or the start of
-/// it if the load is stopped.
+/// Loads a `data:` URL in one of four variants. The delegate must receive what ``DataReference`` expects, or the start
+/// of it if the load is stopped.
 ///
-/// The first byte of the input selects the way; the others are the text of the URL.
+/// The first byte of the input selects the variant; the others are the text of the URL.
 struct DataCase {
-    private enum Way: CaseIterable { case whole, head, paused, stopped }
+    private enum Variant: CaseIterable { case whole, head, paused, stopped }
 
-    private let way: Way
+    private let variant: Variant
     private let text: String
 
-    /// Text of this many bytes, also base64, exceeds one piece of the handler.
-    private static let largeCount = 90_000
+    /// The length in bytes of a large URL. Its data, also if it is in base64, exceeds one piece of the handler.
+    private static let largeByteCount = 90_000
 
     init(_ input: [UInt8]) {
         var source = ByteSource(input)
         let mode = source.next()
-        way = Way.allCases[Int(mode & 3)]
+        variant = Variant.allCases[Int(mode & 3)]
         var bytes = source.takeRest()
         if mode & 4 == 0 { bytes = Array("data:".utf8) + bytes }
         if mode >> 3 == 31 { bytes = Self.enlarged(bytes) }
@@ -28,10 +28,10 @@ struct DataCase {
     /// Repeats the bytes behind the comma until the URL is large.
     private static func enlarged(_ bytes: [UInt8]) -> [UInt8] {
         guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")), comma + 1 < bytes.count else { return bytes }
-        let unit = bytes[(comma + 1)...]
-        var large = Array(bytes[...comma])
-        while large.count < largeCount { large += unit }
-        return large
+        let data = bytes[(comma + 1)...]
+        var largeURL = Array(bytes[...comma])
+        while largeURL.count < largeByteCount { largeURL += data }
+        return largeURL
     }
 
     private static let loader: Loader = {
@@ -43,8 +43,8 @@ struct DataCase {
     func check() throws(FuzzFinding) {
         guard let url = try? URLRecord(parsing: text), url.scheme == "data" else { return }
         let expected = DataReference(url.string)
-        let client = PieceDelegate(flow: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? text.utf8.count % 5 : nil)
-        let task = Self.loader.task(for: Request(url: url, method: way == .head ? .head : .get), delegate: client)
+        let client = PieceDelegate(flow: variant == .paused ? .pause : .keepGoing, stopsAt: variant == .stopped ? text.utf8.count % 5 : nil)
+        let task = Self.loader.task(for: Request(url: url, method: variant == .head ? .head : .get), delegate: client)
         task.resume()
         while !client.received.hasEnded {
             let count = client.received.count
@@ -58,9 +58,9 @@ struct DataCase {
 
     private func check(_ received: PieceDelegate.Record, _ expected: DataReference?) throws(FuzzFinding) {
         if let disorder = received.disorder { throw FuzzFinding(disorder) }
-        if way == .stopped, case .failed(.cancelled)? = received.end {
-            let isStart = expected.map { received.body.isStart(of: $0.body) } ?? false
-            return try require(isStart, "the bytes before the stop are not the start of the body")
+        if variant == .stopped, case .failed(.cancelled)? = received.end {
+            let isStartOfBody = expected.map { received.body.isStart(of: $0.body) } ?? false
+            return try require(isStartOfBody, "the bytes before the stop are not the start of the body")
         }
         guard let expected else {
             try require(
@@ -73,7 +73,7 @@ struct DataCase {
         let length = received.response?.expectedLength
         try require(
             length == Int64(expected.body.count), "the length is \(String(describing: length)) instead of \(expected.body.count)")
-        let body = way == .head ? [] : expected.body
+        let body = variant == .head ? [] : expected.body
         if received.body.count == body.count, received.body.isStart(of: body) { return }
         let difference = zip(received.body, body).enumerated().first { $1.0 != $1.1 }?.offset ?? min(received.body.count, body.count)
         throw FuzzFinding("the body has \(received.body.count) bytes instead of \(body.count); the first difference is at \(difference)")

@@ -3,7 +3,7 @@
 /// Decodes a `data:` URL by following the standards step by step, without blocks or pieces, for comparison with the
 /// loads.
 ///
-/// It is instrumented too, so comparisons are expensive; tables classify bytes.
+/// The fuzzer instruments this code, too, so comparisons are slow. Tables therefore classify the bytes.
 ///
 /// Source: WHATWG Fetch, `data:` URL processor; Infra, "forgiving-base64 decode"; URL, "percent-decode".
 struct DataReference {
@@ -40,7 +40,8 @@ struct DataReference {
         return rest
     }
 
-    /// Returns the header without a semicolon, spaces and "base64" at its end; `nil` if it does not end so.
+    /// Returns the header without the semicolon, spaces and "base64" at its end; `nil` if the header does not end with
+    /// them.
     private static func withoutBase64Suffix(_ header: [UInt8]) -> [UInt8]? {
         guard String(decoding: header.suffix(6), as: UTF8.self).lowercased() == "base64" else { return nil }
         var rest = Array(header.dropLast(6))

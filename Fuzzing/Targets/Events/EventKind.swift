@@ -8,7 +8,7 @@ enum EventKind: CaseIterable {
     case interim, redirect, confirmation, response, data, trailers, finish, failure
     case challenge, challengeWithdrawn, sent, step, newBody
 
-    /// Whether the return value can tell the load to pause or to stop.
+    /// Whether the event's return value can make the load pause or stop.
     var returnsFlow: Bool { [.redirect, .response, .data].contains(self) }
 
     /// Whether the event is forbidden after the return value "pause".
@@ -19,7 +19,7 @@ enum EventKind: CaseIterable {
 enum DelegateEvent: Equatable {
     case interim, response, trailers, redirect, challenge, challengeWithdrawn, sent, step, newBody
     case data([UInt8])
-    /// `nil` for a finish.
+    /// The end of the load; `nil` if the load finished.
     case end(Ending?)
 
     /// Whether the delegate returns a flow.

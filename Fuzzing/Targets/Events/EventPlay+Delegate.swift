@@ -4,12 +4,12 @@ import Portolan
 
 /// The behavior of a play's delegate.
 extension EventPlay {
-    /// Records an event, and plays the delegate's steps of the script inside it.
+    /// Records an event, and plays the script's steps that the delegate does while it handles the event.
     @discardableResult
     func didReceive(_ event: DelegateEvent) -> Flow {
-        guard let isDirect = begin(event) else { return .keepGoing }
+        guard let isDirect = beginHandling(event) else { return .keepGoing }
         defer { model.gate.leave() }
-        let flow = playInside()
+        let flow = playStepInDelegate()
         guard event.returnsFlow, !isQueued else { return flow }
         if flow == .stopped { model.cancel() }
         if isDirect { return recordFlow(flow) }
@@ -17,9 +17,9 @@ extension EventPlay {
         return flow
     }
 
-    /// - Returns: Whether the load itself delivers the event; `false` if a waiting event is delivered; `nil` if the
-    ///   delegate does nothing inside.
-    private func begin(_ event: DelegateEvent) -> Bool? {
+    /// - Returns: `true` if the load itself delivers the event; `false` if the event waited before; `nil` if the
+    ///   delegate plays no steps while it handles the event.
+    private func beginHandling(_ event: DelegateEvent) -> Bool? {
         received.append(event)
         if case .end = event {
             model.gate.enterEnd()
@@ -33,8 +33,10 @@ extension EventPlay {
         return isDirect
     }
 
+    /// Plays at most one step while the delegate handles an event.
+    ///
     /// - Returns: The return value of the delegate.
-    private func playInside() -> Flow {
+    private func playStepInDelegate() -> Flow {
         let byte = source.next()
         if byte & 0xC0 == 0xC0, depth < Self.depthLimit { step() }
         switch byte & 7 {
@@ -44,18 +46,18 @@ extension EventPlay {
         }
     }
 
-    /// Records the flow that the load receives.
+    /// Records the flow that the delegate returns to the load.
     private func recordFlow(_ flow: Flow) -> Flow {
         if !returnedFlows.isEmpty { returnedFlows[returnedFlows.count - 1] = flow }
         return flow
     }
 
     func didReceive(redirectTo request: Request, _ decide: @escaping @Sendable (RedirectDecision) -> Void) {
-        guard let isDirect = begin(.redirect) else { return }
+        guard let isDirect = beginHandling(.redirect) else { return }
         defer { model.gate.leave() }
         let byte = source.next()
         if byte & 0xC0 == 0xC0, depth < Self.depthLimit { step() }
-        let handlerLoad = model.gate.current?.handlerLoad ?? model.current
+        let handlerLoad = model.gate.current?.handlerLoad ?? model.currentIndex
         switch byte & 3 {
         case 0:
             if !isQueued { model.follow(deferredBy: isDirect ? nil : handlerLoad) }
@@ -69,21 +71,21 @@ extension EventPlay {
             decisions.append((handlerLoad, request, decide))
         default:
             if isDirect { _ = recordFlow(.pause) }
-            model.follow(deferredBy: handlerLoad)  // released without a decision
+            model.follow(deferredBy: handlerLoad)  // because `decide` is released without a decision
         }
     }
 
     func didReceive(_ challenge: AuthenticationChallenge) {
-        let number = responseCounts.count - 1
-        guard begin(.challenge) != nil else { return }
+        let lastRequestNumber = responseCounts.count - 1
+        guard beginHandling(.challenge) != nil else { return }
         defer { model.gate.leave() }
-        let requestNumber = model.gate.current?.requestNumber ?? number
-        switch playInside() {
+        let requestNumber = model.gate.current?.requestNumber ?? lastRequestNumber
+        switch playStepInDelegate() {
         case .keepGoing: openChallenges.append((requestNumber, challenge))
         case .pause:
-            model.noteChallengeResponse(requestNumber)
+            model.recordChallengeResponse(requestNumber)
             challenge.answer(.cancel)
-        case .stopped: model.noteChallengeResponse(requestNumber)  // released without a response
+        case .stopped: model.recordChallengeResponse(requestNumber)  // because the challenge is released without a response
         }
     }
 

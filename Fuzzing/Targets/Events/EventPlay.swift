@@ -3,7 +3,8 @@
 import Portolan
 import PortolanHandlers
 
-/// Plays a script: the three parties of a load act as it says, and a model follows.
+/// Plays a script: the handler, the caller and the delegate of a load act as the script says, and a model computes the
+/// expected results.
 final class EventPlay: @unchecked Sendable {  // … because a case runs on a single thread
     let traits: HandlerLoadModel.Traits
     let isQueued: Bool
@@ -13,10 +14,11 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
     private var violations: [ContractRule] = []
     private var task: LoadTask?
     private var loads: [PlayLoad] = []
-    /// Shows whether the registry has seen the end of each load.
-    private var retirement: HandlerDrain?
-    /// The delegate's return values for the events in delivery, the innermost last.
+    /// Whether all of the handler's loads have ended, as the registry counts them.
+    private var handlerDrain: HandlerDrain?
+    /// The delegate's return values for the events that are being delivered, the innermost last.
     var returnedFlows: [Flow] = []
+    /// The number of steps that are running, one inside the other.
     var depth = 0
     var finding: FuzzFinding?
     /// The jobs of the delegate's queue.
@@ -59,13 +61,13 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         model.cancel()
         task.cancel()
         try compare()
-        resume()  // an end without a failure waits for this
+        resume()  // because an end without a failure waits while the task is suspended
         model.gate.isDeliveringWaiting = false
         try compare()
-        retirement = loader.handlers.unregister(registration)
+        handlerDrain = loader.handlers.unregister(registration)
     }
 
-    /// Releases everything: each request must get its response, and each load its end.
+    /// Releases all objects. Each request must then have its response, and each load its end.
     func releaseAll() throws(FuzzFinding) {
         while !jobs.isEmpty { jobs.removeFirst()() }
         for decide in bodyRequests { decide(nil) }
@@ -74,8 +76,8 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         while !jobs.isEmpty { jobs.removeFirst()() }
         try require(task?.state == .ended, "the load has not ended after a cancel")
         try require(responseCounts.allSatisfy { $0 == 1 }, "the requests of the handler got \(responseCounts) responses")
-        try require(retirement?.isFinished == true, "the handler's loads have ended, but the registry still counts one as running")
-        (task, retirement, loads) = (nil, nil, [])
+        try require(handlerDrain?.isFinished == true, "the handler's loads have ended, but the registry still counts one as running")
+        (task, handlerDrain, loads) = (nil, nil, [])
     }
 
     // MARK: Steps
@@ -127,7 +129,9 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         let number = source.next(below: 16)
         let verdict = model.check(kind, of: index)
         returnedFlows.append(.keepGoing)
-        if verdict == .delivered, !expect(kind, of: index, number), kind.returnsFlow { returnedFlows[returnedFlows.count - 1] = .pause }
+        if verdict == .delivered, !enqueueExpected(kind, of: index, number), kind.returnsFlow {
+            returnedFlows[returnedFlows.count - 1] = .pause
+        }
         let flow = load.call(kind, number)
         let returned = returnedFlows.removeLast()
         let expected: Flow? =
@@ -136,10 +140,10 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         finding = finding ?? FuzzFinding("load \(index) got \(flow) for \(kind) instead of \(expected); received: \(received)")
     }
 
-    /// Adds an event that passed the order to the model's deliveries.
+    /// Adds an event that is in order to the model's deliveries.
     ///
     /// - Returns: `false` if the event waits; `true` if the delegate receives it at once, or never.
-    private func expect(_ kind: EventKind, of index: Int, _ number: Int) -> Bool {
+    private func enqueueExpected(_ kind: EventKind, of index: Int, _ number: Int) -> Bool {
         switch kind {
         case .interim: return model.gate.enqueue(.interim, of: index)
         case .trailers: return model.gate.enqueue(.trailers, of: index)
@@ -151,20 +155,20 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         case .failure: model.end(Ending(code: .connectionLost))
         case .redirect: if model.countRedirect(of: index) { return model.gate.enqueue(.redirect, of: index) }
         case .response:
-            guard model.handlerLoads[index].takeLength(PlayLoad.length(number)) else { return model.gate.enqueue(.response, of: index) }
-            model.breakOff(index)
+            guard model.handlerLoads[index].recordLength(PlayLoad.length(number)) else { return model.gate.enqueue(.response, of: index) }
+            model.failForLength(index)
         case .data:
             let bytes = PlayLoad.bytes(number)
-            if model.handlerLoads[index].takeBytes(Int64(bytes.count)) {
-                model.breakOff(index)
+            if model.handlerLoads[index].recordBytes(Int64(bytes.count)) {
+                model.failForLength(index)
             } else if !bytes.isEmpty {
                 return model.gate.enqueue(.data(bytes), of: index)
             }
         case .challenge:
-            model.challenge(responseCounts.count)
+            model.openChallenge(responseCounts.count)
             return model.gate.enqueue(.challenge, of: index, requestNumber: responseCounts.count)
         case .challengeWithdrawn:
-            if model.challengeIsWithdrawn(loads[index].lastChallenge ?? -1) { return model.gate.enqueue(.challengeWithdrawn, of: index) }
+            if model.withdrawChallenge(loads[index].lastChallengeNumber ?? -1) { return model.gate.enqueue(.challengeWithdrawn, of: index) }
         }
         return true
     }
@@ -179,14 +183,14 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         case 1:
             model.declineLate(handlerLoad)
             decide(.deliver)
-        default: withExtendedLifetime(decide) { model.follow(deferredBy: handlerLoad) }  // then released without a decision
+        default: withExtendedLifetime(decide) { model.follow(deferredBy: handlerLoad) }  // then `decide` is released undecided
         }
     }
 
     private func respondToChallenge() {
         guard !openChallenges.isEmpty else { return }
         let (number, challenge) = openChallenges.removeFirst()
-        model.noteChallengeResponse(number)
+        model.recordChallengeResponse(number)
         challenge.answer(.continueWithoutCredential)
     }
 
@@ -195,30 +199,33 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         if let finding { throw finding }
         let gate = model.gate
         try require(received == gate.received, "the delegate received \(received) instead of \(gate.received)")
-        try require(!gate.hasOverdueEvent, "the delegate received \(received), but \(gate.waiting.map(\.event)) wait without a reason")
+        try require(
+            !gate.hasOverdueEvent, "the delegate received \(received), but \(gate.waitingEvents.map(\.event)) wait without a reason")
         try require(violations == model.violations, "the violations \(violations) were reported instead of \(model.violations)")
-        try require(loads.count == model.launches, "\(loads.count) loads were made instead of \(model.launches)")
+        try require(loads.count == model.expectedLoadCount, "\(loads.count) loads were made instead of \(model.expectedLoadCount)")
         try require((task?.state == .ended) == model.isEnded, "the task has \(task?.state == .ended ? "" : "not ")ended")
         for (index, load) in loads.enumerated() {
             let handlerLoad = model.handlerLoads[index]
-            try require(load.starts == 1, "load \(index) was started \(load.starts) times")
+            try require(load.startCount == 1, "load \(index) was started \(load.startCount) times")
             try require(
-                load.resumes == handlerLoad.resumes, "load \(index) was resumed \(load.resumes) times instead of \(handlerLoad.resumes)")
-            try require((load.stops > 0) == handlerLoad.wasStopped, "load \(index) was stopped \(load.stops) times; received: \(received)")
+                load.resumeCount == handlerLoad.resumeCount,
+                "load \(index) was resumed \(load.resumeCount) times instead of \(handlerLoad.resumeCount)")
+            try require(
+                (load.stopCount > 0) == handlerLoad.wasStopped, "load \(index) was stopped \(load.stopCount) times; received: \(received)")
         }
     }
 
     // MARK: Calls from the handler and its loads
 
-    func made(_ load: PlayLoad) {
+    func didMakeLoad(_ load: PlayLoad) {
         loads.append(load)
-        model.made(traits)
+        model.didMakeLoad(traits)
     }
 
-    func started() {
-        model.started()
+    func didStartLoad() {
+        model.didStartLoad()
         if depth < Self.depthLimit { for _ in 0..<source.next(below: 4) where !source.isEmpty { step() } }
-        model.startDidReturn()
+        model.didReturnFromStart()
     }
 
     /// - Returns: The number of a request whose response must be recorded.
@@ -227,5 +234,5 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         return responseCounts.count - 1
     }
 
-    func noteResponse(_ requestNumber: Int) { responseCounts[requestNumber] += 1 }
+    func countResponse(_ requestNumber: Int) { responseCounts[requestNumber] += 1 }
 }

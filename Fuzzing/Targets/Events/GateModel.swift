@@ -1,91 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Models the contract of the delegate: its calls are serial, and while the caller suspends the task, it receives only
-/// a failure.
+/// Models the contract of the delegate: the calls of its methods are serial, and while the task is suspended, the
+/// delegate receives no event but a failure.
 ///
 /// Other events wait, and are delivered in order after the delegate returns or the task is resumed.
 struct GateModel {
-    struct Waiting {
+    struct WaitingEvent {
         let event: DelegateEvent
         /// The number of the event's handler load.
         let handlerLoad: Int
         /// The number of the request, if the event is a challenge.
         let requestNumber: Int
 
-        /// Whether the delegate of a suspended task receives the event too, as it does a failure.
+        /// Whether the event is delivered although the task is suspended, which is true of a failure.
         var ignoresSuspension: Bool {
             if case .end(.some) = event { true } else { false }
         }
     }
 
     private(set) var received: [DelegateEvent] = []
-    private(set) var waiting: [Waiting] = []
-    private(set) var isHeld = false
-    /// The event in delivery, which excludes all others.
-    private(set) var current: Waiting?
+    private(set) var waitingEvents: [WaitingEvent] = []
+    private(set) var isSuspended = false
+    /// The event that is being delivered; no other event is delivered at the same time.
+    private(set) var current: WaitingEvent?
     /// The event that the load itself is about to deliver.
-    private var direct: Waiting?
+    private var directDelivery: WaitingEvent?
     /// Whether waiting events are being delivered.
     var isDeliveringWaiting = false
 
-    /// Whether an event waits without a reason.
+    /// Whether an event waits although it could be delivered.
     var hasOverdueEvent: Bool {
-        guard let first = waiting.first else { return false }
-        return current == nil && (!isHeld || first.ignoresSuspension)
+        guard let first = waitingEvents.first else { return false }
+        return current == nil && (!isSuspended || first.ignoresSuspension)
     }
 
-    var hasDeliveries: Bool { waiting.contains { $0.event.returnsFlow } }
+    var hasDeliveries: Bool { waitingEvents.contains { $0.event.returnsFlow } }
 
     /// - Returns: Whether the delegate receives the event at once.
     mutating func enqueue(_ event: DelegateEvent, of handlerLoad: Int, requestNumber: Int = -1) -> Bool {
-        let item = Waiting(event: event, handlerLoad: handlerLoad, requestNumber: requestNumber)
-        if case .end(let ending?) = event, isHeld || ending == .cancelled { waiting = [] }
-        if current == nil, !isDeliveringWaiting, waiting.isEmpty, !isHeld || item.ignoresSuspension {
-            direct = item
+        let waitingEvent = WaitingEvent(event: event, handlerLoad: handlerLoad, requestNumber: requestNumber)
+        if case .end(let ending?) = event, isSuspended || ending == .cancelled { waitingEvents = [] }
+        if current == nil, !isDeliveringWaiting, waitingEvents.isEmpty, !isSuspended || waitingEvent.ignoresSuspension {
+            directDelivery = waitingEvent
             received.append(event)
             return true
         }
-        if event != .sent || waiting.last?.event != .sent { waiting.append(item) }
+        if event != .sent || waitingEvents.last?.event != .sent { waitingEvents.append(waitingEvent) }
         return false
     }
 
-    /// Handles a cancel after the end of the load, while the delegate has not received the end: it then receives only
-    /// the end.
+    /// Handles a cancel between the end of the load and its delivery: the delegate then receives only the end.
     mutating func cancelWaitingEnd() {
-        guard let last = waiting.last, case .end = last.event else { return }
+        guard let last = waitingEvents.last, case .end = last.event else { return }
         _ = enqueue(.end(.cancelled), of: last.handlerLoad)
     }
 
-    /// The delegate is called. Not used for an end, which may come before the model knows of it.
+    /// Records that the delegate is called with the next event. Not used for an end, which may come before the model
+    /// knows of it.
     ///
-    /// - Returns: Whether the load itself calls; `nil` if there is nothing to deliver.
+    /// - Returns: `true` if the load itself calls the delegate; `false` if a waiting event is delivered; `nil` if no
+    ///   event is due.
     mutating func enter() -> Bool? {
         guard current == nil else { return nil }
-        if let item = direct {
-            (current, direct) = (item, nil)
+        if let waitingEvent = directDelivery {
+            (current, directDelivery) = (waitingEvent, nil)
             return true
         }
         guard hasOverdueEvent else { return nil }
-        let item = waiting.removeFirst()
-        received.append(item.event)
-        current = item
+        let waitingEvent = waitingEvents.removeFirst()
+        received.append(waitingEvent.event)
+        current = waitingEvent
         isDeliveringWaiting = true
         return false
     }
 
+    /// Records that the delegate has returned.
     mutating func leave() { current = nil }
 
-    /// Delivers the end, if it was waiting.
+    /// Records that the delegate is called with the end, if the end was waiting.
     mutating func enterEnd() {
-        guard case .end? = waiting.first?.event, hasOverdueEvent else { return }
-        received.append(waiting.removeFirst().event)
+        guard case .end? = waitingEvents.first?.event, hasOverdueEvent else { return }
+        received.append(waitingEvents.removeFirst().event)
     }
 
-    mutating func hold() { isHeld = true }
+    mutating func suspend() { isSuspended = true }
 
     /// - Returns: Whether responses or data wait; then the delegate's return values decide how to go on.
-    mutating func release() -> Bool {
-        defer { isHeld = false }
-        return isHeld && hasDeliveries
+    mutating func resume() -> Bool {
+        defer { isSuspended = false }
+        return isSuspended && hasDeliveries
     }
 }

@@ -3,8 +3,8 @@
 import Portolan
 import PortolanHandlers
 
-/// A second implementation of the contract for one handler load, by its rules, with one enum for each decision, and
-/// without regard to speed.
+/// A second implementation of the contract for one handler load. It follows the contract's rules one by one, and need
+/// not be fast.
 ///
 /// It has no threads: events during a delivery come between ``check(_:)`` and ``delivered(_:returned:)``.
 struct HandlerLoadModel {
@@ -30,21 +30,21 @@ struct HandlerLoadModel {
     private(set) var isDelivering = false
     /// Whether the client paused the load.
     private(set) var isPaused = false
-    private var readerHolds = false
-    private var callerHolds = false
+    private var isPausedByReader = false
+    private var isPausedByCaller = false
     private var wasResumedEarly = false
-    private var overlapped = false
+    private var hasOverlap = false
     /// The end to deliver after the current delivery.
     private(set) var pendingEnd: Ending?
-    private var sawStop = false
+    private var receivedStop = false
     private(set) var wasStopped = false
     /// The remaining bytes, if the response announced its length.
     private var remainingBytes: Int64?
-    private(set) var resumes = 0
+    private(set) var resumeCount = 0
 
     init(traits: Traits, isSuspended: Bool) {
         self.traits = traits
-        callerHolds = isSuspended
+        isPausedByCaller = isSuspended
     }
 
     var isOver: Bool { [.ended, .redirected, .stopped].contains(stage) }
@@ -62,10 +62,10 @@ struct HandlerLoadModel {
         }
         if isOver { return checkLateEvent(event) }
         if isDelivering {
-            overlapped = true
+            hasOverlap = true
             return .dropped
         }
-        if let rule = rule(against: event) {
+        if let rule = violatedRule(by: event) {
             stop()
             return .violation(rule)
         }
@@ -80,7 +80,8 @@ struct HandlerLoadModel {
         return .delivered
     }
 
-    private func rule(against event: EventKind) -> ContractRule? {
+    /// Returns the rule that the event violates now.
+    private func violatedRule(by event: EventKind) -> ContractRule? {
         if isPaused {
             if event == .finish { return .noFinishWhilePaused }
             if event.isDelivery { return .pauseIsKept }
@@ -102,95 +103,103 @@ struct HandlerLoadModel {
 
     private mutating func checkLateEvent(_ event: EventKind) -> Verdict {
         if stage == .ended { return .lateViolation(event == .finish || event == .failure ? .oneEnd : .nothingAfterEnd) }
-        if stage == .redirected, sawStop { return .lateViolation(.nothingAfterRedirect) }
-        let sawStopBefore = sawStop
-        if event.returnsFlow { sawStop = true }
-        if event.returnsFlow, sawStopBefore { return .lateViolation(.stoppedIsLast) }
+        if stage == .redirected, receivedStop { return .lateViolation(.nothingAfterRedirect) }
+        let hadReceivedStop = receivedStop
+        if event.returnsFlow { receivedStop = true }
+        if event.returnsFlow, hadReceivedStop { return .lateViolation(.stoppedIsLast) }
         return wasStopped && !traits.isBlocking ? .lateViolation(.stopIsKept) : .dropped
     }
 
-    /// Records the length of a response in delivery, or the number of its delivered bytes.
+    /// Records the length that a response announces.
     ///
-    /// - Returns: Whether the rule about the length is violated, so that the client never receives the event.
-    mutating func takeLength(_ expected: Int64?) -> Bool {
+    /// - Returns: Whether the length of the previous response was not kept, so that the client never receives the
+    ///   event.
+    mutating func recordLength(_ expected: Int64?) -> Bool {
         let previouslyRemaining = remainingBytes
         remainingBytes = expected
         return traits.hasBody && (previouslyRemaining ?? 0) > 0
     }
 
-    mutating func takeBytes(_ count: Int64) -> Bool {
+    /// Records the number of delivered bytes.
+    ///
+    /// - Returns: Whether there are more bytes than announced, so that the client never receives the event.
+    mutating func recordBytes(_ count: Int64) -> Bool {
         guard let remainingBytes else { return false }
         if count > remainingBytes { return true }
         self.remainingBytes = remainingBytes - count
         return false
     }
 
-    /// Returns the flow for the load, and the end that its client then receives.
+    /// Records that the client has returned from an event.
+    ///
+    /// - Returns: The flow that the load receives, and the end that follows the event.
     mutating func delivered(_ event: EventKind, returned: Flow) -> (Flow, Ending?) {
         isDelivering = false
-        if overlapped, stage != .redirected, pendingEnd == nil {
+        if hasOverlap, stage != .redirected, pendingEnd == nil {
             let wasOver = stage == .ended
-            if event.returnsFlow { sawStop = true }
+            if event.returnsFlow { receivedStop = true }
             stage = .stopped
             guard !wasOver else { return (.stopped, nil) }
             wasStopped = true
             return (.stopped, .violation(of: .eventsAreSerial))
         }
         if isOver {
-            if event.returnsFlow { sawStop = true }
+            if event.returnsFlow { receivedStop = true }
             defer { pendingEnd = nil }
             return (.stopped, pendingEnd)
         }
         guard event.returnsFlow else { return (.keepGoing, nil) }
         switch (event, returned) {
         case (_, .stopped):
-            // A stop by the caller has ended the load before, so this is a redirect that is followed.
+            // A stop by the caller would have ended the load before, so a redirect was followed.
             stage = event == .redirect ? .redirected : .stopped
-            sawStop = true
+            receivedStop = true
             return (.stopped, nil)
         case (.redirect, .pause):
             stage = .deciding
-            (isPaused, readerHolds) = (true, true)
+            (isPaused, isPausedByReader) = (true, true)
             return (.pause, nil)
         case (.redirect, .keepGoing): stage = .declined
-        case (_, .pause): if !wasResumedEarly { readerHolds = true }
+        case (_, .pause): if !wasResumedEarly { isPausedByReader = true }
         case (_, .keepGoing): break
         }
-        isPaused = readerHolds || callerHolds
+        isPaused = isPausedByReader || isPausedByCaller
         return (isPaused ? .pause : .keepGoing, nil)
     }
 
     // MARK: The caller's side
 
-    mutating func suspend() { callerHolds = true }
+    mutating func suspend() { isPausedByCaller = true }
 
     mutating func unsuspend() {
-        callerHolds = false
-        release()
+        isPausedByCaller = false
+        resumeIfUnpaused()
     }
 
-    /// The reader requests more.
+    /// Records that the reader requests more data.
     mutating func resume() {
         guard stage != .deciding else { return }
         if isDelivering { wasResumedEarly = true }
-        readerHolds = false
-        release()
+        isPausedByReader = false
+        resumeIfUnpaused()
     }
 
+    /// Records a decision against a pending redirect.
     mutating func declineLate() {
         guard stage == .deciding else { return }
         stage = .declined
-        readerHolds = false
-        release()
+        isPausedByReader = false
+        resumeIfUnpaused()
     }
 
-    mutating func takeLate() {
+    /// Records a decision for a pending redirect.
+    mutating func followLate() {
         guard !isOver else { return }
         stage = .redirected
         wasStopped = true
     }
 
-    /// Ends the load from outside.
+    /// Ends the load for a reason other than its own events.
     ///
     /// - Returns: The end to deliver at once; during a delivery, the end follows it.
     mutating func end(_ ending: Ending) -> Ending? {
@@ -206,9 +215,10 @@ struct HandlerLoadModel {
         wasStopped = true
     }
 
-    private mutating func release() {
-        guard isPaused, !readerHolds, !callerHolds, !isOver else { return }
+    /// Resumes the load if nothing pauses it any more.
+    private mutating func resumeIfUnpaused() {
+        guard isPaused, !isPausedByReader, !isPausedByCaller, !isOver else { return }
         isPaused = false
-        resumes += 1
+        resumeCount += 1
     }
 }

@@ -18,19 +18,19 @@ struct PlayHandler: ProtocolHandler {
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         let load = PlayLoad(request, client, play)
-        play.made(load)
+        play.didMakeLoad(load)
         return load
     }
 }
 
-/// A load that calls its client as the play decides, and counts the calls that it receives.
+/// A load that calls its client as the play decides, and counts the calls that the loader makes on the load.
 final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play runs on one thread
     private let request: Request
     private var client: (any ProtocolClient)?
     private let play: EventPlay
-    private(set) var starts = 0
-    private(set) var stops = 0
-    private(set) var resumes = 0
+    private(set) var startCount = 0
+    private(set) var stopCount = 0
+    private(set) var resumeCount = 0
     private var challenges: [(number: Int, challenge: AuthenticationChallenge)] = []
     private var sentBytes: Int64 = 0
 
@@ -40,15 +40,15 @@ final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play
         self.play = play
     }
 
-    var lastChallenge: Int? { challenges.last?.number }
+    var lastChallengeNumber: Int? { challenges.last?.number }
 
     func startLoading() {
-        starts += 1
-        play.started()
+        startCount += 1
+        play.didStartLoad()
     }
 
-    func stopLoading() { stops += 1 }
-    func resumeLoading() { resumes += 1 }
+    func stopLoading() { stopCount += 1 }
+    func resumeLoading() { resumeCount += 1 }
 
     func release() {
         client = nil
@@ -58,7 +58,7 @@ final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play
     static func length(_ number: Int) -> Int64? { number < 8 ? nil : Int64(number - 8) }
     static func bytes(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: number % 6) }
 
-    /// - Parameter number: selects one of several forms of the event.
+    /// - Parameter number: selects the length of a response, or the bytes of data.
     /// - Returns: The client's return value, if there is one.
     func call(_ kind: EventKind, _ number: Int) -> Flow? {
         guard let client else { return nil }
@@ -74,7 +74,7 @@ final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play
         case .trailers: client.didReceiveTrailers([:])
         case .finish: client.didFinishLoading()
         case .failure: client.didFail(with: LoadError(.connectionLost, message: "the script fails the load"))
-        case .challenge: ask(client)
+        case .challenge: sendChallenge(client)
         case .challengeWithdrawn: client.didCancel(challenges.last?.challenge ?? Self.unknownChallenge)
         case .sent:
             sentBytes += 1
@@ -82,15 +82,15 @@ final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play
         case .step: client.didReach(.firstByte)
         case .newBody:
             let requestNumber = play.newRequestNumber()
-            client.needsNewBody { [play] _ in play.noteResponse(requestNumber) }
+            client.needsNewBody { [play] _ in play.countResponse(requestNumber) }
         }
         return nil
     }
 
-    private func ask(_ client: any ProtocolClient) {
+    private func sendChallenge(_ client: any ProtocolClient) {
         let requestNumber = play.newRequestNumber()
         let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "play", host: "host")
-        let challenge = AuthenticationChallenge(protectionSpace: space) { [play] _ in play.noteResponse(requestNumber) }
+        let challenge = AuthenticationChallenge(protectionSpace: space) { [play] _ in play.countResponse(requestNumber) }
         challenges.append((requestNumber, challenge))
         client.didReceive(challenge)
     }

@@ -10,37 +10,37 @@ struct TaskModel {
     private(set) var violations: [ContractRule] = []
     /// One for each load that the handler made.
     var handlerLoads: [HandlerLoadModel] = []
-    private(set) var launches = 1
+    private(set) var expectedLoadCount = 1
     private(set) var isEnded = false
     private(set) var isSuspended = false
-    /// Whether a load is inside its start; a followed redirect waits until the start returns.
-    private var isLaunching = false
-    private var successorWaits = false
-    /// Whether the load is being ended, so that no further redirect is followed.
+    /// Whether a load's `startLoading()` is running. A followed redirect waits until it returns.
+    private var isInsideStart = false
+    private var hasPendingRedirect = false
+    /// Whether the load is about to end, so that no further redirect is followed.
     private var isEnding = false
-    private var redirects = 0
+    private var redirectCount = 0
     /// The number of the challenge without a response.
-    private var waitingChallenge: Int?
+    private var openChallengeNumber: Int?
 
     static let redirectLimit = 3
 
-    var current: Int { handlerLoads.count - 1 }
+    var currentIndex: Int { handlerLoads.count - 1 }
 
     // MARK: Handler loads
 
-    mutating func made(_ traits: HandlerLoadModel.Traits) {
+    mutating func didMakeLoad(_ traits: HandlerLoadModel.Traits) {
         handlerLoads.append(HandlerLoadModel(traits: traits, isSuspended: isSuspended))
     }
 
-    mutating func started() {
-        isLaunching = true
-        handlerLoads[current].start()
+    mutating func didStartLoad() {
+        isInsideStart = true
+        handlerLoads[currentIndex].start()
     }
 
-    mutating func startDidReturn() {
-        isLaunching = false
-        if successorWaits, !isEnded { launches += 1 }
-        successorWaits = false
+    mutating func didReturnFromStart() {
+        isInsideStart = false
+        if hasPendingRedirect, !isEnded { expectedLoadCount += 1 }
+        hasPendingRedirect = false
     }
 
     // MARK: Events
@@ -58,17 +58,17 @@ struct TaskModel {
         return verdict
     }
 
-    /// Counts a redirect that passed the order, and returns whether the delegate decides about it.
+    /// Counts a redirect that is in order, and returns whether the delegate decides about it.
     mutating func countRedirect(of handlerLoad: Int) -> Bool {
-        redirects += 1
-        guard redirects > Self.redirectLimit else { return true }
+        redirectCount += 1
+        guard redirectCount > Self.redirectLimit else { return true }
         isEnding = true
         _ = handlerLoads[handlerLoad].end(Ending(code: .tooManyRedirects))
         return false
     }
 
-    /// An event in delivery violates the rule about the length.
-    mutating func breakOff(_ handlerLoad: Int) {
+    /// Ends the load because an event violates the rule about the length.
+    mutating func failForLength(_ handlerLoad: Int) {
         violations.append(.lengthIsKept)
         _ = handlerLoads[handlerLoad].end(.violation(of: .lengthIsKept))
     }
@@ -89,37 +89,37 @@ struct TaskModel {
     mutating func end(_ ending: Ending?) {
         guard !isEnded else { return }
         isEnded = true
-        _ = gate.enqueue(.end(ending), of: current)
-        _ = handlerLoads[current].end(.cancelled)
+        _ = gate.enqueue(.end(ending), of: currentIndex)
+        _ = handlerLoads[currentIndex].end(.cancelled)
     }
 
     // MARK: The caller
 
     mutating func cancel() {
         guard !isEnded else { return gate.cancelWaitingEnd() }
-        if successorWaits { return end(.cancelled) }
+        if hasPendingRedirect { return end(.cancelled) }
         isEnding = true
-        if let ending = handlerLoads[current].end(.cancelled) { end(ending) }
+        if let ending = handlerLoads[currentIndex].end(.cancelled) { end(ending) }
     }
 
     mutating func suspend() {
         isSuspended = true
-        gate.hold()
-        if !isEnded { handlerLoads[current].suspend() }
+        gate.suspend()
+        if !isEnded { handlerLoads[currentIndex].suspend() }
     }
 
-    /// The caller resumes the task, and waiting events are delivered next.
+    /// Records that the caller resumes the task, so that waiting events are delivered next.
     ///
-    /// - Returns: Whether the reader then requests more, independent of its return values.
+    /// - Returns: Whether the reader then requests more data whatever the delegate returns.
     mutating func unsuspend() -> Bool {
         isSuspended = false
-        if !isEnded { handlerLoads[current].unsuspend() }
-        return !gate.release()
+        if !isEnded { handlerLoads[currentIndex].unsuspend() }
+        return !gate.resume()
     }
 
-    /// The reader requests more.
+    /// Records that the reader requests more data.
     mutating func readMore() {
-        if !isEnded { handlerLoads[current].resume() }
+        if !isEnded { handlerLoads[currentIndex].resume() }
     }
 
     // MARK: Redirects
@@ -127,9 +127,9 @@ struct TaskModel {
     /// - Parameter deferredBy: the handler load that got the return value "pause".
     mutating func follow(deferredBy handlerLoad: Int?) {
         let isFollowed = !isEnding && !isEnded
-        if let handlerLoad, !isEnded { handlerLoads[handlerLoad].takeLate() }
+        if let handlerLoad, !isEnded { handlerLoads[handlerLoad].followLate() }
         guard isFollowed else { return }
-        if isLaunching { successorWaits = true } else { launches += 1 }
+        if isInsideStart { hasPendingRedirect = true } else { expectedLoadCount += 1 }
     }
 
     mutating func declineLate(_ handlerLoad: Int) {
@@ -138,15 +138,15 @@ struct TaskModel {
 
     // MARK: Challenges
 
-    mutating func challenge(_ number: Int) { waitingChallenge = number }
+    mutating func openChallenge(_ number: Int) { openChallengeNumber = number }
 
-    mutating func noteChallengeResponse(_ number: Int) {
-        if waitingChallenge == number { waitingChallenge = nil }
+    mutating func recordChallengeResponse(_ number: Int) {
+        if openChallengeNumber == number { openChallengeNumber = nil }
     }
 
     /// - Returns: Whether the delegate receives the withdrawal.
-    mutating func challengeIsWithdrawn(_ number: Int) -> Bool {
-        defer { noteChallengeResponse(number) }
-        return waitingChallenge == number
+    mutating func withdrawChallenge(_ number: Int) -> Bool {
+        defer { recordChallengeResponse(number) }
+        return openChallengeNumber == number
     }
 }

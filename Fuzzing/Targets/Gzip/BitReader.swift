@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads bits in DEFLATE's order: the first bit is a byte's lowest.
+/// Reads bits in the order of DEFLATE: the lowest bit of each byte is first.
 ///
 /// Source: RFC 1951, section 3.1.1.
 struct BitReader {
@@ -18,9 +18,11 @@ struct BitReader {
     /// The number of bytes that were read, at least in part.
     var position: Int { bit == 0 ? index : index + 1 }
 
-    /// The next byte, without reading it, at a byte boundary; 0 at the end.
-    var upcoming: UInt8 { isAtEnd ? 0 : bytes[index] }
+    /// The next byte at a byte boundary, which stays unread; 0 at the end.
+    var nextByte: UInt8 { isAtEnd ? 0 : bytes[index] }
 
+    /// Reads a number of `count` bits, lowest bit first.
+    ///
     /// - Parameter count: 0 to 16.
     mutating func bits(_ count: Int) throws(GzipStop) -> Int {
         var value = 0
@@ -33,7 +35,7 @@ struct BitReader {
         return value
     }
 
-    mutating func skipToByte() {
+    mutating func skipToByteBoundary() {
         if bit > 0 { (index, bit) = (index + 1, 0) }
     }
 

@@ -3,14 +3,15 @@
 import Portolan
 import PortolanHandlers
 
-/// Loads a gzip file behind `gzip:` with the plugin's library. The result must match ``GzipReference``, or be the start
-/// of it with a failure.
+/// Loads a gzip file through `gzip:` with the plugin's library. The delivered bytes must match ``GzipReference``, or be
+/// the start of the expected bytes if the load fails.
 ///
-/// The first byte of the input selects how the file is loaded, the second its pieces; the others are the file.
+/// The first byte of the input selects how the file is loaded; the second selects its division into pieces; the others
+/// are the file.
 struct GzipCase {
-    private enum Way: CaseIterable { case whole, paused, stopped, broken }
+    private enum Variant: CaseIterable { case whole, paused, stopped, broken }
 
-    private let way: Way
+    private let variant: Variant
     private let isSmall: Bool
     private let seed: UInt8
     private let file: [UInt8]
@@ -18,28 +19,29 @@ struct GzipCase {
     init(_ input: [UInt8]) {
         var source = ByteSource(input)
         let mode = source.next()
-        way = Way.allCases[Int(mode & 3)]
+        variant = Variant.allCases[Int(mode & 3)]
         isSmall = mode & 4 != 0
         seed = source.next()
         file = source.takeRest()
     }
 
     func check() throws(FuzzFinding) {
-        let bench = try GzipFixture.of(isSmall: isSmall)
-        let expected = GzipReference(file, limit: bench.limit)
-        let record = PieceDelegate(flow: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? Int(seed % 4) : nil)
+        let fixture = try GzipFixture.of(isSmall: isSmall)
+        let expected = GzipReference(file, limit: fixture.limit)
+        let record = PieceDelegate(flow: variant == .paused ? .pause : .keepGoing, stopsAt: variant == .stopped ? Int(seed % 4) : nil)
         let delegate = PausingDelegate(record: record)
-        let last = way == .broken ? ScriptedLoad.Event.failure(LoadError(.connectionLost, message: "the script fails the load")) : .finish
-        let url = bench.files.put(pieces.map(ScriptedLoad.Event.data) + [last])
+        let lastEvent =
+            variant == .broken ? ScriptedLoad.Event.failure(LoadError(.connectionLost, message: "the script fails the load")) : .finish
+        let url = fixture.files.add(pieces.map(ScriptedLoad.Event.data) + [lastEvent])
         guard let request = try? Request("gzip:\(url)") else { return }
-        let task = bench.loader.task(for: request, delegate: delegate)
+        let task = fixture.loader.task(for: request, delegate: delegate)
         task.resume()
         while true {
             try delegate.wait()
             if record.received.hasEnded { break }
             task.resume()
         }
-        try check(record.received, expected, limit: bench.limit)
+        try check(record.received, expected, limit: fixture.limit)
     }
 
     private func check(_ received: PieceDelegate.Record, _ expected: GzipReference, limit: Int) throws(FuzzFinding) {
@@ -49,7 +51,7 @@ struct GzipCase {
         try require(
             received.body.isStart(of: expected.body),
             "the delivered bytes are not the start of the contents: \(received.body.count) bytes, of \(expected.body.count)")
-        if way == .stopped, end == .failed(.cancelled) { return }
+        if variant == .stopped, end == .failed(.cancelled) { return }
         let codes = codes(expected.stop)
         guard !codes.isEmpty else {
             try require(end == .finished, "the file is valid, but the load ended with \(end)")
@@ -57,13 +59,13 @@ struct GzipCase {
                 received.body.count == expected.body.count, "\(received.body.count) bytes of \(expected.body.count) were delivered")
         }
         guard case .failed(let code) = end, codes.contains(code) else {
-            throw FuzzFinding("the file is \(expected.stop.map { "\($0)" } ?? "valid"), loaded \(way), but the load ended with \(end)")
+            throw FuzzFinding("the file is \(expected.stop.map { "\($0)" } ?? "valid"), loaded \(variant), but the load ended with \(end)")
         }
     }
 
-    /// The codes with which the load may fail; empty if it must finish.
+    /// The error codes with which the load may fail; empty if the load must finish.
     private func codes(_ stop: GzipStop?) -> [LoadError.Code] {
-        let isBroken = way == .broken
+        let isBroken = variant == .broken
         switch stop {
         case nil: return isBroken ? [.connectionLost] : []
         case .cut: return [isBroken ? .connectionLost : .truncated]

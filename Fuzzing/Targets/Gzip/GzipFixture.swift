@@ -12,7 +12,7 @@ struct GzipFixture {
     let files: InnerFiles
     /// The limit of bytes that a load may deliver.
     let limit: Int
-    /// Retained here, because the loader retains only the plugin's handlers.
+    /// Keeps the plugin loaded, because the loader retains only the plugin's handlers.
     private let plugin: Plugin
 
     /// The larger limit exceeds one buffer of the plugin.
@@ -39,8 +39,8 @@ struct GzipFixture {
         for handler in [files] + plugin.handlers as [any ProtocolHandler] { loader.handlers.register(handler) }
     }
 
-    /// The path in the environment variable, which `make fuzz` sets to an instrumented library; otherwise that of the
-    /// tests, relative to this file.
+    /// The path of the plugin's library: the value of FUZZ_GZIP, which `make fuzz` sets to an instrumented library, or
+    /// the path of the tests' library, relative to this file.
     private static var library: String {
         if let path = unsafe getenv("FUZZ_GZIP") { return unsafe String(cString: path) }
         let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
@@ -48,25 +48,27 @@ struct GzipFixture {
     }
 }
 
-/// The handler of `inner:` URLs, each of which loads once.
+/// The handler of `inner:` URLs, which can each be loaded once.
 final class InnerFiles: ProtocolHandler {
     let identifier = "org.portolan.inner"
     let schemes = SchemeSet.only(["inner"])
-    private let files = Mutex((count: 0, waiting: [String: [ScriptedLoad.Event]]()))
+    private let files = Mutex((count: 0, eventsByURL: [String: [ScriptedLoad.Event]]()))
 
-    /// - Parameter events: the events after the response.
-    /// - Returns: The URL.
-    func put(_ events: [ScriptedLoad.Event]) -> String {
+    /// Adds a file.
+    ///
+    /// - Parameter events: the events of the file's load after the response.
+    /// - Returns: The URL of the file.
+    func add(_ events: [ScriptedLoad.Event]) -> String {
         files.withLock { files in
             files.count += 1
             let url = "inner:\(files.count)"
-            files.waiting[url] = events
+            files.eventsByURL[url] = events
             return url
         }
     }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        let events = files.withLock { $0.waiting.removeValue(forKey: request.url.description) } ?? []
+        let events = files.withLock { $0.eventsByURL.removeValue(forKey: request.url.description) } ?? []
         return ScriptedLoad([.response(Response(url: request.url))] + events, client: client)
     }
 }

@@ -5,7 +5,7 @@ enum GzipStop: Error {
     /// The data is truncated.
     case cut
     case malformed
-    /// More bytes came out than the limit.
+    /// The decoded data is larger than the limit.
     case overLimit
 }
 
@@ -16,7 +16,7 @@ struct GzipReference {
     enum Format {
         /// A file: members, followed by zero bytes.
         case file
-        /// The content codings: empty data is valid, and everything after the end is ignored.
+        /// The content codings of HTTP: empty data is valid, and bytes after the end are ignored.
         case gzipCoding, deflateCoding
     }
 
@@ -27,7 +27,7 @@ struct GzipReference {
     private var memberStart = 0
     private let limit: Int
 
-    /// - Parameter limit: decoding stops as soon as more bytes than this come out.
+    /// - Parameter limit: the number of decoded bytes after which decoding stops.
     init(_ file: [UInt8], limit: Int, as format: Format = .file) {
         bits = BitReader(file)
         self.limit = limit
@@ -47,7 +47,7 @@ struct GzipReference {
 
     /// Reads at least one member, and zero bytes after the last.
     private mutating func readFile() throws(GzipStop) {
-        repeat { try readMember() } while !bits.isAtEnd && bits.upcoming != 0
+        repeat { try readMember() } while !bits.isAtEnd && bits.nextByte != 0
         while !bits.isAtEnd {
             if try bits.byte() != 0 { throw .malformed }
         }
@@ -65,38 +65,40 @@ struct GzipReference {
         if data[1] & 0x20 != 0 { throw .malformed }  // a dictionary
         _ = try bits.bits(16)
         try inflate()
-        bits.skipToByte()
+        bits.skipToByteBoundary()
         var (low, high): (UInt32, UInt32) = (1, 0)
         for byte in body {
             low = (low + UInt32(byte)) % 65521
             high = (high + low) % 65521
         }
-        let check = try bits.number(bytes: 4)
-        guard check.byteSwapped == high << 16 | low else { throw .malformed }
+        let checksum = try bits.number(bytes: 4)
+        guard checksum.byteSwapped == high << 16 | low else { throw .malformed }
     }
 
     private mutating func readMember() throws(GzipStop) {
-        var header = GzipCheck()
-        guard try header.take(&bits) == 0x1F, try header.take(&bits) == 0x8B, try header.take(&bits) == 8 else { throw .malformed }
-        let flags = try header.take(&bits)
+        var header = GzipChecksum()
+        guard try header.readByte(&bits) == 0x1F, try header.readByte(&bits) == 0x8B, try header.readByte(&bits) == 8 else {
+            throw .malformed
+        }
+        let flags = try header.readByte(&bits)
         guard flags & 0xE0 == 0 else { throw .malformed }  // reserved
-        for _ in 0..<6 { _ = try header.take(&bits) }
+        for _ in 0..<6 { _ = try header.readByte(&bits) }
         if flags & 4 != 0 {  // extra field
-            let count = Int(try header.take(&bits)) | Int(try header.take(&bits)) << 8
-            for _ in 0..<count { _ = try header.take(&bits) }
+            let count = Int(try header.readByte(&bits)) | Int(try header.readByte(&bits)) << 8
+            for _ in 0..<count { _ = try header.readByte(&bits) }
         }
         for flag: UInt8 in [8, 16] where flags & flag != 0 {  // name, comment
-            while try header.take(&bits) != 0 {}
+            while try header.readByte(&bits) != 0 {}
         }
         if flags & 2 != 0 {
-            let check = try bits.number(bytes: 2)
-            guard check == header.value & 0xFFFF else { throw .malformed }
+            let checksum = try bits.number(bytes: 2)
+            guard checksum == header.value & 0xFFFF else { throw .malformed }
         }
         memberStart = body.count
         try inflate()
-        bits.skipToByte()
-        var contents = GzipCheck()
-        for byte in body[memberStart...] { contents.take(byte) }
+        bits.skipToByteBoundary()
+        var contents = GzipChecksum()
+        for byte in body[memberStart...] { contents.add(byte) }
         guard try bits.number(bytes: 4) == contents.value else { throw .malformed }
         guard try bits.number(bytes: 4) == UInt32(truncatingIfNeeded: body.count - memberStart) else { throw .malformed }
     }
@@ -104,13 +106,13 @@ struct GzipReference {
     // MARK: DEFLATE data
 
     private mutating func inflate() throws(GzipStop) {
-        var isLast = false
-        while !isLast {
-            isLast = try bits.bits(1) == 1
+        var isLastBlock = false
+        while !isLastBlock {
+            isLastBlock = try bits.bits(1) == 1
             switch try bits.bits(2) {
             case 0: try copyStored()
             case 1: try decode(with: Self.fixedLiterals, Self.fixedDistances)
-            case 2: try decodeWithOwnCodes()
+            case 2: try decodeWithDynamicCodes()
             default: throw .malformed
             }
         }
@@ -121,17 +123,17 @@ struct GzipReference {
         if body.count > limit { throw .overLimit }
     }
 
-    /// Repeats the last `distance` bytes until `length` bytes are copied.
+    /// Appends `length` bytes of the output from `distance` bytes before its end, repeated if `length` is larger.
     private mutating func repeatRun(_ length: Int, from distance: Int) throws(GzipStop) {
         guard distance <= body.count - memberStart else { throw .malformed }
-        var run = Array(body.suffix(distance).prefix(length))
-        while run.count < length { run += run }
-        body += run.prefix(length)
+        var copiedBytes = Array(body.suffix(distance).prefix(length))
+        while copiedBytes.count < length { copiedBytes += copiedBytes }
+        body += copiedBytes.prefix(length)
         if body.count > limit { throw .overLimit }
     }
 
     private mutating func copyStored() throws(GzipStop) {
-        bits.skipToByte()
+        bits.skipToByteBoundary()
         let (count, complement) = (try bits.number(bytes: 2), try bits.number(bytes: 2))
         guard count == ~complement & 0xFFFF else { throw .malformed }
         for _ in 0..<count { try emit(bits.byte()) }
@@ -141,7 +143,7 @@ struct GzipReference {
         lengths: [(8, 144), (9, 112), (7, 24), (8, 8)].flatMap { [Int](repeating: $0.0, count: $0.1) })
     private static let fixedDistances = PrefixCode(lengths: [Int](repeating: 5, count: 32))
 
-    private mutating func decodeWithOwnCodes() throws(GzipStop) {
+    private mutating func decodeWithDynamicCodes() throws(GzipStop) {
         let literals = try bits.bits(5) + 257
         let distances = try bits.bits(5) + 1
         let count = try bits.bits(4) + 4
@@ -150,12 +152,12 @@ struct GzipReference {
         for position in [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15].prefix(count) {
             lengths[position] = try bits.bits(3)
         }
-        // This code must not be incomplete.
-        let space = lengths.reduce(0) { $1 == 0 ? $0 : $0 + 128 >> $1 }
-        guard space == 128, let code = PrefixCode(lengths: lengths) else { throw .malformed }
-        let all = try readLengths(literals + distances, with: code)
-        guard all[256] > 0 else { throw .malformed }
-        try decode(with: PrefixCode(lengths: Array(all[..<literals])), PrefixCode(lengths: Array(all[literals...])))
+        // The code for the lengths must be complete.
+        let usedCodeSpace = lengths.reduce(0) { $1 == 0 ? $0 : $0 + 128 >> $1 }
+        guard usedCodeSpace == 128, let code = PrefixCode(lengths: lengths) else { throw .malformed }
+        let allLengths = try readLengths(literals + distances, with: code)
+        guard allLengths[256] > 0 else { throw .malformed }
+        try decode(with: PrefixCode(lengths: Array(allLengths[..<literals])), PrefixCode(lengths: Array(allLengths[literals...])))
     }
 
     private mutating func readLengths(_ count: Int, with code: PrefixCode) throws(GzipStop) -> [Int] {
@@ -167,9 +169,9 @@ struct GzipReference {
                 continue
             }
             let repeated = symbol == 16 ? lengths.last : 0
-            let times = symbol == 16 ? try bits.bits(2) + 3 : symbol == 17 ? try bits.bits(3) + 3 : try bits.bits(7) + 11
-            guard let repeated, lengths.count + times <= count else { throw .malformed }
-            lengths += [Int](repeating: repeated, count: times)
+            let repeatCount = symbol == 16 ? try bits.bits(2) + 3 : symbol == 17 ? try bits.bits(3) + 3 : try bits.bits(7) + 11
+            guard let repeated, lengths.count + repeatCount <= count else { throw .malformed }
+            lengths += [Int](repeating: repeated, count: repeatCount)
         }
         return lengths
     }
@@ -187,9 +189,9 @@ struct GzipReference {
             let length = try Self.lengthBase(symbol) + bits.bits(Self.lengthBits(symbol))
             let distanceSymbol = try distances.read(&bits)
             guard distanceSymbol < 30 else { throw .malformed }
-            let extra = max(0, distanceSymbol / 2 - 1)
-            let base = distanceSymbol < 4 ? distanceSymbol + 1 : 1 + (2 + distanceSymbol % 2) << extra
-            let distance = try base + bits.bits(extra)
+            let extraBits = max(0, distanceSymbol / 2 - 1)
+            let base = distanceSymbol < 4 ? distanceSymbol + 1 : 1 + (2 + distanceSymbol % 2) << extraBits
+            let distance = try base + bits.bits(extraBits)
             try repeatRun(length, from: distance)
         }
     }
@@ -206,7 +208,7 @@ struct GzipReference {
 /// The checksum of a member's header or contents.
 ///
 /// Source: RFC 1952, section 8.
-struct GzipCheck {
+struct GzipChecksum {
     private var register: UInt32 = ~0
 
     var value: UInt32 { ~register }
@@ -215,14 +217,14 @@ struct GzipCheck {
         (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
     }
 
-    mutating func take(_ byte: UInt8) {
+    mutating func add(_ byte: UInt8) {
         register = Self.table[Int(UInt8(truncatingIfNeeded: register) ^ byte)] ^ register >> 8
     }
 
     /// Reads a byte, and adds it to the checksum.
-    mutating func take(_ bits: inout BitReader) throws(GzipStop) -> UInt8 {
+    mutating func readByte(_ bits: inout BitReader) throws(GzipStop) -> UInt8 {
         let byte = try bits.byte()
-        take(byte)
+        add(byte)
         return byte
     }
 }

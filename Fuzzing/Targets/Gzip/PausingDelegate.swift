@@ -3,7 +3,7 @@
 import Dispatch
 import Portolan
 
-/// Signals a waiting thread whenever it pauses the load, and when the load has ended.
+/// A delegate that signals a waiting thread whenever it pauses the load, and when the load has ended.
 final class PausingDelegate: LoadDelegate {
     let record: PieceDelegate
     private let semaphore = DispatchSemaphore(value: 0)

@@ -9,31 +9,31 @@ struct PrefixCode {
     /// The symbols, sorted by code length, then by value.
     private var symbols: [Int] = []
 
-    /// Returns `nil` if the lengths claim too many codes, or too few: only a code with one symbol of one bit, or
-    /// without symbols, may be incomplete.
+    /// Returns `nil` if there is no prefix code with these lengths, or if it is incomplete. Only a code with one symbol
+    /// of one bit, or without symbols, may be incomplete.
     init?(lengths: [Int]) {
         for length in lengths { counts[length] += 1 }
-        var left = 1
+        var unassignedCodes = 1
         for length in 1...15 {
-            left = left * 2 - counts[length]
-            if left < 0 { return nil }
+            unassignedCodes = unassignedCodes * 2 - counts[length]
+            if unassignedCodes < 0 { return nil }
         }
         let isEmpty = counts[0] == lengths.count
         let isSingle = counts[1] == 1 && counts[0] == lengths.count - 1
-        guard left == 0 || isEmpty || isSingle else { return nil }
+        guard unassignedCodes == 0 || isEmpty || isSingle else { return nil }
         symbols = (1...15).flatMap { length in lengths.indices.filter { lengths[$0] == length } }
     }
 
     /// - Throws: ``GzipStop/malformed`` for bits that are no code.
     func read(_ bits: inout BitReader) throws(GzipStop) -> Int {
-        var (code, first, index) = (0, 0, 0)
+        var (code, firstCode, index) = (0, 0, 0)
         for length in 1...15 {
             code |= try bits.bits(1)
             let count = counts[length]
-            if code - count < first { return symbols[index + code - first] }
+            if code - count < firstCode { return symbols[index + code - firstCode] }
             index += count
-            (first, code) = ((first + count) * 2, code * 2)
-            if index == symbols.count { break }  // no code is longer
+            (firstCode, code) = ((firstCode + count) * 2, code * 2)
+            if index == symbols.count { break }  // because no code is longer
         }
         throw .malformed
     }

@@ -1,42 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Interprets the fields about framing, all at once.
+/// Interprets the fields of a response that determine its framing.
 ///
 /// Source: RFC 9112, sections 6 and 7; RFC 9110, sections 5.6.1 and 7.6.1.
 struct FramingReference {
-    enum Lengths: Equatable {
+    enum LengthValue: Equatable {
         case absent, invalid
         case length(Int)
     }
 
-    enum Codings {
+    enum CodingList {
         case absent, chunked, others, invalid
-        /// A coding that the grammar permits, but that is unknown here.
+        /// The list contains a coding that is unknown here, in valid syntax.
         case unknown
     }
 
     static let names = ["content-length", "transfer-encoding", "connection"]
 
-    let lengths: Lengths
-    let codings: Codings
-    let options: [String]
+    let contentLength: LengthValue
+    let transferCodings: CodingList
+    let connectionOptions: [String]
     /// Whether a Transfer-Encoding line is empty. The line has no effect here, but another recipient may interpret it
     /// differently.
-    let namesNothing: Bool
+    let hasEmptyTransferEncoding: Bool
 
     init(_ fields: [[String]]) {
         func values(_ name: String) -> [String]? {
-            let found = fields.filter { $0[0].lowercased() == name }.map { $0[1] }
-            return found.isEmpty ? nil : found
+            let matchingValues = fields.filter { $0[0].lowercased() == name }.map { $0[1] }
+            return matchingValues.isEmpty ? nil : matchingValues
         }
-        lengths = Self.lengths(values("content-length"))
-        codings = Self.codings(values("transfer-encoding"))
-        namesNothing = (values("transfer-encoding") ?? []).contains { Self.elements($0).isEmpty }
-        options = (values("connection") ?? []).flatMap(Self.elements).map { $0.lowercased() }
+        contentLength = Self.contentLength(values("content-length"))
+        transferCodings = Self.transferCodings(values("transfer-encoding"))
+        hasEmptyTransferEncoding = (values("transfer-encoding") ?? []).contains { Self.elements($0).isEmpty }
+        connectionOptions = (values("connection") ?? []).flatMap(Self.elements).map { $0.lowercased() }
     }
 
-    /// Requires all elements to be identical, byte by byte, including empty ones (Fetch, "extract a length").
-    private static func lengths(_ values: [String]?) -> Lengths {
+    /// Interprets Content-Length: all elements must be identical, byte by byte, including empty ones (Fetch, "extract a
+    /// length").
+    private static func contentLength(_ values: [String]?) -> LengthValue {
         guard let values else { return .absent }
         let octets = values.joined(separator: ",").unicodeScalars.map { UInt8($0.value) }
         let elements = Set(octets.split(separator: 44, omittingEmptySubsequences: false).map { Text.latin1(Text.trimmed($0)) })
@@ -46,29 +47,31 @@ struct FramingReference {
         return .length(number)
     }
 
-    private static func codings(_ values: [String]?) -> Codings {
+    private static func transferCodings(_ values: [String]?) -> CodingList {
         guard let values else { return .absent }
-        let known = ["chunked", "identity", "gzip", "x-gzip", "deflate"]
+        let knownCodings = ["chunked", "identity", "gzip", "x-gzip", "deflate"]
         var names: [String] = []
         for element in values.flatMap(elements) {
             let octets = element.unicodeScalars.map { UInt8($0.value) }
             let name = octets.prefix { MIMEReference.isToken(Unicode.Scalar($0)) }
             let parameters = ParameterReference(octets.dropFirst(name.count))
-            guard !name.isEmpty, parameters.firstFault == nil, parameters.isComplete, !names.contains("chunked") else { return .invalid }
+            guard !name.isEmpty, parameters.firstInvalidOffset == nil, parameters.isComplete, !names.contains("chunked") else {
+                return .invalid
+            }
             names.append(Text.latin1(name).lowercased())
-            guard known.contains(names[names.count - 1]) else { return .unknown }
+            guard knownCodings.contains(names[names.count - 1]) else { return .unknown }
             guard name.count == octets.count, names.count(where: { $0 != "identity" && $0 != "chunked" }) <= 16 else { return .invalid }
         }
         if names.isEmpty { return .absent }
         return names.last == "chunked" ? .chunked : .others
     }
 
-    /// Returns the nonempty elements of a list.
+    /// Returns the nonempty elements of a list, which commas separate outside quotes.
     private static func elements(_ value: String) -> [String] {
-        var (all, current, isQuoted, isEscaped): ([[UInt8]], [UInt8], Bool, Bool) = ([], [], false, false)
+        var (allElements, current, isQuoted, isEscaped): ([[UInt8]], [UInt8], Bool, Bool) = ([], [], false, false)
         for octet in value.unicodeScalars.map({ UInt8($0.value) }) {
             if octet == 44, !isQuoted {
-                all.append(current)
+                allElements.append(current)
                 current = []
                 continue
             }
@@ -81,17 +84,17 @@ struct FramingReference {
                 isEscaped = true
             }
         }
-        all.append(current)
-        return all.map { Text.latin1(Text.trimmed($0[...])) }.filter { !$0.isEmpty }
+        allElements.append(current)
+        return allElements.map { Text.latin1(Text.trimmed($0[...])) }.filter { !$0.isEmpty }
     }
 }
 
-/// Parses names and values behind semicolons, by the grammar.
+/// Parses parameters, each of which is a semicolon, a name and possibly a value.
 ///
 /// Source: RFC 9112, section 7.1.1.
 struct ParameterReference {
-    /// The number of bytes before the first invalid one.
-    private(set) var firstFault: Int?
+    /// The position of the first invalid byte; `nil` if all bytes are valid.
+    private(set) var firstInvalidOffset: Int?
     /// Whether the text may end here.
     private(set) var isComplete = true
 
@@ -103,8 +106,8 @@ struct ParameterReference {
         while true {
             skipBlanks()
             guard let octet = next else { return }
-            guard octet == 59, takeParameter() else {
-                firstFault = position
+            guard octet == 59, readParameter() else {
+                firstInvalidOffset = position
                 return
             }
             if !isComplete { return }
@@ -113,13 +116,15 @@ struct ParameterReference {
 
     private var next: UInt8? { position < octets.count ? octets[position] : nil }
 
-    /// - Returns: `false` if the byte at the position is invalid. If the bytes end, the parameter is incomplete.
-    private mutating func takeParameter() -> Bool {
+    /// Reads a parameter from its semicolon on. If the bytes end too early, `isComplete` becomes `false`.
+    ///
+    /// - Returns: `false` if the byte at the position is invalid.
+    private mutating func readParameter() -> Bool {
         position += 1
         isComplete = false
         skipBlanks()
         guard next != nil else { return true }
-        guard takeToken() else { return false }
+        guard readToken() else { return false }
         isComplete = true
         skipBlanks()
         guard next == 61 else { return next == nil || next == 59 }
@@ -127,18 +132,18 @@ struct ParameterReference {
         isComplete = false
         skipBlanks()
         guard let first = next else { return true }
-        if first == 34 { return takeQuoted() }
+        if first == 34 { return readQuoted() }
         isComplete = true
-        return takeToken()
+        return readToken()
     }
 
-    private mutating func takeToken() -> Bool {
+    private mutating func readToken() -> Bool {
         let start = position
         while let octet = next, MIMEReference.isToken(Unicode.Scalar(octet)) { position += 1 }
         return position > start
     }
 
-    private mutating func takeQuoted() -> Bool {
+    private mutating func readQuoted() -> Bool {
         position += 1
         while let octet = next {
             if octet == 34 {

@@ -15,7 +15,7 @@ extension Reading {
             body += rest.prefix(size)
             guard rest.count >= size else { throw .failure(.truncated) }
             rest = rest.dropFirst(size)
-            try take([13, 10])
+            try expect([13, 10])
         }
         return (body, try section(limits.maximumTrailerSectionBytes).fields)
     }
@@ -25,25 +25,26 @@ extension Reading {
         guard !digits.isEmpty else { throw .failure(rest.isEmpty ? .truncated : .badResponse) }
         rest = rest.dropFirst(digits.count)
         let zeros = digits.prefix { $0 == 48 }.count
-        let padding = zeros == digits.count ? zeros - 1 : zeros
-        let allowed = min(limits.maximumChunkExtensionBytes, limits.maximumChunkExtensionBytesPerBody - extensionBytes)
-        guard padding <= allowed else { throw .failure(.limitExceeded) }
+        let paddingZeros = zeros == digits.count ? zeros - 1 : zeros
+        let allowedBytes = min(limits.maximumChunkExtensionBytes, limits.maximumChunkExtensionBytesPerBody - extensionBytes)
+        guard paddingZeros <= allowedBytes else { throw .failure(.limitExceeded) }
         let size = zeros == digits.count ? 0 : Int(Text.latin1(digits), radix: 16)
         guard let size else { throw .failure(.badResponse) }
 
         let text = rest.prefix { $0 != 13 }
         let parameters = ParameterReference(text)
-        // A byte counts towards the limit before it is checked.
-        let fault = parameters.firstFault ?? (parameters.isComplete || text.count == rest.count ? nil : text.count)
-        guard padding + (fault.map { $0 + 1 } ?? text.count) <= allowed else { throw .failure(.limitExceeded) }
-        guard fault == nil else { throw .failure(.badResponse) }
-        extensionBytes += padding + text.count
+        // An invalid byte counts towards the limit, too.
+        let invalidOffset = parameters.firstInvalidOffset ?? (parameters.isComplete || text.count == rest.count ? nil : text.count)
+        guard paddingZeros + (invalidOffset.map { $0 + 1 } ?? text.count) <= allowedBytes else { throw .failure(.limitExceeded) }
+        guard invalidOffset == nil else { throw .failure(.badResponse) }
+        extensionBytes += paddingZeros + text.count
         rest = rest.dropFirst(text.count)
-        try take([13, 10])
+        try expect([13, 10])
         return size
     }
 
-    private mutating func take(_ octets: [UInt8]) throws(ResponseOutcome) {
+    /// Reads exactly these bytes.
+    private mutating func expect(_ octets: [UInt8]) throws(ResponseOutcome) {
         for octet in octets {
             guard let next = rest.popFirst() else { throw .failure(.truncated) }
             guard next == octet else { throw .failure(.badResponse) }

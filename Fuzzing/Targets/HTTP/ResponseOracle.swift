@@ -4,8 +4,8 @@ import Portolan
 @_spi(Fuzzing) import PortolanHTTP
 import PortolanHTTPSyntax
 
-/// Reads a response with the parsers of http:. The result must match ``ResponseReference`` for any division into
-/// pieces.
+/// Reads a response with the parsers of http:. The result must match ``ResponseReference`` for any division of the
+/// bytes into pieces.
 ///
 /// The first byte of the input selects the request's method and the limits; the second selects the division into
 /// pieces.
@@ -17,24 +17,25 @@ enum ResponseOracle {
         let seed = source.next()
         let bytes = Array(start.utf8) + source.takeRest()
         let method = [HTTPRequest.Method.get, .head, .connect, .get][Int(mode & 3)]
-        let limits = mode & 4 == 0 ? HTTPLimits() : small
+        let limits = mode & 4 == 0 ? HTTPLimits() : smallLimits
         let expected = ResponseReference(bytes, method: method, limits: limits).outcome
         let whole = outcome([bytes[...]], method, limits)
         try require(whole == expected, "read whole, the result is \(whole) instead of \(expected)")
-        let single = outcome(bytes.indices.map { bytes[$0...$0] }, method, limits)
-        try require(single == expected, "read byte by byte, the result is \(single) instead of \(expected)")
+        let bytewise = outcome(bytes.indices.map { bytes[$0...$0] }, method, limits)
+        try require(bytewise == expected, "read byte by byte, the result is \(bytewise) instead of \(expected)")
         let scattered = outcome(pieces(of: bytes, seed), method, limits)
         try require(scattered == expected, "read in pieces by \(seed), the result is \(scattered) instead of \(expected)")
-        // Reads the response after another one that differs in one byte of its head, or not at all.
+        // Reads the response after another one, which differs from it in at most one byte.
         var earlier = bytes
         if !bytes.isEmpty { earlier[Int(seed) % bytes.count] ^= mode >> 3 }
-        let again = outcome(pieces(of: bytes, ~seed), method, limits, after: earlier)
+        let resultAfterEarlier = outcome(pieces(of: bytes, ~seed), method, limits, after: earlier)
         try require(
-            again == expected,
-            "read after \(String(decoding: earlier, as: UTF8.self).debugDescription), the result is \(again) instead of \(expected)")
+            resultAfterEarlier == expected,
+            "read after \(String(decoding: earlier, as: UTF8.self).debugDescription), the result is \(resultAfterEarlier) instead of \(expected)"
+        )
     }
 
-    private static let small: HTTPLimits = {
+    private static let smallLimits: HTTPLimits = {
         var limits = HTTPLimits()
         (limits.maximumStatusLineBytes, limits.maximumFieldLineBytes, limits.maximumFieldCount, limits.maximumFieldSectionBytes) = (
             24, 40, 4, 100
@@ -50,11 +51,12 @@ enum ResponseOracle {
         _ pieces: [ArraySlice<UInt8>], _ method: HTTPRequest.Method, _ limits: HTTPLimits, after earlier: [UInt8] = []
     ) -> ResponseOutcome {
         do throws(LoadError) {
-            let read = try InMemoryResponse(pieces, method: method, limits: limits, after: earlier)
+            let response = try InMemoryResponse(pieces, method: method, limits: limits, after: earlier)
             return .response(
                 ResponseMeaning(
-                    interim: read.interim, status: read.status, fields: read.fields, body: read.body, trailers: read.trailers,
-                    isReusable: read.isReusable, endsAtClose: read.endsAtClose, byteCount: read.byteCount))
+                    interim: response.interim, status: response.status, fields: response.fields, body: response.body,
+                    trailers: response.trailers,
+                    isReusable: response.isReusable, endsAtClose: response.endsAtClose, byteCount: response.byteCount))
         } catch {
             return .failure(error.code)
         }

@@ -32,23 +32,24 @@ struct Reading {
         self.limits = limits
     }
 
+    /// Reads the response, and the interim responses before it.
     mutating func response(to method: HTTPRequest.Method) throws(ResponseOutcome) -> ResponseMeaning {
         let count = rest.count
         var meaning = ResponseMeaning()
-        var closes = false
+        var hasCloseOption = false
         while true {
-            let (status, isOld) = try statusLine()
-            let (fields, isOdd) = try section(limits.maximumFieldSectionBytes)
+            let (status, isHTTP10) = try statusLine()
+            let (fields, isAmbiguous) = try section(limits.maximumFieldSectionBytes)
             if 100 <= status, status <= 199, status != 101 {
                 meaning.interim.append(status)
-                closes = closes || FramingReference(fields).options.contains("close")
+                hasCloseOption = hasCloseOption || FramingReference(fields).connectionOptions.contains("close")
                 guard meaning.interim.count <= limits.maximumInterimResponsesPerResponse else { throw .failure(.limitExceeded) }
                 continue
             }
             (meaning.status, meaning.fields) = (status, fields)
             guard status != 101 else { throw .failure(.badResponse) }
-            try takeBody(of: &meaning, method, FramingReference(fields), isOld: isOld, isOdd: isOdd)
-            if closes { meaning.isReusable = false }
+            try readBody(of: &meaning, method, FramingReference(fields), isHTTP10: isHTTP10, isAmbiguous: isAmbiguous)
+            if hasCloseOption { meaning.isReusable = false }
             meaning.byteCount = count - rest.count
             return meaning
         }
@@ -56,22 +57,24 @@ struct Reading {
 
     // MARK: Section 6.3
 
-    private mutating func takeBody(
-        of meaning: inout ResponseMeaning, _ method: HTTPRequest.Method, _ framing: FramingReference, isOld: Bool, isOdd: Bool
+    private mutating func readBody(
+        of meaning: inout ResponseMeaning, _ method: HTTPRequest.Method, _ framing: FramingReference, isHTTP10: Bool, isAmbiguous: Bool
     ) throws(ResponseOutcome) {
         let status = meaning.status
         let isBodiless = method == .head || status == 204 || status == 304
         let isTunnel = !isBodiless && method == .connect && status / 100 == 2
-        let isFaulty = framing.codings == .invalid || framing.codings == .unknown || framing.lengths == .invalid
-        var stays = !isOdd && !isFaulty && !isTunnel && !framing.options.contains("close")
-        if isOld, !framing.options.contains("keep-alive") { stays = false }
-        if framing.codings != .absent, isOld || framing.lengths != .absent { stays = false }
-        if status == 204, framing.codings != .absent || framing.lengths != .absent && framing.lengths != .length(0) { stays = false }
-        if framing.namesNothing { stays = false }
-        meaning.isReusable = stays
+        let isFaulty = framing.transferCodings == .invalid || framing.transferCodings == .unknown || framing.contentLength == .invalid
+        var isReusable = !isAmbiguous && !isFaulty && !isTunnel && !framing.connectionOptions.contains("close")
+        if isHTTP10, !framing.connectionOptions.contains("keep-alive") { isReusable = false }
+        if framing.transferCodings != .absent, isHTTP10 || framing.contentLength != .absent { isReusable = false }
+        if status == 204, framing.transferCodings != .absent || framing.contentLength != .absent && framing.contentLength != .length(0) {
+            isReusable = false
+        }
+        if framing.hasEmptyTransferEncoding { isReusable = false }
+        meaning.isReusable = isReusable
         if isBodiless || isTunnel { return }
 
-        switch (framing.codings, framing.lengths) {
+        switch (framing.transferCodings, framing.contentLength) {
         case (.chunked, _):
             (meaning.body, meaning.trailers) = try chunks()
         case (.invalid, _), (.absent, .invalid):
@@ -89,7 +92,7 @@ struct Reading {
 
     // MARK: Lines
 
-    /// - Parameter limit: the longest line in bytes, without its line end.
+    /// - Parameter limit: the largest permitted length of the line in bytes, without its line end.
     mutating func line(atMost limit: Int) throws(ResponseOutcome) -> ArraySlice<UInt8> {
         let end = rest.firstIndex(of: 10)
         var line = rest[..<(end ?? rest.endIndex)]
@@ -100,7 +103,7 @@ struct Reading {
         return line
     }
 
-    private mutating func statusLine() throws(ResponseOutcome) -> (status: Int, isOld: Bool) {
+    private mutating func statusLine() throws(ResponseOutcome) -> (status: Int, isHTTP10: Bool) {
         guard !rest.isEmpty else { throw .failure(.emptyResponse) }
         guard Array("HTTP/".utf8).starts(with: rest.prefix(5)) else { throw .failure(.badResponse) }
         let line = try line(atMost: limits.maximumStatusLineBytes)
@@ -115,25 +118,25 @@ struct Reading {
     }
 
     /// - Returns: The name and value of each field, and whether other recipients may interpret a line differently.
-    mutating func section(_ limit: Int) throws(ResponseOutcome) -> (fields: [[String]], isOdd: Bool) {
-        var (names, values, used, isOdd): ([String], [[UInt8]], Int, Bool) = ([], [], 0, false)
+    mutating func section(_ limit: Int) throws(ResponseOutcome) -> (fields: [[String]], isAmbiguous: Bool) {
+        var (names, values, usedBytes, isAmbiguous): ([String], [[UInt8]], Int, Bool) = ([], [], 0, false)
         while true {
-            let line = try line(atMost: min(limits.maximumFieldLineBytes, limit - used - 2))
+            let line = try line(atMost: min(limits.maximumFieldLineBytes, limit - usedBytes - 2))
             if line.isEmpty { break }
-            used += line.count + 2
+            usedBytes += line.count + 2
             if line.first == 32 || line.first == 9 {
-                let more = Text.trimmed(line)
-                guard let last = values.last, Self.isValue(more) else { throw .failure(.badResponse) }
-                guard last.count + 1 + more.count <= limits.maximumFieldLineBytes else { throw .failure(.limitExceeded) }
-                values[values.count - 1] = last + [32] + more
-                if FramingReference.names.contains(names[names.count - 1].lowercased()) { isOdd = true }
+                let continuation = Text.trimmed(line)
+                guard let lastValue = values.last, Self.isValue(continuation) else { throw .failure(.badResponse) }
+                guard lastValue.count + 1 + continuation.count <= limits.maximumFieldLineBytes else { throw .failure(.limitExceeded) }
+                values[values.count - 1] = lastValue + [32] + continuation
+                if FramingReference.names.contains(names[names.count - 1].lowercased()) { isAmbiguous = true }
                 continue
             }
             guard let colon = line.firstIndex(of: 58) else { throw .failure(.badResponse) }
             var name = line[..<colon]
             while name.last == 32 || name.last == 9 {
                 name.removeLast()
-                isOdd = true
+                isAmbiguous = true
             }
             guard Text.isToken(name) else { throw .failure(.badResponse) }
             guard names.count < limits.maximumFieldCount else { throw .failure(.limitExceeded) }
@@ -142,7 +145,7 @@ struct Reading {
             names.append(Text.latin1(name))
             values.append(Array(value))
         }
-        return (zip(names, values).map { [$0, Text.latin1(Text.trimmed($1[...]))] }, isOdd)
+        return (zip(names, values).map { [$0, Text.latin1(Text.trimmed($1[...]))] }, isAmbiguous)
     }
 
     private static func isValue(_ value: ArraySlice<UInt8>) -> Bool { value.allSatisfy { $0 != 0 && $0 != 13 } }

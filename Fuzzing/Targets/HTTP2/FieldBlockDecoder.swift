@@ -2,7 +2,7 @@
 
 import CPortolanNGHTTP2
 
-/// Decodes the field blocks of a connection, one after the other.
+/// Decodes the HPACK field blocks of a connection, one after the other, with nghttp2.
 ///
 /// Source: `nghttp2_hd_inflate_hd2` in nghttp2.h
 @safe

@@ -4,7 +4,7 @@ import HTTPTypes
 import Portolan
 @_spi(Fuzzing) import PortolanHTTP
 
-/// Tests requests on one HTTP/2 connection with all the bytes that the server sends.
+/// Tests requests on one HTTP/2 connection with given bytes from the server.
 ///
 /// Three bytes select the options (``HTTP2Plan``). The rest are the server's bytes, or an ``HTTP2Script`` for them.
 struct HTTP2Case {
@@ -22,61 +22,63 @@ struct HTTP2Case {
     }
 
     func check() throws(FuzzFinding) {
-        let whole = try HTTP2Run([bytes[...]], plan)
+        let wholeRun = try HTTP2Run([bytes[...]], plan)
         let reference = HTTP2Reference(
-            bytes, methods: plan.requests.map(\.method), limits: plan.configuration.messageLimits, stopped: plan.stopped)
-        try check(whole, reference, "read whole")
+            bytes, methods: plan.requests.map(\.method), limits: plan.configuration.messageLimits, stopped: plan.stoppedRequest)
+        try check(wholeRun, reference, "read whole")
         let scattered = try HTTP2Run(pieces(seed), plan)
         try check(scattered, reference, "read in pieces by \(seed)")
-        if !reference.dependsOnTiming { try compare(scattered, whole, "in pieces by \(seed)") }
+        if !reference.dependsOnTiming { try compare(scattered, wholeRun, "in pieces by \(seed)") }
         guard bytes.count <= 2048 else { return }
-        let single = try HTTP2Run(bytes.indices.map { bytes[$0...$0] }, plan)
-        try check(single, reference, "read byte by byte")
-        if !reference.dependsOnTiming { try compare(single, whole, "byte by byte") }
+        let bytewise = try HTTP2Run(bytes.indices.map { bytes[$0...$0] }, plan)
+        try check(bytewise, reference, "read byte by byte")
+        if !reference.dependsOnTiming { try compare(bytewise, wholeRun, "byte by byte") }
     }
 
-    private func compare(_ run: HTTP2Run, _ whole: HTTP2Run, _ how: String) throws(FuzzFinding) {
-        for (number, result) in run.results.enumerated() where !result.isSame(as: whole.results[number]) {
-            throw FuzzFinding("load \(number): read \(how), the result is \(result), and read whole \(whole.results[number])")
+    private func compare(_ run: HTTP2Run, _ wholeRun: HTTP2Run, _ readMode: String) throws(FuzzFinding) {
+        for (number, result) in run.results.enumerated() where !result.isSame(as: wholeRun.results[number]) {
+            throw FuzzFinding("load \(number): read \(readMode), the result is \(result), and read whole \(wholeRun.results[number])")
         }
     }
 
-    private func check(_ run: HTTP2Run, _ reference: HTTP2Reference, _ how: String) throws(FuzzFinding) {
+    private func check(_ run: HTTP2Run, _ reference: HTTP2Reference, _ readMode: String) throws(FuzzFinding) {
         for (number, result) in run.results.enumerated() {
             let stream = reference.streams[number]
             do throws(FuzzFinding) {
                 try check(result, stream)
-                let expected = stream.atEnd
-                if reference.isSound, number != plan.cancelled, !run.stopped[number] {
+                let expected = stream.resultAtEnd
+                if reference.isSound, number != plan.cancelledRequest, !run.isStopped[number] {
                     try require(result.isSame(as: expected), "the result is \(result) instead of \(expected)")
                     try require(
                         result.body.isStart(of: expected.body) || expected.end != .finished, "its body is not the body of the stream")
                 }
             } catch {
-                throw FuzzFinding("load \(number), \(how): \(error)")
+                throw FuzzFinding("load \(number), \(readMode): \(error)")
             }
         }
-        let earned = 1000 + reference.earned + 4 * plan.requests.count + plan.bodyBytes / 32 + 64
-        try require(!run.wasOpen || reference.idleFrames <= earned, "a flood of \(reference.idleFrames) frames was read, \(how)")
+        let permittedFrames = 1000 + reference.permittedIdleFrames + 4 * plan.requests.count + plan.bodyBytes / 32 + 64
+        try require(
+            !run.wasOpen || reference.idleFrames <= permittedFrames, "a flood of \(reference.idleFrames) frames was read, \(readMode)")
         try check(output: run.output, reference)
     }
 
-    /// Checks what must hold for any bytes from the server.
+    /// Checks a result's properties that do not depend on whether the server's bytes are valid.
     private func check(_ result: HTTP2Result, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
-        let seen = result.interim + (result.status.map { [$0] } ?? [])
-        try require(seen.count <= stream.heads.count, "more heads were delivered than sections were sent")
-        for (index, status) in seen.enumerated() {
+        let deliveredStatuses = result.interim + (result.status.map { [$0] } ?? [])
+        try require(deliveredStatuses.count <= stream.heads.count, "more heads were delivered than sections were sent")
+        for (index, status) in deliveredStatuses.enumerated() {
             try require(stream.heads[index].status == status, "head \(index) is \(status), but \(stream.heads[index]) was sent")
         }
         if result.status != nil {
-            let sent = stream.heads[seen.count - 1].fields
-            try require(result.fields == sent, "the fields are \(result.fields), but \(sent) were sent")
+            let sentFields = stream.heads[deliveredStatuses.count - 1].fields
+            try require(result.fields == sentFields, "the fields are \(result.fields), but \(sentFields) were sent")
             let limits = plan.configuration.messageLimits
-            let size = sent.reduce(0) { $0 + $1[0].unicodeScalars.count + $1[1].unicodeScalars.count + 4 }
+            let size = sentFields.reduce(0) { $0 + $1[0].unicodeScalars.count + $1[1].unicodeScalars.count + 4 }
             try require(
-                size <= limits.maximumFieldSectionBytes && sent.count <= limits.maximumFieldCount, "fields beyond the limits were delivered"
+                size <= limits.maximumFieldSectionBytes && sentFields.count <= limits.maximumFieldCount,
+                "fields beyond the limits were delivered"
             )
-            if case .length(let length) = FramingReference(sent).lengths {
+            if case .length(let length) = FramingReference(sentFields).contentLength {
                 try require(result.body.count <= length, "\(result.body.count) bytes of \(length) were delivered")
             }
         }
@@ -86,7 +88,7 @@ struct HTTP2Case {
         try checkRetryEligibility(result, stream)
     }
 
-    /// Checks that a request is sent again only if the server cannot have begun to process it.
+    /// Checks that the result permits sending the request again only if the server cannot have begun to process it.
     private func checkRetryEligibility(_ result: HTTP2Result, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
         guard case .failed(_, let eligibility)? = result.end, eligibility != .possiblyProcessed else { return }
         try require(result.interim.isEmpty && result.status == nil, "its response had begun, but its retry eligibility is \(eligibility)")
@@ -98,23 +100,25 @@ struct HTTP2Case {
         }
     }
 
-    /// Checks that the client's output consists of whole frames, and of few in relation to its input.
+    /// Checks that the client's output consists of whole frames, and that their number is small in relation to the
+    /// number of received frames.
     private func check(output: [UInt8], _ reference: HTTP2Reference) throws(FuzzFinding) {
         var rest = output.dropFirst(24)
-        var (frames, content) = (0, 0)
+        var (frameCount, contentByteCount) = (0, 0)
         while rest.count >= 9 {
             let header = Array(rest.prefix(9))
             let length = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
             try require(rest.count >= 9 + length, "a frame of \(length) bytes was cut off")
             try require(length <= 16_384 || header[3] == 0 || header[3] == 1, "a frame of \(length) bytes exceeds the frame size limit")
-            if header[3] == 0 { content += length } else { frames += 1 }
+            if header[3] == 0 { contentByteCount += length } else { frameCount += 1 }
             rest = rest.dropFirst(9 + length)
         }
         try require(rest.isEmpty, "only \(rest.count) bytes of a frame header were sent")
-        try require(content <= plan.bodyBytes, "\(content) content bytes were sent, but the bodies have \(plan.bodyBytes)")
         try require(
-            frames <= 3 * reference.frameCount + 4 * plan.requests.count + 16,
-            "\(frames) frames were sent for \(reference.frameCount) received ones")
+            contentByteCount <= plan.bodyBytes, "\(contentByteCount) content bytes were sent, but the bodies have \(plan.bodyBytes)")
+        try require(
+            frameCount <= 3 * reference.frameCount + 4 * plan.requests.count + 16,
+            "\(frameCount) frames were sent for \(reference.frameCount) received ones")
     }
 
     /// Divides the bytes into pieces of pseudorandom lengths that depend on the seed.
@@ -132,22 +136,25 @@ struct HTTP2Case {
 
 /// The requests of a case, and the behavior of the client.
 ///
-/// Bits of the first byte: 1: bytes instead of a script; 2: no server settings at the start; 4: small limits; 8: each
-/// event pauses; 16: the client's output is blocked; 32: one load is stopped or cancelled; 64: half a minute passes
-/// before the end.
+/// Bits of the first byte: 1: the input has the server's bytes instead of a script; 2: the server sends no settings at
+/// the start; 4: small limits; 8: each event pauses the load; 16: the client's output is blocked; 32: one load is
+/// stopped or cancelled; 64: half a minute passes before the end.
 struct HTTP2Plan {
     let requests: [Request]
     let configuration: HTTPConfiguration
     let pauses: Bool
     let blocksOutput: Bool
     let waits: Bool
-    private(set) var stopped: Int?
-    private(set) var cancelled: Int?
+    /// The number of the request whose load is stopped.
+    private(set) var stoppedRequest: Int?
+    /// The number of the request whose load is cancelled.
+    private(set) var cancelledRequest: Int?
+    /// The total length of the requests' bodies in bytes.
     let bodyBytes: Int
 
     init(_ mode: UInt8, _ seed: UInt8, _ kinds: UInt8) throws(FuzzFinding) {
         var configuration = HTTPConfiguration()
-        if mode & 4 != 0 { configuration.messageLimits = Self.small }
+        if mode & 4 != 0 { configuration.messageLimits = Self.smallLimits }
         self.configuration = configuration
         do throws(LoadError) {
             requests = try (0...(kinds & 3)).map { number throws(LoadError) in try Self.request(kinds >> (2 + number) & 3) }
@@ -158,7 +165,7 @@ struct HTTP2Plan {
         (pauses, blocksOutput, waits) = (mode & 8 != 0, mode & 16 != 0, mode & 64 != 0)
         guard mode & 32 != 0 else { return }
         let number = Int(seed & 0x7F) % requests.count
-        if seed < 0x80 { stopped = number } else { cancelled = number }
+        if seed < 0x80 { stoppedRequest = number } else { cancelledRequest = number }
     }
 
     private static func request(_ kind: UInt8) throws(LoadError) -> Request {
@@ -171,7 +178,7 @@ struct HTTP2Plan {
         }
     }
 
-    private static let small: HTTPLimits = {
+    private static let smallLimits: HTTPLimits = {
         var limits = HTTPLimits()
         (limits.maximumFieldLineBytes, limits.maximumFieldCount, limits.maximumFieldSectionBytes) = (40, 4, 100)
         (limits.maximumInterimResponsesPerResponse, limits.maximumTrailerSectionBytes) = (2, 60)

@@ -28,7 +28,7 @@ final class HTTP2EventLog {
 
     func stop(_ number: Int) { entries[number].isStopped = true }
 
-    func note(_ number: Int, _ event: InMemoryHTTP2.Event) -> Flow {
+    func record(_ number: Int, _ event: InMemoryHTTP2.Event) -> Flow {
         eventCount += 1
         let disorder = disorder(of: event, entries[number], bodyLength: bodyLengths[number])
         entries[number].disorder = entries[number].disorder ?? disorder
@@ -59,8 +59,9 @@ final class HTTP2EventLog {
         case .interim: return hasHead ? "an interim response after the head" : nil
         case .head(_, let fields, let length):
             if hasHead { return "a second head" }
-            let given = fields.first { $0[0] == "content-length" }.flatMap { Int64($0[1].split(separator: ",").first ?? "") }
-            return length == nil || length == 0 || given == length ? nil : "a length of \(length ?? 0), but the field says \(given ?? -1)"
+            let announcedLength = fields.first { $0[0] == "content-length" }.flatMap { Int64($0[1].split(separator: ",").first ?? "") }
+            return length == nil || length == 0 || announcedLength == length
+                ? nil : "a length of \(length ?? 0), but the field says \(announcedLength ?? -1)"
         case .data(let bytes): return !hasHead ? "data before the head" : bytes.isEmpty ? "a piece was empty" : nil
         case .end: return hasHead ? nil : "an end without a head"
         case .failed: return nil
@@ -68,27 +69,28 @@ final class HTTP2EventLog {
     }
 }
 
-/// The run of one connection with one division into pieces, and its results.
+/// A run of one connection with one division of the server's bytes into pieces, and the results.
 struct HTTP2Run {
     let results: [HTTP2Result]
-    let stopped: [Bool]
+    /// Whether each load was stopped or cancelled.
+    let isStopped: [Bool]
     let output: [UInt8]
-    /// Whether the client left the connection open until the server closed it.
+    /// Whether the client kept the connection open until the server closed it.
     let wasOpen: Bool
 
     init(_ pieces: [ArraySlice<UInt8>], _ plan: HTTP2Plan) throws(FuzzFinding) {
         let eventLog = HTTP2EventLog(
-            bodyLengths: plan.requests.map { Int($0.body?.length ?? 0) }, stopped: plan.stopped, pauses: plan.pauses)
-        let remains: () -> Bool
+            bodyLengths: plan.requests.map { Int($0.body?.length ?? 0) }, stopped: plan.stoppedRequest, pauses: plan.pauses)
+        let hasResources: () -> Bool
         do throws(LoadError) {
-            let connection = InMemoryHTTP2(plan.configuration) { number, event in eventLog.note(number, event) }
+            let connection = InMemoryHTTP2(plan.configuration) { number, event in eventLog.record(number, event) }
             for request in plan.requests { try connection.start(request) }
             connection.isWritable = !plan.blocksOutput
             for piece in pieces {
                 connection.receive(Array(piece))
                 if plan.pauses { Self.resumeAll(connection, plan, eventLog) }
             }
-            if let number = plan.cancelled {
+            if let number = plan.cancelledRequest {
                 connection.cancel(number)
                 eventLog.stop(number)
             }
@@ -98,17 +100,17 @@ struct HTTP2Run {
             if plan.pauses { Self.resumeAll(connection, plan, eventLog) }
             connection.isWritable = true
             output = connection.output
-            remains = connection.remains
+            hasResources = connection.remains
         } catch {
             throw FuzzFinding("a request can't be sent: \(error)")
         }
         results = eventLog.entries.map(\.result)
-        stopped = eventLog.entries.map(\.isStopped)
+        isStopped = eventLog.entries.map(\.isStopped)
         for (number, entry) in eventLog.entries.enumerated() {
             if let disorder = entry.disorder { throw FuzzFinding("load \(number): \(disorder)") }
             try require(entry.result.end != nil || entry.isStopped, "load \(number) did not end")
         }
-        try require(!remains(), "resources of the connection still exist")
+        try require(!hasResources(), "resources of the connection still exist")
     }
 
     /// Resumes all loads until there are no further events.

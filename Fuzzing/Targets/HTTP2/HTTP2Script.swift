@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Frames that an input describes one by one, so that a changed byte changes only one frame.
+/// Makes frames that an input describes one by one, so that a changed byte of the input changes only one frame.
 ///
 /// Each step is a byte with the kind of frame in its lower half and flags in its upper half, a byte for the stream, and
 /// the data of the kind.
 struct HTTP2Script {
     private(set) var bytes: [UInt8] = []
-    private var last: [UInt8] = []
+    private var lastFrame: [UInt8] = []
     private var lastData: [UInt8] = []
-    private static let mostBytes = 640 << 10
-    /// The limit for repeating small frames.
-    private static let mostOfSmallFrames = 48 << 10
+    private static let maximumBytes = 640 << 10
+    /// The limit in bytes up to which small frames are repeated.
+    private static let maximumBytesOfSmallFrames = 48 << 10
 
     init(_ source: inout ByteSource) {
-        while !source.isEmpty, bytes.count < Self.mostBytes { step(&source) }
+        while !source.isEmpty, bytes.count < Self.maximumBytes { addStep(&source) }
     }
 
-    private mutating func step(_ source: inout ByteSource) {
+    private mutating func addStep(_ source: inout ByteSource) {
         let step = source.next()
         let (kind, flags) = (step & 0x0F, step >> 4)
         let stream = Self.stream(source.next())
@@ -52,13 +52,14 @@ struct HTTP2Script {
 
     private mutating func add(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) {
         let length = payload.count
-        last = [UInt8(length >> 16 & 0xFF), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF), type, flags] + Self.number(stream) + payload
-        bytes += last
+        lastFrame =
+            [UInt8(length >> 16 & 0xFF), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF), type, flags] + Self.number(stream) + payload
+        bytes += lastFrame
     }
 
     private mutating func repeatLast(_ count: Int) {
-        let most = last.count > 1000 ? Self.mostBytes : Self.mostOfSmallFrames
-        for _ in 0..<count where bytes.count + last.count <= most { bytes += last }
+        let maximumCount = lastFrame.count > 1000 ? Self.maximumBytes : Self.maximumBytesOfSmallFrames
+        for _ in 0..<count where bytes.count + lastFrame.count <= maximumCount { bytes += lastFrame }
     }
 
     /// - Parameter flags: 1: the stream ends; 2: the section continues in another frame; 4: padded; 8: HPACK stores the
@@ -66,10 +67,10 @@ struct HTTP2Script {
     private mutating func section(_ fields: [[String]], _ flags: UInt8, _ stream: UInt32) {
         let block = Self.block(fields, flags)
         let isSplit = flags & 2 != 0 && flags & 1 != 0 && block.count > 1
-        let first = isSplit ? Array(block.prefix(block.count / 2)) : block
-        let ends: UInt8 = isSplit || flags & 2 == 0 ? flags & 1 : 0
-        add(1, ends | (flags & 2 == 0 ? 4 : 0) | (flags & 4 == 0 ? 0 : 8), stream, Self.padded(first, flags))
-        if isSplit { add(9, 4, stream, Array(block.dropFirst(first.count))) }
+        let firstFragment = isSplit ? Array(block.prefix(block.count / 2)) : block
+        let endStreamFlag: UInt8 = isSplit || flags & 2 == 0 ? flags & 1 : 0
+        add(1, endStreamFlag | (flags & 2 == 0 ? 4 : 0) | (flags & 4 == 0 ? 0 : 8), stream, Self.padded(firstFragment, flags))
+        if isSplit { add(9, 4, stream, Array(block.dropFirst(firstFragment.count))) }
     }
 
     private mutating func data(_ content: [UInt8], _ flags: UInt8, _ stream: UInt32, _ source: inout ByteSource) {
@@ -85,7 +86,7 @@ struct HTTP2Script {
 
     static func number(_ value: UInt32) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) } }
 
-    /// Returns small values, and values at the limits.
+    /// Returns a small value, or a value of the size of the protocol's limits.
     private static func value(_ source: inout ByteSource) -> UInt32 {
         let byte = source.next()
         return byte & 0xC0 == 0 ? UInt32(byte) : UInt32(byte & 0x3F) << (16 + UInt32(byte >> 6) * 3)
@@ -110,7 +111,7 @@ struct HTTP2Script {
         }
     }
 
-    /// Writes literals without Huffman coding (RFC 7541 §6.2).
+    /// Writes a field block of literals without Huffman coding (RFC 7541 §6.2).
     private static func block(_ fields: [[String]], _ flags: UInt8) -> [UInt8] {
         fields.flatMap { [flags & 8 == 0 ? 0 : 0x40] + literal(latin1($0[0])) + literal(latin1($0[1])) }
     }
@@ -119,11 +120,11 @@ struct HTTP2Script {
 
     private static func literal(_ octets: [UInt8]) -> [UInt8] {
         guard octets.count >= 127 else { return [UInt8(octets.count)] + octets }
-        var (length, rest) = ([UInt8(127)], octets.count - 127)
-        while rest >= 128 {
-            length.append(UInt8(rest & 127 | 128))
-            rest >>= 7
+        var (length, remainingLength) = ([UInt8(127)], octets.count - 127)
+        while remainingLength >= 128 {
+            length.append(UInt8(remainingLength & 127 | 128))
+            remainingLength >>= 7
         }
-        return length + [UInt8(rest)] + octets
+        return length + [UInt8(remainingLength)] + octets
     }
 }

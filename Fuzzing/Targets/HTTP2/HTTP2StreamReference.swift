@@ -8,25 +8,25 @@ import Portolan
 ///
 /// Source: RFC 9113, sections 8.1 to 8.3; RFC 9110, sections 5, 8.6 and 15.
 struct HTTP2StreamReference {
-    private enum Place { case head, body, over }
+    private enum Stage { case head, body, over }
 
     private let method: HTTPRequest.Method
     private let limits: HTTPLimits
     private let stopsAtHead: Bool
-    private var place = Place.head
-    /// The remaining content in bytes, if known.
-    private var remaining: Int?
+    private var stage = Stage.head
+    /// The number of content bytes that must still come, if the length is known.
+    private var remainingContent: Int?
 
-    // Valid while there is no error
+    // These are valid until the first error.
     private(set) var result = HTTP2Result()
     /// Whether the server may send more frames.
     private(set) var isOpenForServer = true
-    /// Whether further frames do not affect the load.
-    var isOver: Bool { place == .over }
+    /// Whether the load has ended, so that further frames do not affect it.
+    var isOver: Bool { stage == .over }
     /// The size of all DATA so far, including padding.
-    private(set) var flow = 0
+    private(set) var dataSize = 0
 
-    // Valid despite errors
+    // These are valid also after an error.
     /// The statuses and fields of all sections.
     private(set) var heads: [(status: Int?, fields: [[String]])] = []
     /// The content of all DATA frames.
@@ -42,91 +42,94 @@ struct HTTP2StreamReference {
     mutating func begin() { hasBegun = true }
 
     private mutating func fail(_ code: LoadError.Code, eligibility: InMemoryHTTP2.Eligibility = .possiblyProcessed) {
-        guard place != .over else { return }
-        place = .over
+        guard stage != .over else { return }
+        stage = .over
         result.end = .failed(code, hasBegun ? .possiblyProcessed : eligibility)
     }
 
     /// The result if the connection ends now.
-    var atEnd: HTTP2Result {
+    var resultAtEnd: HTTP2Result {
         var stream = self
         stream.fail(.connectionLost, eligibility: .noResponse)
         return stream.result
     }
 
-    mutating func takeReset(_ code: UInt32) {
+    mutating func interpretReset(_ code: UInt32) {
         resets.append(code)
         isOpenForServer = false
         fail(.connectionLost, eligibility: code == 7 ? .refused : code == 13 ? .needsHTTP1 : .possiblyProcessed)
     }
 
-    mutating func takeGoAway() {
+    mutating func interpretGoAway() {
         isAboveGoAway = true
         isOpenForServer = false
         fail(.connectionLost, eligibility: .notProcessed)
     }
 
-    mutating func takeData(_ frame: HTTP2FrameReference) {
+    mutating func interpretData(_ frame: HTTP2FrameReference) {
         hasBegun = true
-        content += frame.mostContent
-        flow += frame.length
+        content += frame.largestContent
+        dataSize += frame.length
         if frame.flags & 1 != 0 { isOpenForServer = false }
-        guard place != .over else { return }
-        guard place == .body, let bytes = frame.content else { return fail(.badResponse) }
-        if let remaining {
-            guard bytes.count <= remaining else { return fail(.badResponse) }
-            self.remaining = remaining - bytes.count
+        guard stage != .over else { return }
+        guard stage == .body, let bytes = frame.content else { return fail(.badResponse) }
+        if let remainingContent {
+            guard bytes.count <= remainingContent else { return fail(.badResponse) }
+            self.remainingContent = remainingContent - bytes.count
         }
         result.body += bytes
         if frame.flags & 1 != 0 { end() }
     }
 
     private mutating func end() {
-        if let remaining, remaining > 0 { return fail(.truncated) }
-        guard place != .over else { return }
-        place = .over
+        if let remainingContent, remainingContent > 0 { return fail(.truncated) }
+        guard stage != .over else { return }
+        stage = .over
         result.end = .finished
     }
 
-    mutating func takeSection(_ fields: [[String]], endsStream: Bool) {
+    mutating func interpretSection(_ fields: [[String]], endsStream: Bool) {
         hasBegun = true
         heads.append((status: fields.first { $0[0] == ":status" }.flatMap { Int($0[1]) }, fields: fields.filter { $0[0].first != ":" }))
         if endsStream { isOpenForServer = false }
-        switch place {
-        case .head: takeHead(fields, endsStream)
+        switch stage {
+        case .head: interpretHead(fields, endsStream)
         case .body:
             guard endsStream else { return fail(.badResponse) }
-            if let fault = fault(in: fields, isHead: false) { return fail(fault) }
+            if let code = errorCode(of: fields, isHead: false) { return fail(code) }
             end()
             if result.end == .finished { result.trailers = fields }
         case .over: break
         }
     }
 
-    private mutating func takeHead(_ all: [[String]], _ endsStream: Bool) {
-        if let fault = fault(in: all, isHead: true) { return fail(fault) }
-        guard let status = all.first.flatMap({ $0[0] == ":status" ? Int($0[1]) : nil }), status != 101 else { return fail(.badResponse) }
-        let fields = Array(all.dropFirst())
+    private mutating func interpretHead(_ allFields: [[String]], _ endsStream: Bool) {
+        if let code = errorCode(of: allFields, isHead: true) { return fail(code) }
+        guard let status = allFields.first.flatMap({ $0[0] == ":status" ? Int($0[1]) : nil }), status != 101 else {
+            return fail(.badResponse)
+        }
+        let fields = Array(allFields.dropFirst())
         if (100..<200).contains(status) {
             guard !endsStream else { return fail(.badResponse) }
             guard result.interim.count < limits.maximumInterimResponsesPerResponse else { return fail(.limitExceeded) }
             return result.interim.append(status)
         }
-        switch FramingReference(fields).lengths {
-        case .absent: remaining = nil
+        switch FramingReference(fields).contentLength {
+        case .absent: remainingContent = nil
         case .invalid: return fail(.badResponse)
-        case .length(let length): remaining = length
+        case .length(let length): remainingContent = length
         }
-        if method == .head || status == 204 || status == 304 { remaining = 0 }
-        if endsStream, let remaining, remaining > 0 { return fail(.truncated) }
+        if method == .head || status == 204 || status == 304 { remainingContent = 0 }
+        if endsStream, let remainingContent, remainingContent > 0 { return fail(.truncated) }
         (result.status, result.fields) = (status, fields)
-        place = .body
-        if stopsAtHead { place = .over } else if endsStream { end() }
+        stage = .body
+        if stopsAtHead { stage = .over } else if endsStream { end() }
     }
 
     // MARK: Sections 8.2 and 8.3
 
-    private func fault(in fields: [[String]], isHead: Bool) -> LoadError.Code? {
+    /// Returns the error of an invalid field section; `nil` if the section is valid.
+    private func errorCode(of fields: [[String]], isHead: Bool) -> LoadError.Code? {
         var (count, bytes, hasStatus) = (0, 0, false)
         for field in fields {
             let (name, value) = (field[0].unicodeScalars.map(\.value), field[1].unicodeScalars.map(\.value))
@@ -143,14 +146,14 @@ struct HTTP2StreamReference {
             guard count <= limits.maximumFieldCount else { return .limitExceeded }
             let isName =
                 !name.isEmpty && field[0].unicodeScalars.allSatisfy { MIMEReference.isToken($0) && !("A"..."Z").contains($0) }
-            guard isName, !Self.ofConnection.contains(field[0]) else { return .badResponse }
+            guard isName, !Self.connectionFieldNames.contains(field[0]) else { return .badResponse }
             guard !value.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else { return .badResponse }
             for edge in [value.first, value.last] where edge == 0x20 || edge == 0x09 { return .badResponse }
         }
         return !isHead || hasStatus ? nil : .badResponse
     }
 
-    private static let ofConnection = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
+    private static let connectionFieldNames = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
 }
 
 /// The result of a request.
@@ -167,12 +170,12 @@ struct HTTP2Result: Equatable {
     var trailers: [[String]] = []
     var end: End?
 
-    /// Compares results. After a failure, the length of the received body does not matter.
+    /// Compares results. If the request failed, the received part of the body does not matter.
     func isSame(as other: Self) -> Bool {
         guard case .failed? = end else { return self == other }
-        var (mine, theirs) = (self, other)
-        mine.body = []
-        theirs.body = []
-        return mine == theirs
+        var (comparedSelf, comparedOther) = (self, other)
+        comparedSelf.body = []
+        comparedOther.body = []
+        return comparedSelf == comparedOther
     }
 }

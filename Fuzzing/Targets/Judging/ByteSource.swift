@@ -10,12 +10,13 @@ struct ByteSource {
 
     var isEmpty: Bool { rest.isEmpty }
 
-    /// Returns the next byte; 0 if none is left.
+    /// Returns the next byte; 0 at the end.
     mutating func next() -> UInt8 { rest.popFirst() ?? 0 }
 
     /// Returns the next byte modulo `count`.
     mutating func next(below count: UInt8) -> Int { Int(next() % count) }
 
+    /// Returns all remaining bytes.
     mutating func takeRest() -> [UInt8] {
         defer { rest = [] }
         return Array(rest)

@@ -3,7 +3,7 @@
 import Portolan
 import Synchronization
 
-/// Records a load of one response, in any number of pieces, and violations of the event order.
+/// A delegate that records the events of a load with one response, and the first violation of the event order.
 final class PieceDelegate: LoadDelegate {
     enum End: Equatable {
         case finished
@@ -11,6 +11,7 @@ final class PieceDelegate: LoadDelegate {
     }
 
     struct Record {
+        /// The number of events.
         var count = 0
         var response: Response?
         var body: [UInt8] = []
@@ -36,7 +37,7 @@ final class PieceDelegate: LoadDelegate {
     var received: Record { state.withLock { $0 } }
 
     @discardableResult
-    private func note(_ change: (inout Record) -> String?) -> Flow {
+    private func record(_ change: (inout Record) -> String?) -> Flow {
         state.withLock { received in
             let disorder = received.hasEnded ? "an event came after the end" : change(&received)
             received.disorder = received.disorder ?? disorder
@@ -46,7 +47,7 @@ final class PieceDelegate: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-        note { received in
+        record { received in
             defer { received.response = response }
             return received.response == nil ? nil : "a second response came"
         }
@@ -54,7 +55,7 @@ final class PieceDelegate: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
         let copy = unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }
-        return note { received in
+        return record { received in
             received.body += copy
             if copy.isEmpty { return "a piece was empty" }
             return received.response == nil ? "data came before the response" : nil
@@ -62,7 +63,7 @@ final class PieceDelegate: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        note { received in
+        record { received in
             received.end = error.map { .failed($0.code) } ?? .finished
             return error == nil && received.response == nil ? "the load finished without a response" : nil
         }

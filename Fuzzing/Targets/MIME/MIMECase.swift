@@ -2,8 +2,8 @@
 
 import Portolan
 
-/// Parses a MIME type from text and from bytes. The result must match the reference, contain only valid parts, and not
-/// change by serialising and parsing.
+/// Parses a MIME type from text and from bytes. The result must match the reference and contain only valid parts, and
+/// must be the same after it is serialised and parsed again.
 enum MIMECase {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let text = String(decoding: input, as: UTF8.self)
@@ -22,8 +22,9 @@ enum MIMECase {
             "\(text.debugDescription) was parsed as \(String(describing: parsed)) instead of \(String(describing: expected))")
         guard let type else { return }
         try checkParts(of: type, text)
-        let again = MIMEType(parsing: type.description)
-        try require(again == type, "\(text.debugDescription) serialises as \(type.description.debugDescription), which is another type")
+        let reparsedType = MIMEType(parsing: type.description)
+        try require(
+            reparsedType == type, "\(text.debugDescription) serialises as \(type.description.debugDescription), which is another type")
     }
 
     private static func checkParts(of type: MIMEType, _ text: String) throws(FuzzFinding) {

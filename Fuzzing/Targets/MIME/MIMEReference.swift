@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Implements "parse a MIME type" step by step, over code points and slowly, for comparison with the fast parser.
+/// Implements "parse a MIME type" slowly, code point by code point, for comparison with the fast parser.
 ///
 /// Source: WHATWG MIME Sniffing, section 4.4; Fetch, "collect an HTTP quoted string".
 struct MIMEReference: Equatable {
@@ -52,8 +52,8 @@ struct MIMEReference: Equatable {
         input.removeFirst()
         while true {
             value += collect(&input) { $0 != "\"" && $0 != "\\" }
-            guard let mark = input.popFirst() else { return value }
-            guard mark == "\\" else { return value }
+            guard let quoteOrBackslash = input.popFirst() else { return value }
+            guard quoteOrBackslash == "\\" else { return value }
             value.append(input.popFirst() ?? "\\")
         }
     }

@@ -20,14 +20,14 @@ enum ManifestCase {
         guard !manifest.bindsLibrary else { return }
         let text = ManifestGenerator(manifest).text
         for bytes in [Array(text.utf8), Array("/* before */ \(text) // after".utf8), Array("\u{FEFF}\t\(text)\r\n".utf8)] {
-            let again: PluginManifest
+            let reparsedManifest: PluginManifest
             do throws(PluginProblem) {
-                again = try PluginManifest(parsing: bytes, path: path)
+                reparsedManifest = try PluginManifest(parsing: bytes, path: path)
             } catch {
                 throw FuzzFinding(
                     "the manifest is refused when it is written and parsed again, \(error): \(String(decoding: bytes, as: UTF8.self))")
             }
-            try require(again == manifest, "the manifest changes when it is written and parsed again: \(text)")
+            try require(reparsedManifest == manifest, "the manifest changes when it is written and parsed again: \(text)")
         }
     }
 
@@ -55,8 +55,8 @@ enum ManifestCase {
                 VersionRange(range.text)?.contains(version) == range.contains(version), "the range '\(range.text)' does not round-trip")
         }
         let components = manifest.library.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        let isInner = components.allSatisfy { !$0.isEmpty && Substring($0) != ".." }
-        try require(isInner, "the library \(manifest.library.debugDescription) lies outside the manifest's folder")
+        let isInsideFolder = components.allSatisfy { !$0.isEmpty && Substring($0) != ".." }
+        try require(isInsideFolder, "the library \(manifest.library.debugDescription) lies outside the manifest's folder")
         if let digest = manifest.sha256 {
             let isDigest = digest.utf8.count == 64 && digest.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
             try require(isDigest, "\(digest.debugDescription) is not a SHA-256 digest")
@@ -78,15 +78,15 @@ enum ManifestCase {
     }
 
     private static func check(_ setting: PluginSetting) throws(FuzzFinding) {
-        let (low, high) = (setting.minimum ?? -.infinity, setting.maximum ?? .infinity)
-        try require(low <= high, "the setting '\(setting.name)' allows no value")
-        let isRight =
+        let (minimum, maximum) = (setting.minimum ?? -.infinity, setting.maximum ?? .infinity)
+        try require(minimum <= maximum, "the setting '\(setting.name)' allows no value")
+        let isDefaultValid =
             switch (setting.kind, setting.defaultValue) {
             case (_, nil), (.string, .text), (.boolean, .boolean): true
-            case (.integer, .integer(let value)): (low...high).contains(Double(value))
-            case (.number, .real(let value)): value.isFinite && (low...high).contains(value)
+            case (.integer, .integer(let value)): (minimum...maximum).contains(Double(value))
+            case (.number, .real(let value)): value.isFinite && (minimum...maximum).contains(value)
             default: false
             }
-        try require(isRight, "the setting '\(setting.name)' has the invalid default \(String(describing: setting.defaultValue))")
+        try require(isDefaultValid, "the setting '\(setting.name)' has the invalid default \(String(describing: setting.defaultValue))")
     }
 }

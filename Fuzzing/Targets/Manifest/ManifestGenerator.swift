@@ -64,7 +64,7 @@ struct ManifestGenerator {
 
     private static func array(_ elements: [String]) -> String { "[\(elements.joined(separator: ","))]" }
 
-    /// Writes each UTF-16 unit that is no ASCII letter as an escape.
+    /// Writes each UTF-16 code unit that is not an ASCII letter as an escape.
     private static func quoted(_ text: String) -> String {
         let units = text.utf16.map { unit -> String in
             if let byte = UInt8(exactly: unit), byte < 0x80, Character(Unicode.Scalar(byte)).isLetter { return "\(Unicode.Scalar(byte))" }

@@ -8,21 +8,28 @@ struct RecordScript {
         case drop
         case double
         case swapWithNext
+        /// Shortens the record's payload, and optionally the length in its header.
         case cut(to: UInt8, fixesHeader: Bool)
+        /// Inverts bits of one byte.
         case flip(at: Int, UInt8)
+        /// Sends another record first.
         case inject([UInt8])
+        /// Makes two records of the record.
         case split(at: Int)
+        /// Sends an earlier record again.
         case replay(Int)
+        /// Inserts bytes in the payload.
         case insert(at: Int, [UInt8])
+        /// Replaces the record's type.
         case type(UInt8)
-        /// No record follows.
+        /// Drops all further records.
         case end
     }
 
     private var changes: [Int: [Change]] = [:]
-    private var seen: [[UInt8]] = []
+    private var seenRecords: [[UInt8]] = []
     private var heldBack: [UInt8] = []
-    private var rest: [UInt8] = []
+    private var incompleteRecord: [UInt8] = []
     private var hasEnded = false
     /// Whether the script changed a record.
     private(set) var hasChanged = false
@@ -66,34 +73,35 @@ struct RecordScript {
         start + [UInt8(truncatingIfNeeded: payload.count >> 8), UInt8(truncatingIfNeeded: payload.count)] + payload
     }
 
-    /// - Parameter output: the output of the server.
+    /// Changes the complete records in the server's output.
+    ///
     /// - Returns: The bytes for the client.
-    mutating func pass(_ output: [UInt8]) -> [UInt8] {
-        rest += output
-        var passed: [UInt8] = []
-        while rest.count >= 5 {
-            let length = 5 + (Int(rest[3]) << 8 | Int(rest[4]))
-            guard rest.count >= length else { break }
-            let record = Array(rest.prefix(length))
-            rest.removeFirst(length)
-            passed += pass(record: record)
+    mutating func pass(_ serverOutput: [UInt8]) -> [UInt8] {
+        incompleteRecord += serverOutput
+        var output: [UInt8] = []
+        while incompleteRecord.count >= 5 {
+            let length = 5 + (Int(incompleteRecord[3]) << 8 | Int(incompleteRecord[4]))
+            guard incompleteRecord.count >= length else { break }
+            let record = Array(incompleteRecord.prefix(length))
+            incompleteRecord.removeFirst(length)
+            output += pass(record: record)
         }
-        return passed
+        return output
     }
 
-    /// Returns records that were delayed behind a record that never comes.
+    /// Returns a record that was delayed to follow another record, if that record never came.
     mutating func finish() -> [UInt8] {
         defer { heldBack = [] }
         return hasEnded ? [] : heldBack
     }
 
     private mutating func pass(record: [UInt8]) -> [UInt8] {
-        let number = seen.count
-        seen.append(record)
+        let number = seenRecords.count
+        seenRecords.append(record)
         guard !hasEnded else { return [] }
-        var (result, tail, isHeldBack) = (record, heldBack, false)
+        var (result, delayedRecord, isHeldBack) = (record, heldBack, false)
         heldBack = []
-        var before: [UInt8] = []
+        var insertedRecords: [UInt8] = []
         for change in changes[number] ?? [] {
             hasChanged = true
             switch change {
@@ -104,13 +112,13 @@ struct RecordScript {
                 let payload = Array(result.dropFirst(5).prefix(Int(count)))
                 result = fixesHeader ? Self.framed(Array(result.prefix(3)), payload) : Array(result.prefix(5)) + payload
             case .flip(let position, let mask): if !result.isEmpty { result[position % result.count] ^= mask }
-            case .inject(let record): before += record
+            case .inject(let record): insertedRecords += record
             case .split(let position):
                 guard result.count > 6 else { continue }
                 let (start, payload) = (Array(result.prefix(3)), Array(result.dropFirst(5)))
                 let count = 1 + position % (payload.count - 1)
                 result = Self.framed(start, Array(payload.prefix(count))) + Self.framed(start, Array(payload.dropFirst(count)))
-            case .replay(let number): before += seen[number % seen.count]
+            case .replay(let number): insertedRecords += seenRecords[number % seenRecords.count]
             case .insert(let position, let bytes):
                 guard result.count >= 5 else { continue }
                 var payload = Array(result.dropFirst(5))
@@ -122,9 +130,9 @@ struct RecordScript {
         }
         if isHeldBack {
             heldBack = result
-            result = tail
-            tail = []
+            result = delayedRecord
+            delayedRecord = []
         }
-        return before + result + tail
+        return insertedRecords + result + delayedRecord
     }
 }

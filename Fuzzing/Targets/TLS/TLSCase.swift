@@ -6,13 +6,13 @@ import Portolan
 /// Tests a complete connection with an OpenSSL server, whose records a ``RecordScript`` changes in transit.
 ///
 /// Bits of the first byte: 4: TLS 1.2; 8: the server requests a certificate; 16: it issues tickets; 32: a session is
-/// resumed; 64: the client has a certificate; 128: challenge responses come late. Three bytes follow: for the
-/// certificate and the challenge responses, for the pieces, and for the server's steps.
+/// resumed; 64: the client has a certificate; 128: challenge responses come late. Three bytes follow: one for the
+/// certificate and the challenge responses, one for the pieces, and one for the server's steps.
 struct TLSCase {
     private var settings = TLSServerSettings()
     private let resumes: Bool
     private let hasIdentity: Bool
-    private let isLate: Bool
+    private let respondsLate: Bool
     private let response: TLSChallengeResponse
     private let seed: UInt8
     private let steps: [TLSServerStep]
@@ -20,31 +20,33 @@ struct TLSCase {
     private let script: RecordScript
 
     init(_ mode: UInt8, _ source: inout ByteSource) {
-        let who = source.next()
-        settings.kind = TLSCertificates.Kind.allCases[Int(who & 15) % TLSCertificates.Kind.allCases.count]
+        let certificateAndResponse = source.next()
+        settings.kind = TLSCertificates.Kind.allCases[Int(certificateAndResponse & 15) % TLSCertificates.Kind.allCases.count]
         settings.isTLS12 = mode & 4 != 0
         settings.requestsCertificate = mode & 8 != 0
         settings.sendsTickets = mode & 16 != 0
-        (resumes, hasIdentity, isLate) = (mode & 48 == 48, mode & 64 != 0, mode & 128 != 0)
-        response = TLSChallengeResponse.allCases[Int(who >> 4) % TLSChallengeResponse.allCases.count]
+        (resumes, hasIdentity, respondsLate) = (mode & 48 == 48, mode & 64 != 0, mode & 128 != 0)
+        response = TLSChallengeResponse.allCases[Int(certificateAndResponse >> 4) % TLSChallengeResponse.allCases.count]
         seed = source.next()
-        let what = source.next()
-        steps = Self.steps(what, isTLS12: mode & 4 != 0)
-        sendsData = what & 128 != 0
+        let serverStepBits = source.next()
+        steps = Self.steps(serverStepBits, isTLS12: mode & 4 != 0)
+        sendsData = serverStepBits & 128 != 0
         script = RecordScript(&source)
     }
 
     /// Bits of the byte: 3: the number of writes; 4: a large write after them; 8: a KeyUpdate, or in TLS 1.2 a
     /// HelloRequest; 16: another ticket; 32: close_notify at the end; 64: the KeyUpdate requests one from the client.
-    private static func steps(_ what: UInt8, isTLS12: Bool) -> [TLSServerStep] {
+    private static func steps(_ serverStepBits: UInt8, isTLS12: Bool) -> [TLSServerStep] {
         var steps: [TLSServerStep] = []
-        for number in 0..<(what & 3) {
+        for number in 0..<(serverStepBits & 3) {
             steps.append(.write((0..<100).map { UInt8($0) ^ number }))
-            if number == 0, what & 8 != 0 { steps.append(isTLS12 ? .renegotiate : .updateKeys(isRequested: what & 64 != 0)) }
-            if number == 1, what & 16 != 0, !isTLS12 { steps.append(.sendTicket) }
+            if number == 0, serverStepBits & 8 != 0 {
+                steps.append(isTLS12 ? .renegotiate : .updateKeys(isRequested: serverStepBits & 64 != 0))
+            }
+            if number == 1, serverStepBits & 16 != 0, !isTLS12 { steps.append(.sendTicket) }
         }
-        if what & 4 != 0 { steps.append(.write((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })) }
-        if what & 32 != 0 { steps.append(.closeNotify) }
+        if serverStepBits & 4 != 0 { steps.append(.write((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })) }
+        if serverStepBits & 32 != 0 { steps.append(.closeNotify) }
         return steps
     }
 
@@ -69,45 +71,45 @@ struct TLSCase {
     private func run(_ seed: UInt8?) throws(FuzzFinding) -> Result {
         let client = try TLSClients.context(hasIdentity: hasIdentity)
         if resumes {
-            var none = ByteSource([])
-            _ = try connect(client, RecordScript(&none), seed: nil, isAgain: false)
+            var emptySource = ByteSource([])
+            _ = try connect(client, RecordScript(&emptySource), seed: nil, resumesSession: false)
         }
-        return try connect(client, script, seed: seed, isAgain: resumes)
+        return try connect(client, script, seed: seed, resumesSession: resumes)
     }
 
     private func connect(
-        _ client: InMemoryTLS.Context, _ script: RecordScript, seed: UInt8?, isAgain: Bool
+        _ client: InMemoryTLS.Context, _ script: RecordScript, seed: UInt8?, resumesSession: Bool
     ) throws(FuzzFinding) -> Result {
-        let remains: () -> Bool
+        let hasResources: () -> Bool
         let result: Result
         do {
-            let run = try TLSRun(client, response, isLate: isLate, seed: seed)
-            remains = run.remains
+            let run = try TLSRun(client, response, respondsLate: respondsLate, seed: seed)
+            hasResources = run.hasResources
             result = try play(run, TLSServer(TLSServerContext.with(settings), steps: steps), script)
         }
-        try require(!remains(), "resources of the connection still exist")
-        try check(result, isAgain: isAgain)
+        try require(!hasResources(), "resources of the connection still exist")
+        try check(result, resumesSession: resumesSession)
         return result
     }
 
     /// Lets client and server exchange records until both are idle, and closes the connection.
     private func play(_ run: TLSRun, _ server: TLSServer, _ script: RecordScript) throws(FuzzFinding) -> Result {
         var script = script
-        var (turns, hasSent) = (0, false)
+        var (turnCount, hasSentData) = (0, false)
         let data = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
         while true {
-            turns += 1
-            try require(turns < 100, "client and server exchange records without end")
-            if run.isSecured, sendsData, !hasSent {
-                hasSent = true
+            turnCount += 1
+            try require(turnCount < 100, "client and server exchange records without end")
+            if run.isSecured, sendsData, !hasSentData {
+                hasSentData = true
                 run.send(data)
             }
             let output = run.takeOutput()
             server.receive(output)
-            let hasDone = server.proceed()
+            let hasPlayedStep = server.proceed()
             let serverOutput = server.takeOutput()
             run.deliver(script.pass(serverOutput))
-            if output.isEmpty, serverOutput.isEmpty, !hasDone { break }
+            if output.isEmpty, serverOutput.isEmpty, !hasPlayedStep { break }
         }
         run.deliver(script.finish())
         let outcome = try run.finish()
@@ -118,14 +120,14 @@ struct TLSCase {
         return Result(outcome: outcome, plaintext: run.plaintext, hasChanged: script.hasChanged, server: server)
     }
 
-    private func check(_ result: Result, isAgain: Bool) throws(FuzzFinding) {
+    private func check(_ result: Result, resumesSession: Bool) throws(FuzzFinding) {
         try require(result.plaintext.isStart(of: result.server.sent), "the plaintext is not what the server sent")
         if case .secured(_, .closed) = result.outcome {
             let isWhole = result.server.hasSentCloseNotify && result.plaintext.count == result.server.sent.count
             try require(isWhole, "the connection was closed without the server's close_notify, after \(result.plaintext.count) bytes")
         }
         guard !result.hasChanged else { return }
-        let expected = expected(isAgain: isAgain, result.server)
+        let expected = expected(resumesSession: resumesSession, result.server)
         try require(result.outcome == expected, "no record was changed, and the result is \(result.outcome) instead of \(expected)")
         if case .secured = expected {
             try require(result.plaintext.count == result.server.sent.count, "no record was changed, and bytes are missing")
@@ -133,7 +135,7 @@ struct TLSCase {
     }
 
     /// The expected result if no record is changed.
-    private func expected(isAgain: Bool, _ server: TLSServer) -> TLSRun.Outcome {
+    private func expected(resumesSession: Bool, _ server: TLSServer) -> TLSRun.Outcome {
         let isAccepted: Bool
         switch response {
         case .never: return .failed(.secureConnectionFailed)
@@ -143,9 +145,10 @@ struct TLSCase {
         case .noHandler, .performDefault, .continueWithout: isAccepted = settings.kind.isTrusted
         }
         guard isAccepted else { return .refused(.certificateNotTrusted) }
-        // With the load's own certificate, the session belongs to that load only.
-        let isPersonal = response == .use && settings.requestsCertificate && !hasIdentity
-        let hasTicket = isAgain && settings.kind != .expired && !isPersonal && !(settings.isTLS12 && server.isRefused)
+        // If the load itself supplies the client's certificate, no other load can resume the session.
+        let usesCertificateOfLoad = response == .use && settings.requestsCertificate && !hasIdentity
+        let hasTicket =
+            resumesSession && settings.kind != .expired && !usesCertificateOfLoad && !(settings.isTLS12 && server.hasRenegotiated)
         return .secured(isResumed: hasTicket, end: server.hasSentCloseNotify ? .closed : .failed)
     }
 }

@@ -4,23 +4,23 @@ import FoundationEssentials
 
 /// The certificates of the cases. They are constants, so that an input has the same result in each process.
 ///
-/// They were made with `openssl genpkey -algorithm ed25519` and `openssl ca`, and are valid from 2020 to 2049, the
-/// expired one until 2021. The root issued the intermediate and the leaves, except `below` and `unknown`. All leaves
-/// have the same key.
+/// They were made with `openssl genpkey -algorithm ed25519` and `openssl ca`, and are valid from 2020 to 2049, except
+/// ``expired``, which is valid until 2021. The root issued the intermediate certificate and the leaves, except
+/// ``withIntermediate`` and ``untrusted``. All leaves have the same key.
 enum TLSCertificates {
     /// The certificate that a server presents.
     enum Kind: Int, CaseIterable {
-        case good, below, unknown, expired, misnamed
+        case good, withIntermediate, untrusted, expired, misnamed
 
         /// Whether the client trusts the certificate.
-        var isTrusted: Bool { self == .good || self == .below }
+        var isTrusted: Bool { self == .good || self == .withIntermediate }
 
         /// The chain in DER, leaf first.
         var chain: [[UInt8]] {
             switch self {
             case .good: [TLSCertificates.good]
-            case .below: [TLSCertificates.below, TLSCertificates.intermediate]
-            case .unknown: [TLSCertificates.unknown, TLSCertificates.stranger]
+            case .withIntermediate: [TLSCertificates.withIntermediate, TLSCertificates.intermediate]
+            case .untrusted: [TLSCertificates.untrusted, TLSCertificates.untrustedRoot]
             case .expired: [TLSCertificates.expired]
             case .misnamed: [TLSCertificates.misnamed]
             }
@@ -55,8 +55,8 @@ enum TLSCertificates {
         By44oDXMta9n8VVP0boFlzAFBgMrZXADQQBeTyiMtnEt3KQf/oAioCHgH8yQ3n3uuqDhg5OCJUuvSDpQYnX1zG8nlJ8KR8aEck14PL4CuCS6VPW0X6Jd\
         CBkI
         """)
-    /// Issued by the intermediate.
-    static let below = bytes(
+    /// Issued by the intermediate certificate.
+    static let withIntermediate = bytes(
         """
         MIIBYDCCARKgAwIBAgIBATAFBgMrZXAwHDEaMBgGA1UEAwwRRnV6eiBJbnRlcm1lZGlhdGUwHhcNMjAwMTAxMDAwMDAwWhcNNDkxMjMxMDAwMDAwWjAQ\
         MQ4wDAYDVQQDDAVCZWxvdzAqMAUGAytlcAMhAPNvQqETS6LzH7m6cxnZVmfc83EwpOob/aMkvUefLioKo4GEMIGBMD8GA1UdEQQ4MDaCDGZ1enouZXhh\
@@ -65,7 +65,7 @@ enum TLSCertificates {
         nMY553OE7g4=
         """)
     /// Issued by a root that the client does not trust.
-    static let unknown = bytes(
+    static let untrusted = bytes(
         """
         MIIBWTCCAQugAwIBAgIBATAFBgMrZXAwEzERMA8GA1UEAwwIU3RyYW5nZXIwHhcNMjAwMTAxMDAwMDAwWhcNNDkxMjMxMDAwMDAwWjASMRAwDgYDVQQD\
         DAdVbmtub3duMCowBQYDK2VwAyEA829CoRNLovMfubpzGdlWZ9zzcTCk6hv9oyS9R58uKgqjgYQwgYEwPwYDVR0RBDgwNoIMZnV6ei5leGFtcGxlgg4q\
@@ -73,7 +73,7 @@ enum TLSCertificates {
         5Rc7oUCj6Jp+w10GCJIwBQYDK2VwA0EAI5VyR6OI66mvQFI9HH1N97jdq0zGzmJvDE5egv05BiisBtFBImUQftZepYPp31Xokl41WbaYN07RFchBtigZ\
         CQ==
         """)
-    static let stranger = bytes(
+    static let untrustedRoot = bytes(
         """
         MIIBEzCBxqADAgECAgEBMAUGAytlcDATMREwDwYDVQQDDAhTdHJhbmdlcjAeFw0yMDAxMDEwMDAwMDBaFw00OTEyMzEwMDAwMDBaMBMxETAPBgNVBAMM\
         CFN0cmFuZ2VyMCowBQYDK2VwAyEAcD9vTkxaQ5vbobvNKCMo37VH7h1GBT5lvsjENKSY/mSjPzA9MA8GA1UdEwEB/wQFMAMBAf8wCwYDVR0PBAQDAgIE\
@@ -96,7 +96,7 @@ enum TLSCertificates {
         A1UdDgQWBBS55TWCUyZ8Qr/DmyECEM3nmbbm0DAfBgNVHSMEGDAWgBQEpuS8By44oDXMta9n8VVP0boFlzAFBgMrZXADQQBkt4qvy6/Ya4q23LwjQdOo\
         J5sc7uk3rDnwXuDjBB0x1BGEBtzWvPy9bsKnI4SsdQFQRuTaiNe5kDSQWYlqQ/AB
         """)
-    /// The key in PKCS #8.
+    /// The key of all leaves, in PKCS #8.
     static let leafKey = bytes(
         """
         MC4CAQAwBQYDK2VwBCIEIBk1R2kZl5q7KcComyLxaheIAvdr3ERDAu/9QNbhhncS

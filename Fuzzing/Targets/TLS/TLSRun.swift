@@ -27,7 +27,7 @@ enum TLSChallengeResponse: Int, CaseIterable {
     }
 }
 
-/// The run of one client connection with a server's bytes in one division into pieces, and its results.
+/// A run of one client connection with one division of the server's bytes into pieces, and the results.
 final class TLSRun {
     /// The result of the handshake.
     enum Outcome: Equatable {
@@ -36,26 +36,26 @@ final class TLSRun {
         case refused(LoadError.Code)
     }
 
-    /// The end without its message, which may depend on timing.
+    /// The end of the connection. Its message is ignored, because it may depend on timing.
     enum End: Equatable { case closed, failed }
 
     private let client: InMemoryTLS
     private let challengeLog = ChallengeLog()
     private let response: TLSChallengeResponse
-    private let isLate: Bool
-    /// `nil`: delivers the bytes in one piece.
+    private let respondsLate: Bool
+    /// Determines the division into pieces; `nil` for one piece.
     private let seed: UInt8?
 
-    /// The client's challenges, and those without a response.
+    /// Records the client's challenges.
     private final class ChallengeLog {
-        var pending: AuthenticationChallenge?
-        /// The chains that default handling would trust.
-        var trusted: [[[UInt8]]] = []
-        var errors: [LoadError] = []
+        var pendingChallenge: AuthenticationChallenge?
+        /// The chains that the client would trust by default.
+        var trustedChains: [[[UInt8]]] = []
+        var trustErrors: [LoadError] = []
     }
 
-    init(_ context: InMemoryTLS.Context, _ response: TLSChallengeResponse, isLate: Bool, seed: UInt8?) throws(FuzzFinding) {
-        (self.response, self.isLate, self.seed) = (response, isLate, seed)
+    init(_ context: InMemoryTLS.Context, _ response: TLSChallengeResponse, respondsLate: Bool, seed: UInt8?) throws(FuzzFinding) {
+        (self.response, self.respondsLate, self.seed) = (response, respondsLate, seed)
         do throws(LoadError) {
             client = try InMemoryTLS(
                 context, host: TLSCertificates.host,
@@ -64,12 +64,16 @@ final class TLSRun {
                     : { [challengeLog] challenge in
                         if case .serverTrust(let chain) = challenge.protectionSpace.kind {
                             if let error = challenge.previousError {
-                                challengeLog.errors.append(error)
+                                challengeLog.trustErrors.append(error)
                             } else {
-                                challengeLog.trusted.append(chain)
+                                challengeLog.trustedChains.append(chain)
                             }
                         }
-                        if isLate || response == .never { challengeLog.pending = challenge } else { response.respond(to: challenge) }
+                        if respondsLate || response == .never {
+                            challengeLog.pendingChallenge = challenge
+                        } else {
+                            response.respond(to: challenge)
+                        }
                     })
         } catch {
             throw FuzzFinding("the client can't start: \(error)")
@@ -86,23 +90,23 @@ final class TLSRun {
     func deliver(_ bytes: [UInt8]) {
         guard let seed else {
             if !bytes.isEmpty { client.receive(bytes) }
-            return respondLate()
+            return sendLateResponses()
         }
         var (rest, state) = (bytes[...], UInt32(seed))
         while !rest.isEmpty {
             state = state &* 1_664_525 &+ 1_013_904_223
-            let scatter = bytes.count > 4096 ? 4096 : Int(seed) + 1
-            let piece = rest.prefix(seed == 0 && bytes.count <= 4096 ? 1 : 1 + Int(state >> 16) % scatter)
+            let maximumPieceLength = bytes.count > 4096 ? 4096 : Int(seed) + 1
+            let piece = rest.prefix(seed == 0 && bytes.count <= 4096 ? 1 : 1 + Int(state >> 16) % maximumPieceLength)
             client.receive(Array(piece))
             rest = rest.dropFirst(piece.count)
-            if state >> 31 == 0 { respondLate() }
+            if state >> 31 == 0 { sendLateResponses() }
         }
-        respondLate()
+        sendLateResponses()
     }
 
-    private func respondLate() {
-        while isLate, response != .never, let challenge = challengeLog.pending {
-            challengeLog.pending = nil
+    private func sendLateResponses() {
+        while respondsLate, response != .never, let challenge = challengeLog.pendingChallenge {
+            challengeLog.pendingChallenge = nil
             response.respond(to: challenge)
             client.proceed()
         }
@@ -113,16 +117,16 @@ final class TLSRun {
     /// - Returns: The result of the run.
     func finish() throws(FuzzFinding) -> Outcome {
         client.close()
-        respondLate()
+        sendLateResponses()
         client.shutDown()
         let plaintext = client.plaintext
         // Checks that nothing follows the end.
         client.receive([21, 3, 3, 0, 2, 1, 0])
         client.close()
-        challengeLog.pending = nil
+        challengeLog.pendingChallenge = nil
         try require(client.plaintext == plaintext, "plaintext came after the end")
         try require(client.outcomes.count == 1, "the handshake ended \(client.outcomes.count) times")
-        for error in challengeLog.errors { try check(error) }
+        for error in challengeLog.trustErrors { try check(error) }
         switch client.outcomes[0] {
         case .secured(_, _, let isResumed, let chain, let verdict):
             try require(response != .never, "the connection is secure, although the trust challenge had no response")
@@ -139,17 +143,17 @@ final class TLSRun {
         }
     }
 
-    /// Chains may contain more certificates than necessary, so the leaf identifies the server.
+    /// Compares only the leaf, because a chain may contain more certificates than necessary.
     private static func isTrusted(_ chain: [[UInt8]]) -> Bool {
         TLSCertificates.Kind.allCases.contains { $0.isTrusted && $0.chain.first == chain.first }
     }
 
-    /// Checks that default handling would not trust a chain that it must reject.
+    /// Checks that the client would by default not trust a chain that it must reject.
     func checkTrust() throws(FuzzFinding) {
-        for chain in challengeLog.trusted { try require(Self.isTrusted(chain), "an untrusted chain would be trusted") }
+        for chain in challengeLog.trustedChains { try require(Self.isTrusted(chain), "an untrusted chain would be trusted") }
     }
 
-    /// Checks that text from servers appears in messages as one short line.
+    /// Checks that the message is one short line, also if it quotes text from a server.
     private func check(_ error: LoadError) throws(FuzzFinding) { try TLSRun.check(message: error.message) }
 
     static func check(message: String) throws(FuzzFinding) {
@@ -158,13 +162,13 @@ final class TLSRun {
         try require(isLine, "a message has control characters: \(message.debugDescription)")
     }
 
-    /// Returns whether resources still exist after the end of the run.
-    var remains: () -> Bool { client.remains }
+    /// Returns whether resources of the connection still exist after the end of the run.
+    var hasResources: () -> Bool { client.remains }
 }
 
 /// The client's contexts, made once per process.
 enum TLSClients {
-    private static let made: [Result<InMemoryTLS.Context, LoadError>] = (0..<4).map { number in
+    private static let contexts: [Result<InMemoryTLS.Context, LoadError>] = (0..<4).map { number in
         var settings = TLSSettings()
         settings.trustRoots = .only([.der(TLSCertificates.root)])
         if number & 1 != 0 { settings.maximumVersion = .tls12 }
@@ -179,7 +183,7 @@ enum TLSClients {
     /// Returns a context without tickets of earlier cases.
     static func context(isTLS12: Bool = false, hasIdentity: Bool = false) throws(FuzzFinding) -> InMemoryTLS.Context {
         do throws(LoadError) {
-            let context = try made[(isTLS12 ? 1 : 0) + (hasIdentity ? 2 : 0)].get()
+            let context = try contexts[(isTLS12 ? 1 : 0) + (hasIdentity ? 2 : 0)].get()
             context.removeTickets(host: TLSCertificates.host)
             return context
         } catch {

@@ -12,17 +12,17 @@ struct TLSServerSettings: Hashable {
     var sendsTickets = false
 }
 
-/// The context of connections with the same settings: SSL_CTX_new(3). Made once per process.
+/// The context of connections with the same settings, made once per process: SSL_CTX_new(3).
 @safe
 final class TLSServerContext: @unchecked Sendable {  // … because it is not changed after init, and OpenSSL counts its references
     let context: OpaquePointer
 
-    private static let made = Mutex<[TLSServerSettings: TLSServerContext]>([:])
+    private static let sharedContexts = Mutex<[TLSServerSettings: TLSServerContext]>([:])
 
     static func with(_ settings: TLSServerSettings) throws(FuzzFinding) -> TLSServerContext {
-        if let context = made.withLock({ $0[settings] }) { return context }
+        if let context = sharedContexts.withLock({ $0[settings] }) { return context }
         let context = try TLSServerContext(settings)
-        made.withLock { $0[settings] = context }
+        sharedContexts.withLock { $0[settings] = context }
         return context
     }
 
@@ -98,17 +98,17 @@ enum TLSServerStep {
 final class TLSServer {
     private let context: TLSServerContext
     private let ssl: OpaquePointer
-    /// The bytes from and to the client. The connection owns them.
+    /// The buffers of bytes from and to the client, which `ssl` owns.
     private let incoming: OpaquePointer
     private let outgoing: OpaquePointer
     private var steps: ArraySlice<TLSServerStep>
-    private var isBroken = false
+    private var hasFailed = false
     /// The plaintext that was encrypted for the client.
     private(set) var sent: [UInt8] = []
     private(set) var received: [UInt8] = []
     private(set) var hasSentCloseNotify = false
-    /// Whether the client rejected a new handshake, which OpenSSL's servers treat as a failure.
-    private(set) var isRefused = false
+    /// Whether the server requested a new handshake. The client rejects it, which OpenSSL's servers treat as a failure.
+    private(set) var hasRenegotiated = false
 
     /// - Parameter leaf: a certificate in DER that replaces the context's leaf.
     init(_ context: TLSServerContext, leaf: [UInt8]? = nil, steps: [TLSServerStep]) throws(FuzzFinding) {
@@ -134,28 +134,28 @@ final class TLSServer {
         _ = unsafe bytes.withUnsafeBytes { unsafe BIO_write(incoming, $0.baseAddress, Int32($0.count)) }
     }
 
-    /// Continues the handshake, or does the next step.
+    /// Continues the handshake. After the handshake, plays the next step.
     ///
-    /// - Returns: Whether there was a step.
+    /// - Returns: Whether a step was played.
     func proceed() -> Bool {
         defer { ERR_clear_error() }
-        guard !isBroken, isDone(unsafe SSL_do_handshake(ssl)) else { return false }
+        guard !hasFailed, hasSucceeded(unsafe SSL_do_handshake(ssl)) else { return false }
         readAll()
-        guard !isBroken, let step = steps.popFirst() else { return false }
+        guard !hasFailed, let step = steps.popFirst() else { return false }
         switch step {
         case .write(let bytes):
             let count = unsafe bytes.withUnsafeBytes { unsafe SSL_write(ssl, $0.baseAddress, Int32($0.count)) }
-            if isDone(count) { sent += bytes.prefix(Int(count)) }
+            if hasSucceeded(count) { sent += bytes.prefix(Int(count)) }
         case .updateKeys(let isRequested):
             unsafe SSL_key_update(ssl, isRequested ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED)
-            _ = isDone(unsafe SSL_do_handshake(ssl))
+            _ = hasSucceeded(unsafe SSL_do_handshake(ssl))
         case .renegotiate:
-            isRefused = true
+            hasRenegotiated = true
             unsafe SSL_renegotiate(ssl)
-            _ = isDone(unsafe SSL_do_handshake(ssl))
+            _ = hasSucceeded(unsafe SSL_do_handshake(ssl))
         case .sendTicket:
             unsafe SSL_new_session_ticket(ssl)
-            _ = isDone(unsafe SSL_do_handshake(ssl))
+            _ = hasSucceeded(unsafe SSL_do_handshake(ssl))
         case .closeNotify:
             unsafe SSL_shutdown(ssl)
             hasSentCloseNotify = true
@@ -169,18 +169,20 @@ final class TLSServer {
             ERR_clear_error()
             let count = unsafe SSL_read(ssl, &buffer, Int32(buffer.count))
             guard count > 0 else {
-                _ = isDone(count)
+                _ = hasSucceeded(count)
                 return
             }
             received += buffer.prefix(Int(count))
         }
     }
 
-    /// - Parameter result: the return value of OpenSSL.
-    private func isDone(_ result: Int32) -> Bool {
+    /// Whether an OpenSSL function has succeeded. Records its failure, unless the function only waits for input.
+    ///
+    /// - Parameter result: the return value of the function.
+    private func hasSucceeded(_ result: Int32) -> Bool {
         if result > 0 { return true }
         let error = unsafe SSL_get_error(ssl, result)
-        if error == SSL_ERROR_SSL || error == SSL_ERROR_SYSCALL { isBroken = true }
+        if error == SSL_ERROR_SSL || error == SSL_ERROR_SYSCALL { hasFailed = true }
         return false
     }
 

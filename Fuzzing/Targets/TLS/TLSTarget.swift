@@ -2,9 +2,10 @@
 
 import Synchronization
 
-/// Tests TLS of the client. The first byte selects the kind of test.
+/// Tests the client side of TLS. The first byte of the input selects the kind of test.
 enum TLSTarget {
-    /// Cases share their clients with the tickets. A case on another thread would use the tickets of this one.
+    /// Cases share clients, and so their session tickets. Without the lock, a case would use the tickets of a case on
+    /// another thread.
     private static let lock = Mutex(())
 
     static func check(_ input: [UInt8]) throws(FuzzFinding) {

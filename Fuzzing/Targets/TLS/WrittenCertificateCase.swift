@@ -3,21 +3,22 @@
 import Portolan
 @_spi(Fuzzing) import PortolanTransport
 
-/// A certificate with names that an input describes one by one, so that its contents are known.
+/// Checks a certificate whose names an input describes one by one, so that the expected names are known.
 ///
-/// The input has a byte for OpenSSL's verification result; for the subject, its type of text, length and bytes; a byte
-/// for the times; one that doubles the extension; and for each alternative name its kind, length and bytes.
+/// The input has a byte for OpenSSL's verification result; the string type, length and bytes of the subject; a byte for
+/// the dates of validity; a byte that, if 1, repeats the extension; and the kind, length and bytes of each alternative
+/// name.
 struct WrittenCertificateCase {
     private var der: [UInt8] = []
-    private var dns: [String] = []
+    private var dnsNames: [String] = []
     private var addresses: [[UInt8]] = []
-    private let code: Int32
+    private let verificationResult: Int32
 
     init(_ source: inout ByteSource) {
-        code = Int32(source.next(below: 100))
+        verificationResult = Int32(source.next(below: 100))
         let subject = Self.name(source.next(), Self.bytes(&source))
         var names: [[UInt8]] = []
-        let (times, isDouble) = (source.next(), source.next() == 1)
+        let (times, repeatsExtension) = (source.next(), source.next() == 1)
         while !source.isEmpty, names.count < 12 {
             let kind = source.next()
             switch kind & 7 {
@@ -30,21 +31,23 @@ struct WrittenCertificateCase {
             default: names.append(Self.element(0x82, add(name: Self.bytes(&source))))
             }
         }
-        let extended = Self.element(0x30, [0x06, 3, 0x55, 0x1D, 0x11] + Self.element(4, Self.element(0x30, names.flatMap(\.self))))
+        let alternativeNames = Self.element(0x30, [0x06, 3, 0x55, 0x1D, 0x11] + Self.element(4, Self.element(0x30, names.flatMap(\.self))))
         let algorithm: [UInt8] = [0x30, 5, 0x06, 3, 0x2B, 0x65, 0x70]
         let key = Self.element(0x30, algorithm + Self.element(3, [0] + [UInt8](repeating: 7, count: 32)))
-        let body =
+        let certificateBody =
             [0xA0, 3, 2, 1, 2, 2, 1, 9] + algorithm + Self.name(12, Array("An Issuer".utf8))
             + Self.element(0x30, Self.time(times & 15) + Self.time(times >> 4)) + subject + key
-            + (names.isEmpty ? [] : Self.element(0xA3, Self.element(0x30, isDouble ? extended + extended : extended)))
-        der = Self.element(0x30, Self.element(0x30, body) + algorithm + Self.element(3, [UInt8](repeating: 0, count: 65)))
+            + (names.isEmpty
+                ? [] : Self.element(0xA3, Self.element(0x30, repeatsExtension ? alternativeNames + alternativeNames : alternativeNames)))
+        der = Self.element(0x30, Self.element(0x30, certificateBody) + algorithm + Self.element(3, [UInt8](repeating: 0, count: 65)))
     }
 
     func check() throws(FuzzFinding) {
-        try CertificateOracle.check(der, code: code)
+        try CertificateOracle.check(der, verificationResult: verificationResult)
         guard let certificate = ServerCertificate(der: der) else { return }
-        try require(certificate.names.count == dns.count + addresses.count, "it has \(certificate.names.count) names: \(certificate.names)")
-        for host in CertificateOracle.hosts + dns + dns.map({ $0.replacing("*", with: "x") }) + dns.map({ "x." + $0 }) {
+        try require(
+            certificate.names.count == dnsNames.count + addresses.count, "it has \(certificate.names.count) names: \(certificate.names)")
+        for host in CertificateOracle.hosts + dnsNames + dnsNames.map({ $0.replacing("*", with: "x") }) + dnsNames.map({ "x." + $0 }) {
             // Addresses are compared only with addresses.
             if host.contains(":") || host.utf8.allSatisfy({ (48...57).contains($0) || $0 == 46 }), !CertificateOracle.hosts.contains(host) {
                 continue
@@ -65,7 +68,7 @@ struct WrittenCertificateCase {
         var labels = Self.labels(host)
         if labels.last == "" { labels.removeLast() }
         guard labels != [""], !labels.isEmpty else { return false }
-        return dns.contains { name in
+        return dnsNames.contains { name in
             let pattern = Self.labels(name)
             guard pattern.first == "*", pattern.count > 1 else { return pattern == labels }
             guard pattern.count >= 3, !pattern.dropFirst().contains(where: { $0.isEmpty || $0.contains("*") }) else {
@@ -87,7 +90,7 @@ struct WrittenCertificateCase {
     ]
 
     private mutating func add(name: [UInt8]) -> [UInt8] {
-        if name.allSatisfy({ (0x21...0x7E).contains($0) }) { dns.append(String(decoding: name, as: UTF8.self)) }
+        if name.allSatisfy({ (0x21...0x7E).contains($0) }) { dnsNames.append(String(decoding: name, as: UTF8.self)) }
         return name
     }
 
@@ -98,7 +101,7 @@ struct WrittenCertificateCase {
 
     private static func bytes(_ source: inout ByteSource) -> [UInt8] { (0..<(source.next() & 63)).map { _ in source.next() } }
 
-    /// Writes a common name.
+    /// Writes a distinguished name that consists of a common name.
     private static func name(_ type: UInt8, _ text: [UInt8]) -> [UInt8] {
         element(0x30, element(0x31, element(0x30, [0x06, 3, 0x55, 0x04, 3] + element(type & 31, text))))
     }
@@ -109,6 +112,7 @@ struct WrittenCertificateCase {
         (24, "00000101000000Z"), (24, "20200101240000Z"), (23, "200101000060Z"), (24, "20200101000000"), (23, "20010100000\u{0}Z"),
     ]
 
+    /// Writes a date of validity.
     private static func time(_ number: UInt8) -> [UInt8] { element(times[Int(number)].type, Array(times[Int(number)].text.utf8)) }
 
     /// Writes an element: X.690 §8.1.

@@ -2,8 +2,8 @@
 
 import Portolan
 
-/// Parses a URL, alone and as a reference to a base. The serialisation must parse to the same record, and the
-/// components must lie inside it, in order.
+/// Parses a URL, alone or relative to a base. The serialisation must parse to the same record, and must consist of the
+/// record's components.
 ///
 /// The input is the text. If it contains a line break, the part before the first one is the base.
 enum URLCase {
@@ -36,32 +36,37 @@ enum URLCase {
         let text = record.string
         let quoted = text.debugDescription
         try require(text.utf8.allSatisfy { (0x21...0x7E).contains($0) || $0 == 0x20 && record.hasOpaquePath }, "\(quoted) has a raw byte")
-        let again = try? URLRecord(parsing: text)
+        let reparsedRecord = try? URLRecord(parsing: text)
         try require(
-            again == record, "\(quoted) is serialised as \(again?.string.debugDescription ?? "an invalid URL") the second time")
-        try require(again.map(components) == components(of: record), "\(quoted) has other components the second time")
+            reparsedRecord == record,
+            "\(quoted) is serialised as \(reparsedRecord?.string.debugDescription ?? "an invalid URL") the second time")
+        try require(reparsedRecord.map(components) == components(of: record), "\(quoted) has other components the second time")
         try require(assembled(record) == text, "the components of \(quoted) make \(assembled(record).debugDescription)")
         try checkDerivedRecords(record, quoted)
     }
 
     private static func checkDerivedRecords(_ record: URLRecord, _ quoted: String) throws(FuzzFinding) {
-        let bare = record.withoutCredentials.withoutFragment
-        try require(!bare.hasCredentials && bare.fragment == nil, "\(quoted) keeps its credentials or fragment after their removal")
-        let parsed = try? URLRecord(parsing: bare.string)
-        try require(parsed.map(components) == components(of: bare), "\(quoted) is another URL without credentials and fragment")
-        try require(record.host == nil || record.hasSameOrigin(as: bare), "\(quoted) has another origin without credentials and fragment")
-        if let own = try? URLRecord(parsing: "", relativeTo: record) {
-            try require(own == record.withoutFragment, "the empty reference to \(quoted) resolves to \(own)")
+        let strippedRecord = record.withoutCredentials.withoutFragment
+        try require(
+            !strippedRecord.hasCredentials && strippedRecord.fragment == nil,
+            "\(quoted) keeps its credentials or fragment after their removal")
+        let reparsedRecord = try? URLRecord(parsing: strippedRecord.string)
+        try require(
+            reparsedRecord.map(components) == components(of: strippedRecord), "\(quoted) is another URL without credentials and fragment")
+        try require(
+            record.host == nil || record.hasSameOrigin(as: strippedRecord), "\(quoted) has another origin without credentials and fragment")
+        if let resolvedRecord = try? URLRecord(parsing: "", relativeTo: record) {
+            try require(resolvedRecord == record.withoutFragment, "the empty reference to \(quoted) resolves to \(resolvedRecord)")
         }
     }
 
     private static func components(of record: URLRecord) -> [String] {
-        let present = [record.scheme, record.username, record.password, record.path, record.schemeSpecificPart].map(String.init)
-        let optional = [record.host, record.query, record.fragment].map { $0.map(String.init) ?? "-" }
-        return present + optional + [record.port.map { "\($0)" } ?? "-", "\(record.hasOpaquePath)"]
+        let requiredComponents = [record.scheme, record.username, record.password, record.path, record.schemeSpecificPart].map(String.init)
+        let optionalComponents = [record.host, record.query, record.fragment].map { $0.map(String.init) ?? "-" }
+        return requiredComponents + optionalComponents + [record.port.map { "\($0)" } ?? "-", "\(record.hasOpaquePath)"]
     }
 
-    /// Makes the serialisation from the components as the standard describes it.
+    /// Makes the serialisation from the components, as the URL standard describes it.
     ///
     /// Source: WHATWG URL §4.5, "URL serializer".
     private static func assembled(_ record: URLRecord) -> String {

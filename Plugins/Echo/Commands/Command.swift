@@ -14,22 +14,22 @@ enum Command: Sendable {
     /// Returns the length of the upload body.
     case sink
     case redirect(to: String)
-    /// Redirects to a URL of the same form with `next` as its query, which has one redirect less to go.
+    /// Redirects to the same URL with `next` as its query. In `next`, the parameter `times` is smaller by one.
     case detour(next: String)
     /// Redirects to the same URL forever.
     case loop
-    case challenge(Lock)
+    case challenge(RequiredCredential)
     /// Fails after this many bytes; `nil` means without a response.
     case fail(PluginError, after: Int64?)
     /// Delivers a response and never ends.
     case hang
 
     /// The credential that a challenge requires.
-    final class Lock: Sendable {
+    final class RequiredCredential: Sendable {
         let user: String
         let password: String
         let realm: String?
-        /// The number of wrong credentials after which the load fails.
+        /// The number of incorrect credentials after which the load fails.
         let attempts: Int
 
         init(user: String, password: String, realm: String?, attempts: Int) {
@@ -42,7 +42,7 @@ enum Command: Sendable {
 }
 
 extension Command {
-    /// Parses the command with this name and takes its parameters.
+    /// Parses the command with this name, and removes its parameters from `parameters`.
     init(_ name: String, _ parameters: inout Parameters, query: String?) throws(PluginError) {
         switch name {
         case "", "request": self = .request
@@ -50,7 +50,7 @@ extension Command {
         case "bytes": self = try Self.bytes(&parameters)
         case "size":
             let count = try parameters.number("bytes", in: 0...Self.largestSize)
-            self = .size(try parameters.needed(count, "bytes", "a number from 0 to \(Self.largestSize)"))
+            self = .size(try parameters.requireValue(count, "bytes", "a number from 0 to \(Self.largestSize)"))
         case "upload": self = .upload
         case "sink": self = .sink
         case "redirect": self = try Self.redirect(&parameters, query: query)
@@ -66,18 +66,18 @@ extension Command {
     private static func bytes(_ parameters: inout Parameters) throws(PluginError) -> Command {
         let text = try parameters.bytes("base64") ?? []
         guard let bytes = Base64.decode(text) else {
-            throw parameters.wrong("base64", String(decoding: text, as: UTF8.self), "base64 of whole bytes, in either alphabet")
+            throw parameters.invalidValue("base64", String(decoding: text, as: UTF8.self), "base64 of whole bytes, in either alphabet")
         }
         return .bytes(bytes, isText: false)
     }
 
     private static func redirect(_ parameters: inout Parameters, query: String?) throws(PluginError) -> Command {
-        let what = "an absolute URL of printable ASCII, as in to=data:,there"
-        let target = try parameters.needed(try parameters.text("to"), "to", what)
+        let requirement = "an absolute URL of printable ASCII, as in to=data:,there"
+        let target = try parameters.requireValue(try parameters.text("to"), "to", requirement)
         let scheme = target.prefix { !":/?#".contains($0) }
         guard target.utf8.allSatisfy({ (UInt8(ascii: "!")...UInt8(ascii: "~")).contains($0) }), !scheme.isEmpty,
             target.dropFirst(scheme.count).first == ":"
-        else { throw parameters.wrong("to", target, what) }
+        else { throw parameters.invalidValue("to", target, requirement) }
         guard let times = try parameters.number("times", in: 1...10_000), times > 1 else { return .redirect(to: target) }
         return .detour(next: Self.query(query ?? "", withTimes: times - 1))
     }
@@ -92,34 +92,34 @@ extension Command {
     }
 
     private static func challenge(_ parameters: inout Parameters) throws(PluginError) -> Command {
-        let user = try parameters.needed(try parameters.text("user"), "user", "the correct user")
-        let password = try parameters.needed(try parameters.text("password"), "password", "the correct password")
+        let user = try parameters.requireValue(try parameters.text("user"), "user", "the correct user")
+        let password = try parameters.requireValue(try parameters.text("password"), "password", "the correct password")
         let realm = try parameters.text("realm")
         if let realm, realm.unicodeScalars.contains(where: \.isBreaking) {
-            throw parameters.wrong("realm", realm, "a text without line breaks and control characters")
+            throw parameters.invalidValue("realm", realm, "a text without line breaks and control characters")
         }
         let attempts = try parameters.number("attempts", in: 1...100) ?? 3
-        return .challenge(Lock(user: user, password: password, realm: realm, attempts: Int(attempts)))
+        return .challenge(RequiredCredential(user: user, password: password, realm: realm, attempts: Int(attempts)))
     }
 
     private static func fail(_ parameters: inout Parameters) throws(PluginError) -> Command {
         let domain = try parameters.text("domain")
-        let what =
+        let requirement =
             domain == nil
             ? "one of \(PluginError.Code.names.joined(separator: ", "))" : "a number of that domain, -2147483648 to 2147483647"
-        let name = try parameters.needed(try parameters.text("code"), "code", what)
+        let name = try parameters.requireValue(try parameters.text("code"), "code", requirement)
         guard
             let code = domain == nil
                 ? PluginError.Code(named: name) : Int32(name.hasPrefix("+") ? "" : name).map({ PluginError.Code(rawValue: $0) })
         else {
-            throw parameters.wrong("code", name, what)
+            throw parameters.invalidValue("code", name, requirement)
         }
         if let domain, !domain.isReverseDNS {
-            throw parameters.wrong("domain", domain, "a reverse DNS name, as in org.example.tide")
+            throw parameters.invalidValue("domain", domain, "a reverse DNS name, as in org.example.tide")
         }
         let message = try parameters.text("message") ?? "the URL asked for this failure, \(name)"
         guard (1...4096).contains(message.utf8.count), !message.unicodeScalars.contains(where: \.isBreaking) else {
-            throw parameters.wrong("message", message, "one line of 1 to 4096 bytes without control characters")
+            throw parameters.invalidValue("message", message, "one line of 1 to 4096 bytes without control characters")
         }
         return .fail(PluginError(code, domain: domain, message: message), after: try parameters.number("after", in: 0...largestSize))
     }

@@ -2,7 +2,8 @@
 
 import PortolanPluginKit
 
-/// The `name=value` pairs of a query. A command takes them one by one; the remaining ones are unknown to the command.
+/// The `name=value` pairs of a query. A command reads and removes its parameters. The parameters that remain are
+/// unknown to the command.
 struct Parameters {
     private struct Item {
         let name: String
@@ -13,11 +14,11 @@ struct Parameters {
     let command: String
     private var items: [Item] = []
     /// The names that the command has requested, in that order.
-    private var known: [String] = []
+    private var requestedNames: [String] = []
 
     private static let largestCount = 256
-    /// Parameters whose values may be secret. Messages never quote them.
-    private static let secret: Set = ["user", "password", "to"]
+    /// The names of parameters whose values messages never quote.
+    private static let secretNames: Set = ["user", "password", "to"]
 
     /// Splits the query at each `&` and each part at its first `=`, and decodes both sides once.
     init(parsing query: String?, of command: String) throws(PluginError) {
@@ -25,8 +26,8 @@ struct Parameters {
         for part in Array((query ?? "").utf8).split(separator: UInt8(ascii: "&")) {
             let encodedName = part.prefix { $0 != UInt8(ascii: "=") }
             guard let nameBytes = EchoPercentEncoding.decode(encodedName), let name = String(validating: nameBytes, as: UTF8.self) else {
-                let shown = Excerpt(String(decoding: encodedName, as: UTF8.self))
-                throw PluginError(.badURL, message: "\(command): a parameter's name is malformed: \(shown); write % as %25")
+                let excerpt = Excerpt(String(decoding: encodedName, as: UTF8.self))
+                throw PluginError(.badURL, message: "\(command): a parameter's name is malformed: \(excerpt); write % as %25")
             }
             guard let value = EchoPercentEncoding.decode(part.dropFirst(encodedName.count + 1)) else {
                 throw PluginError(
@@ -41,18 +42,20 @@ struct Parameters {
         }
     }
 
-    // MARK: Taking
+    // MARK: Reading and removing
 
+    /// Removes the parameter with this name, and returns its value.
     mutating func bytes(_ name: String) throws(PluginError) -> [UInt8]? {
-        let values = all(name)
+        let values = removeAll(name)
         guard values.count <= 1 else {
             throw PluginError(.badURL, message: "\(command): '\(name)' was given \(values.count) times; give it once")
         }
         return values.first
     }
 
-    mutating func all(_ name: String) -> [[UInt8]] {
-        known.append(name)
+    /// Removes all parameters with this name, and returns their values.
+    mutating func removeAll(_ name: String) -> [[UInt8]] {
+        requestedNames.append(name)
         defer { items.removeAll { $0.name == name } }
         return items.filter { $0.name == name }.map(\.value)
     }
@@ -64,7 +67,7 @@ struct Parameters {
 
     mutating func texts(_ name: String) throws(PluginError) -> [String] {
         var texts: [String] = []
-        for bytes in all(name) { texts.append(try text(bytes, of: name)) }
+        for bytes in removeAll(name) { texts.append(try text(bytes, of: name)) }
         return texts
     }
 
@@ -78,14 +81,14 @@ struct Parameters {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let number = Int64(text),
             range.contains(number)
         else {
-            throw wrong(name, text, "\(word.map { $0 + ", or " } ?? "")a number from \(range.lowerBound) to \(range.upperBound)")
+            throw invalidValue(name, text, "\(word.map { $0 + ", or " } ?? "")a number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }
 
     /// Returns the value, or throws an error that describes the required value.
-    func needed<Value>(_ value: Value?, _ name: String, _ what: String) throws(PluginError) -> Value {
-        guard let value else { throw PluginError(.badURL, message: "\(command): '\(name)' is missing; give \(what)") }
+    func requireValue<Value>(_ value: Value?, _ name: String, _ requirement: String) throws(PluginError) -> Value {
+        guard let value else { throw PluginError(.badURL, message: "\(command): '\(name)' is missing; give \(requirement)") }
         return value
     }
 
@@ -96,17 +99,19 @@ struct Parameters {
         return text
     }
 
-    // MARK: Refusing
+    // MARK: Errors
 
-    func wrong(_ name: String, _ value: String, _ allowed: String) -> PluginError {
-        let quoted = Self.secret.contains(name) ? "" : " is \(Excerpt(value)), which"
+    /// Returns the error for a value that is not allowed.
+    func invalidValue(_ name: String, _ value: String, _ allowed: String) -> PluginError {
+        let quoted = Self.secretNames.contains(name) ? "" : " is \(Excerpt(value)), which"
         return PluginError(.badURL, message: "\(command): '\(name)'\(quoted) is not allowed; give \(allowed)")
     }
 
-    /// Throws if a parameter is left that the command did not take.
+    /// Throws if there is a parameter that the command did not read.
     func end() throws(PluginError) {
         guard let item = items.first else { return }
-        throw PluginError(.badURL, message: "\(command) has no parameter \(Excerpt(item.name)); it has \(known.joined(separator: ", "))")
+        let names = requestedNames.joined(separator: ", ")
+        throw PluginError(.badURL, message: "\(command) has no parameter \(Excerpt(item.name)); it has \(names)")
     }
 }
 
@@ -115,7 +120,7 @@ struct Excerpt: CustomStringConvertible {
     let description: String
 
     init(_ text: some StringProtocol) {
-        let shown = text.unicodeScalars.prefix(40).map { (" "..."~").contains($0) ? Character($0) : "?" }
-        description = "'\(String(shown))'" + (text.unicodeScalars.count > 40 ? " and more" : "")
+        let visibleText = text.unicodeScalars.prefix(40).map { (" "..."~").contains($0) ? Character($0) : "?" }
+        description = "'\(String(visibleText))'" + (text.unicodeScalars.count > 40 ? " and more" : "")
     }
 }

@@ -12,6 +12,7 @@ final class ResponseOptions: Sendable {
     }
 
     let steps: [PluginStep]
+    /// The statuses of the interim responses.
     let interim: [Int32]
     /// The delay after the steps and interim responses, before the command runs.
     let wait: Duration
@@ -21,8 +22,9 @@ final class ResponseOptions: Sendable {
     let name: String?
     let length: Length
     let fields: [PluginField]
-    /// The largest run of body bytes.
+    /// The maximum number of bytes in one delivery.
     let piece: Int
+    /// The delay between two deliveries.
     let pause: Duration
     /// The number of body bytes after which the load fails.
     let cut: Int64?
@@ -33,16 +35,16 @@ final class ResponseOptions: Sendable {
     /// One hour, in milliseconds.
     private static let longestWait: Int64 = 3_600_000
 
-    /// Takes the delivery parameters.
+    /// Reads the delivery parameters, and removes them from `parameters`.
     ///
     /// - Parameters:
     ///   - request: its property ``pieceProperty`` takes precedence over the parameter `piece`.
-    ///   - redirects: whether the status must be a redirection status.
-    init(_ parameters: inout Parameters, request: PluginRequest, redirects: Bool) throws(PluginError) {
+    ///   - isRedirect: whether the status must be a redirection status.
+    init(_ parameters: inout Parameters, request: PluginRequest, isRedirect: Bool) throws(PluginError) {
         steps = try Self.steps(&parameters)
         interim = try Self.interim(&parameters)
         wait = .milliseconds(try parameters.number("wait", in: 0...Self.longestWait) ?? 0)
-        status = try parameters.number("status", in: redirects ? 300...399 : 200...999).map { Int32($0) }
+        status = try parameters.number("status", in: isRedirect ? 300...399 : 200...999).map { Int32($0) }
         type = try Self.text("type", &parameters, "a media type without parameters, as in text/plain") { $0.isMediaType }
         charset = try Self.text("charset", &parameters, "a token, as in utf-8") { $0.isToken }
         name = try parameters.text("name")
@@ -56,10 +58,10 @@ final class ResponseOptions: Sendable {
     }
 
     private static func text(
-        _ name: String, _ parameters: inout Parameters, _ allowed: String, isRight: (String) -> Bool
+        _ name: String, _ parameters: inout Parameters, _ allowed: String, isValid: (String) -> Bool
     ) throws(PluginError) -> String? {
         guard let text = try parameters.text(name) else { return nil }
-        guard isRight(text) else { throw parameters.wrong(name, text, allowed) }
+        guard isValid(text) else { throw parameters.invalidValue(name, text, allowed) }
         return text
     }
 
@@ -68,7 +70,7 @@ final class ResponseOptions: Sendable {
         for name in try parameters.texts("step") {
             let names = PluginStep.allCases.map { "\($0)" }.joined(separator: ", ")
             guard let step = PluginStep.allCases.first(where: { "\($0)" == name }), !steps.contains(step) else {
-                throw parameters.wrong("step", name, "each of \(names) at most once")
+                throw parameters.invalidValue("step", name, "each of \(names) at most once")
             }
             steps.append(step)
         }
@@ -91,9 +93,9 @@ final class ResponseOptions: Sendable {
 
     private static func fields(_ name: String, _ parameters: inout Parameters) throws(PluginError) -> [PluginField] {
         var fields: [PluginField] = []
-        for line in parameters.all(name) {
+        for line in parameters.removeAll(name) {
             guard let field = PluginField(parsing: line) else {
-                throw parameters.wrong(
+                throw parameters.invalidValue(
                     name, String(decoding: line, as: UTF8.self),
                     "Name:value, with a token as the name and no control "
                         + "character in the value")
@@ -104,13 +106,13 @@ final class ResponseOptions: Sendable {
     }
 
     private static func piece(_ request: PluginRequest) throws(PluginError) -> Int? {
-        let given: Int?
-        do { given = try request.value(of: pieceProperty) } catch { throw wrongPiece }
-        if let given, !(1...Int(largestPiece)).contains(given) { throw wrongPiece }
-        return given
+        let pieceSize: Int?
+        do { pieceSize = try request.value(of: pieceProperty) } catch { throw invalidPieceError }
+        if let pieceSize, !(1...Int(largestPiece)).contains(pieceSize) { throw invalidPieceError }
+        return pieceSize
     }
 
-    private static var wrongPiece: PluginError {
+    private static var invalidPieceError: PluginError {
         PluginError(.badRequest, message: "the property \(pieceProperty.name) must be an integer from 1 to \(largestPiece)")
     }
 }

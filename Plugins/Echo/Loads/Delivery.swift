@@ -7,8 +7,9 @@ struct Delivery: ~Copyable {
     private let client: PluginClient
     private let options: ResponseOptions
     private let isHeadOnly: Bool
-    private var delivered: Int64 = 0
-    private var announced: Int64?
+    private var deliveredCount: Int64 = 0
+    /// The expected length of the response; `nil` if it is unknown.
+    private var announcedLength: Int64?
 
     init(to client: PluginClient, _ options: ResponseOptions, method: String) {
         self.client = client
@@ -24,8 +25,8 @@ struct Delivery: ~Copyable {
     }
 
     /// Returns the command's response, changed by the URL's options.
-    func response(_ own: PluginResponse) -> PluginResponse {
-        var response = own
+    func response(_ commandResponse: PluginResponse) -> PluginResponse {
+        var response = commandResponse
         if let status = options.status { response.status = status }
         if let type = options.type { (response.mimeType, response.textEncoding) = (type, nil) }
         if let charset = options.charset { response.textEncoding = charset }
@@ -42,26 +43,27 @@ struct Delivery: ~Copyable {
     /// Delivers the response.
     ///
     /// - Returns: whether to deliver a body; false for HEAD.
-    mutating func begin(_ own: PluginResponse) async throws -> Bool {
-        let response = response(own)
-        announced = response.expectedLength
+    mutating func begin(_ commandResponse: PluginResponse) async throws -> Bool {
+        let response = response(commandResponse)
+        announcedLength = response.expectedLength
         try await client.didReceive(response)
         guard !isHeadOnly else { return false }
-        try cutWhereAsked()
+        try failAtCut()
         return true
     }
 
-    /// Delivers one piece. Pauses first if a piece was delivered before.
+    /// Delivers one piece. Pauses first if there was an earlier piece.
     mutating func deliver(_ bytes: ArraySlice<UInt8>) async throws {
         guard !bytes.isEmpty else { return }
-        if delivered > 0, options.pause > .zero { try await Task.sleep(for: options.pause) }
-        let count = min(Int64(bytes.count), (options.cut ?? .max) - delivered)
-        if let announced, delivered + count > announced {
-            throw PluginError(.badResponse, message: "the body has more than the \(announced) bytes that the URL announced by 'length'")
+        if deliveredCount > 0, options.pause > .zero { try await Task.sleep(for: options.pause) }
+        let count = min(Int64(bytes.count), (options.cut ?? .max) - deliveredCount)
+        if let announcedLength, deliveredCount + count > announcedLength {
+            throw PluginError(
+                .badResponse, message: "the body has more than the \(announcedLength) bytes that the URL announced by 'length'")
         }
         try await client.didLoad(count == bytes.count ? bytes : bytes.prefix(Int(count)))
-        delivered += count
-        try cutWhereAsked()
+        deliveredCount += count
+        try failAtCut()
     }
 
     /// Delivers all bytes in pieces.
@@ -75,7 +77,7 @@ struct Delivery: ~Copyable {
     mutating func deliver(size: Int64) async throws {
         guard size > 0 else { return }
         let pattern = Pattern(piece: Int(min(size, Int64(options.piece))))
-        if options.pause == .zero, options.cut == nil, size <= announced.map({ $0 - delivered }) ?? .max {
+        if options.pause == .zero, options.cut == nil, size <= announcedLength.map({ $0 - deliveredCount }) ?? .max {
             return try await deliver(all: pattern, size: size)
         }
         var offset: Int64 = 0
@@ -86,7 +88,7 @@ struct Delivery: ~Copyable {
         }
     }
 
-    /// Fast path of ``deliver(size:)`` without pauses, without a cut, and with at most the announced length.
+    /// Fast path of ``deliver(size:)``, without pauses and cut, and with at most the announced length.
     private mutating func deliver(all pattern: Pattern, size: Int64) async throws {
         let piece = Int64(options.piece)
         var offset: Int64 = 0
@@ -94,22 +96,24 @@ struct Delivery: ~Copyable {
             guard offset < size else { return nil }
             let count = min(size - offset, piece)
             defer { offset += count }
-            return pattern.place(of: offset, count: Int(count))
+            return pattern.range(of: offset, count: Int(count))
         }
-        delivered += size
+        deliveredCount += size
     }
 
-    /// Completes a body: checks its length and delivers the trailers.
+    /// Completes a body: checks the body's length and delivers the trailers.
     func end() async throws {
-        if let announced, delivered < announced {
+        if let announcedLength, deliveredCount < announcedLength {
             throw PluginError(
-                .truncated, message: "the body ended after \(delivered) of the \(announced) bytes that the URL announced by 'length'")
+                .truncated,
+                message: "the body ended after \(deliveredCount) of the \(announcedLength) bytes that the URL announced by 'length'")
         }
         if !options.trailers.isEmpty { try await client.didReceiveTrailers(options.trailers) }
     }
 
-    private func cutWhereAsked() throws {
-        if let cut = options.cut, delivered >= cut {
+    /// Fails the load if all bytes before the URL's `cut` were delivered.
+    private func failAtCut() throws {
+        if let cut = options.cut, deliveredCount >= cut {
             throw PluginError(.truncated, message: "the body was cut after \(cut) bytes, as the URL asked")
         }
     }

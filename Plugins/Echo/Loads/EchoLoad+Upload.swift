@@ -11,13 +11,13 @@ extension EchoLoad {
         let response = PluginResponse(
             mimeType: content?.type ?? "application/octet-stream", textEncoding: content?.charset, expectedLength: request.bodyLength)
         guard try await delivery.begin(response) else { return }
-        try await takeBody { piece in try await delivery.deliver(piece) }
+        try await readBody { piece in try await delivery.deliver(piece) }
         try await delivery.end()
     }
 
     /// Reads the whole body and returns its length.
     func serveSink(_ delivery: inout Delivery) async throws {
-        let total = try await takeBody { _ in }
+        let total = try await readBody { _ in }
         try await respond(with: Array("\(total)".utf8), type: "text/plain", charset: "utf-8", &delivery)
     }
 
@@ -25,7 +25,7 @@ extension EchoLoad {
     func serveRequest(_ delivery: inout Delivery) async throws {
         if let length = request.bodyLength, length > maximumEcho { throw tooLarge }
         var body: [UInt8] = []
-        try await takeBody { piece in
+        try await readBody { piece in
             guard body.count + piece.count <= maximumEcho else { throw tooLarge }
             body += piece
         }
@@ -41,8 +41,10 @@ extension EchoLoad {
     }
 
     /// Reads the body to its end in pieces, and reports the progress after each piece.
+    ///
+    /// - Returns: the length of the body in bytes.
     @discardableResult
-    private func takeBody(_ use: (ArraySlice<UInt8>) async throws -> Void) async throws -> Int64 {
+    private func readBody(_ handlePiece: (ArraySlice<UInt8>) async throws -> Void) async throws -> Int64 {
         var buffer = [UInt8](repeating: 0, count: options.piece)
         var total: Int64 = 0
         while true {
@@ -50,7 +52,7 @@ extension EchoLoad {
             guard count > 0 else { break }
             total += Int64(count)
             try await client.didSend(total: total)
-            try await use(buffer[..<count])
+            try await handlePiece(buffer[..<count])
         }
         if !options.steps.contains(.requestSent) { try await client.didReach(.requestSent) }
         return total

@@ -35,7 +35,7 @@ final class EchoLoad: Sendable {
         case .redirect(let target): try await redirect(to: target, &delivery)
         case .detour(let next): try await redirect(to: request.urlWithoutUser(query: next), &delivery)
         case .loop: try await redirect(to: request.urlWithoutUser(), &delivery)
-        case .challenge(let lock): try await serveChallenge(lock, &delivery)
+        case .challenge(let requiredCredential): try await serveChallenge(requiredCredential, &delivery)
         case .fail(let failure, let after): try await fail(failure, after: after, &delivery)
         case .hang:
             _ = try await delivery.begin(PluginResponse())
@@ -57,7 +57,7 @@ final class EchoLoad: Sendable {
             status: 302, mimeType: "text/plain", textEncoding: "utf-8", expectedLength: Int64(text.count),
             fields: [PluginField(name: "location", value: target)])
         try await client.wasRedirected(to: PluginRequestChanges(url: target), response: delivery.response(response))
-        // The client did not follow the redirect: it wants the response itself and its body.
+        // The caller does not follow the redirect, and wants the response and its body.
         guard try await delivery.begin(response) else { return }
         try await delivery.deliver(all: text)
         try await delivery.end()

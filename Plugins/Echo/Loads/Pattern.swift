@@ -6,16 +6,16 @@ struct Pattern {
     private static let period = 251
     let block: [UInt8]
 
-    /// - Parameter piece: the longest run that will be requested.
+    /// - Parameter piece: the maximum number of bytes in one request for a piece.
     init(piece: Int) {
         block = (0..<piece + Self.period - 1).map { UInt8($0 % Self.period) }
     }
 
     /// The `count` bytes at `offset`, without a copy.
-    func piece(at offset: Int64, count: Int) -> ArraySlice<UInt8> { block[place(of: offset, count: count)] }
+    func piece(at offset: Int64, count: Int) -> ArraySlice<UInt8> { block[range(of: offset, count: count)] }
 
-    /// The range of these bytes in ``block``.
-    func place(of offset: Int64, count: Int) -> Range<Int> {
+    /// The range in ``block`` of the `count` bytes at `offset`.
+    func range(of offset: Int64, count: Int) -> Range<Int> {
         let start = Int(offset % Int64(Self.period))
         return start..<start + count
     }

@@ -2,8 +2,8 @@
 
 import CPortolanFFI
 
-/// Calls functions of one signature through libffi. It is prepared once (`ffi_prep_cif`, `ffi_prep_cif_var`), and all
-/// calls use it.
+/// Calls functions of one signature, if necessary through libffi. The interface is prepared once (`ffi_prep_cif`,
+/// `ffi_prep_cif_var`), and all calls use it.
 @safe
 package final class CallInterface: @unchecked Sendable {  // … because nothing changes it after `init`
     private let interface: UnsafeMutablePointer<ffi_cif>
@@ -19,8 +19,8 @@ package final class CallInterface: @unchecked Sendable {  // … because nothing
         unsafe interface = .allocate(capacity: 1)
         unsafe types = .allocate(capacity: max(parameters.count, 1))
         argumentCount = parameters.count
-        let isOfWords = Self.passesWords && parameters.count <= 6 && result.isWord && parameters.allSatisfy(\.isWord)
-        method = !isOfWords || fixedCount == 0 ? .libffi : fixedCount == nil ? .words : .variadicWords
+        let usesOnlyWords = Self.passesWords && parameters.count <= 6 && result.isWord && parameters.allSatisfy(\.isWord)
+        method = !usesOnlyWords || fixedCount == 0 ? .libffi : fixedCount == nil ? .words : .variadicWords
         for (index, type) in parameters.enumerated() { unsafe (types + index).initialize(to: type.ffiType) }
         let status =
             if let fixedCount {
@@ -51,12 +51,15 @@ package final class CallInterface: @unchecked Sendable {  // … because nothing
         }
     }
 
-    /// Makes `closure` a function of this signature that calls `body` with `context` (`ffi_prep_closure_loc`).
+    /// Makes `closure` a function of this signature that calls `implementation` with `context`
+    /// (`ffi_prep_closure_loc`).
+    ///
+    /// - Returns: whether libffi could prepare the closure.
     func prepare(
         _ closure: UnsafeMutablePointer<ffi_closure>, at code: UnsafeMutableRawPointer, _ context: UnsafeMutableRawPointer,
-        _ body: @escaping ClosureFunction
+        _ implementation: @escaping ClosureFunction
     ) -> Bool {
-        unsafe ffi_prep_closure_loc(closure, interface, body, context, code) == FFI_OK
+        unsafe ffi_prep_closure_loc(closure, interface, implementation, context, code) == FFI_OK
     }
 
     /// The function that libffi calls for a closure.

@@ -42,7 +42,7 @@ struct CallPlan: Sendable {
         returnsFilledLength = call.operands.contains { if case .buffer(_, filledBy: .result, _) = $0 { true } else { false } }
     }
 
-    /// Only on little-endian machines, where the bytes of a value come first in its word.
+    /// Returns `nil` on big-endian machines, where the bytes of a narrow value do not come first in its word.
     private static func words(of operands: [Operand]) -> [Word]? {
         #if _endian(little)
             var words: [Word] = []

@@ -30,11 +30,12 @@ final class LinkedCall: @unchecked Sendable {  // … because it is immutable, a
 /// A step with the addresses of the functions that it calls.
 final class LinkedStep: Sendable {
     let step: Step
+    /// The step's call, its cleanup, and the call that describes its error.
     let call, cleanup, text: LinkedCall?
     /// The conditions on the result of the call.
     let check, until: Comparison?
-    /// The outputs that a repeated call delivers, including those of which it delivers only the length. They do not
-    /// include the result, because the last result only marks the end.
+    /// The variables of the outputs that a repeated call delivers, including outputs of which it delivers only the
+    /// length. The result is not included, because the last result only marks the end.
     let deliveredOutputs: [Int]
 
     init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {
@@ -58,8 +59,8 @@ extension LinkedStep {
             case .value, .bytes, .length, .outLength, .callback, .userData: nil
             }
         }
-        let delivered = action.deliver?.variables ?? []
-        return outputs.filter(delivered.contains)
+        let deliveredVariables = action.deliver?.variables ?? []
+        return outputs.filter(deliveredVariables.contains)
     }
 }
 
@@ -71,7 +72,7 @@ final class LinkedProgram: @unchecked Sendable {  // … because it is immutable
     let stop: LinkedCall?
     let callbackInterfaces: [CallInterface]
 
-    /// - Parameter symbol: Returns the address of a function, or `nil`.
+    /// - Parameter symbol: Returns the address of a function; `nil` if the library does not have the function.
     /// - Throws: If a function is missing, or cannot be called.
     init(_ program: BindingProgram, symbol: (String) -> UnsafeMutableRawPointer?) throws(BindingProblem) {
         self.program = program

@@ -17,24 +17,28 @@ struct CallChecker {
             throw BindingProblem("'\(source.function)' is not among the 'functions'; write its signature there", at: JSONPath()["call"])
         }
         let signature = functions[index].value
-        let (needed, actual) = (signature.parameters.count(where: \.takesArgument), source.arguments.count)
-        guard actual == needed || (signature.isVariadic && actual > needed && actual <= needed + Signature.parameterLimit) else {
-            let most = signature.isVariadic ? " to \(needed + Signature.parameterLimit)" : ""
+        let (neededCount, actualCount) = (signature.parameters.count(where: \.takesArgument), source.arguments.count)
+        let maximumCount = neededCount + (signature.isVariadic ? Signature.parameterLimit : 0)
+        guard (neededCount...maximumCount).contains(actualCount) else {
+            let upperBound = signature.isVariadic ? " to \(maximumCount)" : ""
             throw BindingProblem(
-                "has \(actual) arguments, but '\(source.function)' takes \(needed)\(most); lengths, callbacks and user data are added automatically",
+                "has \(actualCount) arguments, but '\(source.function)' takes \(neededCount)\(upperBound); "
+                    + "lengths, callbacks and user data are added automatically",
                 at: JSONPath()["with"])
         }
         // Arguments are checked against a copy of the scope, so that no argument sees a name that another one defines.
-        var (operands, newScope, next) = ([Operand](), scope, 0)
+        var (operands, newScope, nextArgument) = ([Operand](), scope, 0)
         for parameter in signature.parameters {
             guard parameter.takesArgument else {
                 operands.append(try implicitOperand(of: parameter, signature))
                 continue
             }
-            let argument = source.arguments[next]
+            let argument = source.arguments[nextArgument]
             operands.append(
-                try Self.checkArgument(next) { () throws(BindingProblem) in try operand(argument, for: parameter, scope, &newScope) })
-            next += 1
+                try Self.checkArgument(nextArgument) { () throws(BindingProblem) in
+                    try operand(argument, for: parameter, scope, &newScope)
+                })
+            nextArgument += 1
         }
         // A length argument names its buffer.
         for (index, parameter) in signature.parameters.enumerated() {
@@ -44,10 +48,11 @@ struct CallChecker {
             default: break
             }
         }
-        while next < actual {
-            let argument = source.arguments[next]
-            operands.append(try Self.checkArgument(next) { () throws(BindingProblem) in try variadicOperand(argument, scope, &newScope) })
-            next += 1
+        while nextArgument < actualCount {
+            let argument = source.arguments[nextArgument]
+            operands.append(
+                try Self.checkArgument(nextArgument) { () throws(BindingProblem) in try variadicOperand(argument, scope, &newScope) })
+            nextArgument += 1
         }
         scope = newScope
         var freedBy: Int?
@@ -61,9 +66,9 @@ struct CallChecker {
     }
 
     private static func checkArgument(
-        _ index: Int, _ body: () throws(BindingProblem) -> Operand
+        _ index: Int, _ check: () throws(BindingProblem) -> Operand
     ) throws(BindingProblem) -> Operand {
-        try at(.member("with")) { () throws(BindingProblem) in try at(.element(index), body) }
+        try at(.member("with")) { () throws(BindingProblem) in try at(.element(index), check) }
     }
 
     private func lengthOperand(of index: Int, _ parameter: Parameter) throws(BindingProblem) -> Operand {
@@ -138,7 +143,7 @@ struct CallChecker {
             return try callbackOperand(name)
         default: break
         }
-        // Parsed as a signature with this one parameter.
+        // The type is parsed as a signature with this one parameter.
         let parameter = try Signature(parsing: "void (\(word))", as: .function).parameters
         guard parameter.count == 1, let first = parameter.first else { throw BindingProblem("'\(word)' is not the type of one argument") }
         switch first.kind {

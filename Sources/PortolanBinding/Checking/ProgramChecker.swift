@@ -39,10 +39,11 @@ extension ValueType.Kind {
 struct ProgramChecker {
     private let source: BindingSource
     private let initialScope: Scope
+    /// Checks the calls of steps.
     private let calls: CallChecker
     var scope: Scope
     /// Checks calls for cleanup, error and stop.
-    private var auxiliaryCalls: CallChecker {
+    private var auxiliaryCallChecker: CallChecker {
         var calls = calls
         calls.isAuxiliary = true
         return calls
@@ -249,7 +250,7 @@ struct ProgramChecker {
                         "cleans up a step that \(until == nil ? "runs once, in the setup" : "is repeated"); move the cleanup "
                             + "to the step before it")
                 }
-                return try auxiliaryCalls.checkCall(cleanup, &scope)
+                return try auxiliaryCallChecker.checkCall(cleanup, &scope)
             }
         }
         return (
@@ -262,14 +263,17 @@ struct ProgramChecker {
 
     // MARK: Failures
 
-    private mutating func checkFailure(_ own: ErrorSource?, _ result: ValueType?) throws(BindingProblem) -> Failure {
-        if let own { return try at(.member("error")) { () throws(BindingProblem) in try checkFailure(own, result, isShared: false) } }
-        guard let shared = source.error else { return try checkFailure(ErrorSource(), result, isShared: false) }
-        return try checkFailure(shared, result, isShared: true)
+    /// - Parameter ownError: The error of the step; `nil` if the step uses the error of all steps.
+    private mutating func checkFailure(_ ownError: ErrorSource?, _ result: ValueType?) throws(BindingProblem) -> Failure {
+        if let ownError {
+            return try at(.member("error")) { () throws(BindingProblem) in try checkFailure(ownError, result, isShared: false) }
+        }
+        guard let sharedError = source.error else { return try checkFailure(ErrorSource(), result, isShared: false) }
+        return try checkFailure(sharedError, result, isShared: true)
     }
 
-    /// - Parameter isShared: Whether this is the error of all steps. Parts that use values that this step lacks are
-    ///   then left out.
+    /// - Parameter isShared: Whether this is the error of all steps. Then parts with values that the current step lacks
+    ///   are left out.
     private mutating func checkFailure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingProblem) -> Failure {
         var codes: [Int128: Int32] = [:]
         for member in source.codes {
@@ -299,7 +303,7 @@ struct ProgramChecker {
         let text = try ignoringErrors(if: isShared) { () throws(BindingProblem) in
             try source.text.map { text throws(BindingProblem) in
                 try at(.member("text")) { () throws(BindingProblem) in
-                    let call = try auxiliaryCalls.checkCall(text, &errorScope)
+                    let call = try auxiliaryCallChecker.checkCall(text, &errorScope)
                     guard case .value(.text, _) = call.result else {
                         throw BindingProblem("calls a function that does not return a cstring")
                     }
@@ -312,10 +316,10 @@ struct ProgramChecker {
 
     /// Returns `nil` in place of an error if `ignoresErrors`.
     private func ignoringErrors<Value>(
-        if ignoresErrors: Bool, _ body: () throws(BindingProblem) -> Value?
+        if ignoresErrors: Bool, _ check: () throws(BindingProblem) -> Value?
     ) throws(BindingProblem) -> Value? {
         do throws(BindingProblem) {
-            return try body()
+            return try check()
         } catch {
             guard ignoresErrors else { throw error }
             return nil
@@ -340,7 +344,7 @@ struct ProgramChecker {
         guard case .function(let call)? = source.stop else { return false }
         var scope = scope
         // `try?` because an error here means that a later step defines a value that the stop needs.
-        return (try? auxiliaryCalls.checkCall(call, &scope)) != nil
+        return (try? auxiliaryCallChecker.checkCall(call, &scope)) != nil
     }
 
     private mutating func checkStop(_ steps: [Step]) throws(BindingProblem) -> Stop {
@@ -357,12 +361,13 @@ struct ProgramChecker {
             }
             return .callback
         case .function(let call)?:
-            // Checked with the variables that exist at the end. `isStoppable` checks those that exist at a call.
-            let checked = try auxiliaryCalls.checkCall(call, &scope)
+            // This checks the call with the variables that exist at the end. `isStoppable` checks it with the variables
+            // that exist at a step.
+            let checkedCall = try auxiliaryCallChecker.checkCall(call, &scope)
             guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {
                 throw BindingProblem("calls '\(call.function)' with values that are not available before any call")
             }
-            return .function(checked)
+            return .function(checkedCall)
         }
     }
 }

@@ -5,12 +5,12 @@ import PortolanJSON
 /// Checks of values against C types.
 extension Scope {
     mutating func checkValue(_ argument: ArgumentSource, for type: CType) throws(BindingProblem) -> Expression {
-        let (expression, found) = try checkValue(argument)
-        try Self.check(expression, found, for: type)
+        let (expression, actualType) = try checkValue(argument)
+        try Self.check(expression, actualType, for: type)
         return expression
     }
 
-    /// Returns the expression of a value, and what is known of its type before the load.
+    /// Returns the expression of a value, and its type as far as it is known before the load.
     mutating func checkValue(_ argument: ArgumentSource) throws(BindingProblem) -> (Expression, ValueType) {
         switch argument {
         case .null: return (.null, ValueType(.null))
@@ -32,10 +32,10 @@ extension Scope {
         return expression
     }
 
-    private static func check(_ expression: Expression, _ found: ValueType, for type: CType) throws(BindingProblem) {
+    private static func check(_ expression: Expression, _ actualType: ValueType, for type: CType) throws(BindingProblem) {
         let needed = ValueType(type)
-        let mismatch = BindingProblem("is \(found.phrase), where \(type.phrase) is needed")
-        switch (needed.kind, found.kind) {
+        let mismatch = BindingProblem("is \(actualType.phrase), where \(type.phrase) is needed")
+        switch (needed.kind, actualType.kind) {
         case (.text, .null), (.pointer, .null):
             guard needed.isOptional else { throw mismatch }
             return
@@ -45,7 +45,7 @@ extension Scope {
         case (.pointer(let name), .pointer(let other)): guard name == nil || name == other else { throw mismatch }
         default: throw mismatch
         }
-        guard needed.isOptional || !found.isOptional else { throw mismatch }
+        guard needed.isOptional || !actualType.isOptional else { throw mismatch }
         guard case .scalar(let scalar) = type, scalar.isInteger else { return }
         if let constant = expression.constantInteger, !scalar.range.contains(constant) {
             throw BindingProblem(
@@ -68,14 +68,15 @@ extension Scope {
         }
         var operands: [Expression] = []
         for operand in source.operands {
-            let (expression, found) = try checkValue(operand)
+            let (expression, actualType) = try checkValue(operand)
             let isConstant =
                 switch expression {
                 case .boolean, .integer, .real, .text: true
                 case .null, .source, .joined: false
                 }
             let isComparable =
-                found.kind == type.kind || (found.kind == .integer && type.kind == .real) || (found.kind != .real && type.kind == .scalar)
+                actualType.kind == type.kind || (actualType.kind == .integer && type.kind == .real)
+                || (actualType.kind != .real && type.kind == .scalar)
             guard isConstant, isComparable else {
                 throw BindingProblem("compares \(type.phrase), but not with a constant of that kind")
             }

@@ -31,7 +31,7 @@ struct Scope {
         return variableCount
     }
 
-    /// Removes the variables and deliveries since `earlier`, because the load may have skipped those steps.
+    /// Removes the variables and deliveries of the steps since `earlier`, because a load may skip these steps.
     mutating func removeVariables(since earlier: Scope) {
         variables = earlier.variables
         hasDelivered = earlier.hasDelivered
@@ -42,9 +42,9 @@ struct Scope {
 
     /// Finds the value of a name in braces.
     mutating func resolve(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
-        if let source = try resolveWhole(name) { return source }
-        let end = ".length"
-        if name.hasSuffix(end), let (source, type) = try resolveWhole(String(name.dropLast(end.count))) {
+        if let source = try resolveExactName(name) { return source }
+        let lengthSuffix = ".length"
+        if name.hasSuffix(lengthSuffix), let (source, type) = try resolveExactName(String(name.dropLast(lengthSuffix.count))) {
             guard type.kind == .bytes || type.kind == .text else {
                 throw BindingProblem("'{\(name)}' is the length of \(type.phrase); only bytes and text have one")
             }
@@ -53,15 +53,16 @@ struct Scope {
         if name.hasPrefix(Self.settingPrefix) {
             throw BindingProblem("'{\(name)}' is a setting that the manifest does not declare; add it to 'settings'")
         }
-        let known = hasRequest ? "url and its parts, method, field:NAME, property:NAME, setting:NAME, body" : "setting:NAME"
-        let named = variables.keys.sorted().prefix(20).joined(separator: ", ")
-        throw BindingProblem("'{\(name)}' is not a known name here; there are \(known)\(named.isEmpty ? "" : " and \(named)")")
+        let knownNames = hasRequest ? "url and its parts, method, field:NAME, property:NAME, setting:NAME, body" : "setting:NAME"
+        let variableNames = variables.keys.sorted().prefix(20).joined(separator: ", ")
+        let allNames = variableNames.isEmpty ? knownNames : "\(knownNames) and \(variableNames)"
+        throw BindingProblem("'{\(name)}' is not a known name here; there are \(allNames)")
     }
 
     private static let settingPrefix = "setting:"
 
     /// Finds the value with exactly this name. Names of header fields, properties and settings can end in `.length`.
-    private mutating func resolveWhole(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
+    private mutating func resolveExactName(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
         if name == "result", let result { return (.result, result) }
         if let variable = variables[name] { return (.variable(variable.index), variable.type) }
         if name.hasPrefix(Self.settingPrefix) {

@@ -30,8 +30,8 @@ struct Template {
                 throw BindingProblem("has a single brace; write {{ or }} for a literal brace")
             }
             appendLiteral(&literal)
-            let inside = bytes[index..<end].split(separator: UInt8(ascii: "|"), maxSplits: 1, omittingEmptySubsequences: false)
-            let texts = inside.map { String(decoding: $0, as: UTF8.self) }
+            let content = bytes[index..<end].split(separator: UInt8(ascii: "|"), maxSplits: 1, omittingEmptySubsequences: false)
+            let texts = content.map { String(decoding: $0, as: UTF8.self) }
             pieces.append(.name(texts[0], fallback: texts.count > 1 ? texts[1] : nil))
             index = end + 1
         }

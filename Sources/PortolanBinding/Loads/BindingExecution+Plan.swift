@@ -2,7 +2,7 @@
 
 /// The fast path for calls whose arguments are all words, precomputed in a `CallPlan`.
 extension BindingExecution {
-    /// Stores the arguments in the frame.
+    /// Stores the precomputed arguments of a call in the frame.
     ///
     /// - Returns: `false` if a variable has no pointer yet. The caller then calls `storeArguments`, which throws the
     ///   error.

@@ -133,8 +133,8 @@ extension BindingExecution {
 
     /// Reads the length that the function stored through its argument `index`.
     ///
-    /// - Parameter isLast: Whether the call is the last of a repeated step. An invalid length then means 0, because the
-    ///   library marks the end with it.
+    /// - Parameter isLast: Whether the call is the last of a repeated step. Then an invalid length means 0, because the
+    ///   library can mark the end with such a length.
     private func count(_ index: Int, _ call: Call, _ frame: CallFrame, isLast: Bool = false) throws(ExecutionEnd) -> Int {
         guard case .outLength(let scalar) = call.operands[index],
             case .integer(let integer) = unsafe scalar.load(at: UnsafeRawPointer(frame.outputs + index)), let count = Int(exactly: integer),
@@ -166,19 +166,19 @@ extension BindingExecution {
                 }
                 variables[variable] = .region(address, count)
             case .buffer(let capacity, let filledBy, let variable):
-                let filled: Int128
+                let filledCount: Int128
                 switch (filledBy, result) {
-                // Can be negative if a negative result marks the end.
-                case (.result, .integer(let integer)): filled = isLast ? max(integer, 0) : integer
-                case (.parameter(let index), _): filled = Int128(try count(index, linkedCall.call, frame, isLast: isLast))
-                case (.result, _), (.host, _): filled = 0
+                // The last result can be negative, because a negative result can mark the end.
+                case (.result, .integer(let integer)): filledCount = isLast ? max(integer, 0) : integer
+                case (.parameter(let index), _): filledCount = Int128(try count(index, linkedCall.call, frame, isLast: isLast))
+                case (.result, _), (.host, _): filledCount = 0
                 }
-                guard (0...Int128(capacity)).contains(filled) else {
+                guard (0...Int128(capacity)).contains(filledCount) else {
                     throw ExecutionEnd(
                         .protocolViolation,
-                        "\(linkedCall.name) of \(context.libraryName) reports \(filled) bytes in a buffer of \(capacity)")
+                        "\(linkedCall.name) of \(context.libraryName) reports \(filledCount) bytes in a buffer of \(capacity)")
                 }
-                variables[variable] = .region(arena.bufferAddress(ofVariable: variable, capacity: capacity), Int(filled))
+                variables[variable] = .region(arena.bufferAddress(ofVariable: variable, capacity: capacity), Int(filledCount))
             case .value, .bytes, .length, .outLength, .callback, .userData: break
             }
         }
@@ -301,15 +301,15 @@ extension BindingExecution {
 
     func isTrue(_ condition: Condition, for value: Value) -> Bool {
         switch condition.test {
-        case .oneOf(let constants): constants.contains { Self.isSame($0, value) }
-        case .noneOf(let constants): !constants.contains { Self.isSame($0, value) }
+        case .oneOf(let constants): constants.contains { Self.isEqual($0, value) }
+        case .noneOf(let constants): !constants.contains { Self.isEqual($0, value) }
         case .atLeast(let operand): isTrue(.atLeast(operand), for: value)
         case .atMost(let operand): isTrue(.atMost(operand), for: value)
         case .isNull(let isNull): (value == .null) == isNull
         }
     }
 
-    private static func isSame(_ constant: Expression, _ value: Value) -> Bool {
+    private static func isEqual(_ constant: Expression, _ value: Value) -> Bool {
         switch (constant, value) {
         case (.integer(let a), .integer(let b)): a == b
         case (.boolean(let a), .boolean(let b)): a == b

@@ -57,11 +57,14 @@ final class BindingExecution: @unchecked Sendable {
     /// The user data that the library passes to callbacks. Unique for each execution, so that a late callback does not
     /// reach another load.
     let token: UInt
-    private static let tokens = ConditionLock(UInt(0x1000))
+    private static let lastToken = ConditionLock(UInt(0x1000))
 
+    /// The cleanup calls of the performed steps, in the order of the steps.
     private var cleanups: [LinkedCall] = []
+    /// The response of a `respond` step, until it is delivered.
     private var response: Response?
     private var hasResponded = false
+    /// The request's complete body, after a step has used it.
     private var body: [UInt8]?
     /// The reason why a callback ended the load.
     private var callbackEnd: ExecutionEnd?
@@ -72,9 +75,9 @@ final class BindingExecution: @unchecked Sendable {
         self.context = context
         self.callbackPool = callbackPool
         variables = Array(repeating: nil, count: linkedProgram.program.variableCount)
-        token = Self.tokens.withLock { tokens in
-            tokens &+= 16
-            return tokens
+        token = Self.lastToken.withLock { lastToken in
+            lastToken &+= 16
+            return lastToken
         }
     }
 
@@ -168,11 +171,13 @@ final class BindingExecution: @unchecked Sendable {
         }
     }
 
-    /// Describes why a step cannot continue with the result of its call. `nil` if it can.
+    /// Describes why a step cannot continue with the result of its call. `nil` if the step can continue.
     private func problem(with result: Value, _ call: LinkedCall, _ linkedStep: LinkedStep) -> String? {
         if let check = linkedStep.check, !isTrue(check, for: result) { return "failed\(result.phrase.map { " with \($0)" } ?? "")" }
         if case .null = result, !Self.canBeNull(call.call.result) { return "returned NULL, which it should not" }
-        if call.plan.returnsFilledLength, case .integer(let filled) = result, filled < 0 { return "failed with \(filled)" }
+        if call.plan.returnsFilledLength, case .integer(let filledCount) = result, filledCount < 0 {
+            return "failed with \(filledCount)"
+        }
         return nil
     }
 
@@ -221,7 +226,7 @@ final class BindingExecution: @unchecked Sendable {
 
     private func deliver(_ value: Value) throws(ExecutionEnd) {
         switch value {
-        // Without a copy in the arena, whose memory lives until the load ends.
+        // The text is not copied to the arena, because the arena's memory lives until the load ends.
         case .text(let text):
             guard !text.isEmpty else { return }
             try sendResponseIfNeeded()
@@ -255,7 +260,7 @@ final class BindingExecution: @unchecked Sendable {
         return ExecutionEnd(LoadError.Code(rawValue: code), message)
     }
 
-    /// Returns the text on one line. `nil` if its values are missing.
+    /// Returns the text of `value` on one line. `nil` if `value` fails, or returns no text.
     private func text(_ value: () throws(ExecutionEnd) -> Value) -> String? {
         do throws(ExecutionEnd) {
             guard case .text(let text) = try value(), !text.isEmpty else { return nil }
@@ -308,7 +313,7 @@ final class BindingExecution: @unchecked Sendable {
     func callStop() {
         guard let stop = linkedProgram.stop else { return }
         let frame = CallFrame()
-        // If its arguments do not exist yet, the load ends at the next step.
+        // If the arguments of the stop function do not exist yet, the load ends at the next step.
         do throws(ExecutionEnd) { try storeArguments(of: stop.call, in: frame) } catch { return }
         stop.interface.call(stop.function, frame)
     }

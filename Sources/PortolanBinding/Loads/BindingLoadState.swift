@@ -58,7 +58,7 @@ struct BindingLoadState: Hashable {
 
     mutating func resume() { isResumed = true }
 
-    /// Returns whether the reader is ready again, and resets it.
+    /// Returns whether the reader is ready again, and resets that state for the next pause.
     mutating func consumeResume() -> Bool {
         defer { isResumed = false }
         return isResumed

@@ -5,8 +5,8 @@ import PortolanCore
 
 /// A C function that the library calls (`ffi_closure_alloc`). It serves one load at a time.
 ///
-/// It is never freed. If the library calls it after the end of its load or of `setup`, it returns the value of
-/// `stopped`.
+/// The function is never freed. If the library calls it after the end of its load or of `setup`, the function returns
+/// the value of `stopped`.
 @safe
 final class CallbackSlot: @unchecked Sendable {  // … because the closure does not change, and the rest is locked
     let index: Int
@@ -62,26 +62,27 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
             defer { if state.execution == nil { state.hasReportedLateCall = true } }
             return (state.execution, !state.hasReportedLateCall)
         }
-        var returned: Int128?
+        var returnValue: Int128?
         if let execution, let arguments = unsafe arguments {
-            returned = unsafe execution.handleCallback(callback, arguments)
+            returnValue = unsafe execution.handleCallback(callback, arguments)
         } else if shouldReport {
             report("the callback '\(callback.name)' was called after the end of its load; it returned 'stopped', or 0")
         }
         let isVoid = if case .void = callback.signature.result { true } else { false }
         guard !isVoid, let result = unsafe result else { return }
-        let value: Int128 = returned ?? { if case .integer(let integer) = callback.stopped { integer } else { 0 } }()
+        let value: Int128 = returnValue ?? { if case .integer(let integer) = callback.stopped { integer } else { 0 } }()
         // libffi reads a whole word, even if the type is narrower.
         unsafe result.storeBytes(of: UInt64(truncatingIfNeeded: value), as: UInt64.self)
     }
 }
 
-/// The unused callbacks of one binding, for the next load.
+/// The unused callback slots of one binding, for the next load.
 final class CallbackPool: Sendable {
     private let callbacks: [Callback]
     private let interfaces: [CallInterface]
     private let report: @Sendable (String) -> Void
-    private let free = ConditionLock([Int: [CallbackSlot]]())
+    /// The free slots, by the index of their callback.
+    private let freeSlots = ConditionLock([Int: [CallbackSlot]]())
 
     init(_ program: LinkedProgram, report: @escaping @Sendable (String) -> Void) {
         callbacks = program.program.callbacks
@@ -90,11 +91,11 @@ final class CallbackPool: Sendable {
     }
 
     func acquire(_ index: Int) throws(LoadError) -> CallbackSlot {
-        if let slot = free.withLock({ $0[index]?.popLast() }) { return slot }
+        if let slot = freeSlots.withLock({ $0[index]?.popLast() }) { return slot }
         return try CallbackSlot(callbacks[index], at: index, interfaces[index], report: report)
     }
 
     func release(_ slot: CallbackSlot) {
-        free.withLock { $0[slot.index, default: []].append(slot) }
+        freeSlots.withLock { $0[slot.index, default: []].append(slot) }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory that one load lends to a library. It is freed when the load ends. The arena of `setup` is never freed,
-/// because the library can keep its pointers.
+/// Memory of one load that a library borrows. The memory is freed when the load ends. The arena of `setup` is never
+/// freed, because the library can keep pointers to its memory.
 @safe
 final class LoadArena {
     /// The addresses of the allocated blocks.

@@ -21,17 +21,17 @@ package struct BindingProblem: Error, Equatable {
     }
 }
 
-/// Runs `body` for the value at `step`, and adds the step to the path of its problems.
-func at<Value>(_ step: JSONPath.Step, _ body: () throws(BindingProblem) -> Value) throws(BindingProblem) -> Value {
+/// Runs `check` for the value at `step`. If `check` throws a problem, adds the step to the start of the problem's path.
+func at<Value>(_ step: JSONPath.Step, _ check: () throws(BindingProblem) -> Value) throws(BindingProblem) -> Value {
     do throws(BindingProblem) {
-        return try body()
+        return try check()
     } catch {
         throw error.inside(step)
     }
 }
 
 extension Sequence {
-    /// Returns `transform` of each element of an array, and adds the index to the path of its problems.
+    /// Transforms each element of an array. If `transform` throws a problem, adds the index to the problem's path.
     func mapElements<Value>(_ transform: (Element) throws(BindingProblem) -> Value) throws(BindingProblem) -> [Value] {
         var values: [Value] = []
         for (index, element) in enumerated() {
@@ -40,7 +40,7 @@ extension Sequence {
         return values
     }
 
-    /// Returns `transform` of each member of an object, and adds the name to the path of its problems.
+    /// Transforms each member of an object. If `transform` throws a problem, adds the name to the problem's path.
     func mapMembers<Value>(
         named name: KeyPath<Element, String>, _ transform: (Element) throws(BindingProblem) -> Value
     ) throws(BindingProblem) -> [Value] {

@@ -26,7 +26,9 @@ struct Callback: Hashable, Sendable {
 
     let name: String
     let signature: Signature
+    /// The index of the parameter whose bytes are delivered, or whose buffer is filled.
     let deliver, fill: Int?
+    /// The return value, and the return value after the load was stopped.
     let returns, stopped: ReturnValue
 }
 
@@ -78,7 +80,9 @@ struct Guard: Hashable, Sendable {
 struct Step: Hashable, Sendable {
     struct CallStep: Hashable, Sendable {
         let call: Call
+        /// The index of the variable for the result.
         let result: Int?
+        /// The condition for success, and the condition that ends a repeated call.
         let check, until: Condition?
         let deliver: Expression?
         let cleanup: Call?
@@ -98,6 +102,7 @@ struct Step: Hashable, Sendable {
     }
 
     let action: Action
+    /// The condition for performing the step.
     let when: Guard?
     let failure: Failure
 }
@@ -108,14 +113,19 @@ struct Failure: Hashable, Sendable {
     /// The error codes for particular results of the call.
     let codes: [Int128: Int32]
     let message: Expression?
+    /// The call that returns the library's text for the error.
     let text: Call?
 
     /// Whether the manifest adds to the default message.
     var hasDetails: Bool { message != nil || text != nil }
 }
 
+/// How a stop ends a library call that blocks.
 enum Stop: Hashable, Sendable {
+    /// The next callback returns its `stopped` value.
     case callback
+    /// Another thread calls this function.
     case function(Call)
+    /// Nothing ends the call. The load ends before the next step.
     case step
 }

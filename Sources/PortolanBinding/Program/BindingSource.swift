@@ -124,7 +124,10 @@ package struct ErrorSource: Hashable, Sendable {
 
 /// How a stop ends a library call that blocks.
 package enum StopSource: Hashable, Sendable {
+    /// The next callback returns its `stopped` value.
     case callback
+    /// Another thread calls this function.
     case function(CallSource)
+    /// Nothing ends the call. The load ends before the next step.
     case step
 }

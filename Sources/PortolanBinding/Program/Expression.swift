@@ -65,7 +65,7 @@ indirect enum Expression: Hashable, Sendable {
     }
 }
 
-/// What is known of a value's type before a load runs.
+/// The type of a value, as far as it is known before a load runs.
 struct ValueType: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case null, integer, real, boolean, text, bytes

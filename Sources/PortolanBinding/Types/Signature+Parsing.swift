@@ -17,9 +17,10 @@ private struct SignatureParser {
     private let role: Signature.Role
     private var parameters: [Parameter] = []
 
-    /// A parsed parameter, with the names of its length parameters.
+    /// A parameter whose length parameters are known only by name.
     private struct ParsedParameter {
         enum Form {
+            /// A parameter without length parameters.
             case whole(Parameter.Kind)
             case bytes, outBytes, buffer
         }
@@ -42,9 +43,9 @@ private struct SignatureParser {
         guard scanner.skip(token) else { throw problem("'\(token)' is needed, not \(scanner.next.map { "'\($0)'" } ?? "the end")") }
     }
 
-    private mutating func parseName(of what: String) throws(BindingProblem) -> String {
-        guard let name = scanner.next, SignatureScanner.isIdentifier(name) else { throw problem("the name of \(what) is needed") }
-        _ = scanner.take()
+    private mutating func parseName(of subject: String) throws(BindingProblem) -> String {
+        guard let name = scanner.next, SignatureScanner.isIdentifier(name) else { throw problem("the name of \(subject) is needed") }
+        _ = scanner.popNext()
         return name
     }
 
@@ -56,22 +57,24 @@ private struct SignatureParser {
             freedBy = try parseName(of: "the function that frees it")
         }
         try expect("(")
-        var (parsed, isVariadic) = ([ParsedParameter](), false)
+        var (parsedParameters, isVariadic) = ([ParsedParameter](), false)
         while !scanner.skip(")") {
-            if !parsed.isEmpty { try expect(",") }
-            guard parsed.count < Signature.parameterLimit else { throw problem("it has over \(Signature.parameterLimit) parameters") }
+            if !parsedParameters.isEmpty { try expect(",") }
+            guard parsedParameters.count < Signature.parameterLimit else {
+                throw problem("it has over \(Signature.parameterLimit) parameters")
+            }
             if scanner.skip("...") {
-                guard role == .function, !parsed.isEmpty else {
+                guard role == .function, !parsedParameters.isEmpty else {
                     throw problem("'...' is only for a function's signature, after at least one parameter")
                 }
                 isVariadic = true
                 try expect(")")
                 break
             }
-            parsed.append(try parseParameter())
+            parsedParameters.append(try parseParameter())
         }
         guard scanner.next == nil else { throw problem("'\(scanner.next ?? "")' follows its end") }
-        var parameters = try resolve(parsed)
+        var parameters = try resolve(parsedParameters)
         let result: Signature.ReturnType
         switch resultType {
         case .void where freedBy == nil: result = .void
@@ -80,7 +83,7 @@ private struct SignatureParser {
             result = .value(.pointer(handle, isOptional: isOptional), freedBy: nil)
         case .value(.text(let isOptional)) where role == .function: result = .value(.text(isOptional: isOptional), freedBy: freedBy)
         case .bytes(let length) where role == .function:
-            let index = try indexes([length], in: parsed, isOut: true)[0]
+            let index = try indexes([length], in: parsedParameters, isOut: true)[0]
             guard !parameters[index].isLength else { throw lengthUsedTwice(length) }
             parameters[index].isLength = true
             result = .bytes(length: index, freedBy: freedBy)
@@ -92,7 +95,7 @@ private struct SignatureParser {
                         + "needs a cleanup")
         }
         let isCount = if case .value(.scalar(let scalar), _) = result { scalar.isInteger } else { false }
-        guard isCount || !parsed.contains(where: { $0.filledBy == "result" }) else {
+        guard isCount || !parsedParameters.contains(where: { $0.filledBy == "result" }) else {
             throw problem("the result is the number of filled bytes, so it must be an integer")
         }
         return Signature(result: result, parameters: parameters, isVariadic: isVariadic)
@@ -116,17 +119,17 @@ private struct SignatureParser {
     private mutating func parseType() throws(BindingProblem) -> CType {
         guard let word = scanner.next, SignatureScanner.isIdentifier(word) else { throw problem("a type is needed") }
         if let scalar = ScalarType(rawValue: word) {
-            _ = scanner.take()
+            _ = scanner.popNext()
             return .scalar(scalar)
         }
         guard
             word == "cstring" || word == "pointer" || word.utf8.first.map({ (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }) == true
         else {
-            let known = ScalarType.allCases.map(\.rawValue).joined(separator: ", ")
+            let typeNames = ScalarType.allCases.map(\.rawValue).joined(separator: ", ")
             throw problem(
-                "'\(word)' is not a type; there are \(known), cstring, pointer, and handles, whose names begin with a capital letter")
+                "'\(word)' is not a type; there are \(typeNames), cstring, pointer, and handles, whose names begin with a capital letter")
         }
-        _ = scanner.take()
+        _ = scanner.popNext()
         let isOptional = scanner.skip("?")
         return word == "cstring" ? .text(isOptional: isOptional) : .pointer(word == "pointer" ? nil : word, isOptional: isOptional)
     }
@@ -152,7 +155,7 @@ private struct SignatureParser {
             return parameter
         }
         let type = try parseType()
-        let name = scanner.next.map(SignatureScanner.isIdentifier) == true ? scanner.take() : nil
+        let name = scanner.next.map(SignatureScanner.isIdentifier) == true ? scanner.popNext() : nil
         return ParsedParameter(form: .whole(isOut ? .outParameter(type) : .value(type)), name: name)
     }
 
@@ -169,31 +172,30 @@ private struct SignatureParser {
 
     // MARK: Length parameters
 
-    private func resolve(_ parsed: [ParsedParameter]) throws(BindingProblem) -> [Parameter] {
-        for (index, parameter) in parsed.enumerated() {
-            if let name = parameter.name, parsed[..<index].contains(where: { $0.name == name }) {
+    private func resolve(_ parsedParameters: [ParsedParameter]) throws(BindingProblem) -> [Parameter] {
+        for (index, parameter) in parsedParameters.enumerated() {
+            if let name = parameter.name, parsedParameters[..<index].contains(where: { $0.name == name }) {
                 throw problem("two parameters are called '\(name)'")
             }
         }
-        guard parsed.count(where: { if case .whole(.userData) = $0.form { true } else { false } }) <= 1 || role == .function else {
-            throw problem("it has 'user' twice")
-        }
+        let userDataCount = parsedParameters.count { if case .whole(.userData) = $0.form { true } else { false } }
+        guard userDataCount <= 1 || role == .function else { throw problem("it has 'user' twice") }
         var (resolved, lengthIndexes) = ([Parameter](), [Int]())
-        for parameter in parsed {
+        for parameter in parsedParameters {
             let kind: Parameter.Kind
             switch parameter.form {
             case .whole(let whole): kind = whole
-            case .bytes: kind = .bytes(length: try indexes(parameter.lengthNames, in: parsed, isOut: false))
-            case .outBytes: kind = .outBytes(length: try indexes(parameter.lengthNames, in: parsed, isOut: true)[0])
+            case .bytes: kind = .bytes(length: try indexes(parameter.lengthNames, in: parsedParameters, isOut: false))
+            case .outBytes: kind = .outBytes(length: try indexes(parameter.lengthNames, in: parsedParameters, isOut: true)[0])
             case .buffer:
                 let filled: Parameter.FilledLength
                 switch parameter.filledBy {
                 case nil: filled = .host
                 case "result"?: filled = .result
-                case let name?: filled = .parameter(try indexes([name], in: parsed, isOut: true)[0])
+                case let name?: filled = .parameter(try indexes([name], in: parsedParameters, isOut: true)[0])
                 }
                 if case .parameter(let index) = filled { lengthIndexes.append(index) }
-                kind = .buffer(capacity: try indexes(parameter.lengthNames, in: parsed, isOut: false), filledBy: filled)
+                kind = .buffer(capacity: try indexes(parameter.lengthNames, in: parsedParameters, isOut: false), filledBy: filled)
             }
             switch kind {
             case .bytes(let length), .buffer(let length, _): lengthIndexes += length
@@ -216,11 +218,13 @@ private struct SignatureParser {
     }
 
     /// Returns the indexes of the integer parameters with these names.
-    private func indexes(_ names: [String], in parsed: [ParsedParameter], isOut: Bool) throws(BindingProblem) -> [Int] {
+    private func indexes(_ names: [String], in parsedParameters: [ParsedParameter], isOut: Bool) throws(BindingProblem) -> [Int] {
         var indexes: [Int] = []
         for name in names {
-            guard let index = parsed.firstIndex(where: { $0.name == name }) else { throw problem("no parameter is called '\(name)'") }
-            switch parsed[index].form {
+            guard let index = parsedParameters.firstIndex(where: { $0.name == name }) else {
+                throw problem("no parameter is called '\(name)'")
+            }
+            switch parsedParameters[index].form {
             case .whole(.value(.scalar(let scalar))) where scalar.isInteger && !isOut: indexes.append(index)
             case .whole(.outParameter(.scalar(let scalar))) where scalar.isInteger && isOut: indexes.append(index)
             default: throw problem("the parameter '\(name)' is a length, so it must be an integer\(isOut ? " after 'out'" : "")")

@@ -4,8 +4,9 @@
 struct SignatureScanner {
     private let bytes: [UInt8]
     private var position = 0
-    /// The position of the next token in bytes, starting with 1.
+    /// The position of the next token in bytes, counted from 1.
     private(set) var column = 1
+    /// The next token; `nil` at the end.
     private(set) var next: String?
 
     init(_ text: String) {
@@ -13,13 +14,15 @@ struct SignatureScanner {
         advance()
     }
 
-    /// Takes the next token.
-    mutating func take() -> String? {
+    /// Returns the next token, and advances past it.
+    mutating func popNext() -> String? {
         defer { advance() }
         return next
     }
 
-    /// Takes the next token if it equals `token`.
+    /// Advances past the next token if it equals `token`.
+    ///
+    /// - Returns: whether the next token equals `token`.
     mutating func skip(_ token: String) -> Bool {
         guard next == token else { return false }
         advance()

@@ -18,10 +18,11 @@ enum BuiltInTarget: String {
     case https = "https:"
 
     /// - Parameters:
-    ///   - loads: the path of a file with a conformance section, which replaces the built-in one.
-    ///   - folder: a folder for files of the loads; it outlives the checks.
-    func target(_ loads: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
-        let section = if let loads { try Self.section(at: loads) } else { try baseline(in: folder) }
+    ///   - sectionPath: the path of a file with a conformance section, which replaces the built-in section; or `nil`.
+    ///   - folder: a folder for the files that `file:` URLs successfulLoadJSON. The folder must exist until the checks
+    ///     end.
+    func target(_ sectionPath: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
+        let section = if let sectionPath { try Self.section(at: sectionPath) } else { try builtInSection(in: folder) }
         return ConformanceTarget(loads: section.loads, handler: makeHandler)
     }
 
@@ -42,9 +43,11 @@ enum BuiltInTarget: String {
     private static func section(at path: String) throws(Failure) -> ConformanceSection {
         let bytes: [UInt8]
         do throws(LoadError) {
-            guard let place = LocalPath(path) else { throw LoadError(.notFound, message: "a file name has at least one byte, and no NUL") }
-            // The parser reports a file that is larger than a manifest can be.
-            bytes = try RegularFile(at: place).contents(atMost: PluginManifest.sizeLimit + 1)
+            guard let localPath = LocalPath(path) else {
+                throw LoadError(.notFound, message: "a file name has at least one byte, and no NUL")
+            }
+            // One byte more than the limit is read, so that the parser reports a file that is too large for a manifest.
+            bytes = try RegularFile(at: localPath).contents(atMost: PluginManifest.sizeLimit + 1)
         } catch {
             throw Failure(
                 .usage, "--loads: '\(path)' can't be read: \(error.phrase); name a file with a conformance section, as in a manifest")
@@ -52,7 +55,7 @@ enum BuiltInTarget: String {
         return try Failure.explaining { () throws(PluginProblem) in try ConformanceSection(parsing: bytes, path: path) }
     }
 
-    private func baseline(in folder: RunFolder) throws(Failure) -> ConformanceSection {
+    private func builtInSection(in folder: RunFolder) throws(Failure) -> ConformanceSection {
         let text = Array("It is twelve o'clock in Greenwich.\n".utf8)
         let large = (0..<4 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
         switch self {
@@ -60,13 +63,13 @@ enum BuiltInTarget: String {
             // Percent-encoding takes 9 bytes for each 3 bytes of body: about half a mebibyte of URL.
             let run = String(repeating: "%E2%82%AC", count: 60_000)
             return try Self.section([
-                load("data:text/plain,It%20is%20twelve%20o'clock%20in%20Greenwich.%0A", text, ["small"], mime: "text/plain"),
-                load(
+                successfulLoadJSON("data:text/plain,It%20is%20twelve%20o'clock%20in%20Greenwich.%0A", text, ["small"], mime: "text/plain"),
+                successfulLoadJSON(
                     "data:text/plain;charset=utf-8;base64,SXQgaXMgdHdlbHZlIG8nY2xvY2sgaW4gR3JlZW53aWNoLgo=", text, ["small"],
                     mime: "text/plain"),
-                load("data:image/png,", [], ["empty"], mime: "image/png"),
-                load("data:,\(run)", Array(String(repeating: "\u{20AC}", count: 60_000).utf8), ["large"], mime: "text/plain"),
-                failing("data:;base64,not%20base64!", "badURL"), failing("data:nocomma", "badURL"),
+                successfulLoadJSON("data:image/png,", [], ["empty"], mime: "image/png"),
+                successfulLoadJSON("data:,\(run)", Array(String(repeating: "\u{20AC}", count: 60_000).utf8), ["large"], mime: "text/plain"),
+                failingLoadJSON("data:;base64,not%20base64!", "badURL"), failingLoadJSON("data:nocomma", "badURL"),
             ])
         case .file:
             try folder.write(text, to: "clock.txt")
@@ -74,15 +77,16 @@ enum BuiltInTarget: String {
             try folder.write(large, to: "large.bin")
             let root = "file://\(folder.path)"
             return try Self.section([
-                load("\(root)/clock.txt", text, ["small"], mime: "text/plain"), load("\(root)/empty.bin", [], ["empty"]),
-                load("\(root)/large.bin", large, ["large"]), failing("\(root)/nothing.txt", "notFound"),
+                successfulLoadJSON("\(root)/clock.txt", text, ["small"], mime: "text/plain"),
+                successfulLoadJSON("\(root)/empty.bin", [], ["empty"]),
+                successfulLoadJSON("\(root)/large.bin", large, ["large"]), failingLoadJSON("\(root)/nothing.txt", "notFound"),
             ])
         case .http, .https:
             throw Failure(.usage, "the result of an '\(rawValue)' URL depends on a server; name a file with a server's URLs with --loads")
         }
     }
 
-    private func load(_ url: String, _ body: [UInt8], _ tags: [String], mime: String? = nil) -> JSONValue {
+    private func successfulLoadJSON(_ url: String, _ body: [UInt8], _ tags: [String], mime: String? = nil) -> JSONValue {
         var members: [JSONValue.Member] = [
             .init(name: "url", value: .string(url)), .init(name: "length", value: .integer(Int64(body.count))),
             .init(name: "sha256", value: .string(SHA256.hexadecimal(of: body))),
@@ -92,7 +96,7 @@ enum BuiltInTarget: String {
         return .object(members)
     }
 
-    private func failing(_ url: String, _ error: String) -> JSONValue {
+    private func failingLoadJSON(_ url: String, _ error: String) -> JSONValue {
         ["url": .string(url), "error": .string(error), "tags": ["fails"]]
     }
 

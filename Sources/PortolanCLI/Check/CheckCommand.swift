@@ -12,7 +12,7 @@ struct CheckCommand: ParsableCommand {
         discussion: """
             Each check runs in its own process. If a plugin crashes or hangs, the report says so, and the other checks continue. The URLs come
             from the manifest's conformance section. A check without a suitable URL is skipped. The report gives the number of skipped checks. The
-            exit status is 0 only if no check failed and at least one check was made.
+            exit status is 0 only if no check failed and at least one check ran.
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, tap13, junit, html }
@@ -106,7 +106,9 @@ struct CheckCommand: ParsableCommand {
         let folder = try runFolder()
         defer { folder.remove() }
         var runner = ConformanceRunner(try CheckTarget.target(memcheckTarget ?? plugin, loads: loads, in: folder))
-        if sanitizer, memcheckFolder == nil { try Memcheck.begin(with: runner.target, plugin, CommandLine.arguments, in: folder) }
+        if sanitizer, memcheckFolder == nil {
+            try Memcheck.replaceProcess(checking: runner.target, plugin, CommandLine.arguments, in: folder)
+        }
         runner.folder = folder
         (runner.seed, runner.timeLimit) = (seed, .seconds(timeout))
         runner.makeNestedLoader = CheckTarget.nestedLoader(for: runner.target)
@@ -122,17 +124,17 @@ struct CheckCommand: ParsableCommand {
             progress.clear()
             try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
         }
-        func note(isFailure: Bool) {
-            progress.note(isFailure: isFailure)
+        func countResult(isFailure: Bool) {
+            progress.countResult(isFailure: isFailure)
             progress.draw()
         }
         if memcheckFolder != nil {
             let all = (0..<repetitions).flatMap { _ in checks }
-            for result in try runner.checkMemory(during: all, jobs: jobs, MemcheckRun(logs: folder.path), note) { try show(result) }
+            for result in try runner.checkMemory(during: all, jobs: jobs, MemcheckRun(logs: folder.path), countResult) { try show(result) }
         } else {
-            try make(checks, by: runner) { result in
+            try runChecks(checks, by: runner) { result in
                 try show(result)
-                note(isFailure: result.verdict.isFailure)
+                countResult(isFailure: result.verdict.isFailure)
             }
         }
         progress.clear()
@@ -151,10 +153,10 @@ struct CheckCommand: ParsableCommand {
             }
             return folder
         }
-        do throws(RunFolder.NotMade) { return try RunFolder() } catch { throw Failure(.writeFailed, error.description) }
+        do throws(RunFolder.CreationError) { return try RunFolder() } catch { throw Failure(.writeFailed, error.description) }
     }
 
-    private func make(_ checks: [ConformanceCheck], by runner: ConformanceRunner, _ show: (CheckResult) throws -> Void) throws {
+    private func runChecks(_ checks: [ConformanceCheck], by runner: ConformanceRunner, _ show: (CheckResult) throws -> Void) throws {
         let all = (0..<repetitions).flatMap { _ in checks }
         if inProcess {
             for check in all { try show(runner.result(of: check)) }
@@ -163,8 +165,8 @@ struct CheckCommand: ParsableCommand {
         }
     }
 
-    /// Applies level and filter; a check that `--filter` names by its ID runs whatever its level. Under Valgrind, speed
-    /// is not measured, so PERF checks are left out.
+    /// Returns the checks that `--level` and `--filter` select. A check that `--filter` names by its ID is selected at
+    /// every level. `--sanitizer` excludes the PERF checks, because speed under Valgrind means nothing.
     private func chosenChecks() throws -> [ConformanceCheck] {
         let named = try namedChecks()
         guard sanitizer else { return named }
@@ -203,7 +205,7 @@ struct CheckCommand: ParsableCommand {
         throw ValidationError("--filter: no check of \(filter) is of level \(level) or below; add --level \(least)")
     }
 
-    /// A command that repeats the checks on the same plugin; the caller appends which checks.
+    /// Returns a command that checks the same plugin with the same options. The caller appends a filter for the checks.
     private func command(for plugin: String) -> String {
         "portolan check \(Self.quoted(plugin)) --seed \(seed)" + (loads.map { " --loads \(Self.quoted($0))" } ?? "")
             + (timeout == 20 ? "" : " --timeout \(timeout)") + (sanitizer ? " --sanitizer" : "")

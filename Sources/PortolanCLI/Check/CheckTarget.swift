@@ -9,7 +9,9 @@ enum CheckTarget {
     /// Accepts the identifier of an installed plugin, a folder, a manifest, a library, or the scheme of a built-in
     /// handler.
     ///
-    /// A library's manifest is the one of the same name beside it, if it exists.
+    /// The manifest of a library is the file with the same base name in the same folder, if that file exists.
+    ///
+    /// - Parameter loads: the value of `--loads`: the path of a file with a conformance section for a built-in handler.
     static func target(_ argument: String, loads: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
         if let builtIn = BuiltInTarget(rawValue: argument) { return try builtIn.target(loads, in: folder) }
         guard loads == nil else { throw Failure(.usage, "--loads is for built-in schemes; the URLs of a plugin are in its manifest") }
@@ -24,7 +26,8 @@ enum CheckTarget {
         return try target(String(manifest), library: argument, in: catalogue)
     }
 
-    /// Refuses the source of a plugin, which would otherwise be read as a manifest.
+    /// Throws an error if the argument is a source file of a plugin. Without this check, the file would be read as a
+    /// manifest.
     private static func refuseSource(_ argument: String) throws(Failure) {
         guard let dot = argument.lastIndex(of: "."), case .regular? = FileSystem.kind(at: argument) else { return }
         let language: String
@@ -49,7 +52,8 @@ enum CheckTarget {
         return base.dropLast(3)
     }
 
-    /// - Parameter library: checked without a manifest if the manifest is not readable.
+    /// - Parameter library: the path of the library, which is checked without a manifest if the manifest is not
+    ///   readable.
     private static func target(_ argument: String, library: String?, in catalogue: PluginCatalogue) throws(Failure) -> ConformanceTarget {
         do throws(PluginProblem) {
             let installed = argument.contains("/") ? nil : catalogue[argument]
@@ -57,8 +61,8 @@ enum CheckTarget {
             return ConformanceTarget(try plugin.readingConformance())
         } catch {
             // The conformance runner reports an invalid manifest; this command reports a missing one.
-            let isJudged = error.rule.map { ["MANIF-01", "MANIF-07"].contains($0.id) } ?? false
-            if isJudged, case .regular? = FileSystem.kind(at: error.path) { return ConformanceTarget(error, library: library) }
+            let isReportedByRunner = error.rule.map { ["MANIF-01", "MANIF-07"].contains($0.id) } ?? false
+            if isReportedByRunner, case .regular? = FileSystem.kind(at: error.path) { return ConformanceTarget(error, library: library) }
             return try Failure.explaining { () throws(PluginProblem) in throw error }
         }
     }

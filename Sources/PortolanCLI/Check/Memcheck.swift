@@ -12,18 +12,18 @@ import PortolanConformance
 
 /// Runs the command under Valgrind.
 enum Memcheck {
-    /// Replaces this process by the same command under Valgrind, with execv(3).
+    /// Replaces the program of this process by Valgrind, which runs the same command (execv(3)).
     ///
     /// Valgrind 3.19 aborts on the debug information of a Swift 6 program ("Possibly corrupted debuginfo file. I can't
-    /// recover."). So Valgrind gets a copy of this program in memory, whose path leads to no debug information. It
-    /// still reads that of the plugin.
+    /// recover."). So Valgrind runs a copy of this program in memory, because it finds no debug information for the
+    /// copy's path. Valgrind still reads the plugin's debug information.
     ///
     /// - Parameters:
     ///   - plugin: the plugin as the command line names it.
     ///   - arguments: the arguments of this process.
-    ///   - folder: the folder of the run, which the new program takes over; the logs go there.
-    static func begin(
-        with target: ConformanceTarget, _ plugin: String, _ arguments: [String], in folder: RunFolder
+    ///   - folder: the folder of the run. The new program uses it, too, and Valgrind writes its logs there.
+    static func replaceProcess(
+        checking target: ConformanceTarget, _ plugin: String, _ arguments: [String], in folder: RunFolder
     ) throws(Failure) -> Never {
         guard target.library != nil else {
             throw Failure(
@@ -31,7 +31,7 @@ enum Memcheck {
                 "--sanitizer is for plugins with their own code, and the handler of '\(plugin)' is part of this command; leave it out"
             )
         }
-        guard let valgrind = program("valgrind") else {
+        guard let valgrind = executable(named: "valgrind") else {
             throw Failure(
                 .notOffered,
                 "--sanitizer needs Valgrind, and there is no 'valgrind' in the PATH; install it, for example with 'apt-get install valgrind'"
@@ -53,12 +53,12 @@ enum Memcheck {
     }
 
     /// Returns the first executable file with this name in the PATH.
-    private static func program(_ name: String) -> String? {
+    private static func executable(named name: String) -> String? {
         let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
         return folders.lazy.map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 && FileSystem.kind(at: $0) != .directory }
     }
 
-    /// Copies this program into memory. The descriptor stays open across execv(3).
+    /// Copies this program into a file in memory. The file's descriptor stays open across execv(3).
     private static func copyOfThisProgram() throws(SystemError) -> Descriptor {
         let source = try FileSystem.openForReading("/proc/self/exe")
         let number = MemcheckRun.programFile()

@@ -35,7 +35,7 @@ enum RuleExplanation {
 }
 
 extension ConformanceRule.Scenario {
-    /// What the manifest must have for the check.
+    /// What the plugin's manifest must contain, so that the rule can be checked.
     fileprivate var need: String {
         switch self {
         case .any: "a URL in the manifest's conformance section"

@@ -5,7 +5,7 @@ import Portolan
 import PortolanHandlers
 import PortolanJSON
 
-/// The handlers that a loader asks for a request, and their decisions.
+/// The handlers whose `canInit` a loader calls for a request, and the decision of each.
 struct Explanation {
     private let request: Request
     private let candidates: [HandlerCandidate]
@@ -19,7 +19,7 @@ struct Explanation {
 
     private var servingHandler: String? { candidates.last { $0.refusal == nil }?.handler }
 
-    /// The URL, one line for each handler that is asked, and the handler that serves the request.
+    /// The URL, one line for each handler candidate, and the handler that serves the request.
     var text: String {
         var lines = ["\(request.method.rawValue) \(request.url.shortDescription)"]
         for (index, candidate) in candidates.enumerated() {

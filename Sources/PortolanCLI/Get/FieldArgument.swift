@@ -29,7 +29,8 @@ enum FieldArgument: Equatable {
         }
     }
 
-    /// Describes the error. The text contains only the name of the field, because the value can be a secret.
+    /// Describes the error in an argument. The description contains only the field's name, because the value can be
+    /// secret.
     static func problem(with header: String) -> String {
         guard let colon = header.firstIndex(of: ":") else { return "-H: this is not a field; write 'Name: value'" }
         let name = header[..<colon]
@@ -39,7 +40,7 @@ enum FieldArgument: Equatable {
 }
 
 extension HTTPConfiguration {
-    /// Makes requests without this field, which they have by default.
+    /// Stops sending this field, which requests have by default.
     mutating func omit(_ name: HTTPField.Name) {
         switch name {
         case .userAgent: userAgent = nil

@@ -48,7 +48,7 @@ struct GetCommand: ParsableCommand {
 
     /// Throws if a file of cookies, HSTS hosts or passwords would be overwritten. Only `-c` may name a file of `-b`.
     private func checkStateFiles() throws {
-        let places = [("-o", output.file), ("--trace", output.trace), ("-c", state.jar), ("--hsts", state.strictHosts)]
+        let places = [("-o", output.file), ("--trace", output.trace), ("-c", state.jar), ("--hsts", state.hstsFile)]
         let written = places.compactMap { option, place in place.flatMap { $0.isStream ? nil : (option, $0.path) } }
         let read = state.cookieFiles.map { ("-b", $0) } + (netrc.path.map { [("--netrc-file", $0)] } ?? [])
         for (index, (option, path)) in written.enumerated() where !path.isEmpty && path != "-" {
@@ -80,11 +80,11 @@ struct GetCommand: ParsableCommand {
         let cookieLines = output.isVerbose ? setup.configuration.cookies?.observe(VerboseLines.report) : nil
         defer { _ = cookieLines }
         setup.configuration.credentials = keptState?.credentials
-        let strictHosts = try state.strictHosts.map { place throws(Failure) in try HSTSFileOption(place) }
-        setup.configuration.strictTransportSecurity = strictHosts?.storage ?? keptState?.strictHosts
+        let hstsFile = try state.hstsFile.map { place throws(Failure) in try HSTSFileOption(place) }
+        setup.configuration.strictTransportSecurity = hstsFile?.storage ?? keptState?.strictHosts
         session.setSaving { () throws(Failure) in
             try cookies?.write()
-            try strictHosts?.write()
+            try hstsFile?.write()
             try keptState?.close()
         }
         let netrc = try netrc.credentials(for: request)

@@ -9,7 +9,7 @@ final class GetLoad: LoadDelegate {
     private struct State {
         var task: LoadTask?
         var totals = LoadTotals()
-        /// The failure for which this object ended the load.
+        /// The failure because of which this object ended the load.
         var failure: Failure?
         var retry: Retry?
         var reasonNotToRetry: String?
@@ -29,7 +29,7 @@ final class GetLoad: LoadDelegate {
     let firstAttemptStart: Duration
     /// When this attempt started, relative to ``firstAttemptStart``.
     private let attemptOffset: Duration
-    private let monitor = ConditionLock(State())
+    private let stateLock = ConditionLock(State())
 
     /// A failed attempt, and the delay before the next one.
     struct Retry: Equatable {
@@ -60,28 +60,28 @@ final class GetLoad: LoadDelegate {
     }
 
     /// The delay before the next attempt, if this one failed and another attempt follows.
-    var retry: Retry? { monitor.withLock { $0.retry } }
+    var retry: Retry? { stateLock.withLock { $0.retry } }
     /// Why no other attempt follows, although the user requested retries and the failure is retryable.
-    var reasonNotToRetry: String? { monitor.withLock { $0.reasonNotToRetry } }
+    var reasonNotToRetry: String? { stateLock.withLock { $0.reasonNotToRetry } }
 
     /// Loads the request and blocks until the end.
     ///
-    /// - Parameter grace: how long the load can take to end after its time limit. An output whose reader does not read
-    ///   can block the load.
+    /// - Parameter grace: how long to wait for the end of the load after its time limit. The load can block if the
+    ///   reader of its output does not read.
     func run(_ request: Request, on loader: Loader, grace: Duration) throws(Failure) {
         if !observers.isEmpty {
             try notify(.started(request, handler: Self.handlerIdentifier(for: request, on: loader)))
         }
         let task = loader.task(for: request, delegate: self)
-        monitor.withLock { $0.task = task }
+        stateLock.withLock { $0.task = task }
         guard let limit = request.timeouts.total else {
             task.resume()
-            return try monitor.wait { $0.outcome }.get()
+            return try stateLock.wait { $0.outcome }.get()
         }
         // A load that does not wait for I/O, such as `data:`, runs within `resume()`, and can block there until a
         // reader reads its output.
         do throws(LoadError) { try PlatformThread.start { task.resume() } } catch { throw Failure(error) }
-        let outcome = monitor.wait(atMost: limit + grace) { $0.outcome }
+        let outcome = stateLock.wait(atMost: limit + grace) { $0.outcome }
         guard let outcome else {
             abandon()
             Diagnostics.report("\(request.url.shortDescription) timed out after \(limit): the reader of the output does not read")
@@ -96,7 +96,7 @@ final class GetLoad: LoadDelegate {
 
     /// Callable from any thread.
     func cancel() {
-        monitor.withLock { $0.task }?.cancel()
+        stateLock.withLock { $0.task }?.cancel()
     }
 
     /// Removes the partial output file, if there is one. Callable from any thread.
@@ -124,7 +124,7 @@ final class GetLoad: LoadDelegate {
         if task.hasNoBody { return .keepGoing }
         do throws(Failure) {
             try output.write(bytes)
-            monitor.withLock { $0.totals.bytes += Int64(bytes.byteCount) }
+            stateLock.withLock { $0.totals.bytes += Int64(bytes.byteCount) }
             for observer in observers { try observer.observe(body: bytes, of: task.progress, at: elapsed) }
             return .keepGoing
         } catch {
@@ -149,7 +149,7 @@ final class GetLoad: LoadDelegate {
 
     /// Adds the password of another host. The same origin gets the field that the request already has.
     private func apply(_ netrc: NetrcCredentials, to request: inout Request, of task: LoadTask) {
-        let problem = monitor.withLock { state in
+        let problem = stateLock.withLock { state in
             for url in [task.originalRequest.url, task.currentRequest.url] { state.netrcOrigins.visit(url) }
             return state.netrcOrigins.problem(with: request.url)
         }
@@ -183,9 +183,9 @@ final class GetLoad: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        let (failure, totals) = monitor.withLock { ($0.failure, $0.totals) }
+        let (failure, totals) = stateLock.withLock { ($0.failure, $0.totals) }
         if failure == nil, let retryableFailure = error.flatMap(RetryableFailure.init) { _ = prepareRetry(after: retryableFailure) }
-        // The failure of the load takes precedence over a failure of an observer here.
+        // If the load failed, an observer's failure here does not replace the load's failure.
         if !task.metrics.timings.isEmpty {
             _ = catchFailure { () throws(Failure) in try notify(.metrics(task.metrics, since: attemptOffset)) }
         }
@@ -199,7 +199,7 @@ final class GetLoad: LoadDelegate {
                 try notify(.finished(LoadTotals(bytes: totals.bytes, redirects: task.metrics.redirectCount)))
             }
         }
-        monitor.withLockBroadcasting { state in
+        stateLock.withLockBroadcasting { state in
             state.outcome = outcome
             state.task = nil
         }
@@ -209,12 +209,12 @@ final class GetLoad: LoadDelegate {
     private func prepareRetry(after retryableFailure: RetryableFailure) -> Bool {
         switch decideRetry(retryableFailure, elapsed) {
         case .wait(let wait) where output.canStartAgain:
-            monitor.withLock { $0.retry = Retry(retryableFailure: retryableFailure, wait: wait) }
+            stateLock.withLock { $0.retry = Retry(retryableFailure: retryableFailure, wait: wait) }
             return true
         case .wait:
-            monitor.withLock { $0.reasonNotToRetry = "a part of the body was already written, and can't be removed from the output" }
+            stateLock.withLock { $0.reasonNotToRetry = "a part of the body was already written, and can't be removed from the output" }
         case .giveUp(let reason):
-            monitor.withLock { $0.reasonNotToRetry = reason }
+            stateLock.withLock { $0.reasonNotToRetry = reason }
         }
         return false
     }
@@ -233,19 +233,19 @@ final class GetLoad: LoadDelegate {
         if catchFailure({ () throws(Failure) in try notify(event) }) == .stopped { task.cancel() }
     }
 
-    /// Runs `body`, and returns what a delivery returns: `.stopped` if `body` fails.
-    private func catchFailure(_ body: () throws(Failure) -> Void) -> Flow {
+    /// Runs `action`. Returns the result of the delivery: `.stopped` if `action` fails.
+    private func catchFailure(_ action: () throws(Failure) -> Void) -> Flow {
         do throws(Failure) {
-            try body()
+            try action()
             return .keepGoing
         } catch {
             return stop(for: error)
         }
     }
 
-    /// Stops the load. The first failure is the one that ``run(_:on:grace:)`` throws.
+    /// Stops the load. If this is called several times, ``run(_:on:grace:)`` throws the first failure.
     private func stop(for failure: Failure) -> Flow {
-        monitor.withLock { $0.failure = $0.failure ?? failure }
+        stateLock.withLock { $0.failure = $0.failure ?? failure }
         return .stopped
     }
 }

@@ -24,7 +24,7 @@ struct NetrcOptions: ParsableArguments {
         if path?.isEmpty == true { throw ValidationError("--netrc-file: the name of the file is empty") }
     }
 
-    /// Reads the file; `nil` if no option asks for it, or if there is none.
+    /// Reads the netrc file. Returns `nil` if no option requests it, or if the file does not exist.
     func credentials(for request: RequestOptions) throws(Failure) -> NetrcCredentials? {
         guard usesNetrc || prefersURL || path != nil, request.user == nil, request.bearerToken == nil else { return nil }
         do throws(LoadError) {
@@ -43,19 +43,20 @@ struct NetrcCredentials: Sendable {
     let prefersURL: Bool
     let method: ChallengeResponder.Method
 
-    /// Whether the file has a credential for the request's host that has precedence over the one in its URL.
+    /// Whether the file has a credential for the request's host, and this credential has precedence over a credential
+    /// in the request's URL.
     func hasCredential(for request: Request) -> Bool { userAndPassword(for: request.url) != nil }
 
-    /// Puts the credential for the request's host into the request, if the request has no other one: it is sent
-    /// immediately by Basic, or after a challenge.
+    /// If the request has no credential, adds the one for its host: Basic sends it immediately, Digest after a
+    /// challenge.
     ///
-    /// - Returns: the credential after a challenge.
+    /// - Returns: the responder that sends the credential after a challenge; `nil` if no credential applies.
     func apply(to request: inout Request) -> ChallengeResponder? {
         guard !request.fields.contains(.authorization), let (user, password) = userAndPassword(for: request.url) else { return nil }
         let url = request.url
         request.url = url.withoutCredentials
         if method == .basic, url.scheme == "http" || url.scheme == "https" {
-            // `try?` because what Basic can't carry is reported when the server asks for it.
+            // `try?` because a password that Basic can't carry is reported when the server sends a challenge.
             try? request.setBasicAuthorization(user: user, password: password)
         }
         return ChallengeResponder(user: user, password: password, for: .origin(request.url), by: method)
@@ -64,7 +65,8 @@ struct NetrcCredentials: Sendable {
     private func userAndPassword(for url: URLRecord) -> (user: String, password: String)? {
         if prefersURL, !url.password.isEmpty { return nil }
         let user = url.username.isEmpty ? nil : PercentEncoding.decode(url.username)
-        guard let host = url.host, !host.isEmpty, case .password(let user, let password, _)? = file.credential(forHost: host, user: user)
+        guard let host = url.host, !host.isEmpty,
+            case .password(let user, let password, _)? = file.credential(forHost: host, user: user)
         else { return nil }
         return (user, password)
     }

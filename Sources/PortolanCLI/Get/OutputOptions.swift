@@ -83,8 +83,8 @@ struct OutputOptions: ParsableArguments {
 
     /// Makes the output for one body.
     ///
-    /// - Parameter request: if the load continues an earlier one, this function changes the request so that it asks for
-    ///   the missing part only.
+    /// - Parameter request: if the load continues an earlier load, this function adds a range to the request, so that
+    ///   the server sends only the missing bytes.
     func makeOutput(for request: inout Request) throws(Failure) -> any BodyOutput {
         if usesRemoteName, let trace = trace?.path, FileSystem.isSame(FileOutput.name(of: request.url), trace) {
             throw Failure(.writeFailed, "-O and --trace name the same file, '\(trace)'; choose another one for --trace")

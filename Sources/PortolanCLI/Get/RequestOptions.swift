@@ -178,7 +178,7 @@ struct RequestOptions: ParsableArguments {
         }
     }
 
-    /// Removes the fields of `-H 'Name:'` that the command has added.
+    /// Removes the fields that the command has added, although `-H 'Name:'` omits them.
     func removeOmittedFields(of request: inout Request) {
         for name in omissions { request.fields[name] = nil }
     }

@@ -12,7 +12,7 @@ struct CommandOrigin: Equatable {
     }
 
     let source: Source
-    /// The command as a Makefile calls it.
+    /// The path or the name by which a Makefile runs the command.
     let command: String
 
     /// The folder of the package for plugins in Swift, in the checkout or the installation; `nil` if there is none.

@@ -33,8 +33,8 @@ struct FolderWatch: ~Copyable {
     func wait(atMost limit: CInt? = nil) -> Bool {
         while true {
             let allExist = watchAll()
-            var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard unsafe poll(&wanted, 1, limit ?? (allExist ? -1 : 250)) <= 0 else {
+            var pollDescriptor = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard unsafe poll(&pollDescriptor, 1, limit ?? (allExist ? -1 : 250)) <= 0 else {
                 discardEvents()
                 return true
             }

@@ -20,8 +20,8 @@ struct InspectCommand: ParsableCommand {
 
     func run() throws {
         SignalHandler.ignoreClosedPipes()
-        let found = try PluginArgument.plugin(plugin, in: PluginCatalogue())
-        let plugin = try Failure.explaining { () throws(PluginProblem) in try found.readingConformance() }
+        let installedPlugin = try PluginArgument.plugin(plugin, in: PluginCatalogue())
+        let plugin = try Failure.explaining { () throws(PluginProblem) in try installedPlugin.readingConformance() }
         let digest = plugin.libraryDigest
         if isJSON {
             try StandardOutput.write(Self.json(of: plugin, digest))

@@ -39,17 +39,18 @@ enum OpeningProcess {
     }
 }
 
-/// A process that opens a plugin each time the command requests it. The command needs it because it has several threads
-/// and must not call `fork(2)` any more.
+/// A helper process that opens a plugin each time the command requests this. The command cannot start a process for
+/// each attempt, because it has several threads and must not call `fork(2)` any more.
 final class OpeningHelper {
+    /// The write end of the request pipe, and the read end of the response pipe.
     private let (requests, output): (Int32, Int32)
     /// The size of each reply in bytes.
     private static let replySize = 4096
 
     /// Starts the process. Call this initialiser before this process has other threads.
     ///
-    /// - Parameter problem: opens the plugin, in the new process. Returns why the call did not return, or `nil` if it
-    ///   did.
+    /// - Parameter problem: opens the plugin, in the new process. Returns why opening did not return, or `nil` if
+    ///   opening returned.
     init(_ problem: () -> String?) throws(Failure) {
         var (request, response): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard unsafe pipe(&request) == 0, unsafe pipe(&response) == 0 else { throw Failure(.noResources, "no pipe can be created") }
@@ -80,8 +81,8 @@ final class OpeningHelper {
         _exit(0)
     }
 
-    /// Opens the plugin in the other process, and returns why the call did not return; `nil` if it did. If there is a
-    /// problem, this process must not open the plugin.
+    /// Opens the plugin in the helper process, and returns why opening did not return; `nil` if opening returned. If
+    /// there is a problem, this process must not open the plugin.
     var problem: String? {
         let processEnded = "opening the library ended the process that supervises it; correct the library, and start 'plugins watch' again"
         var byte: UInt8 = 1

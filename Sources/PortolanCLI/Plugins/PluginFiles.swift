@@ -6,7 +6,8 @@
     import Musl
 #endif
 
-/// The versions of a plugin's manifest and library at one moment, by `stat(2)`. Equal values mean no change.
+/// The identity, size and change time of a plugin's manifest and library at one moment (`stat(2)`). If two values are
+/// equal, the files have not changed in between.
 struct PluginFiles: Equatable {
     private struct File: Equatable {
         let device: UInt64

@@ -13,7 +13,7 @@ final class PluginWorkspace {
     private let helper: OpeningHelper
     private let isJSON: Bool
     private var isOpen = false
-    /// Whether the newest build serves. If it cannot be used, the previous build serves.
+    /// Whether loads use the newest build. If that build cannot be used, they use the previous build.
     private(set) var servesNewestBuild = false
 
     init(_ registeredPlugin: RegisteredPlugin, on loader: Loader, request: Request?, _ helper: OpeningHelper, isJSON: Bool) {
@@ -23,8 +23,8 @@ final class PluginWorkspace {
         run = request.map { WatchRun($0) }
     }
 
-    /// After this time in milliseconds without another change, a change is complete. So a file that is written in
-    /// several steps is one change.
+    /// How long no file must change, in milliseconds, before the plugin is opened again. So a file that is written in
+    /// several steps counts as one change.
     private static let quietTime: CInt = 150
     /// How long to wait for a missing file, in milliseconds. A build often deletes a file before it writes it again.
     private static let absenceLimit: CInt = 2000

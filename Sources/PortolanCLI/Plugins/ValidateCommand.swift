@@ -73,7 +73,7 @@ struct PluginValidation {
     private mutating func validate(_ plugin: InstalledPlugin) {
         do throws(PluginProblem) {
             warnings = try Self.warnings(of: plugin)
-            open(plugin)
+            checkOpening(plugin)
         } catch {
             warnings = plugin.warnings.map(\.description)
             problems.append(error.description)
@@ -91,7 +91,8 @@ struct PluginValidation {
         ]
     }
 
-    private mutating func open(_ plugin: InstalledPlugin) {
+    /// Opens the plugin in a separate process, and adds the problems.
+    private mutating func checkOpening(_ plugin: InstalledPlugin) {
         do throws(Failure) {
             problems += try OpeningProcess.problems(of: plugin).list
         } catch {
@@ -118,7 +119,7 @@ enum PluginArgument {
     static func plugin(_ argument: String, in catalogue: PluginCatalogue) throws(Failure) -> InstalledPlugin {
         if !argument.contains("/") {
             if let plugin = catalogue[argument] { return plugin }
-            // Nothing tells to which plugin an unreadable manifest belongs.
+            // The identifier in an unreadable manifest is unknown, so each such manifest can belong to this plugin.
             if !catalogue.unusablePlugins.isEmpty, FileSystem.kind(at: argument) == nil {
                 let unusablePlugins = catalogue.unusablePlugins.map(\.description).joined(separator: "; ")
                 throw Failure(

@@ -38,6 +38,7 @@ struct WatchRun {
 }
 
 extension WatchRun.WatchRunResult {
+    /// The number of bytes of a body that ``text`` shows.
     private static let bodyLimit = 4096
 
     /// A line about the response, and the first 4 KiB of the body if it is text. Each line is escaped for a terminal.
@@ -49,17 +50,17 @@ extension WatchRun.WatchRunResult {
             let type = response.mimeType?.description ?? "no type"
             let head = "\(url): \(status)\(type), \(body.count) byte\(body.count == 1 ? "" : "s") in \(milliseconds) ms"
             var lines = [head]
-            if let shown = Self.shown(body) {
-                lines += shown.split(separator: "\n").map { "    \($0)" }
+            if let bodyText = Self.startAsText(of: body) {
+                lines += bodyText.split(separator: "\n").map { "    \($0)" }
                 if body.count > Self.bodyLimit { lines.append("    … and \(body.count - Self.bodyLimit) more bytes") }
             }
             return lines.map { PlainText.line($0) + "\n" }.joined()
         }
     }
 
-    /// Returns the start of the body as text, without a character that the limit cuts in two; `nil` if the body is not
-    /// text.
-    private static func shown(_ body: Data) -> String? {
+    /// Returns the first 4 KiB of the body as text, without a character that this limit divides; `nil` if the body is
+    /// not text.
+    private static func startAsText(of body: Data) -> String? {
         let start = body.prefix(bodyLimit)
         for length in stride(from: start.count, through: max(0, start.count - (body.count > bodyLimit ? 3 : 0)), by: -1) {
             if let text = String(validating: start.prefix(length), as: UTF8.self) { return text }

@@ -5,9 +5,9 @@ import Synchronization
 
 /// Responds to password challenges with the credentials for a URL or for proxies.
 ///
-/// Only the scheme, host and port of the URL get its credentials; for `zip:http://h/x`, those of `http://h/x`. If the
-/// URL has no host, the first challenge gets them, unless a redirect came before. After a protection space has rejected
-/// the credentials, it does not get them again.
+/// Only the server with the scheme, host and port of the URL gets the credentials. For `zip:http://h/x`, that is the
+/// server of `http://h/x`. If the URL has no host, the first challenge before a redirect gets the credentials. A
+/// protection space that has rejected the credentials does not get them again.
 final class ChallengeResponder: Sendable {
     enum Decision: Equatable {
         /// The challenge gets the credentials.
@@ -92,11 +92,13 @@ final class ChallengeResponder: Sendable {
         return state.withLock { state in
             guard case .password(let scheme) = space.kind, isMeant(for: space, state) else { return .notHandled }
             if scheme == "basic", method == .digest || state.digestPeers.contains(space.peer) { return .excluded }
-            let earlier = state.answerCounts[space, default: 0]
+            let earlierAnswerCount = state.answerCounts[space, default: 0]
             // The request already had these credentials.
-            if method == .basic, earlier == 0, challenge.previousFailureCount > 0 { return .refused }
-            guard earlier == 0 || (challenge.previousFailureCount == 0 && earlier < Self.answerLimit) else { return .refused }
-            state.answerCounts[space] = earlier + 1
+            if method == .basic, earlierAnswerCount == 0, challenge.previousFailureCount > 0 { return .refused }
+            guard earlierAnswerCount == 0 || (challenge.previousFailureCount == 0 && earlierAnswerCount < Self.answerLimit) else {
+                return .refused
+            }
+            state.answerCounts[space] = earlierAnswerCount + 1
             if scheme == "digest" { state.digestPeers.insert(space.peer) }
             return .answered
         }
@@ -118,7 +120,8 @@ final class ChallengeResponder: Sendable {
         guard !space.host.isEmpty, let server = Self.server(of: url) else { return !state.hasRedirected }
         if space.isOrigin(of: server) { return true }
         guard let upgrade = state.upgradedURL, server.scheme == "http", upgrade.scheme == "https" else { return false }
-        // Only the same server over TLS gets them, because a server can forge the field that marks an upgrade.
+        // After an upgrade, only the same server over TLS gets the credentials, because a server can forge the field
+        // that marks an upgrade.
         return upgrade.host == server.host && upgrade.port == server.port && space.isOrigin(of: upgrade)
     }
 

@@ -71,7 +71,7 @@ struct Descriptor: Equatable, Sendable {
     /// - Returns: `false` after the longest wait.
     ///
     /// poll(2)
-    func canBeRead(within limit: Duration?) throws(SystemError) -> Bool {
+    func waitUntilReadable(within limit: Duration?) throws(SystemError) -> Bool {
         let milliseconds = limit.map { Int32(clamping: Int64($0 / .milliseconds(1))) } ?? -1
         var descriptor = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
         while true {
@@ -81,7 +81,8 @@ struct Descriptor: Equatable, Sendable {
         }
     }
 
-    /// Reads to the end. Waits before each read, because a FIFO without a writer reads like one at its end.
+    /// Reads to the end. Waits before each read, because a read from a FIFO that no writer has opened yet returns 0, as
+    /// at the end.
     ///
     /// - Parameters:
     ///   - limit: the largest accepted number of bytes.
@@ -92,7 +93,7 @@ struct Descriptor: Equatable, Sendable {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while bytes.count <= limit {
-            guard try canBeRead(within: end.map { max($0 - MonotonicTime.now, .zero) }) else { return nil }
+            guard try waitUntilReadable(within: end.map { max($0 - MonotonicTime.now, .zero) }) else { return nil }
             let count = try read(into: &buffer)
             guard count > 0 else { return bytes }
             bytes += buffer[..<count]

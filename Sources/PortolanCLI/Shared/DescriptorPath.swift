@@ -23,8 +23,8 @@ struct DescriptorPath: Equatable {
         for _ in 0..<FileSystem.linkLimit {
             let (parent, name) = FileSystem.split(path)
             guard let folder = FileSystem.resolved(parent.isEmpty ? "." : parent) else { return nil }
-            if let found = Self(name, in: folder) {
-                self = found
+            if let descriptorPath = Self(name, in: folder) {
+                self = descriptorPath
                 return
             }
             // `try?` because an unreadable link cannot be followed.

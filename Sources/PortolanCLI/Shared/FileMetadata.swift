@@ -105,9 +105,9 @@ struct FileMetadata {
     /// an SELinux label, but not write them.
     private static func set(_ attribute: Attribute, of file: Descriptor) -> Bool {
         guard let value = attribute.value else { return false }
-        var present = [UInt8](repeating: 0, count: value.count + 1)
-        let count = unsafe fgetxattr(file.number, attribute.name, &present, present.count)
-        if count == value.count, Array(present[..<count]) == value { return true }
+        var currentValue = [UInt8](repeating: 0, count: value.count + 1)
+        let count = unsafe fgetxattr(file.number, attribute.name, &currentValue, currentValue.count)
+        if count == value.count, Array(currentValue[..<count]) == value { return true }
         return unsafe fsetxattr(file.number, attribute.name, value, value.count, 0) == 0
     }
 }

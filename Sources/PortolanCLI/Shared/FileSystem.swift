@@ -18,7 +18,7 @@ enum FileSystem {
         case special
 
         /// A description of the kind; `nil` for a regular file.
-        var otherThanRegular: String? {
+        var descriptionUnlessRegular: String? {
             switch self {
             case .regular: nil
             case .directory: "a directory"
@@ -109,7 +109,7 @@ enum FileSystem {
 
     /// Whether this user cannot replace the file, because the folder has the sticky bit, and the folder and the file
     /// belong to other users. inode(7)
-    static func isSticky(_ path: String) -> Bool {
+    static func isProtectedByStickyBit(_ path: String) -> Bool {
         let user = geteuid()
         var (folder, file) = (stat(), stat())
         let name = split(path).folder

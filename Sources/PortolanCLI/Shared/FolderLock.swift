@@ -17,7 +17,7 @@ import PortolanCore
 struct FolderLock: ~Copyable {
     /// The longest wait for a lock that another process holds.
     static let longestWait = Duration.seconds(30)
-    private static let interval = Duration.milliseconds(10)
+    private static let retryInterval = Duration.milliseconds(10)
 
     private let folder: Descriptor
 
@@ -35,7 +35,7 @@ struct FolderLock: ~Copyable {
                 try? folder.close()  // because nothing was written
                 return nil
             }
-            var pause = timespec(tv_sec: 0, tv_nsec: Int(Self.interval / .nanoseconds(1)))
+            var pause = timespec(tv_sec: 0, tv_nsec: Int(Self.retryInterval / .nanoseconds(1)))
             unsafe nanosleep(&pause, nil)
         }
         self.folder = folder

@@ -19,7 +19,7 @@ struct LoaderOptions: ParsableArguments {
     var settings: [PluginSettingArgument] = []
 
     @Flag(name: .customLong("no-plugins"), help: "Ignore installed plugins.")
-    var ignoresInstalled = false
+    var ignoresInstalledPlugins = false
 
     @OptionGroup var replay: ReplayOptions
 
@@ -30,15 +30,15 @@ struct LoaderOptions: ParsableArguments {
     ///   - showsLog: whether standard error gets the log of loaders and plugins.
     func setUp(http: HTTPHandler = HTTPHandler(), showsLog: Bool = false) throws(Failure) -> LoaderSetup {
         LogLines.bootstrap(isVerbose: showsLog)
-        var catalogue = PluginCatalogue(searching: ignoresInstalled ? PluginSearchPath([String]()) : .standard)
-        let named = try plugins.map { path throws(Failure) in try NamedPlugin(at: path, in: catalogue) }
-        for setting in settings where !named.contains(where: { $0.identifier == setting.identifier }) {
+        var catalogue = PluginCatalogue(searching: ignoresInstalledPlugins ? PluginSearchPath([String]()) : .standard)
+        let namedPlugins = try plugins.map { path throws(Failure) in try NamedPlugin(at: path, in: catalogue) }
+        for setting in settings where !namedPlugins.contains(where: { $0.identifier == setting.identifier }) {
             try Failure.explaining { () throws(PluginProblem) in
                 try catalogue.set(setting.name, of: setting.identifier, to: setting.value)
             }
         }
         var configuration = Loader.Configuration()
-        for plugin in named.reversed() { configuration.handlers += try plugin.handlers(with: settings, in: catalogue) }
+        for plugin in namedPlugins.reversed() { configuration.handlers += try plugin.handlers(with: settings, in: catalogue) }
         let replay = try replay.open()
         if let replay { configuration.handlers.insert(replay.handler, at: 0) }
         let registry = ProtocolRegistry.withBuiltInHandlers(http: http)

@@ -49,10 +49,10 @@ enum NamedPlugin {
 }
 
 extension Failure {
-    /// Runs `body`, and converts the problem of a plugin to a failure of the command.
-    static func explaining<Value>(_ body: () throws(PluginProblem) -> Value) throws(Failure) -> Value {
+    /// Runs `action`, and converts the problem of a plugin to a failure of the command.
+    static func explaining<Value>(_ action: () throws(PluginProblem) -> Value) throws(Failure) -> Value {
         do throws(PluginProblem) {
-            return try body()
+            return try action()
         } catch {
             throw Failure(.pluginNotLoadable, error.description)
         }

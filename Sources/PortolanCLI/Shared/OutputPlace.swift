@@ -28,8 +28,9 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
     }
 
     private static func kind(of path: String) throws(Failure) -> Kind {
-        if let named = DescriptorPath(path) {
-            return .stream(named.isOwn ? .descriptor(try copyOfInheritedDescriptor(named.number, path)) : .path(path, appends: true))
+        if let descriptorPath = DescriptorPath(path) {
+            return .stream(
+                descriptorPath.isOwn ? .descriptor(try copyOfInheritedDescriptor(descriptorPath.number, path)) : .path(path, appends: true))
         }
         switch FileSystem.kind(at: path) {
         case .special: return .stream(.path(path, appends: false))

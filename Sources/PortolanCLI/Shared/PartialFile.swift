@@ -20,8 +20,8 @@ struct PartialFile: Sendable {
     private let finalPath: String
     private let collision: Collision
     private let isPrivate: Bool
-    /// The metadata of the replaced file.
-    private let replaced: FileMetadata?
+    /// The metadata of the file with the final name; `nil` if there is none.
+    private let oldMetadata: FileMetadata?
 
     /// - Parameters:
     ///   - target: the final path, of a regular file that can be missing.
@@ -40,14 +40,14 @@ struct PartialFile: Sendable {
         case .directory, .special: throw Failure(.writeFailed, "'\(target)' is not a regular file")
         case .regular where !FileSystem.isWritable(finalPath):
             throw Failure(.writeFailed, "cannot write '\(target)': the file is not writable")
-        case .regular where FileSystem.isSticky(finalPath):
+        case .regular where FileSystem.isProtectedByStickyBit(finalPath):
             throw Failure(.writeFailed, "cannot write '\(target)': only its owner may replace it in this folder (sticky bit)")
         case .regular, nil: break
         }
         do throws(SystemError) {
-            replaced = if case .regular = kind { try FileMetadata(ofFileAt: finalPath) } else { nil }
+            oldMetadata = if case .regular = kind { try FileMetadata(ofFileAt: finalPath) } else { nil }
             // Other users must not read the file before it has the permissions of the old file.
-            descriptor = try FileSystem.create(path, mode: replaced == nil && !isPrivate ? 0o666 : 0o600)
+            descriptor = try FileSystem.create(path, mode: oldMetadata == nil && !isPrivate ? 0o666 : 0o600)
         } catch {
             throw Failure(.writeFailed, "cannot create a file beside '\(target)': \(error)")
         }
@@ -75,7 +75,7 @@ struct PartialFile: Sendable {
     func complete() throws(Failure) {
         let lostProperties: [String]
         do throws(SystemError) {
-            lostProperties = try replaced?.apply(to: descriptor, isPrivate: isPrivate) ?? []
+            lostProperties = try oldMetadata?.apply(to: descriptor, isPrivate: isPrivate) ?? []
             try descriptor.close()
             if collision == .fails { try reserveFinalPath() }
             try FileSystem.move(path, to: finalPath)
@@ -86,7 +86,7 @@ struct PartialFile: Sendable {
         if !lostProperties.isEmpty {
             Diagnostics.warn("the new '\(finalPath)' lost properties of the old file: \(lostProperties.joined(separator: ", "))")
         }
-        if let count = replaced?.hardLinkCount, count > 1 {
+        if let count = oldMetadata?.hardLinkCount, count > 1 {
             Diagnostics.warn("'\(finalPath)' was one of \(count) hard links to a file; the others keep the old contents")
         }
     }

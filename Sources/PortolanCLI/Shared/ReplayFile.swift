@@ -19,8 +19,8 @@ final class ReplayFile: Sendable {
         var recording = Recording()
         if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
         Self.input(path).warnAboutSkippedEntries(recording.problems, further: "entries can't be read")
-        let named = Recording.Form.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
-        guard let form = recording.form ?? named else {
+        let formOfName = Recording.Form.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
+        guard let form = recording.form ?? formOfName else {
             throw Failure(.usage, "--replay: '\(path)' will be written, so its name has to end in .har or .json")
         }
         if mode != .strict { try Self.probe(path) }

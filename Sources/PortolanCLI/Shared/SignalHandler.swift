@@ -10,33 +10,33 @@ import PortolanCore
 
 /// Handles the signals that request the end of the program, on a separate thread instead of in a signal handler.
 enum SignalHandler {
-    /// Calls `body` for each SIGINT, SIGTERM and SIGHUP. A signal that the parent process ignores stays ignored, as
-    /// nohup(1) requires.
+    /// Calls `handleSignal` for each SIGINT, SIGTERM and SIGHUP. A signal that the parent process ignores stays
+    /// ignored, as nohup(1) requires.
     ///
     /// Call this function once, before other threads exist, because new threads inherit the signal mask.
-    static func observe(_ body: @escaping @Sendable (ExitStatus) -> Void) throws(Failure) {
+    static func observe(_ handleSignal: @escaping @Sendable (ExitStatus) -> Void) throws(Failure) {
         ignoreClosedPipes()
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
         for signal in [SIGINT, SIGTERM, SIGHUP] where !isIgnored(signal) { unsafe sigaddset(&signals, signal) }
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
-        let awaited = signals
+        let awaitedSignals = signals
         do throws(LoadError) {
             try PlatformThread.start {
-                var awaited = awaited
+                var awaitedSignals = awaitedSignals
                 var signal: Int32 = 0
-                while unsafe sigwait(&awaited, &signal) == 0 { body(status(of: signal)) }
+                while unsafe sigwait(&awaitedSignals, &signal) == 0 { handleSignal(status(of: signal)) }
             }
         } catch {
             throw Failure(error)
         }
     }
 
-    /// Calls `body`, which can block, on a separate thread, because the calling thread must end the program. A load's
-    /// `cancel()` runs code of plugins, for example.
-    static func runOnSeparateThread(_ body: @escaping @Sendable () -> Void) {
+    /// Calls `handleSignal` on a separate thread, because the calling thread must end the program, and `handleSignal`
+    /// can block. A load's `cancel()` runs code of plugins, for example.
+    static func runOnSeparateThread(_ handleSignal: @escaping @Sendable () -> Void) {
         // `try?` because the program ends soon in either case.
-        try? PlatformThread.start(body)
+        try? PlatformThread.start(handleSignal)
     }
 
     /// Makes a write to a closed pipe fail instead of ending the program.

@@ -43,7 +43,7 @@
         }
     }
 
-    /// The hosts whose cookies are chosen.
+    /// The option that selects cookies by their hosts.
     struct CookieHostOptions: ParsableArguments {
         @Option(
             name: .customLong("host"), parsing: .singleValue,
@@ -54,7 +54,7 @@
             for host in hosts where Self.canonical(host) == nil { throw ValidationError("--host: '\(host)' is not a host") }
         }
 
-        func chooses(_ cookie: Cookie) -> Bool {
+        func selects(_ cookie: Cookie) -> Bool {
             hosts.isEmpty
                 || hosts.contains { host in
                     guard let host = Self.canonical(host) else { return false }
@@ -62,9 +62,10 @@
                 }
         }
 
-        /// A host as cookies have it: in lower case, and with IDNA.
+        /// Returns the host in the form of a cookie's domain: in lower case and in ASCII (IDNA); `nil` if it is no
+        /// host.
         private static func canonical(_ host: String) -> String? {
-            // `try?` because `validate()` reports it.
+            // `try?` because `validate()` reports an invalid host.
             let url = try? URLRecord(parsing: "https://\(host.hasPrefix(".") ? String(host.dropFirst()) : host)/")
             guard let url, url.path == "/", url.username.isEmpty, url.port == nil else { return nil }
             return url.host.map { String($0) }
@@ -80,7 +81,7 @@
 
         func run() throws {
             let state = try folder.openExisting()
-            state.cookies.remove(where: hosts.chooses)
+            state.cookies.remove(where: hosts.selects)
             try state.close()
         }
     }

@@ -2,7 +2,8 @@
 
 import Logging
 
-/// Writes what is wrong with the files of a store to standard error, as warnings. Errors are also thrown.
+/// Writes the log of a store, which reports problems of its files, to standard error as warnings. Errors are also
+/// thrown.
 struct DiagnosticLines: LogHandler {
     static let logger = Logger(label: "org.portolan.store") { _ in DiagnosticLines() }
 

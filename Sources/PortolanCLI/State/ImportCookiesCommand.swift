@@ -20,16 +20,16 @@
         @OptionGroup var hosts: CookieHostOptions
 
         func run() throws {
-            // The folder is opened last: a file that can't be read leaves no folder behind.
+            // The folder is opened last, so that no folder is created if the file cannot be read.
             let (cookies, problems) = NetscapeCookieFile.parse(try read(), now: Date())
             for problem in problems.prefix(3) { Diagnostics.warn("\(problem); it is skipped") }
             if problems.count > 3 { Diagnostics.warn("\(problems.count - 3) more lines are no cookies") }
             if cookies.isEmpty, !problems.isEmpty {
                 throw Failure(.unreadable, "\(file == "-" ? "standard input" : "'\(file)'") has no cookies in curl's (Netscape) format")
             }
-            let chosen = cookies.filter(hosts.chooses)
-            let (persistent, now) = (chosen.filter(\.isPersistent), Date())
-            warn(chosen.count - persistent.count, "end with their session, and are not kept")
+            let selectedCookies = cookies.filter(hosts.selects)
+            let (persistent, now) = (selectedCookies.filter(\.isPersistent), Date())
+            warn(selectedCookies.count - persistent.count, "end with their session, and are not kept")
             warn(persistent.count { $0.isExpired(at: now) }, "have expired, and are not kept")
             let state = try folder.open()
             let (evicted, limits) = (state.cookies.restore(persistent), CookieStorage.Limits())
@@ -52,7 +52,7 @@
             } catch {
                 throw Failure(error)
             }
-            return try Self.limit(bytes, "'\(file)'")
+            return try Self.checkSize(of: bytes, "'\(file)'")
         }
 
         private static func readInput() throws(Failure) -> [UInt8] {
@@ -66,10 +66,11 @@
             } catch {
                 throw Failure(.unreadable, "reading standard input failed: \(error)")
             }
-            return try limit(bytes, "standard input")
+            return try checkSize(of: bytes, "standard input")
         }
 
-        private static func limit(_ bytes: [UInt8], _ name: String) throws(Failure) -> [UInt8] {
+        /// Returns the bytes, or throws an error if there are more than a cookie file can have.
+        private static func checkSize(of bytes: [UInt8], _ name: String) throws(Failure) -> [UInt8] {
             guard bytes.count <= NetscapeCookieFile.sizeLimit else {
                 throw Failure(.tooLarge, "\(name) has more than \(NetscapeCookieFile.sizeLimit) bytes")
             }

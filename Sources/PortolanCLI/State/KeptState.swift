@@ -9,7 +9,7 @@ import PortolanHSTS
     import PortolanStore
 #endif
 
-/// `--state FOLDER`: what a command keeps between its runs.
+/// `--state FOLDER`: the folder in which the command keeps cookies and HSTS hosts between its runs.
 struct StateFolderOption: ParsableArguments {
     #if Persistence
         @Option(
@@ -76,7 +76,7 @@ struct KeptState: Sendable {
         }
     #endif
 
-    /// Writes what is not written yet, and closes the folder. A second call has no effect.
+    /// Writes the pending changes, and closes the folder. A second call has no effect.
     func close() throws(Failure) {
         #if Persistence
             do throws(StoreError) {

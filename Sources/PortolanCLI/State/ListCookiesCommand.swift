@@ -20,7 +20,7 @@
 
         func run() throws {
             SignalHandler.ignoreClosedPipes()
-            let cookies = try folder.cookies().filter(hosts.chooses)
+            let cookies = try folder.cookies().filter(hosts.selects)
             guard isJSON else { return try CookieText.write(cookies, to: nil) }
             try StandardOutput.write(["cookies": .array(cookies.map(\.json))])
         }
@@ -39,7 +39,7 @@
 
         func run() throws {
             SignalHandler.ignoreClosedPipes()
-            try CookieText.write(try folder.cookies().filter(hosts.chooses), to: file == "-" ? nil : file)
+            try CookieText.write(try folder.cookies().filter(hosts.selects), to: file == "-" ? nil : file)
         }
     }
 
@@ -47,10 +47,11 @@
     enum CookieText {
         /// - Parameter path: `nil` for standard output. Only the user may read the file.
         static func write(_ cookies: [Cookie], to path: String?) throws(Failure) {
-            let missing = cookies.count { !NetscapeCookieFile.canHold($0) }
-            if missing > 0 {
+            let omittedCount = cookies.count { !NetscapeCookieFile.canHold($0) }
+            if omittedCount > 0 {
                 Diagnostics.warn(
-                    "\(missing) cookies are left out, because the format has no partitions, empty names and tabs; 'list --json' has them")
+                    "\(omittedCount) cookies are left out, because the format has no partitions, empty names and tabs; 'list --json' has them"
+                )
             }
             let bytes = NetscapeCookieFile.bytes(of: cookies)
             if let path { try PartialFile.write(bytes, to: path, isPrivate: true) } else { try StandardOutput.write(bytes) }

@@ -6,8 +6,8 @@ import PortolanCookies
 import PortolanCore
 import PortolanJSON
 
-/// A request about the cookies of the server: it stores cookies like a response, or reads the `Cookie` field that a
-/// request would have.
+/// A request to the cookie storage of `stdio`. It stores the cookies of a response, or returns the `Cookie` field for a
+/// request.
 struct StdioCookieRequest: Sendable {
     /// `nil` if the URL has no host and therefore no cookies.
     let context: CookieContext?

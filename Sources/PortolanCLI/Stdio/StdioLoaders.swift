@@ -4,9 +4,9 @@ import Portolan
 
 /// The loaders of `stdio`. They differ in their redirect mode, and share everything else.
 struct StdioLoaders: Sendable {
-    private let following: Loader
-    private let manual: Loader
-    private let failing: Loader
+    private let followLoader: Loader
+    private let manualLoader: Loader
+    private let errorLoader: Loader
     private let http: HTTPHandler
     /// The cookies of all loads.
     let cookies: CookieStorage
@@ -31,19 +31,19 @@ struct StdioLoaders: Sendable {
             setup.configuration.redirects.mode = mode
             return setup.loader
         }
-        (following, manual, failing) = (loader(.follow), loader(.manual), loader(.error))
+        (followLoader, manualLoader, errorLoader) = (loader(.follow), loader(.manual), loader(.error))
         self.http = http
     }
 
     subscript(mode: RedirectPolicy.Mode) -> Loader {
         switch mode {
-        case .follow: following
-        case .manual: manual
-        case .error: failing
+        case .follow: followLoader
+        case .manual: manualLoader
+        case .error: errorLoader
         }
     }
 
-    var schemes: [String] { following.schemes }
+    var schemes: [String] { followLoader.schemes }
 
     /// Closes idle connections, so that later loads cannot reuse them. Connections with a running load stay open.
     func closeIdleConnections() { http.closeIdleConnections() }

@@ -80,7 +80,7 @@ enum StdioRequest {
     }
 }
 
-/// The state that `reset` removes. The server does not store cached responses and credentials yet.
+/// The state that `reset` removes. The server has no cache yet.
 enum StdioStore: String, CaseIterable {
     case cookies, cache, credentials, hsts, connections
 }

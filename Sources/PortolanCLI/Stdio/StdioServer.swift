@@ -15,7 +15,7 @@ final class StdioServer: Sendable {
     static let loadLimit = 256
     private static let bodyLimit = 1 << 30
     /// How long the server waits for cancelled loads.
-    private static let grace = Duration.seconds(1)
+    private static let gracePeriod = Duration.seconds(1)
 
     private struct State {
         /// The number of loads, including those that have not started yet.
@@ -27,11 +27,11 @@ final class StdioServer: Sendable {
     /// Makes the proxy credentials for one load. Loads cannot share them, because they count how often they are sent.
     private let proxyCredentials: @Sendable () -> ChallengeResponder?
     private let state: KeptState?
-    private let monitor = ConditionLock(State())
+    private let stateLock = ConditionLock(State())
     /// Locked while a line is written, so that lines do not mix.
-    private let output = Mutex(())
+    private let outputLock = Mutex(())
 
-    /// - Parameter state: closed before a signal ends the program.
+    /// - Parameter state: the state folder. The server closes it before a signal ends the program.
     init(proxyCredentials: @escaping @Sendable () -> ChallengeResponder? = { nil }, state: KeptState? = nil) {
         (self.proxyCredentials, self.state) = (proxyCredentials, state)
     }
@@ -46,26 +46,26 @@ final class StdioServer: Sendable {
             throw Failure(.unreadable, "reading standard input failed: \(error)")
         }
         waitForLoads()
-        if let interruption = monitor.withLock({ $0.interruption }) { throw Failure(interruption, nil) }
+        if let interruption = stateLock.withLock({ $0.interruption }) { throw Failure(interruption, nil) }
     }
 
-    var isInterrupted: Bool { monitor.withLock { $0.interruption != nil } }
+    var isInterrupted: Bool { stateLock.withLock { $0.interruption != nil } }
 
     /// Cancels the loads, waits until they have written their response lines, and ends the program.
     func interrupt(_ status: ExitStatus) {
-        let tasks = monitor.withLock { state in
+        let tasks = stateLock.withLock { state in
             state.interruption = status
             return Array(state.tasks.values)
         }
         for task in tasks { SignalHandler.runOnSeparateThread { task.cancel() } }
-        _ = monitor.wait(atMost: Self.grace) { $0.loadCount == 0 ? true : nil }
+        _ = stateLock.wait(atMost: Self.gracePeriod) { $0.loadCount == 0 ? true : nil }
         do throws(Failure) { try state?.close() } catch { Diagnostics.report(error.message ?? "") }
         // SIGTERM is the regular way to end a server, so it is a success.
         (status == .terminated ? ExitStatus.success : status).exitNow()
     }
 
     private func waitForLoads() {
-        monitor.wait { $0.loadCount == 0 ? () : nil }
+        stateLock.wait { $0.loadCount == 0 ? () : nil }
     }
 
     // MARK: One line
@@ -112,16 +112,16 @@ final class StdioServer: Sendable {
         let delegate = StdioLoad(bodyLimit: Self.bodyLimit, credentials: [load.credentials, proxyCredentials()].compactMap { $0 }) {
             [self] task, outcome in
             write(StdioResponse.load(id: id, outcome))
-            monitor.withLockBroadcasting { state in
+            stateLock.withLockBroadcasting { state in
                 state.loadCount -= 1
                 state.tasks[ObjectIdentifier(task)] = nil
             }
         }
         var request = load.request
-        // Credentials of the request must not be replaced by those of an earlier one.
-        request.usesKnownSpaces = load.credentials == nil
+        // The credentials of an earlier request must not replace those of this request.
+        request.usesAuthenticatedSpaces = load.credentials == nil
         let task = loader.task(for: request, delegate: delegate)
-        let isInterrupted = monitor.withLock { state in
+        let isInterrupted = stateLock.withLock { state in
             state.tasks[ObjectIdentifier(task)] = task
             return state.interruption != nil
         }
@@ -129,9 +129,9 @@ final class StdioServer: Sendable {
         task.resume()
     }
 
-    /// Waits until fewer loads run than the limit allows, and counts one more.
+    /// Waits until the number of loads is below the limit, and then counts one more load.
     private func waitForSlot() {
-        monitor.wait { state -> Void? in
+        stateLock.wait { state -> Void? in
             guard state.loadCount < Self.loadLimit else { return nil }
             state.loadCount += 1
             return ()
@@ -140,7 +140,7 @@ final class StdioServer: Sendable {
 
     private func write(_ response: JSONValue) {
         let line = response.bytes + [0x0A]
-        let failure = output.withLock { _ -> Failure? in
+        let failure = outputLock.withLock { _ -> Failure? in
             do throws(Failure) {
                 try StandardOutput.write(line)
                 return nil

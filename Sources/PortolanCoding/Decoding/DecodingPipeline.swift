@@ -2,7 +2,7 @@
 
 internal import PortolanCore
 
-/// A chain of decoders for the codings of a body. Each one decodes the output of the one before it.
+/// A chain of decoders for the codings of a body. Each decoder decodes the output of the previous decoder.
 ///
 /// Output is pulled from the end: a level decodes only after the next level, or the client, has used all of its earlier
 /// output. So each level holds one buffer at most, however large the output is.

@@ -10,8 +10,8 @@ internal import CPortolanZlib
 ///   be complete.
 /// - deflate: the format of RFC 9110 §8.4.1.2 (RFC 1950), or a raw DEFLATE stream (RFC 1951), which some servers send
 ///   under that name. The first two bytes distinguish them: an RFC 1950 header is a multiple of 31 and names the method
-///   8. A raw stream that looks like one would begin with a stored block and padding that is not zero, which no encoder
-///   writes. Data after the stream is ignored.
+///   8. A raw stream that looks like such a header would begin with a stored block and padding that is not zero, which
+///   no encoder writes. Data after the stream is ignored.
 ///
 /// Empty input is valid and has no contents. The decoder uses about 40 KiB after its first input.
 ///
@@ -74,22 +74,24 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
     /// - Throws: the error, at this and every later call, but only after all output before it was returned.
     package mutating func inflate(_ input: borrowing RawSpan, into output: inout OutputRawSpan) throws(InflateError) -> Int {
         let initialCount = output.byteCount
-        var taken = 0
-        defer { consumedCount += Int64(taken) }
+        var inputPosition = 0
+        defer { consumedCount += Int64(inputPosition) }
         while true {
             switch state {
             case .inStream:
-                taken += unsafe input.extracting(taken...).withUnsafeBytes { unsafe run($0, into: &output) }
-                if case .inStream = state { return taken }
+                inputPosition += unsafe input.extracting(inputPosition...).withUnsafeBytes { unsafe run($0, into: &output) }
+                if case .inStream = state { return inputPosition }
             case .failed(let error):
                 guard output.byteCount > initialCount else { throw error }
-                return taken
+                return inputPosition
             case .afterEnd:
-                taken = input.byteCount
-                return taken
+                inputPosition = input.byteCount
+                return inputPosition
             case .atStart, .afterFirstByte, .betweenMembers, .afterMemberByte:
-                guard taken < input.byteCount else { return taken }
-                if consume(unsafe input.unsafeLoad(fromUncheckedByteOffset: taken, as: UInt8.self), into: &output) { taken += 1 }
+                guard inputPosition < input.byteCount else { return inputPosition }
+                if consume(unsafe input.unsafeLoad(fromUncheckedByteOffset: inputPosition, as: UInt8.self), into: &output) {
+                    inputPosition += 1
+                }
             }
         }
     }

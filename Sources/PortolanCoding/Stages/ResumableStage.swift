@@ -10,8 +10,8 @@ package import PortolanCore
 /// 2. On ``ProtocolLoad/resumeLoading()`` it calls ``resume()`` first, and continues only if that returns `.keepGoing`.
 ///    It also does so after its own end, because an end during a pause is buffered until everything before it was
 ///    delivered.
-/// 3. After `.stopped` it makes no more calls. The client has received the end, or wants none. A stage that fails the
-///    load returns `.stopped`.
+/// 3. After `.stopped` it makes no more calls. The client has received the end, or has stopped the load. A stage that
+///    fails the load returns `.stopped`.
 /// 4. On ``ProtocolLoad/stopLoading()`` it releases the stage.
 package protocol ResumableStage: ForwardingClient {
     /// Delivers buffered events after the client has resumed. Stages closer to the client deliver first.

@@ -22,7 +22,7 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
         case transforming
         /// The client paused. Events are buffered.
         case paused
-        /// The client has received the end, or wants none.
+        /// The client has received the end, or has stopped the load.
         case ended
     }
 

@@ -14,7 +14,7 @@ enum ClientCall: Hashable, Sendable {
     case readCached
     case challenge(ReadStruct<ReadChallenge>)
     case cancelledChallenge
-    /// The number of bytes given; negative values are a `portolan_flow`.
+    /// The return value: the number of bytes that the client gave, or a negative `portolan_flow`.
     case readBody(Int64)
     case sent(Int64)
     case reached(Int32)
@@ -55,7 +55,7 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether the call is a delivery that a pause holds back.
+    /// Whether the call is a delivery. A paused load makes no deliveries.
     var isDelivery: Bool {
         switch self {
         case .response, .data, .trailers, .finish, .redirect, .confirmed: true
@@ -64,7 +64,7 @@ enum ClientCall: Hashable, Sendable {
     }
 
     /// Whether the call occurs once per piece of a body.
-    var isOfBody: Bool {
+    var carriesBody: Bool {
         switch self {
         case .data, .readBody, .sent: true
         default: false
@@ -88,7 +88,7 @@ enum ClientCall: Hashable, Sendable {
     }
 
     /// Whether any thread can make the call.
-    var isForAnyThread: Bool {
+    var isAllowedOnAnyThread: Bool {
         switch self {
         case .isStopped, .wake: true
         default: false
@@ -96,17 +96,17 @@ enum ClientCall: Hashable, Sendable {
     }
 }
 
-/// One call from a load to its client, with its circumstances.
+/// One call from a load to its client, with its result, its thread, and the state of the load.
 struct RecordedCall: Hashable, Sendable {
     let call: ClientCall
     /// The return value; `nil` for functions without one.
-    let answer: Int64?
+    let returnValue: Int64?
     /// The kernel's thread number.
     let thread: Int32
     /// The function of this load that was running on the same thread; `nil` if there was none.
     let within: LoadFunction?
     /// The number of calls to the same client that were running when this call began.
-    let overlaps: Int
+    let overlapCount: Int
     /// The stage of the load before the call.
     let stage: Stage
 

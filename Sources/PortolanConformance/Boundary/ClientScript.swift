@@ -8,23 +8,23 @@ struct ClientScript: Sendable {
     /// The answer to a challenge; `count` is the number of earlier challenges of this load.
     var answer: @Sendable (_ count: Int) -> ChallengeAnswer = { _ in .without }
     /// Whether redirects are followed.
-    var takesRedirects = true
+    var followsRedirects = true
     /// The pieces of the upload body.
     var body: [[UInt8]] = []
     var bodySource = BodySource.ready
-    /// The time that each body read takes after its bytes are in the plugin's buffer.
+    /// How long `read_body` still takes after it has copied the bytes to the plugin's buffer.
     var readTime = Duration.zero
     /// The index, from 0, of the first event that returns STOPPED; all later events return it too.
-    var stopsAt: Int?
+    var stopEventIndex: Int?
     /// The deliveries that are paused: an event-driven load receives PAUSE, a blocking load waits in the call.
     var pauses = Pauses.none
-    /// The length of the first pauses of a load; `nil` means without end.
+    /// The duration of each of the first ``longPauses`` pauses of a load; `nil` if these pauses do not end.
     var pauseTime: Duration? = .zero
     /// Whether an event-driven load is woken without a reason in its first pauses.
     var wakesInPause = false
     /// Whether an event-driven load is also resumed after deliveries that did not pause it.
-    var resumesUnasked = false
-    /// When challenges and redirects are decided.
+    var resumesWithoutPause = false
+    /// When the client decides challenges and redirects.
     var decision = Decision.atOnce
     /// The outcome of nested loads.
     var nestedOutcome = NestedOutcome.loaded
@@ -33,19 +33,20 @@ struct ClientScript: Sendable {
     /// Whether each call into the load runs on a new thread. The calls stay serial.
     var changesThreads = false
     /// Whether the runner checks what each call into the load changes on its thread.
-    var watchesThread = false
-    /// Whether an answer to a challenge becomes inaccessible when its borrow ends.
-    var takesAnswersAway = false
+    var checksThreadState = false
+    /// Whether the memory of an answer to a challenge becomes inaccessible when the plugin must not use it any more.
+    var revokesAnswers = false
     /// Whether every request to watch a descriptor fails.
     var refusesWatches = false
-    /// Whether bodies and the calls about them are not recorded, for bodies that are larger than memory.
-    var isTerse = false
+    /// Whether the record leaves out bodies and the calls that carry them, so that a body can be larger than memory.
+    var omitsBodies = false
     /// Called on the plugin's thread while an event is being delivered.
     var whileDelivering: (@Sendable (_ index: Int, _ call: ClientCall) -> Void)?
 
-    /// Whether the client stops, pauses and delays nothing, so that a load has no reason not to end.
+    /// Whether the client does not stop, pause or delay the load, so that the load must reach its own end.
     var isUndisturbed: Bool {
-        takesRedirects && bodySource == .ready && readTime == .zero && stopsAt == nil && pauses == .none && !wakesInPause && !resumesUnasked
+        followsRedirects && bodySource == .ready && readTime == .zero && stopEventIndex == nil && pauses == .none && !wakesInPause
+            && !resumesWithoutPause
             && decision == .atOnce && nestedOutcome == .loaded && !changesThreads && !refusesWatches && whileDelivering == nil
     }
 
@@ -55,7 +56,7 @@ struct ClientScript: Sendable {
         case body
     }
 
-    /// The number of pauses of a load that take `pauseTime`.
+    /// The number of pauses of a load that last ``pauseTime``.
     static let longPauses = 2
 
     /// Whether a delivery is paused after `count` earlier pauses.
@@ -64,7 +65,7 @@ struct ClientScript: Sendable {
         case .none: false
         case .each: true
         case .first: count == 0
-        case .body: count == 0 && delivery.isOfBody
+        case .body: count == 0 && delivery.carriesBody
         }
     }
 

@@ -5,7 +5,7 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// Shared state of the runner's side of an instance.
+/// What the runner shares between an instance of a plugin and all its loads.
 struct InstanceContext: Sendable {
     let callLog: CallLog
     let nestedLoads: NestedLoadCache
@@ -15,15 +15,15 @@ struct InstanceContext: Sendable {
     var isSupervised = false
     /// Refuses steps that hung in earlier checks.
     var steps = StepGate(HungSteps())
-    let open = OpenCount()
-    let changes = ConstViolations()
+    let openCount = OpenCount()
+    let constViolations = ConstViolations()
 }
 
 /// The const arguments that a plugin has written to.
 final class ConstViolations: Sendable {
     private let list = Mutex<[String]>([])
 
-    func add(_ what: String) { list.withLock { if !$0.contains(what) { $0.append(what) } } }
+    func add(_ argument: String) { list.withLock { if !$0.contains(argument) { $0.append(argument) } } }
     var all: [String] { list.withLock(\.self) }
 }
 
@@ -38,8 +38,8 @@ final class OpenCount: Sendable {
 
 /// The outcomes of nested loads.
 ///
-/// Each request without a body is loaded once. So the loader's threads and time, which are not the plugin's, appear in
-/// no later count.
+/// Each request without a body is loaded once. So later measurements of the plugin do not include the threads and the
+/// time of the loader.
 final class NestedLoadCache: Sendable {
     typealias Outcome = Result<(Data, Response), LoadError>
 
@@ -81,27 +81,27 @@ final class NestedLoadCache: Sendable {
         }
     }
 
-    /// Loads `request`, and calls `end` with the outcome, on this thread or later on another.
-    func load(_ request: Request, _ end: @escaping @Sendable (Outcome) -> Void) {
+    /// Loads `request`, and calls `completion` with the outcome, on this thread or later on another.
+    func load(_ request: Request, _ completion: @escaping @Sendable (Outcome) -> Void) {
         let key = request.body == nil ? RequestKey(url: request.url, method: request.method, fields: request.fields) : nil
         let (mustLoad, earlierOutcome) = state.withLock { state -> (Bool, Outcome?) in
             if let key, let entry = state.outcomes[key] {
                 switch entry {
                 case .ended(let outcome): return (false, outcome)
                 case .loading(let waiting):
-                    state.outcomes[key] = .loading(waiting + [end])
+                    state.outcomes[key] = .loading(waiting + [completion])
                     return (false, nil)
                 }
             }
-            if let key { state.outcomes[key] = .loading([end]) }
+            if let key { state.outcomes[key] = .loading([completion]) }
             return (true, nil)
         }
-        if let earlierOutcome { return end(earlierOutcome) }
+        if let earlierOutcome { return completion(earlierOutcome) }
         guard mustLoad else { return }
         if let thread = thread.withLock(\.self) {
-            thread.run { [self] in start(request, key, end) }
+            thread.run { [self] in start(request, key, completion) }
         } else {
-            start(request, key, end)
+            start(request, key, completion)
         }
     }
 
@@ -113,14 +113,14 @@ final class NestedLoadCache: Sendable {
         thread.withLock { $0 = new }
     }
 
-    private func start(_ request: Request, _ key: RequestKey?, _ end: @escaping @Sendable (Outcome) -> Void) {
+    private func start(_ request: Request, _ key: RequestKey?, _ completion: @escaping @Sendable (Outcome) -> Void) {
         sharedLoader.load(request, on: .immediate) { [self] outcome in
-            guard let key else { return end(outcome) }
+            guard let key else { return completion(outcome) }
             let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
                 guard case .loading(let waiting)? = state.outcomes.updateValue(.ended(outcome), forKey: key) else { return [] }
                 return waiting
             }
-            for end in waiting { end(outcome) }
+            for waitingCompletion in waiting { waitingCompletion(outcome) }
         }
     }
 }

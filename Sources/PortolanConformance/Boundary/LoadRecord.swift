@@ -18,7 +18,8 @@ struct LoadRecord: Hashable, Sendable {
     let isIdle: Bool
     /// The time of each call into the load.
     let callTimes: [CallTime]
-    /// What calls into the load changed on their thread, for example `run had returned, the rounding mode was another`.
+    /// The changes that calls into the load left on their thread, for example `run had returned, the rounding mode was
+    /// another`.
     let threadChanges: [String]
 
     /// The calls that are events.
@@ -32,7 +33,7 @@ struct LoadRecord: Hashable, Sendable {
         calls.filter { call in
             switch call.call {
             case .finish, .failure: true
-            case .redirect: call.answer == -1
+            case .redirect: call.returnValue == -1
             default: false
             }
         }

@@ -29,17 +29,18 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         /// The number of events.
         var eventCount = 0
         var challengeCount = 0
-        var bodyPiece = 0
-        /// The number of bytes given of an endless body.
-        var bodyGiven: Int64 = 0
+        var bodyPieceIndex = 0
+        /// The number of bytes that the client has given of an endless body.
+        var endlessBytesGiven: Int64 = 0
         var bodyOffset = 0
-        /// The number of WAITs of a slow body since its last piece, and whether the next piece was announced.
+        /// How many times in a row `read_body` returned WAIT, and whether the next piece of a slow body is available.
         var bodyWaits = 0
         var isBodyReady = false
         var pauseCount = 0
-        /// The load waits for something that never comes.
+        /// Whether the load waits for a decision, a body or a resume that never comes.
         var isWaiting = false
-        var running = 0
+        /// The number of client calls that are running.
+        var runningCallCount = 0
         /// The load function that is running on each thread.
         var functions: [Int32: LoadFunction] = [:]
         var isStopped = false
@@ -66,7 +67,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
     }
 
     /// The limit of the recorded body, in bytes.
-    private static let largestBody = 1 << 28
+    private static let maximumRecordedBodySize = 1 << 28
 
     /// The request of the load; a nested load derives its request from it.
     let request: Request
@@ -75,12 +76,12 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
     var nestedLoads: NestedLoadCache { instanceContext.nestedLoads }
     private let isBlocking: Bool
     /// The load's number in the call log.
-    private let number: Int
+    private let loadNumber: Int
 
     init(_ script: ClientScript, for request: Request, of handler: ProbedHandler) throws(CheckSkipped) {
         (self.script, self.request, instanceContext) = (script, request, handler.instance.instanceContext)
         (isBlocking, callLog) = (handler.description.isBlocking, handler.instance.callLog)
-        number = callLog.nextLoad()
+        loadNumber = callLog.nextLoad()
         table = try GuardedTable(handler.instance.argumentMemory, portolan_client(ofRunner: ()))
         watches = ProbedWatches(isBlocking: handler.description.isBlocking, refusesAll: script.refusesWatches) { [state] in
             state.withLockBroadcasting { if !$0.pendingCalls.contains(.ready) { $0.pendingCalls.append(.ready) } }
@@ -96,32 +97,33 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
 
     /// Records a call and returns the flow.
     ///
-    /// - Parameter answer: Returns the flow, unless the load is stopped.
-    func record(_ call: ClientCall, _ answer: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
+    /// - Parameter decideFlow: Returns the flow. Not called if the load is stopped.
+    func record(_ call: ClientCall, _ decideFlow: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
         let thread = portolan_thread_number()
         let start = MonotonicTime.now
         // Each call ends the borrow of the call before it, except calls that any thread can make.
-        if script.takesAnswersAway, isBlocking, !call.isForAnyThread { state.withLock(\.borrowedAnswer)?.poison() }
+        if script.revokesAnswers, isBlocking, !call.isAllowedOnAnyThread { state.withLock(\.borrowedAnswer)?.poison() }
         // Each event has its own number, also an overlapping one, so that the action for an event happens once.
-        let (index, overlaps) = state.withLock { state in
+        let (index, overlapCount) = state.withLock { state in
             defer { if call.isEvent { state.eventCount += 1 } }
             // A call that any thread can make overlaps nothing.
-            guard !call.isForAnyThread else { return (state.eventCount, 0) }
-            state.running += 1
-            return (state.eventCount, state.running - 1)
+            guard !call.isAllowedOnAnyThread else { return (state.eventCount, 0) }
+            state.runningCallCount += 1
+            return (state.eventCount, state.runningCallCount - 1)
         }
-        callLog.record(call.function, thread: thread, load: number)
+        callLog.record(call.function, thread: thread, load: loadNumber)
         if call.isEvent { script.whileDelivering?(index, call) }
         let flow = state.withLockBroadcasting { state in
-            if call.isEvent, let stop = script.stopsAt, index >= stop { state.isStopped = true }
-            let flow = state.isStopped ? PORTOLAN_STOPPED : answer(&state) ?? PORTOLAN_CONTINUE
-            if !script.isTerse || !call.isOfBody {
+            if call.isEvent, let stop = script.stopEventIndex, index >= stop { state.isStopped = true }
+            let flow = state.isStopped ? PORTOLAN_STOPPED : decideFlow(&state) ?? PORTOLAN_CONTINUE
+            if !script.omitsBodies || !call.carriesBody {
                 state.calls.append(
                     RecordedCall(
-                        call: call, answer: Int64(flow.rawValue), thread: thread, within: state.functions[thread], overlaps: overlaps,
+                        call: call, returnValue: Int64(flow.rawValue), thread: thread, within: state.functions[thread],
+                        overlapCount: overlapCount,
                         stage: state.stage))
             }
-            if !call.isForAnyThread { state.running -= 1 }
+            if !call.isAllowedOnAnyThread { state.runningCallCount -= 1 }
             state.timeInside[thread, default: .zero] += MonotonicTime.now - start
             updateStage(call, flow, &state)
             return flow
@@ -134,7 +136,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
     private func updateStage(_ call: ClientCall, _ flow: portolan_flow, _ state: inout State) {
         switch call {
         case .finish, .failure: state.hasEnded = true
-        case .redirect: if script.takesRedirects, flow == PORTOLAN_STOPPED { state.hasEnded = true }
+        case .redirect: if script.followsRedirects, flow == PORTOLAN_STOPPED { state.hasEnded = true }
         default: break
         }
         if state.hasEnded { (state.isStopped, state.stage) = (true, max(state.stage, .ended)) }
@@ -154,7 +156,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
                 state.pauseCount += 1
                 return PORTOLAN_PAUSE
             }
-            if script.resumesUnasked { state.pendingCalls.append(.resume) }
+            if script.resumesWithoutPause { state.pendingCalls.append(.resume) }
             return nil
         }
     }
@@ -179,10 +181,10 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
 
     func redirect(_ call: ClientCall) -> portolan_flow {
         let isLater = script.decision == .later
-        if isLater, isBlocking { Polling.watch(.milliseconds(30)) }
+        if isLater, isBlocking { Polling.sleep(.milliseconds(30)) }
         return record(call) { [script, isBlocking] state in
-            guard isLater, !isBlocking else { return script.takesRedirects ? PORTOLAN_STOPPED : nil }
-            if script.takesRedirects {
+            guard isLater, !isBlocking else { return script.followsRedirects ? PORTOLAN_STOPPED : nil }
+            if script.followsRedirects {
                 state.isStopped = true
                 state.pendingCalls.append(.stop)
             }
@@ -195,19 +197,20 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         let before = timeInside(thread)
         defer { state.withLock { $0.timeInside[thread] = before + (MonotonicTime.now - start) } }
         let isReadable = unsafe count >= 0 && ReadableMemory.contains(bytes, count)
-        // Another rule reports data at a time when none is allowed. It is not part of the body.
+        // Bytes that come when none are allowed are not part of the body. Another rule reports them.
         let isPartOfBody = state.withLock { $0.stage >= .started && $0.stage < .ended && $0.functions[thread] != .destroy }
-        let first = unsafe isReadable && !script.isTerse ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
+        let first = unsafe isReadable && !script.omitsBodies ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
         let flow = delivery(.data(count: count, isReadable: isReadable, changed: false))
-        let changed = unsafe isReadable && !script.isTerse && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
+        let changed = unsafe isReadable && !script.omitsBodies && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
         state.withLock { state in
             if isPartOfBody { state.bodyLength += Int64(max(0, count)) }
-            if isPartOfBody, state.body.count + first.count <= Self.largestBody { state.body += first }
+            if isPartOfBody, state.body.count + first.count <= Self.maximumRecordedBodySize { state.body += first }
             guard changed, let last = state.calls.lastIndex(where: { if case .data = $0.call { true } else { false } }) else { return }
             let old = state.calls[last]
             state.calls[last] = RecordedCall(
-                call: .data(count: count, isReadable: true, changed: true), answer: old.answer, thread: old.thread, within: old.within,
-                overlaps: old.overlaps, stage: old.stage)
+                call: .data(count: count, isReadable: true, changed: true), returnValue: old.returnValue, thread: old.thread,
+                within: old.within,
+                overlapCount: old.overlapCount, stage: old.stage)
         }
         return flow
     }
@@ -218,11 +221,13 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         let bytes: [UInt8]? = state.withLock { state in
             guard !state.isStopped else { return [] }
             if mustWait(&state) { return nil }
-            if case .failing(state.bodyPiece) = script.bodySource { state.isStopped = true }
-            guard !state.isStopped, state.bodyPiece < script.body.count else { return [] }
-            let piece = script.body[state.bodyPiece][state.bodyOffset...].prefix(max(0, capacity))
+            if case .failing(state.bodyPieceIndex) = script.bodySource { state.isStopped = true }
+            guard !state.isStopped, state.bodyPieceIndex < script.body.count else { return [] }
+            let piece = script.body[state.bodyPieceIndex][state.bodyOffset...].prefix(max(0, capacity))
             state.bodyOffset += piece.count
-            if state.bodyOffset == script.body[state.bodyPiece].count { (state.bodyPiece, state.bodyOffset) = (state.bodyPiece + 1, 0) }
+            if state.bodyOffset == script.body[state.bodyPieceIndex].count {
+                (state.bodyPieceIndex, state.bodyOffset) = (state.bodyPieceIndex + 1, 0)
+            }
             return Array(piece)
         }
         guard let bytes else {
@@ -230,15 +235,15 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
             return Int64(flow == PORTOLAN_STOPPED ? flow.rawValue : PORTOLAN_WAIT.rawValue)
         }
         unsafe buffer?.copyMemory(from: bytes, byteCount: bytes.count)
-        if script.readTime > .zero { Polling.watch(script.readTime) }
+        if script.readTime > .zero { Polling.sleep(script.readTime) }
         let flow = record(.readBody(Int64(bytes.count)))
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : Int64(bytes.count)
     }
 
     private func readEndlessBody(_ length: Int64, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
         let count = state.withLock { state in
-            let count = min(Int64(clamping: max(0, min(capacity, 1 << 20))), length - state.bodyGiven)
-            state.bodyGiven += count
+            let count = min(Int64(clamping: max(0, min(capacity, 1 << 20))), length - state.endlessBytesGiven)
+            state.endlessBytesGiven += count
             return count
         }
         if count > 0, let buffer = unsafe buffer { unsafe memset(buffer, 0, Int(count)) }
@@ -246,7 +251,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : count
     }
 
-    /// Handles a call that never gets a result. A blocking load waits here until it is stopped.
+    /// Waits in a call that never gets a result: a blocking load waits until it is stopped.
     private func waitForStop() {
         state.withLockBroadcasting { $0.isWaiting = true }
         if isBlocking { state.wait { $0.isStopped ? () : nil } }
@@ -260,9 +265,9 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         case .ready, .failing, .endless: return false
         case .silent:
             state.bodyWaits += 1
-            return state.bodyWaits <= Self.largestBodyWaits
+            return state.bodyWaits <= Self.maximumBodyWaits
         case .slow:
-            if state.isBodyReady || state.bodyWaits >= Self.largestBodyWaits {
+            if state.isBodyReady || state.bodyWaits >= Self.maximumBodyWaits {
                 (state.isBodyReady, state.bodyWaits) = (false, 0)
                 return false
             }
@@ -272,11 +277,11 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         }
     }
 
-    private static let largestBodyWaits = 1000
+    private static let maximumBodyWaits = 1000
 
     func rewindBody() -> Int32 {
         let flow = record(.rewind) { state in
-            (state.bodyPiece, state.bodyOffset, state.bodyGiven) = (0, 0, 0)
+            (state.bodyPieceIndex, state.bodyOffset, state.endlessBytesGiven) = (0, 0, 0)
             return nil
         }
         return flow == PORTOLAN_STOPPED ? flow.rawValue : 1
@@ -288,7 +293,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         if script.decision == .never { waitForStop() }
         let isAnsweredLater = unsafe !isBlocking && (script.decision != .atOnce || place == nil)
         let flow = record(.challenge(challenge)) { [script] state in
-            // Retained for a while, because a plugin that breaks the contract can still read it.
+            // The last answers stay in memory, because a plugin that breaks the contract can still read them.
             if let old = state.borrowedAnswer { state.earlierAnswers = state.earlierAnswers.suffix(7) + [old] }
             // `try?` because without memory there is no answer: the load is over then.
             state.borrowedAnswer = try? AnswerImage(script.answer(state.challengeCount))
@@ -297,12 +302,12 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
                 return PORTOLAN_STOPPED
             }
             state.challengeCount += 1
-            if isAnsweredLater, script.resumesUnasked { state.pendingCalls.append(.resume) }
+            if isAnsweredLater, script.resumesWithoutPause { state.pendingCalls.append(.resume) }
             if isAnsweredLater, script.decision != .never { state.pendingCalls.append(.answered) }
             return isAnsweredLater ? PORTOLAN_WAIT : nil
         }
         guard flow == PORTOLAN_CONTINUE else { return flow }
-        if script.decision == .later { Polling.watch(.milliseconds(30)) }
+        if script.decision == .later { Polling.sleep(.milliseconds(30)) }
         unsafe place?.pointee = state.withLock { unsafe $0.borrowedAnswer?.pointer }
         return flow
     }
@@ -317,7 +322,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
 
     /// Opens a nested load, which lives as long as the client.
     func openNested(_ change: ReadStruct<ReadChange>) -> ProbedNestedLoad {
-        callLog.record("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number(), load: number)
+        callLog.record("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number(), load: loadNumber)
         let nested = ProbedNestedLoad(change, of: self, isBlocking: isBlocking, by: instanceContext.nestedLoads)
         state.withLockBroadcasting { $0.nested.append(nested) }
         return nested
@@ -351,14 +356,14 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         }
     }
 
-    /// Runs `body`, a call of the plugin's `function`, on this thread.
-    func entering<Result>(_ function: LoadFunction, url: URLRecord? = nil, _ body: () -> Result) -> Result {
+    /// Runs `action`, which calls the plugin's `function`, on this thread.
+    func entering<Result>(_ function: LoadFunction, url: URLRecord? = nil, _ action: () -> Result) -> Result {
         let thread = portolan_thread_number()
         let outer = state.withLock { state in
             defer { state.functions[thread] = function }
             return state.functions[thread]
         }
-        let result = callLog.entering(function.rawValue, url: url, thread: thread, load: number, body)
+        let result = callLog.entering(function.rawValue, url: url, thread: thread, load: loadNumber, action)
         state.withLockBroadcasting { $0.functions[thread] = outer }
         return result
     }

@@ -26,12 +26,12 @@ struct ProbedHandler: Sendable {
         return instance.callLog.entering(LoadFunction.canInit.rawValue, url: request.url) { canInit(image) }
     }
 
-    func canInit(_ lent: RequestImage) -> Bool {
+    func canInit(_ image: RequestImage) -> Bool {
         guard let function = unsafe description.functions.can_init else { return true }
-        return unsafe function(instance.state, lent.pointer) != 0
+        return unsafe function(instance.state, image.pointer) != 0
     }
 
-    /// Calls `canonical_request`, and returns what the plugin gave, one element per call of `portolan_canonical`.
+    /// Calls `canonical_request`, and returns the changes that the plugin gave, one per call of `give`.
     func canonicalForm(of request: Request) throws(CheckSkipped) -> ProbedForm {
         let form = ProbedForm()
         guard let function = unsafe description.functions.canonical_request else { return form }
@@ -51,8 +51,8 @@ struct ProbedHandler: Sendable {
         return form
     }
 
-    /// A request that is passed to the plugin several times.
-    func lent(_ request: Request) throws(CheckSkipped) -> RequestImage {
+    /// Returns an image of a request that is passed to the plugin several times.
+    func reusableImage(of request: Request) throws(CheckSkipped) -> RequestImage {
         let image = try RequestImage(request, instance.argumentMemory)
         instance.keep(image)
         return image
@@ -64,24 +64,30 @@ struct ProbedHandler: Sendable {
     }
 }
 
-/// What a plugin gave to the `portolan_canonical` that it borrowed.
+/// The calls of a plugin to a `portolan_canonical`.
 final class ProbedForm: @unchecked Sendable {  // … because a lock guards everything that changes
-    private let state = ConditionLock((given: [ReadStruct<ReadChange>](), late: 0, strange: 0, isOpen: true))
+    private let state = ConditionLock((changes: [ReadStruct<ReadChange>](), lateCallCount: 0, otherThreadCallCount: 0, isOpen: true))
     private let thread = pthread_self()
 
     func record(_ change: UnsafePointer<portolan_change>?) {
         let change = unsafe ReadStruct(change, ReadChange.init)
-        let isStrange = pthread_equal(thread, pthread_self()) == 0
+        let isOtherThread = pthread_equal(thread, pthread_self()) == 0
         state.withLock { state in
-            if !state.isOpen { state.late += 1 } else if isStrange { state.strange += 1 } else { state.given.append(change) }
+            if !state.isOpen {
+                state.lateCallCount += 1
+            } else if isOtherThread {
+                state.otherThreadCallCount += 1
+            } else {
+                state.changes.append(change)
+            }
         }
     }
 
     func close() { state.withLock { $0.isOpen = false } }
 
-    var given: [ReadStruct<ReadChange>] { state.withLock(\.given) }
+    var changes: [ReadStruct<ReadChange>] { state.withLock(\.changes) }
     /// The number of calls after the function had returned.
-    var late: Int { state.withLock(\.late) }
+    var lateCallCount: Int { state.withLock(\.lateCallCount) }
     /// The number of calls from another thread.
-    var strange: Int { state.withLock(\.strange) }
+    var otherThreadCallCount: Int { state.withLock(\.otherThreadCallCount) }
 }

@@ -29,12 +29,12 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
     private let kept = Mutex<(objects: [any Sendable], limit: Int?)>(([], nil))
     /// All ended instances stay alive. REG-07 and LIFE-08 report later uses, and no other check crashes because of
     /// them.
-    private static let ended = Mutex<[ProbedInstance]>([])
+    private static let endedInstances = Mutex<[ProbedInstance]>([])
 
     private init(_ plugin: DescribedPlugin, _ host: TestHost, _ instanceContext: InstanceContext, _ state: UnsafeMutableRawPointer?) {
         (self.plugin, self.host, self.instanceContext) = (plugin, host, instanceContext)
         unsafe self.state = unsafe state
-        instanceContext.open.begin()
+        instanceContext.openCount.begin()
     }
 
     static func start(
@@ -78,8 +78,8 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
         }
     }
 
-    /// Releases the objects before `count`. From now on, retains only the newest objects: at most as many as remain
-    /// now, or 64. So the runner's own memory does not grow with the number of loads.
+    /// Releases the first `count` objects. From now on, retains only the newest objects: as many as remain, but at
+    /// least 64. So the runner's own memory does not grow with the number of loads.
     func keepFew(since count: Int) {
         let old = kept.withLock { kept in
             defer {
@@ -95,26 +95,28 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
     /// Records which of its const arguments the plugin has written to.
     func recordConstViolations() {
         let objects = kept.withLock(\.objects) + [host]
-        for object in objects { if let what = (object as? any ConstArgument)?.changed { instanceContext.changes.add(what) } }
+        for object in objects {
+            if let argument = (object as? any ConstArgument)?.changedArgument { instanceContext.constViolations.add(argument) }
+        }
     }
 
     func end() {
         callLog.entering("deinit") { unsafe plugin.functions.deinit?(state) }
-        // From here on, no pointer leads to memory that the plugin has not freed (MEM-04).
+        // The pointer is removed, so that Valgrind reports state that the plugin has not freed (MEM-04).
         unsafe state = nil
-        instanceContext.open.end()
+        instanceContext.openCount.end()
         host.end()
         if argumentMemory == .readOnly { recordConstViolations() }
-        Self.ended.withLock { $0.append(self) }
+        Self.endedInstances.withLock { $0.append(self) }
     }
 }
 
-/// Collects what a function gives to the `portolan_refusal` that it borrows.
+/// Collects the errors that a plugin's function gives to a `portolan_refusal`.
 final class ProbedRefusal {
-    private var given: [ReadStruct<ReadError>] = []
+    private var errors: [ReadStruct<ReadError>] = []
 
-    /// Calls `body` with a refusal, and returns the errors that it received.
-    static func collect(_ argumentMemory: ArgumentMemory = .freely, _ body: (UnsafeMutablePointer<portolan_refusal>) -> Void)
+    /// Calls `callPlugin` with a refusal, and returns the errors that the refusal received.
+    static func collect(_ argumentMemory: ArgumentMemory = .freely, _ callPlugin: (UnsafeMutablePointer<portolan_refusal>) -> Void)
         throws(CheckSkipped) -> [ReadStruct<
             ReadError
         >]
@@ -123,10 +125,10 @@ final class ProbedRefusal {
         let table = try unsafe GuardedTable(
             argumentMemory,
             portolan_refusal(size: UInt32(MemoryLayout<portolan_refusal>.size), reserved: 0) { table, error in
-                unsafe GuardedTable.object(of: table, as: ProbedRefusal.self).given.append(ReadStruct(error.orNil, ReadError.init))
+                unsafe GuardedTable.object(of: table, as: ProbedRefusal.self).errors.append(ReadStruct(error.orNil, ReadError.init))
             })
         table.serve(refusal)
-        unsafe body(table.pointer)
-        return withExtendedLifetime((refusal, table)) { refusal.given }
+        unsafe callPlugin(table.pointer)
+        return withExtendedLifetime((refusal, table)) { refusal.errors }
     }
 }

@@ -5,8 +5,8 @@ import CThreadTrace
 import PortolanCore
 import PortolanPlugins
 
-/// A load of a plugin, and the runner's calls into it. The calls are serial, as the contract requires, and run on the
-/// load's own thread.
+/// A load of a plugin. The runner's calls into the load are serial, as the contract requires, and run on the load's own
+/// thread.
 @safe
 final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because what changes is behind monitors; the plugin guards its load
     let client: ProbeClient
@@ -43,10 +43,10 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
             }
         }
         unsafe self.load = unsafe load
-        if isMade { handler.instance.instanceContext.open.begin() }
+        if isMade { handler.instance.instanceContext.openCount.begin() }
     }
 
-    var changed: String? { image.changed }
+    var changedArgument: String? { image.changedArgument }
 
     /// Whether `make` returned a load.
     var isMade: Bool { unsafe load != nil }
@@ -67,8 +67,8 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         }
     }
 
-    /// Does the same as ``start()`` on the calling thread, and returns when only `destroy` remains to be called.
-    func runHere() {
+    /// Runs the load on the calling thread, and returns when only `destroy` remains to be called.
+    func runOnThisThread() {
         guard isMade else { return }
         life.withLock { $0.hasStarted = true }
         client.state.withLock { $0.stage = max($0.stage, .started) }
@@ -84,12 +84,12 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         let table = handler.description.loads
         var longPauses = ClientScript.longPauses
         unsafe call(.start, table.start)
-        while let turn = nextPendingCall() {
-            switch turn {
+        while let pendingCall = nextPendingCall() {
+            switch pendingCall {
             case .resume:
                 if let time = client.script.pauseTime, time > .zero, longPauses > 0 {
                     longPauses -= 1
-                    Polling.watch(time)
+                    Polling.sleep(time)
                     if client.script.wakesInPause { unsafe call(.woken, table.woken) }
                     // A stop can come during the pause.
                     if client.state.withLock(\.isStopped) { continue }
@@ -107,13 +107,13 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
             case .answered:
                 guard let answered = unsafe table.answered, let answer = client.state.withLock({ $0.borrowedAnswer }) else { break }
                 unsafe call(.answered) { unsafe answered($0, answer.pointer) }
-                if client.script.takesAnswersAway { answer.poison() }
+                if client.script.revokesAnswers { answer.poison() }
             case .stop: unsafe call(.stop, table.stop)
             }
         }
     }
 
-    /// Waits for the next call to make; `nil` when none will follow.
+    /// Waits for the next call into the load. Returns `nil` if no other call except `destroy` will follow.
     private func nextPendingCall() -> ProbeClient.PendingCall? {
         client.state.wait { state in
             if let stop = state.pendingCalls.firstIndex(of: .stop) {
@@ -131,31 +131,32 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
     }
 
     private func call(_ function: LoadFunction, _ body: @escaping @Sendable (UnsafeMutableRawPointer) -> Void) {
-        guard client.script.changesThreads, function != .run else { return unsafe callHere(function, body) }
+        guard client.script.changesThreads, function != .run else { return unsafe callOnThisThread(function, body) }
         let hasReturned = ConditionLock(false)
         do throws(LoadError) {
             try PlatformThread.start { [self] in
-                unsafe callHere(function, body)
+                unsafe callOnThisThread(function, body)
                 hasReturned.withLockBroadcasting { $0 = true }
             }
             hasReturned.wait { $0 ? () : nil }
         } catch {
-            unsafe callHere(function, body)
+            unsafe callOnThisThread(function, body)
         }
     }
 
-    private func callHere(_ function: LoadFunction, _ body: (UnsafeMutableRawPointer) -> Void) {
+    private func callOnThisThread(_ function: LoadFunction, _ body: (UnsafeMutableRawPointer) -> Void) {
         guard let load = unsafe load else { return }
         let thread = portolan_thread_number()
-        let (start, before, waited) = (MonotonicTime.now, client.timeInside(thread), ProcessorWait.ofThisThread)
-        let surroundings = client.script.watchesThread ? ThreadEnvironment.taken() : nil
+        let (start, clientTimeBefore, waitTimeBefore) = (MonotonicTime.now, client.timeInside(thread), ProcessorWait.ofThisThread)
+        let environmentBefore = client.script.checksThreadState ? ThreadEnvironment.current() : nil
         client.entering(function) { unsafe body(load) }
-        if let surroundings {
-            let changes = ThreadEnvironment.taken().changes(since: surroundings).map { "\(function.rawValue) had returned, \($0)" }
+        if let environmentBefore {
+            let changes = ThreadEnvironment.current().changes(since: environmentBefore).map { "\(function.rawValue) had returned, \($0)" }
             life.withLock { $0.threadChanges += changes }
         }
         // Subtract the client's own time, and the time that other programs took on a busy machine.
-        let time = MonotonicTime.now - start - (client.timeInside(thread) - before) - (ProcessorWait.ofThisThread - waited)
+        let time =
+            MonotonicTime.now - start - (client.timeInside(thread) - clientTimeBefore) - (ProcessorWait.ofThisThread - waitTimeBefore)
         life.withLock { $0.callTimes.append((function, time)) }
     }
 
@@ -168,14 +169,15 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
     /// Stops the load. An event-driven load receives `stop` on its thread; a blocking load receives it on this thread,
     /// beside `run`.
     ///
-    /// - Parameter isLate: Whether `stop` is also called after the load delivered its end, if `run` has not returned.
-    func stop(isLate: Bool = false) {
+    /// - Parameter evenAfterEnd: Whether `stop` is also called if the load has already delivered its end, but `run` has
+    ///   not returned.
+    func stop(evenAfterEnd: Bool = false) {
         let (hasStarted, isIdle) = life.withLock { ($0.hasStarted, $0.isIdle) }
         let isBlocking = handler.description.isBlocking
         // Before the call in which the load can close the watched descriptors (watch.h).
         client.watches.endAll()
         let isDue = client.state.withLockBroadcasting { state in
-            let isDue = hasStarted && !isIdle && (isLate || !state.hasEnded)
+            let isDue = hasStarted && !isIdle && (evenAfterEnd || !state.hasEnded)
             state.isStopped = true
             state.stage = max(state.stage, .stopped)
             if isDue, !isBlocking { state.pendingCalls.append(.stop) }
@@ -195,7 +197,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         client.watches.endAll()
         if let load = unsafe load {
             client.entering(.destroy) { unsafe handler.description.loads.destroy?(load) }
-            handler.instance.instanceContext.open.end()
+            handler.instance.instanceContext.openCount.end()
         }
         let time = MonotonicTime.now - start
         client.state.withLock { $0.stage = .destroyed }

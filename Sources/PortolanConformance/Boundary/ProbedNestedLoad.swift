@@ -7,52 +7,52 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// A nested load that a plugin opened through `portolan.nested/1`. The runner loads it completely, and gives it in
-/// pieces.
+/// A nested load that a plugin opened through `portolan.nested/1`. The runner loads the whole resource first, and then
+/// gives the plugin the bytes in pieces.
 @safe
 final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guards everything that changes, or belongs to the load's own calls
     /// The client retains this object for as long as it lives.
-    private unowned let outer: ProbeClient
+    private unowned let parent: ProbeClient
     private let isBlocking: Bool
-    /// The change that it was opened with.
+    /// The change with which the plugin opened the nested load.
     let change: ReadStruct<ReadChange>
     private let state = ConditionLock(State())
     /// The bytes that the plugin borrowed from `next`.
-    private var lent: UnsafeMutableRawBufferPointer?
+    private var borrowedBytes: UnsafeMutableRawBufferPointer?
     private var response: Shared<portolan_response>?
     private var error: Shared<portolan_error>?
 
     private struct State {
         var outcome: NestedLoadCache.Outcome?
         var offset = 0
-        /// The number of body pieces given in total, and given while the outer load was paused.
+        /// The number of body pieces that the plugin received in total, and while the parent load was paused.
         var (pieces, piecesInPause) = (0, 0)
         /// The error that ends the body early.
-        var cut: LoadError?
-        var closes = 0
+        var truncationError: LoadError?
+        var closeCount = 0
         /// The number of uses after the close.
         var usesAfterClose = 0
         var isClosedInDestroy = false
         /// The plugin was notified of the failure.
         var hasReportedFailure = false
-        /// The outer load was stopped.
+        /// The parent load was stopped.
         var isStopped = false
 
         var failure: LoadError? {
-            if case .failure(let failure)? = outcome { failure } else { cut }
+            if case .failure(let failure)? = outcome { failure } else { truncationError }
         }
     }
 
-    init(_ change: ReadStruct<ReadChange>, of outer: ProbeClient, isBlocking: Bool, by nestedLoads: NestedLoadCache) {
-        (self.outer, self.isBlocking, self.change) = (outer, isBlocking, change)
-        switch outer.script.nestedOutcome {
+    init(_ change: ReadStruct<ReadChange>, of parent: ProbeClient, isBlocking: Bool, by nestedLoads: NestedLoadCache) {
+        (self.parent, self.isBlocking, self.change) = (parent, isBlocking, change)
+        switch parent.script.nestedOutcome {
         case .loaded, .cut, .bytes, .mutated, .announcing: break
         case .failing(let code):
             state.withLock { $0.outcome = .failure(LoadError(code, message: "the runner makes the nested load fail")) }
             return
         case .silent: return
         }
-        var request = outer.request
+        var request = parent.request
         if let change = change.value {
             if change.dropsBody { request.body = nil }
             if change.dropsFields { request.fields = [:] }
@@ -66,40 +66,40 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guard
                 }
             }
         }
-        nestedLoads.load(request) { [self, outer] outcome in
-            state.withLockBroadcasting { $0.outcome = outer.script.nestedOutcome.outcome(for: outcome) }
-            outer.state.withLockBroadcasting { if !$0.pendingCalls.contains(.woken) { $0.pendingCalls.append(.woken) } }
+        nestedLoads.load(request) { [self, parent] outcome in
+            state.withLockBroadcasting { $0.outcome = parent.script.nestedOutcome.outcome(for: outcome) }
+            parent.state.withLockBroadcasting { if !$0.pendingCalls.contains(.woken) { $0.pendingCalls.append(.woken) } }
         }
     }
 
-    deinit { unsafe lent?.deallocate() }
+    deinit { unsafe borrowedBytes?.deallocate() }
 
     // MARK: Calls by the plugin
 
-    /// The outcome; `nil` if it is not available yet and the plugin does not block, or if the outer load was stopped.
+    /// The outcome; `nil` if it is not available yet and the plugin does not block, or if the parent load was stopped.
     private func outcome() -> NestedLoadCache.Outcome? {
         guard isBlocking else { return state.withLock(\.outcome) }
         return state.wait { $0.isStopped ? .some(nil) : $0.outcome.map { .some($0) } }
     }
 
-    /// Stops waiting, because the outer load was stopped.
+    /// Stops waiting, because the parent load was stopped.
     func stop() {
         state.withLockBroadcasting { $0.isStopped = true }
     }
 
     private func countUse() {
-        state.withLock { if $0.closes > 0 { $0.usesAfterClose += 1 } }
+        state.withLock { if $0.closeCount > 0 { $0.usesAfterClose += 1 } }
     }
 
     func getResponse(_ place: UnsafeMutablePointer<UnsafePointer<portolan_response>?>) -> portolan_flow {
         countUse()
-        if outer.state.withLock(\.isStopped) { return PORTOLAN_STOPPED }
+        if parent.state.withLock(\.isStopped) { return PORTOLAN_STOPPED }
         switch outcome() {
         case nil: return isBlocking ? PORTOLAN_STOPPED : PORTOLAN_WAIT
         case .failure?: return PORTOLAN_STOPPED
         case .success(let (data, response))?:
             var response = response
-            response.expectedLength = outer.script.nestedOutcome.length(of: data)
+            response.expectedLength = parent.script.nestedOutcome.length(of: data)
             let lent = unsafe self.response ?? Shared(CStorage(response, storage: .notAllowed))
             unsafe self.response = lent
             unsafe place.pointee = lent.pointer
@@ -109,29 +109,29 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guard
 
     func next(_ place: UnsafeMutablePointer<UnsafeRawPointer?>) -> Int64 {
         countUse()
-        if outer.state.withLock(\.isStopped) { return Int64(PORTOLAN_STOPPED.rawValue) }
+        if parent.state.withLock(\.isStopped) { return Int64(PORTOLAN_STOPPED.rawValue) }
         switch outcome() {
         case nil: return Int64(isBlocking ? PORTOLAN_STOPPED.rawValue : PORTOLAN_WAIT.rawValue)
         case .failure?:
             state.withLock { $0.hasReportedFailure = true }
             return Int64(PORTOLAN_STOPPED.rawValue)
         case .success(let (data, _))?:
-            let isPaused = outer.state.withLock { $0.stage == .paused }
+            let isPaused = parent.state.withLock { $0.stage == .paused }
             let piece = state.withLock { state in
-                let piece = data.dropFirst(state.offset).prefix(outer.script.nestedPieceSize)
+                let piece = data.dropFirst(state.offset).prefix(parent.script.nestedPieceSize)
                 state.offset += piece.count
                 if !piece.isEmpty { (state.pieces, state.piecesInPause) = (state.pieces + 1, state.piecesInPause + (isPaused ? 1 : 0)) }
-                if piece.isEmpty { state.cut = outer.script.nestedOutcome.cut }
+                if piece.isEmpty { state.truncationError = parent.script.nestedOutcome.cut }
                 return piece
             }
-            if piece.isEmpty, outer.script.nestedOutcome.cut != nil {
+            if piece.isEmpty, parent.script.nestedOutcome.cut != nil {
                 state.withLock { $0.hasReportedFailure = true }
                 return Int64(PORTOLAN_STOPPED.rawValue)
             }
-            unsafe lent?.deallocate()
+            unsafe borrowedBytes?.deallocate()
             let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, piece.count), alignment: 16)
             unsafe copy.copyBytes(from: piece)
-            unsafe lent = copy
+            unsafe borrowedBytes = copy
             unsafe place.pointee = UnsafeRawPointer(copy.baseAddress)
             return Int64(piece.count)
         }
@@ -139,7 +139,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guard
 
     func getError() -> UnsafePointer<portolan_error>? {
         countUse()
-        if outer.state.withLock(\.isStopped) { return nil }
+        if parent.state.withLock(\.isStopped) { return nil }
         guard let failure = state.withLock(\.failure) else { return nil }
         let lent = unsafe self.error ?? Shared(CStorage(failure))
         unsafe self.error = unsafe lent
@@ -149,14 +149,18 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guard
     /// Records that the plugin closed the load.
     func close() {
         let thread = portolan_thread_number()
-        let isDestroyed = outer.state.withLock { $0.functions[thread] == .destroy }
-        state.withLock { ($0.closes, $0.isClosedInDestroy) = ($0.closes + 1, $0.isClosedInDestroy || isDestroyed) }
+        let isDestroyed = parent.state.withLock { $0.functions[thread] == .destroy }
+        state.withLock { ($0.closeCount, $0.isClosedInDestroy) = ($0.closeCount + 1, $0.isClosedInDestroy || isDestroyed) }
     }
 
-    /// The number of closes, the number of uses after the first close, and whether it was closed in `destroy`.
-    var use: (closes: Int, late: Int, isInDestroy: Bool) { state.withLock { ($0.closes, $0.usesAfterClose, $0.isClosedInDestroy) } }
+    /// How many times the plugin closed the load, how many times it used the load after the first close, and whether
+    /// `destroy` closed the load.
+    var use: (closes: Int, usesAfterClose: Int, isClosedInDestroy: Bool) {
+        state.withLock { ($0.closeCount, $0.usesAfterClose, $0.isClosedInDestroy) }
+    }
     var hasReportedFailure: Bool { state.withLock(\.hasReportedFailure) }
-    /// The number of body pieces given, the number given while the outer load was paused, and the number of bytes.
+    /// The number of body pieces that the plugin received in total and while the parent load was paused, and the number
+    /// of bytes.
     var pieces: (all: Int, inPause: Int, bytes: Int) { state.withLock { ($0.pieces, $0.piecesInPause, $0.offset) } }
 
     // MARK: The table
@@ -211,7 +215,7 @@ extension ClientScript.NestedOutcome {
     }
 }
 
-/// A value that the plugin borrows, shared.
+/// Shares ownership of a value that the plugin borrows.
 @safe
 private final class Shared<Root>: @unchecked Sendable {  // … because it does not change
     private let lent: CStorage<Root>

@@ -26,16 +26,16 @@ final class ProbedWatches: Sendable {
 
     private let state = ConditionLock(State())
     private let isBlocking: Bool
-    /// Whether the system has no more watches.
+    /// Whether each request to watch a descriptor fails, as if the system had no more watches.
     private let refusesAll: Bool
-    /// Called when the load should be called.
+    /// Called when a descriptor or timer is ready, so that the runner calls `woken` of the load.
     private let whenReady: @Sendable () -> Void
 
     private struct State {
         var watches: DescriptorWatches?
         var flaws: [Flaw] = []
         var isUsed = false
-        var isOver = false
+        var hasEnded = false
     }
 
     init(isBlocking: Bool, refusesAll: Bool, whenReady: @escaping @Sendable () -> Void) {
@@ -45,13 +45,13 @@ final class ProbedWatches: Sendable {
     var flaws: [Flaw] { state.withLock(\.flaws) }
     var isUsed: Bool { state.withLock(\.isUsed) }
 
-    /// Whether the load should be called for something that became ready. The same event counts once.
+    /// Whether the runner should call `woken`, because a descriptor or timer became ready. Each event counts once.
     func takeNewEvents(isPaused: Bool) -> Bool { state.withLock(\.watches)?.takeNewEvents(isPaused: isPaused) ?? false }
 
     /// Ends all watches, and allows no new ones.
     func endAll() {
         let watches = state.withLock { state in
-            state.isOver = true
+            state.hasEnded = true
             return state.watches
         }
         watches?.giveUp()
@@ -60,21 +60,21 @@ final class ProbedWatches: Sendable {
     // MARK: Calls by the plugin
 
     func watch(_ descriptor: Int32, _ readiness: Int32) -> Int32 {
-        guard let watches = open() else { return isBlocking ? EPERM : PORTOLAN_STOPPED.rawValue }
+        guard let watches = activeWatches() else { return isBlocking ? EPERM : PORTOLAN_STOPPED.rawValue }
         if refusesAll { return ENOSPC }
-        let wanted = Readiness(rawValue: readiness)
-        guard !wanted.isEmpty, Readiness.all.isSuperset(of: wanted) else {
+        let requestedReadiness = Readiness(rawValue: readiness)
+        guard !requestedReadiness.isEmpty, Readiness.all.isSuperset(of: requestedReadiness) else {
             add(.bits(readiness))
             return EINVAL
         }
-        return watches.watch(descriptor, for: wanted)
+        return watches.watch(descriptor, for: requestedReadiness)
     }
 
-    func ready(_ descriptor: Int32) -> Int32 { open()?.takeReady(descriptor).rawValue ?? 0 }
-    func unwatch(_ descriptor: Int32) { open()?.unwatch(descriptor) }
+    func ready(_ descriptor: Int32) -> Int32 { activeWatches()?.takeReady(descriptor).rawValue ?? 0 }
+    func unwatch(_ descriptor: Int32) { activeWatches()?.unwatch(descriptor) }
 
     func setTimer(_ timer: Int32, _ delay: Int64) -> Int32 {
-        guard let watches = open() else { return PORTOLAN_STOPPED.rawValue }
+        guard let watches = activeWatches() else { return PORTOLAN_STOPPED.rawValue }
         guard (0..<Int32(DescriptorWatches.timerLimit)).contains(timer) else {
             add(.timer(timer))
             return PORTOLAN_STOPPED.rawValue
@@ -83,16 +83,16 @@ final class ProbedWatches: Sendable {
         return 0
     }
 
-    func fired(_ timer: Int32) -> Int32 { open()?.takeFired(timer) == true ? 1 : 0 }
+    func fired(_ timer: Int32) -> Int32 { activeWatches()?.takeFired(timer) == true ? 1 : 0 }
 
     private func add(_ flaw: Flaw) { state.withLock { if !$0.flaws.contains(flaw) { $0.flaws.append(flaw) } } }
 
-    /// Returns the watches; `nil` if the load may not watch, or is over.
-    private func open() -> DescriptorWatches? {
+    /// Returns the watches, and makes them on first use; `nil` if the load blocks, or has ended.
+    private func activeWatches() -> DescriptorWatches? {
         if isBlocking { add(.isOfBlockingLoad) }
         return state.withLock { state in
             state.isUsed = true
-            guard !isBlocking, !state.isOver else { return nil }
+            guard !isBlocking, !state.hasEnded else { return nil }
             let watches =
                 state.watches
                 ?? DescriptorWatches(whenReady: whenReady) { [weak self] descriptor in self?.add(.isClosed(descriptor)) }

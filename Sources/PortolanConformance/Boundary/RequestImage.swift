@@ -10,12 +10,12 @@ final class RequestImage: ConstArgument, @unchecked Sendable {  // … because t
     private let parts: ReadOnlyPages<portolan_request>
     private let table: GuardedTable<portolan_request>
     /// The state of the pages when the plugin received them, if they are read-only.
-    private var protected: [PageState?]?
+    private var protectedState: [PageState?]?
     /// The request that the image represents.
     let request: Request
 
     /// - Parameter text: The URL as the caller wrote it, if it differs from the serialized URL.
-    init(_ request: Request, _ argumentMemory: ArgumentMemory = .freely, asked text: String? = nil) throws(CheckSkipped) {
+    init(_ request: Request, _ argumentMemory: ArgumentMemory = .freely, originalURL text: String? = nil) throws(CheckSkipped) {
         self.request = request
         unsafe parts = try unsafe ReadOnlyPages { arena in
             var image = unsafe portolan_request(request, in: &arena)
@@ -27,11 +27,11 @@ final class RequestImage: ConstArgument, @unchecked Sendable {  // … because t
         guard argumentMemory == .readOnly else { return }
         unsafe parts.protect()
         unsafe table.protect()
-        protected = unsafe [parts.state, table.state]
+        protectedState = unsafe [parts.state, table.state]
     }
 
-    var changed: String? {
-        guard let protected, unsafe [parts.state, table.state] != protected else { return nil }
+    var changedArgument: String? {
+        guard let protectedState, unsafe [parts.state, table.state] != protectedState else { return nil }
         return "the request of \(request.url.shortDescription)"
     }
 

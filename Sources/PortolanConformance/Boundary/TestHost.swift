@@ -12,7 +12,7 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
     let table: GuardedTable<portolan_host>
     private let configuration: ReadOnlyPages<Configuration>
     /// The state of the pages when the plugin received them, if they are read-only.
-    private var protected: PageState?
+    private var protectedState: PageState?
     private let callLog: CallLog
     private let state = Mutex(State())
 
@@ -28,7 +28,7 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
         let isAfterEnd: Bool
     }
 
-    /// The values that the table points at.
+    /// The values to which the table points.
     @unsafe
     private struct Configuration {
         var version = unsafe portolan_string()
@@ -56,7 +56,7 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
         }
         if argumentMemory == .readOnly {
             unsafe self.configuration.protect()
-            protected = unsafe self.configuration.state
+            protectedState = unsafe self.configuration.state
         }
         let lent = unsafe self.configuration.pointer.pointee
         unsafe table = try unsafe GuardedTable(
@@ -73,8 +73,8 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
         unsafe table.serve(self)
     }
 
-    var changed: String? {
-        guard let protected, unsafe configuration.state != protected else { return nil }
+    var changedArgument: String? {
+        guard let protectedState, unsafe configuration.state != protectedState else { return nil }
         return "the configuration of init"
     }
 

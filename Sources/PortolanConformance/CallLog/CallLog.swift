@@ -20,8 +20,8 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     private static var wordsStart: Int { headSize + lineCount * lineSize }
     private static var size: Int { wordsStart + MemoryLayout<UInt32>.size + Int(PORTOLAN_LAST_WORDS) }
 
-    /// The number of lines, then the lines, each ended by a NUL, then what a crash leaves. The plugin can write
-    /// to this memory, so nothing in it is trusted.
+    /// The number of lines, then the lines, each ended by a NUL, then the bytes that a signal handler writes in a
+    /// crash. The plugin can write to this memory, so nothing in it is trusted.
     private let memory: UnsafeMutableRawPointer
     private let start = MonotonicTime.nanoseconds
     private let lock = Mutex(())
@@ -36,8 +36,8 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         unsafe memory = mapped
     }
 
-    /// Uses the same memory with times that begin now. For a process that exits after its check, and never unmaps the
-    /// memory.
+    /// Makes a log in the same memory, whose times begin now. For a process that exits after its check, and never
+    /// unmaps the memory.
     private init(restarting callLog: CallLog) {
         unsafe memory = unsafe callLog.memory
         unsafe _ = Unmanaged.passRetained(callLog)
@@ -50,13 +50,13 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     /// Unmaps the memory only in this process, which must not use it again.
     func unmap() { unsafe munmap(memory, Self.size) }
 
-    /// The place where a signal handler writes.
+    /// The memory in which a signal handler describes a crash.
     var lastWords: UnsafeMutablePointer<portolan_last_words> {
         unsafe (memory + Self.wordsStart).assumingMemoryBound(to: portolan_last_words.self)
     }
 
-    /// The bytes that a crash left.
-    var lastBytes: [UInt8] {
+    /// The bytes that the signal handler wrote in a crash.
+    var crashBytes: [UInt8] {
         let count = min(Int(clamping: unsafe lastWords.pointee.count), Int(PORTOLAN_LAST_WORDS))
         return unsafe Array(UnsafeRawBufferPointer(start: memory + Self.wordsStart + MemoryLayout<UInt32>.size, count: count))
     }
@@ -65,12 +65,12 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     func nextLoad() -> Int { loads.wrappingAdd(1, ordering: .relaxed).newValue }
 
     /// - Parameter load: The number of the load whose call it is; `nil` if it belongs to no load.
-    func record(_ what: String, thread: Int32, load: Int? = nil) {
+    func record(_ event: String, thread: Int32, load: Int? = nil) {
         let microseconds = (MonotonicTime.nanoseconds - start) / 1000
         let fraction = String(microseconds % 1000)
         let padded = String(repeating: "0", count: 3 - fraction.count) + fraction
         let place = load.map { "load \($0)  " } ?? ""
-        let text = "\(microseconds / 1000).\(padded) ms  thread \(thread)  \(place)\(what)"
+        let text = "\(microseconds / 1000).\(padded) ms  thread \(thread)  \(place)\(event)"
         let line = Array(text.utf8.prefix(Self.lineSize - 1)) + [0]
         lock.withLock { _ in
             // The number is negative only if the plugin has overwritten it.
@@ -81,17 +81,17 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         }
     }
 
-    /// Runs `body`, a call of the plugin's `function`, and records its begin and its end.
+    /// Runs `action`, which calls the plugin's `function`, and records the begin and the end of the call.
     ///
     /// - Parameter url: The URL of the request that the function receives.
     func entering<Result, Failure: Error>(
         _ function: String, url: URLRecord? = nil, thread: Int32 = portolan_thread_number(), load: Int? = nil,
-        _ body: () throws(Failure) -> Result
+        _ action: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let address = url.map { " " + String(decoding: $0.description.utf8.prefix(Self.lineSize - 72), as: UTF8.self) } ?? ""
         record("→ \(function)\(address)", thread: thread, load: load)
         defer { record("← \(function)", thread: thread, load: load) }
-        return try body()
+        return try action()
     }
 
     /// The lines, oldest first.
@@ -108,7 +108,7 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         }
     }
 
-    /// Deletes every line, and what a crash left.
+    /// Deletes every line, and the bytes that a signal handler wrote.
     func clear() {
         lock.withLock { _ in unsafe memory.storeBytes(of: 0, as: Int.self) }
         unsafe lastWords.pointee.count = 0

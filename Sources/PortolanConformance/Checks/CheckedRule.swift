@@ -10,6 +10,8 @@ struct CheckedRule: Sendable {
     ///   - sentence: The requirement.
     ///   - reason: Why it matters.
     ///   - remedy: How to repair a plugin that violates the rule.
+    ///   - scenario: The kind of test URL that the check needs; `nil` if it needs none.
+    ///   - awaits: An ability that the loader does not have yet, and without which no check is possible.
     ///   - needsProcess: ``ConformanceCheck/needsProcess``.
     static func must(
         _ id: String, level: Int, isEnforced: Bool = false, needs scenario: ConformanceRule.Scenario? = nil,

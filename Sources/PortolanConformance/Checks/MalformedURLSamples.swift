@@ -5,7 +5,7 @@ enum MalformedURLSamples {
     static func all(_ scheme: String) -> [String] {
         let long = String(repeating: "a", count: 1 << 20)
         let shorter = long.prefix(1 << 16)
-        let rests = [
+        let suffixes = [
             "", "?", "#", "//", "///", "/", "//?", "//#", ".", "..", "/..", "%00", "/%00", "%ff%fe", "%", "/%", "/%z", "//h/%0d%0a",
             "//h:65535/",
             "//u:p@h/", "//@/", "//h?%00", "//h/?a=%00&=&a", "//h/?", "//h/#%00", "//[::1]/", "//h//", "//h/a%2fb", "//h/%2e%2e/", "//%41/",
@@ -13,6 +13,6 @@ enum MalformedURLSamples {
             String(repeating: "/", count: 4096),
             "//h/?" + String(repeating: "a=b&", count: 16384),
         ]
-        return rests.map { "\(scheme):\($0)" }
+        return suffixes.map { "\(scheme):\($0)" }
     }
 }

@@ -68,7 +68,7 @@ extension RuleCatalogue {
             }
             judge("'\(load.url)'")
         }
-        if context.areAllIdle { instance.end() }
+        if context.areAllLoadsIdle { instance.end() }
         judge("while it was ended")
         guard context.findings.isEmpty else { return }
         if !isJudged, let reason { throw reason }

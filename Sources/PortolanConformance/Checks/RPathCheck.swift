@@ -6,24 +6,24 @@
     import Musl
 #endif
 
-/// A folder that is searched for the libraries of a library (`ld.so(8)`).
+/// Checks a folder in which `ld.so(8)` searches for the libraries that a library needs.
 enum RPathCheck {
-    /// Why other users could add a file there; `nil` if the folder's permissions exclude that.
+    /// Returns why other users could add a file to the folder; `nil` if the folder's permissions exclude this.
     static func objection(to folder: String) -> String? {
-        // It moves with the library, and a user who can write there can change the library itself.
+        // The path is relative to the library, and a user who can write to that folder can change the library itself.
         if folder.hasPrefix("$ORIGIN") || folder.hasPrefix("${ORIGIN}") { return nil }
         guard folder.hasPrefix("/") else { return "which depends on the working folder" }
         var path = folder
-        var isThere = true
+        var childExists = true
         while true {
             var status = stat()
             if unsafe stat(path, &status) == 0 {
-                let isOpen = status.st_mode & S_IWOTH != 0
+                let isWorldWritable = status.st_mode & S_IWOTH != 0
                 let isSticky = status.st_mode & S_ISVTX != 0
-                if isOpen, !isThere || !isSticky || path == folder { return "and others can write in '\(path)'" }
-                isThere = true
+                if isWorldWritable, !childExists || !isSticky || path == folder { return "and others can write in '\(path)'" }
+                childExists = true
             } else {
-                isThere = false
+                childExists = false
             }
             guard path != "/", let slash = path.lastIndex(of: "/") else { return nil }
             path = slash == path.startIndex ? "/" : String(path[..<slash])

@@ -10,11 +10,11 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// What the checks of FAULT share: memory and threads that the system refuses, and loads beside a failure.
+/// Shared code of the FAULT checks: performs loads while the system refuses memory or threads.
 extension RuleCatalogue {
-    /// Stops a load on a thread that does not block SIGPIPE, so that the signal can end the process. Waits up to a
-    /// second.
-    static func stopElsewhere(_ probedLoad: ProbedLoad) {
+    /// Stops a load on a thread that does not block SIGPIPE, so that the signal can end the process. Waits until the
+    /// stop returns, but at most one second.
+    static func stopOnThreadWithSIGPIPE(_ probedLoad: ProbedLoad) {
         let hasReturned = ConditionLock(false)
         // `try?` because without a thread nothing is stopped, and the load reaches its end.
         try? PlatformThread.start {
@@ -28,9 +28,13 @@ extension RuleCatalogue {
         _ = hasReturned.wait(atMost: .seconds(1)) { $0 ? true : nil }
     }
 
-    /// Performs each load with its n-th call for `resource` refused, and with all calls from the n-th on refused, for
-    /// every n.
-    static func refused(
+    /// Returns a check that performs each load several times. For each n, the system refuses the load's n-th request
+    /// for the resource, and then all requests from the n-th on.
+    ///
+    /// - Parameters:
+    ///   - noun: The name of one resource, for messages.
+    ///   - objection: Returns why the check does not apply to a library; `nil` if it applies.
+    static func survivesRefusals(
         _ resource: FaultInjection.Resource, _ noun: String, unless objection: @escaping @Sendable (ELFFile) -> String?
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
@@ -38,32 +42,33 @@ extension RuleCatalogue {
             guard FaultInjection.serve(resource, to: try context.library()) else {
                 throw CheckSkipped("it does not apply: the library requests no \(noun) from the system")
             }
-            var reason: CheckSkipped?
+            var skipReason: CheckSkipped?
             do throws(CheckSkipped) {
                 try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                     _ = try context.perform(request, of: instance, CheckContext.script(for: load))
-                    let before = ProcessResources.taken()
+                    let resourcesBefore = ProcessResources.snapshot()
                     func refuseAll() throws(CheckSkipped) {
-                        guard try context.expectAnswers(where: noun, isRefusedTo: load, "", { instance }, { _ in }) else {
+                        guard try context.expectResults(whenRefusing: noun, to: load, "", { instance }, { _ in }) else {
                             throw CheckSkipped.notApplicable("'\(load.url)' requests no \(noun) from the system")
                         }
                     }
                     try refuseAll()
-                    var left = ProcessResources.settledAdditions(since: before, within: .seconds(1))
-                    // A pool that grows is no leak.
-                    if !left.isEmpty { left = try ProcessResources.leftBehind(within: .seconds(1), after: 8, refuseAll) }
-                    context.fail(left.map { "'\(load.url)', when \(noun)s are refused: \($0)" })
+                    var leftovers = ProcessResources.settledAdditions(since: resourcesBefore, within: .seconds(1))
+                    // More rounds, because a pool that grows a few times is no leak.
+                    if !leftovers.isEmpty { leftovers = try ProcessResources.leftBehind(within: .seconds(1), after: 8, refuseAll) }
+                    context.fail(leftovers.map { "'\(load.url)', when \(noun)s are refused: \($0)" })
                 }
             } catch {
-                reason = error
+                skipReason = error
             }
-            // … and resources that are created once per instance: in init, or for its first load.
-            var isJudged = false
+            // The same in new instances, for resources that are created once per instance: in `init`, or for its first
+            // load.
+            var hasChecked = false
             do throws(CheckSkipped) {
-                for load in try context.loads(.succeeds) where context.areAllIdle && context.findings.isEmpty {
+                for load in try context.loads(.succeeds) where context.areAllLoadsIdle && context.findings.isEmpty {
                     let plugin = try context.plugin()
-                    let before = ProcessResources.taken()
-                    let isAsked = try context.expectAnswers(where: noun, isRefusedTo: load, "in a new instance, ") {
+                    let resourcesBefore = ProcessResources.snapshot()
+                    let requestsResource = try context.expectResults(whenRefusing: noun, to: load, "in a new instance, ") {
                         () throws(CheckSkipped) in
                         switch try ProbedInstance.start(plugin, context.configuration(), on: context.instanceContext) {
                         case .started(let instance): instance
@@ -72,43 +77,45 @@ extension RuleCatalogue {
                     } _: {
                         $0.end()
                     }
-                    let left = ProcessResources.settledAdditions(since: before, within: .seconds(1))
-                    context.fail(left.map { "'\(load.url)', in a new instance, when \(noun)s are refused: \($0)" })
-                    isJudged = isJudged || isAsked
+                    let leftovers = ProcessResources.settledAdditions(since: resourcesBefore, within: .seconds(1))
+                    context.fail(leftovers.map { "'\(load.url)', in a new instance, when \(noun)s are refused: \($0)" })
+                    hasChecked = hasChecked || requestsResource
                 }
             } catch {
                 // The earlier results stay valid.
-                if reason != nil { reason = error }
+                if skipReason != nil { skipReason = error }
             }
-            if let reason, context.findings.isEmpty, !isJudged || !reason.isNotApplicable { throw reason }
+            if let skipReason, context.findings.isEmpty, !hasChecked || !skipReason.isNotApplicable { throw skipReason }
         }
     }
 }
 
 extension CheckContext {
-    /// Performs a load once for each resource request of the load and its instance, with that request refused.
+    /// Performs a load once for each resource request of the load and its instance, and refuses that request.
     ///
     /// - Parameters:
     ///   - instance: Provides the instance for each load; `nil` if the plugin refuses to start, which is valid.
-    ///   - end: Called with the instance when its load is over.
-    /// - Returns: Whether there are such requests.
-    fileprivate func expectAnswers(
-        where noun: String, isRefusedTo load: ConformanceLoad, _ circumstances: String,
+    ///   - end: Called with the instance after the end of its load.
+    /// - Returns: Whether the load or its instance requests the resource.
+    fileprivate func expectResults(
+        whenRefusing noun: String, to load: ConformanceLoad, _ circumstances: String,
         _ instance: () throws(CheckSkipped) -> ProbedInstance?,
         _ end: (ProbedInstance) -> Void
     ) throws(CheckSkipped) -> Bool {
         let (request, script) = (try request(load.url), Self.script(for: load))
-        FaultInjection.count()
+        FaultInjection.allowAll()
         guard let first = try instance() else { return false }
-        let usual = LoadResult(try perform(request, of: first, script))
+        let usualResult = LoadResult(try perform(request, of: first, script))
         end(first)
         let count = FaultInjection.callCount
-        for place in 1..<min(count, 100) + 1 {
-            for last in [place, Int.max - 1] {
+        for callNumber in 1..<min(count, 100) + 1 {
+            for lastCallNumber in [callNumber, Int.max - 1] {
                 try checkDeadline()
-                FaultInjection.refuse(place...last)
-                defer { FaultInjection.count() }
-                let phrase = last == place ? "when \(noun) \(place) is refused" : "when each \(noun) from number \(place) on is refused"
+                FaultInjection.refuse(callNumber...lastCallNumber)
+                defer { FaultInjection.allowAll() }
+                let phrase =
+                    lastCallNumber == callNumber
+                    ? "when \(noun) \(callNumber) is refused" : "when each \(noun) from number \(callNumber) on is refused"
                 guard let instance = try instance() else { continue }
                 let probedLoad: ProbedLoad
                 do throws(CheckSkipped) {
@@ -120,13 +127,13 @@ extension CheckContext {
                 }
                 try probedLoad.start()
                 let record = recordWhenIdle(probedLoad, within: loadTimeLimit)
-                FaultInjection.count()
+                FaultInjection.allowAll()
                 guard let record else {
                     fail("'\(load.url)' did not end \(circumstances)\(phrase)")
                     return true
                 }
                 end(instance)
-                expect(record, usual, load, circumstances + phrase)
+                expect(record, usualResult, load, circumstances + phrase)
             }
         }
         return count > 0
@@ -134,11 +141,11 @@ extension CheckContext {
 }
 
 extension CheckContext {
-    /// Makes, performs and destroys a load on a separate thread, because a load that tries to end the process waits
-    /// there for ever.
+    /// Makes, performs and destroys a load on a separate thread, because a load that tries to end the process blocks
+    /// its thread for ever.
     ///
-    /// - Returns: Whether it became idle, if necessary after a stop.
-    func isOver(_ request: Request, _ handler: ProbedHandler, _ script: ClientScript) throws(CheckSkipped) -> Bool {
+    /// - Returns: Whether the load ended, if necessary after a stop.
+    func performOnSeparateThread(_ request: Request, _ handler: ProbedHandler, _ script: ClientScript) throws(CheckSkipped) -> Bool {
         try checkDeadline()
         let state = ConditionLock((probedLoad: ProbedLoad?.none, isOver: false))
         do throws(LoadError) {
@@ -146,7 +153,7 @@ extension CheckContext {
                 // `try?` because a load that cannot be made is over.
                 let probedLoad = try? ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, script)
                 state.withLockBroadcasting { $0.probedLoad = probedLoad }
-                probedLoad?.runHere()
+                probedLoad?.runOnThisThread()
                 probedLoad?.destroy()
                 state.withLockBroadcasting { $0.isOver = true }
             }
@@ -158,10 +165,10 @@ extension CheckContext {
         return state.wait(atMost: stopTimeLimit) { $0.isOver ? true : nil } == true
     }
 
-    /// Fails if a load gave neither an error nor its usual result.
-    func expect(_ record: LoadRecord, _ usual: LoadResult, _ load: ConformanceLoad, _ phrase: String) {
-        let found = LoadResult(record)
-        guard found != usual, record.failure?.value == nil, !varies(load) else { return }
-        fail("'\(load.url)' gave \(found.phrase) \(phrase), and no error; otherwise it gives \(usual.phrase)")
+    /// Reports a finding if a load gave neither an error nor its usual result.
+    func expect(_ record: LoadRecord, _ usualResult: LoadResult, _ load: ConformanceLoad, _ phrase: String) {
+        let result = LoadResult(record)
+        guard result != usualResult, record.failure?.value == nil, !varies(load) else { return }
+        fail("'\(load.url)' gave \(result.phrase) \(phrase), and no error; otherwise it gives \(usualResult.phrase)")
     }
 }

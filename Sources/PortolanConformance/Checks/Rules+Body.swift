@@ -12,12 +12,12 @@ extension RuleCatalogue {
             because: "This is the purpose of a load.",
             remedy: "Compare the delivered bytes with the source. If the manifest is wrong, correct it."
         ) { context throws(CheckSkipped) in
-            let stated = try context.everyLoad().filter { $0.isLoadable && $0.statesContents && !$0.tags.contains(.hangs) }
-            guard !stated.isEmpty else { throw CheckSkipped("the manifest states no digest, length, MIME type or status") }
+            let loadsWithContents = try context.everyLoad().filter { $0.isLoadable && $0.statesContents && !$0.tags.contains(.hangs) }
+            guard !loadsWithContents.isEmpty else { throw CheckSkipped("the manifest states no digest, length, MIME type or status") }
             let instance = try context.instance()
-            for load in stated {
-                // The body of a URL outside of the plugin is not the plugin's.
-                guard let last = try context.follow(load, of: instance).last, !last.calls.contains(where: \.isTakenRedirect) else {
+            for load in loadsWithContents {
+                // If a redirect leads out of the plugin, the plugin does not deliver the body.
+                guard let last = try context.follow(load, of: instance).last, !last.calls.contains(where: \.isFollowedRedirect) else {
                     continue
                 }
                 context.fail(last.differences(from: load).map { "'\(load.url)' \($0)" })
@@ -47,7 +47,7 @@ extension RuleCatalogue {
                 // Gives a thread time to overwrite the bytes: at first enough for a thread that has to wait for a
                 // processor.
                 script.whileDelivering = { index, call in
-                    if index < 8, case .data = call { Polling.watch(.milliseconds(index < 4 ? 40 : 3)) }
+                    if index < 8, case .data = call { Polling.sleep(.milliseconds(index < 4 ? 40 : 3)) }
                 }
                 let record = try context.perform(context.request(load.url), of: instance, script)
                 if record.calls.contains(where: { if case .data(_, _, true) = $0.call { true } else { false } }) {
@@ -94,12 +94,12 @@ extension RuleCatalogue {
             because: "A 32-bit counter overflows silently.",
             remedy: "Count in int64_t."
         ) { context throws(CheckSkipped) in
-            let huge = try context.everyLoad().filter { $0.isHuge && $0.needs.isEmpty }
-            guard !huge.isEmpty else { throw CheckSkipped("the manifest names no URL with a body of 4 GiB or more") }
+            let hugeLoads = try context.everyLoad().filter { $0.isHuge && $0.needs.isEmpty }
+            guard !hugeLoads.isEmpty else { throw CheckSkipped("the manifest names no URL with a body of 4 GiB or more") }
             let instance = try context.instance()
-            for load in huge {
+            for load in hugeLoads {
                 var script = CheckContext.script(for: load)
-                script.isTerse = true
+                script.omitsBodies = true
                 let probedLoad = try context.make(context.request(load.url), of: instance, script)
                 try probedLoad.start()
                 guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit * 3) else {
@@ -112,7 +112,7 @@ extension RuleCatalogue {
                     context.fail("'\(load.url)': the response states \(expected) bytes, but \(count) came")
                 }
             }
-            if context.areAllIdle { instance.end() }
+            if context.areAllLoadsIdle { instance.end() }
         },
         .must(
             "BODY-08", level: 2, needs: .uploads,
@@ -122,21 +122,21 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let text = (0..<512).map { UInt8(0x20 + $0 % 95) }
             let bytes = (0..<512).map { UInt8(truncatingIfNeeded: $0 * 7) }
-            var isJudged = false
+            var hasChecked = false
             var echoes: Set<String> = []
             try context.eachUpload([text], length: 512) { load, record throws(CheckSkipped) in
                 if record.didFinish, record.body == text { echoes.insert(load.url) }
             }
             try context.eachUpload([bytes], length: 512) { load, record throws(CheckSkipped) in
                 guard echoes.contains(load.url) else { return }
-                isJudged = true
+                hasChecked = true
                 if record.body != bytes {
                     context.fail(
                         "'\(load.url)' returns a text unchanged, but changes 512 bytes with every value "
                             + "(\(ValueFormatting.count(record.body.count, "byte")) came)")
                 }
             }
-            if !isJudged { throw CheckSkipped("no URL of the manifest returns what is uploaded to it") }
+            if !hasChecked { throw CheckSkipped("no URL of the manifest returns what is uploaded to it") }
         },
         .must(
             "BODY-09", level: 2, isEnforced: true, needs: .succeeds,
@@ -163,10 +163,12 @@ extension RuleCatalogue {
             because: "Half a file that looks complete is worse than none.",
             remedy: "Compare the received length with the announced length, and fail with PORTOLAN_ERROR_TRUNCATED."
         ) { context throws(CheckSkipped) in
-            let cut = try context.loads(.fails).filter { ["truncated", "connectionLost"].contains($0.error) }
-            guard !cut.isEmpty else { throw CheckSkipped("the manifest names no URL whose body is cut short (truncated, connectionLost)") }
+            let truncatedLoads = try context.loads(.fails).filter { ["truncated", "connectionLost"].contains($0.error) }
+            guard !truncatedLoads.isEmpty else {
+                throw CheckSkipped("the manifest names no URL whose body is cut short (truncated, connectionLost)")
+            }
             let instance = try context.instance()
-            for load in cut {
+            for load in truncatedLoads {
                 if try context.follow(load, of: instance).last?.didFinish == true {
                     context.fail("'\(load.url)', whose body is cut short, finished as if the body were complete")
                 }
@@ -181,9 +183,9 @@ extension RuleCatalogue {
             check: eachLoad { record in
                 record.responses.compactMap(\.value).compactMap { response in
                     guard response.url.bytes != nil else { return nil }
-                    // `try?` because only whether it parses matters here.
-                    let parses = response.url.text.map { (try? URLRecord(parsing: $0)) != nil } ?? false
-                    return parses ? nil : "the response's URL is \(response.url.quoted)"
+                    // `try?` because only the validity of the URL matters here.
+                    let isValid = response.url.text.map { (try? URLRecord(parsing: $0)) != nil } ?? false
+                    return isValid ? nil : "the response's URL is \(response.url.quoted)"
                 }
             }),
     ]
@@ -209,11 +211,12 @@ extension LoadRecord {
         if let status = load.status, response?.status != Int32(status) {
             found.append("has the status \(response?.status ?? 0), not \(status)")
         }
-        if let stated = load.sha256 {
+        if let statedDigest = load.sha256 {
             let digest = SHA256.hexadecimal(of: body)
-            if digest != stated {
+            if digest != statedDigest {
                 found.append(
-                    "gave \(ValueFormatting.count(body.count, "byte")) with the digest \(digest.prefix(16))…, not \(stated.prefix(16))…")
+                    "gave \(ValueFormatting.count(body.count, "byte")) with the digest \(digest.prefix(16))…, not \(statedDigest.prefix(16))…"
+                )
             }
         }
         return found

@@ -21,7 +21,7 @@ extension RuleCatalogue {
                 if let problem = context.handlerProblem { return context.fail("the handler could not be made: \(problem)") }
                 throw error
             }
-            defer { if context.areAllIdle { instance.end() } }
+            defer { if context.areAllLoadsIdle { instance.end() } }
             for load in try context.everyLoad() where try context.handler(for: context.request(load.url), of: instance) == nil {
                 context.fail("no handler of the plugin accepts '\(load.url)', which the manifest names")
             }
@@ -33,7 +33,7 @@ extension RuleCatalogue {
             remedy: "Compare the scheme with your own first, or set PORTOLAN_ANY_SCHEME and declare that in the manifest."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            defer { if context.areAllIdle { instance.end() } }
+            defer { if context.areAllLoadsIdle { instance.end() } }
             for (index, handler) in instance.plugin.handlers.enumerated() where !handler.takesAnyScheme && handler.choosesRequests {
                 let own = handler.schemes.compactMap(\.text)
                 let others = own.flatMap { ["x\($0)", "\($0)x", "\($0).example"] } + ["http", "file", "data", "portolan-judge"]
@@ -59,21 +59,21 @@ extension RuleCatalogue {
             remedy: "Only read the request. Open nothing and remember nothing.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            defer { if context.areAllIdle { instance.end() } }
+            defer { if context.areAllLoadsIdle { instance.end() } }
             for load in try context.loads(.any) {
                 guard let handler = try context.handler(for: context.request(load.url), of: instance) else { continue }
-                let lent = try RequestImage(context.request(load.url))
-                instance.keep(lent)
-                let (before, calls) = (ProcessResources.taken(), instance.host.calls.count)
-                let results = Set((0..<1000).map { _ in handler.canInit(lent) })
+                let requestImage = try RequestImage(context.request(load.url))
+                instance.keep(requestImage)
+                let (before, calls) = (ProcessResources.snapshot(), instance.host.calls.count)
+                let results = Set((0..<1000).map { _ in handler.canInit(requestImage) })
                 if results.count > 1 {
                     context.fail("1000 calls of can_init for '\(load.url)' did not all return the same result")
                 }
-                let more = instance.host.calls.dropFirst(calls).map(\.function)
-                if let first = more.first {
-                    context.fail("can_init called host.\(first), \(ValueFormatting.count(more.count, "time")) in 1000 calls")
+                let hostCalls = instance.host.calls.dropFirst(calls).map(\.function)
+                if let first = hostCalls.first {
+                    context.fail("can_init called host.\(first), \(ValueFormatting.count(hostCalls.count, "time")) in 1000 calls")
                 }
-                context.fail(ProcessResources.taken().additions(since: before))
+                context.fail(ProcessResources.snapshot().additions(since: before))
             }
         },
         .must(
@@ -83,16 +83,16 @@ extension RuleCatalogue {
             remedy: "Change no shared memory in can_init."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            defer { if context.areAllIdle { instance.end() } }
+            defer { if context.areAllLoadsIdle { instance.end() } }
             var calls: [@Sendable () -> Bool] = []
-            var (urls, alone) = ([String](), [Bool]())
+            var (urls, aloneResults) = ([String](), [Bool]())
             for load in try context.loads(.any) {
                 guard let handler = try context.handler(for: context.request(load.url), of: instance) else { continue }
                 // … and a URL of the same scheme that it can refuse.
                 for text in [load.url, "\(load.url.prefix { $0 != ":" })://judge.invalid/unknown"] where !urls.contains(text) {
-                    let lent = try handler.lent(context.request(text))
-                    calls.append { handler.canInit(lent) }
-                    (urls, alone) = (urls + [text], alone + [handler.canInit(lent)])
+                    let requestImage = try handler.reusableImage(of: context.request(text))
+                    calls.append { handler.canInit(requestImage) }
+                    (urls, aloneResults) = (urls + [text], aloneResults + [handler.canInit(requestImage)])
                 }
             }
             guard !calls.isEmpty else { throw CheckSkipped("no handler accepts a URL of the manifest (CAN-01)") }
@@ -106,7 +106,7 @@ extension RuleCatalogue {
                 }
                 for place in calls.indices {
                     let results = concurrentResults.joined().filter { $0.0 == place }.flatMap(\.1)
-                    let others = results.count { $0 != alone[place] }
+                    let others = results.count { $0 != aloneResults[place] }
                     guard others > 0 else { continue }
                     context.fail(
                         "on eight threads at the same time, \(others) of \(results.count) calls of can_init for '\(urls[place])' had another result"
@@ -121,14 +121,14 @@ extension RuleCatalogue {
             remedy: "Compare bytes. Compile no pattern and read no file."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            defer { if context.areAllIdle { instance.end() } }
+            defer { if context.areAllLoadsIdle { instance.end() } }
             for load in try context.loads(.any) {
                 guard let handler = try context.handler(for: context.request(load.url), of: instance) else { continue }
-                let lent = try RequestImage(context.request(load.url))
-                instance.keep(lent)
+                let requestImage = try RequestImage(context.request(load.url))
+                instance.keep(requestImage)
                 let times = (0..<101).map { _ in
                     let start = MonotonicTime.nanoseconds
-                    _ = handler.canInit(lent)
+                    _ = handler.canInit(requestImage)
                     return MonotonicTime.nanoseconds - start
                 }
                 let median = times.sorted()[50]
@@ -142,13 +142,13 @@ extension RuleCatalogue {
             remedy: "Read request->scheme, which is in lower case, instead of request->url."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            defer { if context.areAllIdle { instance.end() } }
+            defer { if context.areAllLoadsIdle { instance.end() } }
             for load in try context.loads(.any) {
                 let request = try context.request(load.url)
                 guard let handler = try context.handler(for: request, of: instance) else { continue }
                 let scheme = load.url.prefix { $0 != ":" }
                 let text = scheme.uppercased() + load.url.dropFirst(scheme.count)
-                if !handler.canInit(try RequestImage(request, asked: text)) {
+                if !handler.canInit(try RequestImage(request, originalURL: text)) {
                     context.fail("it accepts '\(load.url)', but not if the caller writes '\(scheme.uppercased())'")
                 }
             }
@@ -160,14 +160,14 @@ extension RuleCatalogue {
             remedy: "Check each length before you read. Do not copy into a buffer of fixed size."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            defer { if context.areAllIdle { instance.end() } }
+            defer { if context.areAllLoadsIdle { instance.end() } }
             for handler in instance.plugin.handlers {
-                let judged = ProbedHandler(instance: instance, description: handler)
+                let probedHandler = ProbedHandler(instance: instance, description: handler)
                 for scheme in handler.takesAnyScheme ? ["http"] : handler.schemes.compactMap(\.text) {
                     for text in MalformedURLSamples.all(scheme) {
                         guard let request = try? context.request(text) else { continue }  // because the host refuses some of them itself
-                        _ = try judged.canInit(request)
-                        _ = try? judged.canonicalForm(of: request)  // because only the return of the call matters
+                        _ = try probedHandler.canInit(request)
+                        _ = try? probedHandler.canonicalForm(of: request)  // because only the return of the call matters
                     }
                 }
             }
@@ -179,7 +179,7 @@ extension RuleCatalogue {
             remedy: "Copy what you need later. It is better to need nothing."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            defer { if context.areAllIdle { instance.end() } }
+            defer { if context.areAllLoadsIdle { instance.end() } }
             let loads = try context.loads(.any)
             for load in loads + loads {
                 let request = try context.request(load.url)

@@ -21,9 +21,9 @@ extension RuleCatalogue {
                     else {
                         throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                     }
-                    guard let late = record.deliveredAfterStop.first else { continue }
-                    let place = late.within == .stop ? "from within stop" : "after stop had returned"
-                    context.fail("'\(load.url)', stopped at event \(index + 1): \(late.call.function) was called \(place)")
+                    guard let lateEvent = record.eventsAfterStop.first else { continue }
+                    let place = lateEvent.within == .stop ? "from within stop" : "after stop had returned"
+                    context.fail("'\(load.url)', stopped at event \(index + 1): \(lateEvent.call.function) was called \(place)")
                 }
             }
         },
@@ -38,11 +38,11 @@ extension RuleCatalogue {
                 let start = MonotonicTime.now
                 _ = try context.perform(request, of: instance, CheckContext.script(for: load))
                 // The time that the load takes and a little more; only the first moments of a long load.
-                let longest = min(max(MonotonicTime.now - start, .milliseconds(4)), .milliseconds(50)) / .microseconds(1)
+                let longestMicroseconds = min(max(MonotonicTime.now - start, .milliseconds(4)), .milliseconds(50)) / .microseconds(1)
                 for _ in 0..<32 {
                     let probedLoad = try context.make(request, of: instance, CheckContext.script(for: load))
                     try probedLoad.start()
-                    Polling.watch(.microseconds(Int64(random.next() % UInt64(longest))))
+                    Polling.sleep(.microseconds(Int64(random.next() % UInt64(longestMicroseconds))))
                     probedLoad.stop()
                     if context.recordWhenIdle(probedLoad, within: .seconds(1)) == nil {
                         return context.fail("'\(load.url)' was still running one second after a stop between two events")
@@ -57,7 +57,7 @@ extension RuleCatalogue {
             remedy: "Hold no lock while you call the client."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: true) { load, request, instance throws(CheckSkipped) in
-                guard let function = try context.functionThatHoldsUpStop(of: load, request, instance) else { return }
+                guard let function = try context.functionThatBlocksStop(of: load, request, instance) else { return }
                 context.fail("'\(load.url)': a stop on another thread did not return within a second while \(function) ran")
             }
         },
@@ -67,7 +67,7 @@ extension RuleCatalogue {
             because: "The close button of a window waits for 'stop'.",
             remedy: "Set a flag, wake the load, and wait for nothing."
         ) { context throws(CheckSkipped) in
-            var seen = false
+            var hasStopFunction = false
             for scenario in [ConformanceRule.Scenario.succeeds, .hangs] {
                 // `try?` because a manifest without a URL that hangs may have others.
                 guard let loads = try? context.loads(scenario) else { continue }
@@ -76,45 +76,46 @@ extension RuleCatalogue {
                     let request = try context.request(load.url)
                     guard let record = try context.recordOfStoppedLoad(request, of: instance, atEvent: 0, CheckContext.script(for: load))
                     else {
-                        if context.hasFailedInStop(load, of: instance) { return }
+                        if context.failIfInStop(load, of: instance) { return }
                         continue
                     }
-                    for turn in record.callTimes where turn.function == .stop {
-                        seen = true
-                        if turn.time > .milliseconds(100) {
-                            context.fail("'\(load.url)': stop returned after \(ValueFormatting.time(turn.time))")
+                    for callTime in record.callTimes where callTime.function == .stop {
+                        hasStopFunction = true
+                        if callTime.time > .milliseconds(100) {
+                            context.fail("'\(load.url)': stop returned after \(ValueFormatting.time(callTime.time))")
                         }
                     }
                 }
-                if context.areAllIdle { instance.end() }
+                if context.areAllLoadsIdle { instance.end() }
             }
             // … while it is paused, or waits for an answer.
-            for isAsked in [false, true] {
+            for waitsForAnswer in [false, true] {
                 // `try?` because a manifest without such a URL may have others.
-                guard let loads = try? context.loads(isAsked ? .challenges : .succeeds) else { continue }
+                guard let loads = try? context.loads(waitsForAnswer ? .challenges : .succeeds) else { continue }
                 let instance = try context.instance()
                 for load in loads {
                     var script = CheckContext.script(for: load)
-                    (script.pauses, script.pauseTime) = (isAsked ? .none : .first, nil)
-                    if isAsked { script.decision = .never }
+                    (script.pauses, script.pauseTime) = (waitsForAnswer ? .none : .first, nil)
+                    if waitsForAnswer { script.decision = .never }
                     let probedLoad = try context.make(context.request(load.url), of: instance, script)
                     try probedLoad.start()
                     _ = probedLoad.client.waitUntilHeld(atMost: context.stopTimeLimit)
                     probedLoad.stop()
                     guard let record = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) else {
-                        if context.hasFailedInStop(load, of: instance) { return }
+                        if context.failIfInStop(load, of: instance) { return }
                         continue
                     }
-                    for turn in record.callTimes where turn.function == .stop {
-                        seen = true
-                        guard turn.time > .milliseconds(100) else { continue }
+                    for callTime in record.callTimes where callTime.function == .stop {
+                        hasStopFunction = true
+                        guard callTime.time > .milliseconds(100) else { continue }
                         context.fail(
-                            "'\(load.url)', \(isAsked ? "challenged" : "paused"): stop returned after \(ValueFormatting.time(turn.time))")
+                            "'\(load.url)', \(waitsForAnswer ? "challenged" : "paused"): stop returned after \(ValueFormatting.time(callTime.time))"
+                        )
                     }
                 }
-                if context.areAllIdle { instance.end() }
+                if context.areAllLoadsIdle { instance.end() }
             }
-            if !seen { throw CheckSkipped("it does not apply: no load has a function stop") }
+            if !hasStopFunction { throw CheckSkipped("it does not apply: no load has a function stop") }
         },
         .must(
             "CANCEL-05", level: 3, needs: .succeeds,
@@ -126,7 +127,7 @@ extension RuleCatalogue {
                 let (request, script) = try context.requestAndScript(load)
                 let time = load.tags.contains(.hangs) ? Duration.milliseconds(10) : nil
                 _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 64, orAfter: time, script)
-                let left = try ProcessResources.leftBehind(within: .seconds(1)) { () throws(CheckSkipped) in
+                let leftovers = try ProcessResources.leftBehind(within: .seconds(1)) { () throws(CheckSkipped) in
                     for index in [0, 1, 0, 1, 0, 1] {
                         guard try context.recordOfStoppedLoad(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
                             throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
@@ -137,7 +138,7 @@ extension RuleCatalogue {
                         throw CheckSkipped("'\(load.url)' was still running after a stop during a challenge (CANCEL-06)")
                     }
                 }
-                context.fail(left.map { "'\(load.url)', stopped at an event: \($0)" })
+                context.fail(leftovers.map { "'\(load.url)', stopped at an event: \($0)" })
             }
         },
         .must(
@@ -149,7 +150,7 @@ extension RuleCatalogue {
             try context.eachLoad(.challenges) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.decision = .never
-                guard try context.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge") else {
+                guard try context.expectIdleAfterStop(load, request, of: instance, script, waitingIn: "did_receive_challenge") else {
                     throw CheckSkipped.notApplicable("'\(load.url)' sent no challenge")
                 }
             }
@@ -164,7 +165,7 @@ extension RuleCatalogue {
                 let (request, plain) = try context.upload(load, CheckContext.pieces, length: nil)
                 var script = plain
                 script.bodySource = .silent
-                guard try context.expectRest(load, request, of: instance, script, waitingIn: "read_body") else {
+                guard try context.expectIdleAfterStop(load, request, of: instance, script, waitingIn: "read_body") else {
                     throw CheckSkipped.notApplicable("'\(load.url)' does not read its upload body")
                 }
             }
@@ -180,9 +181,9 @@ extension RuleCatalogue {
                     $0.nested.isEmpty && !$0.hasEnded ? nil : !$0.nested.isEmpty
                 }
                 probedLoad.stop()
-                let isSettled = context.recordWhenIdle(probedLoad, within: .seconds(1)) != nil
+                let isIdle = context.recordWhenIdle(probedLoad, within: .seconds(1)) != nil
                 guard hasOpened == true else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
-                if !isSettled {
+                if !isIdle {
                     context.fail("'\(load.url)' was still running one second after a stop that came while its nested load had no data yet")
                 }
             }
@@ -201,13 +202,13 @@ extension RuleCatalogue {
                 context.expectSame(
                     context.recordWhenIdle(other, within: context.loadTimeLimit), as: baseline, "when another load of it was stopped")
                 guard !other.handler.description.isBlocking else { return }
-                let held = try context.pausedLoad(request, of: instance, load)
-                let beside = try context.make(request, of: instance, baseline.script)
-                held.stop()
-                _ = context.recordWhenIdle(held, within: context.stopTimeLimit)
-                try beside.start()
+                let pausedLoad = try context.pausedLoad(request, of: instance, load)
+                let loadBesidePausedOne = try context.make(request, of: instance, baseline.script)
+                pausedLoad.stop()
+                _ = context.recordWhenIdle(pausedLoad, within: context.stopTimeLimit)
+                try loadBesidePausedOne.start()
                 context.expectSame(
-                    context.recordWhenIdle(beside, within: context.loadTimeLimit), as: baseline,
+                    context.recordWhenIdle(loadBesidePausedOne, within: context.loadTimeLimit), as: baseline,
                     "when another load of it was stopped in a pause")
             }
         },
@@ -215,43 +216,43 @@ extension RuleCatalogue {
 }
 
 extension CheckContext {
-    /// The name of the client call of a blocking load, among its first three, during which a stop on another thread
-    /// does not return; `nil` if there is none.
-    func functionThatHoldsUpStop(of load: ConformanceLoad, _ request: Request, _ instance: ProbedInstance) throws(CheckSkipped) -> String? {
+    /// Stops a blocking load on another thread during each of its first three client calls. Returns the name of a
+    /// client call during which the stop did not return; `nil` if there is none.
+    func functionThatBlocksStop(of load: ConformanceLoad, _ request: Request, _ instance: ProbedInstance) throws(CheckSkipped) -> String? {
         let slot = Mutex<ProbedLoad?>(nil)
         let returned = ConditionLock<Bool?>(nil)
-        let stuck = Mutex<String?>(nil)
+        let blockedFunction = Mutex<String?>(nil)
         defer { slot.withLock { $0 = nil } }
         for index in 0..<3 {
             var script = Self.script(for: load)
             script.whileDelivering = { event, call in
                 guard event == index, !call.isEnd, let probedLoad = slot.withLock({ $0 }) else { return }
                 returned.withLock { $0 = nil }
-                if probedLoad.stopsElsewhere(returned) { stuck.withLock { $0 = call.function } }
+                if probedLoad.stopOnOtherThread(returned) { blockedFunction.withLock { $0 = call.function } }
             }
             let probedLoad = try make(request, of: instance, script)
             slot.withLock { $0 = probedLoad }
             try probedLoad.start()
             _ = recordWhenIdle(probedLoad, within: loadTimeLimit)
-            if let function = stuck.withLock({ $0 }) { return function }
+            if let function = blockedFunction.withLock({ $0 }) { return function }
         }
         return nil
     }
 
-    /// Fails if a load that is not idle is in its function `stop`.
+    /// Reports a finding if a load that did not end is in its function `stop`.
     ///
-    /// - Returns: Whether it is. If not, another rule is about the late end.
-    fileprivate func hasFailedInStop(_ load: ConformanceLoad, of instance: ProbedInstance) -> Bool {
+    /// - Returns: Whether the load is in `stop`. If not, another rule reports that the load does not end.
+    fileprivate func failIfInStop(_ load: ConformanceLoad, of instance: ProbedInstance) -> Bool {
         guard CallLogEntry.place(after: instance.callLog.lines) == " in stop" else { return false }
         fail("'\(load.url)': stop had not returned after \(ValueFormatting.time(stopTimeLimit))")
         return true
     }
 
-    /// Fails if a load that waits in a client call is not idle within a second after a stop, or delivers its end
-    /// afterwards.
+    /// Stops a load that waits in a client call. Reports a finding if the load is not idle within a second, or sends an
+    /// event afterwards.
     ///
-    /// - Returns: Whether it waited there.
-    fileprivate func expectRest(
+    /// - Returns: Whether the load waited in a client call before the stop.
+    fileprivate func expectIdleAfterStop(
         _ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance, _ script: ClientScript, waitingIn function: String
     ) throws(CheckSkipped) -> Bool {
         let probedLoad = try make(request, of: instance, script)
@@ -264,8 +265,8 @@ extension CheckContext {
             return true
         }
         guard isWaiting else { return false }
-        if let late = record.deliveredAfterStop.first {
-            fail("'\(load.url)': \(late.call.function) was called after a stop that came while \(function) waited")
+        if let lateEvent = record.eventsAfterStop.first {
+            fail("'\(load.url)': \(lateEvent.call.function) was called after a stop that came while \(function) waited")
         }
         return true
     }

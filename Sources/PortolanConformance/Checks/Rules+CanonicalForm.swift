@@ -13,14 +13,14 @@ extension RuleCatalogue {
             because: "The cache stores responses under the canonical form. If the form changes again, the cache finds nothing.",
             remedy: "Call 'give' only if the request differs from its canonical form."
         ) { context throws(CheckSkipped) in
-            try context.eachHandled { handler, request throws(CheckSkipped) in
+            try context.eachAcceptedRequest { handler, request throws(CheckSkipped) in
                 let form = try handler.canonicalForm(of: request)
-                let canonical = try context.applying(form.given.first, to: request)
-                let again = try context.applying(handler.canonicalForm(of: canonical).given.first, to: canonical)
-                if again.url != canonical.url || again.method != canonical.method || again.fields != canonical.fields {
+                let canonical = try context.applying(form.changes.first, to: request)
+                let secondForm = try context.applying(handler.canonicalForm(of: canonical).changes.first, to: canonical)
+                if secondForm.url != canonical.url || secondForm.method != canonical.method || secondForm.fields != canonical.fields {
                     context.fail(
                         "the canonical form of \(request.url.shortDescription) is \(canonical.url.shortDescription), "
-                            + "whose canonical form is \(again.url.shortDescription)")
+                            + "whose canonical form is \(secondForm.url.shortDescription)")
                 }
             }
         },
@@ -30,11 +30,11 @@ extension RuleCatalogue {
             because: "A stored response to GET must not be used for POST.",
             remedy: "Change the URL and nothing else."
         ) { context throws(CheckSkipped) in
-            try context.eachHandled { handler, plain throws(CheckSkipped) in
+            try context.eachAcceptedRequest { handler, plain throws(CheckSkipped) in
                 for method in [HTTPRequest.Method.head, .delete] {
                     var request = plain
                     request.method = method
-                    guard let change = try handler.canonicalForm(of: request).given.first?.value else { continue }
+                    guard let change = try handler.canonicalForm(of: request).changes.first?.value else { continue }
                     if let text = change.method.text, text != method.rawValue {
                         context.fail("the canonical form of \(request.url.shortDescription) changes \(method.rawValue) to '\(text)'")
                     }
@@ -44,7 +44,7 @@ extension RuleCatalogue {
                 request.body = .bytes([1, 2, 3])
                 request.fields[.accept] = "text/plain"
                 request.properties["org.example.judge"] = .text("kept")
-                guard let change = try handler.canonicalForm(of: request).given.first?.value else { return }
+                guard let change = try handler.canonicalForm(of: request).changes.first?.value else { return }
                 let url = request.url.shortDescription
                 if let method = change.method.text, method != "POST" {
                     context.fail("the canonical form of \(url) changes POST to '\(method)'")
@@ -65,13 +65,13 @@ extension RuleCatalogue {
             because: "Otherwise the cache asks a handler that never loaded the resource.",
             remedy: "Keep the scheme, and every part of the request that can_init reads."
         ) { context throws(CheckSkipped) in
-            try context.eachHandled { handler, request throws(CheckSkipped) in
-                guard let change = try handler.canonicalForm(of: request).given.first else { return }
+            try context.eachAcceptedRequest { handler, request throws(CheckSkipped) in
+                guard let change = try handler.canonicalForm(of: request).changes.first else { return }
                 let canonical = try context.applying(change, to: request)
                 let scheme = String(canonical.url.scheme)
                 let isDeclared = handler.description.takesAnyScheme || handler.description.schemes.contains { $0.text == scheme }
-                let isTaken = try handler.canInit(canonical)
-                guard isDeclared, isTaken else {
+                let isAccepted = try handler.canInit(canonical)
+                guard isDeclared, isAccepted else {
                     return context.fail(
                         "the handler does not accept \(canonical.url.shortDescription), which it gives as the canonical form")
                 }
@@ -84,10 +84,10 @@ extension RuleCatalogue {
             remedy: "Compare the two canonical URLs, part by part."
         ) { context throws(CheckSkipped) in
             try context.eachHandler { handler, requests throws(CheckSkipped) in
-                let some = try handler.withNeighbours(requests.prefix(8))
-                for a in some {
+                let images = try handler.withNeighbours(requests.prefix(8))
+                for a in images {
                     if !handler.isCacheEquivalent(a, a) { context.fail("\(a.request.url.shortDescription) is not equivalent to itself") }
-                    for b in some where handler.isCacheEquivalent(a, b) != handler.isCacheEquivalent(b, a) {
+                    for b in images where handler.isCacheEquivalent(a, b) != handler.isCacheEquivalent(b, a) {
                         let phrase = "\(a.request.url.shortDescription) and \(b.request.url.shortDescription)"
                         context.fail("\(phrase) are equivalent in one order only")
                     }
@@ -101,9 +101,9 @@ extension RuleCatalogue {
             remedy: "Compare the whole path, and the query if it matters."
         ) { context throws(CheckSkipped) in
             try context.eachHandler { handler, requests throws(CheckSkipped) in
-                let some = try handler.withNeighbours(requests.prefix(8))
-                for (index, a) in some.enumerated() {
-                    for b in some.dropFirst(index + 1)
+                let images = try handler.withNeighbours(requests.prefix(8))
+                for (index, a) in images.enumerated() {
+                    for b in images.dropFirst(index + 1)
                     where a.request.url.isAnotherPath(than: b.request.url) && handler.isCacheEquivalent(a, b) {
                         context.fail("\(a.request.url.shortDescription) and \(b.request.url.shortDescription) count as equivalent")
                     }
@@ -117,26 +117,27 @@ extension RuleCatalogue {
             remedy: "Call 'give' once, as the last step."
         ) { context throws(CheckSkipped) in
             var forms: [(ProbedForm, Request)] = []
-            try context.eachHandled { handler, request throws(CheckSkipped) in
+            try context.eachAcceptedRequest { handler, request throws(CheckSkipped) in
                 forms.append((try handler.canonicalForm(of: request), request))
-                Polling.watch(.milliseconds(5))
+                Polling.sleep(.milliseconds(5))
             }
-            Polling.watch(.milliseconds(30))
+            Polling.sleep(.milliseconds(30))
             for (form, request) in forms {
                 let url = request.url.shortDescription
-                if form.given.count > 1 { context.fail("the canonical form of \(url) was given \(form.given.count) times") }
-                if form.late > 0 { context.fail("the canonical form of \(url) was given after the function had returned") }
-                if form.strange > 0 { context.fail("the canonical form of \(url) was given from another thread") }
+                if form.changes.count > 1 { context.fail("the canonical form of \(url) was given \(form.changes.count) times") }
+                if form.lateCallCount > 0 { context.fail("the canonical form of \(url) was given after the function had returned") }
+                if form.otherThreadCallCount > 0 { context.fail("the canonical form of \(url) was given from another thread") }
             }
         },
     ]
 }
 
 extension ProbedHandler {
-    /// Images of the requests, and of neighbour URLs that the handler accepts. A neighbour differs in the end of its
-    /// path and has no query. Some differ only late, where a comparison may have stopped, or only in letter case.
+    /// Returns images of the requests, and of neighbour URLs that the handler accepts. A neighbour differs in the end
+    /// of its path, and has no query. The paths of some neighbours differ only in a late byte, which an incomplete
+    /// comparison ignores, or only in letter case.
     fileprivate func withNeighbours(_ requests: ArraySlice<Request>) throws(CheckSkipped) -> [RequestImage] {
-        var all = try requests.map { request throws(CheckSkipped) in try lent(request) }
+        var all = try requests.map { request throws(CheckSkipped) in try reusableImage(of: request) }
         for request in requests {
             let text = request.url.withoutFragment.description
             let path = String(text.prefix { $0 != "?" })
@@ -144,7 +145,7 @@ extension ProbedHandler {
             for neighbour in [path, path + "y", others, long + "y", long + "z", long + "Y"] where neighbour != text {
                 // `try?` because a text that is no URL never reaches a plugin.
                 guard let url = try? URLRecord(parsing: neighbour), try canInit(Request(url: url)) else { continue }
-                all.append(try lent(Request(url: url)))
+                all.append(try reusableImage(of: Request(url: url)))
             }
         }
         return all
@@ -167,33 +168,33 @@ extension URLRecord {
 }
 
 extension CheckContext {
-    /// Calls `body` with each URL of the manifest, and the handler that accepts it.
-    fileprivate func eachHandled(_ body: (ProbedHandler, Request) throws(CheckSkipped) -> Void) throws(CheckSkipped) {
+    /// Calls `body` with each URL of the manifest, and the handler that accepts the URL.
+    fileprivate func eachAcceptedRequest(_ body: (ProbedHandler, Request) throws(CheckSkipped) -> Void) throws(CheckSkipped) {
         let instance = try instance()
-        defer { if areAllIdle { instance.end() } }
+        defer { if areAllLoadsIdle { instance.end() } }
         for load in try loads(.any) {
             let request = try request(load.url)
             if let handler = try handler(for: request, of: instance) { try body(handler, request) }
         }
     }
 
-    /// Calls `body` with each handler, and all URLs of the manifest that it accepts.
+    /// Calls `body` with each handler, and all URLs of the manifest that the handler accepts.
     fileprivate func eachHandler(_ body: (ProbedHandler, [Request]) throws(CheckSkipped) -> Void) throws(CheckSkipped) {
         let instance = try instance()
-        defer { if areAllIdle { instance.end() } }
+        defer { if areAllLoadsIdle { instance.end() } }
         let requests = try loads(.any).map { load throws(CheckSkipped) in try request(load.url) }
         for description in instance.plugin.handlers {
             let handler = ProbedHandler(instance: instance, description: description)
-            var own: [Request] = []
+            var acceptedRequests: [Request] = []
             for request in requests
             where description.takesAnyScheme || description.schemes.contains(where: { $0.text == String(request.url.scheme) }) {
-                if try handler.canInit(request) { own.append(request) }
+                if try handler.canInit(request) { acceptedRequests.append(request) }
             }
-            try body(handler, own)
+            try body(handler, acceptedRequests)
         }
     }
 
-    /// The request after a change from a plugin.
+    /// Returns the request with the change that a plugin gave.
     fileprivate func applying(_ change: ReadStruct<ReadChange>?, to request: Request) throws(CheckSkipped) -> Request {
         guard let change = change?.value else { return request }
         var result = request

@@ -14,17 +14,17 @@ extension RuleCatalogue {
             because: "The host looks up credentials by protection space.",
             remedy: "Set protocol, host, port and method."
         ) { context throws(CheckSkipped) in
-            try context.eachAsked { load, request, record, instance throws(CheckSkipped) in
-                var asked = record.challenges
+            try context.eachChallengedLoad { load, request, record, instance throws(CheckSkipped) in
+                var challenges = record.challenges
                 // … and the challenges after another answer.
                 for answer in [ClientScript.ChallengeAnswer.rejectSpace, CheckContext.wrongAnswer] {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < 4 ? answer : .cancel }
-                    asked += try context.recordWhenIdle(request, of: instance, script, within: context.loadTimeLimit)?.challenges ?? []
+                    challenges += try context.recordWhenIdle(request, of: instance, script, within: context.loadTimeLimit)?.challenges ?? []
                 }
                 var flaws: [String] = []
-                for given in asked {
-                    flaws += given.value?.flaws(of: request, to: instance) ?? ["did_receive_challenge received no readable challenge"]
+                for challenge in challenges {
+                    flaws += challenge.value?.flaws(of: request, to: instance) ?? ["did_receive_challenge received no readable challenge"]
                 }
                 for flaw in Set(flaws).sorted() { context.fail("'\(load.url)': \(flaw)") }
             }
@@ -35,18 +35,18 @@ extension RuleCatalogue {
             because: "A user has to type the password.",
             remedy: "Wait in the call, or for 'answered'."
         ) { context throws(CheckSkipped) in
-            try context.eachAsked { load, request, record, instance throws(CheckSkipped) in
+            try context.eachChallengedLoad { load, request, record, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.decision = .later
                 // A later access to the answer crashes.
-                script.takesAnswersAway = true
-                guard let later = try context.recordWhenIdle(request, of: instance, script) else {
+                script.revokesAnswers = true
+                guard let laterRecord = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end after a late response to its challenge")
                 }
-                let (found, expected) = (LoadResult(later), LoadResult(record))
-                if found != expected, !context.varies(load) {
+                let (result, expected) = (LoadResult(laterRecord), LoadResult(record))
+                if result != expected, !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gave \(found.phrase) after a late response to its challenge, "
+                        "'\(load.url)' gave \(result.phrase) after a late response to its challenge, "
                             + "but \(expected.phrase) after an immediate one")
                 }
             }
@@ -68,11 +68,11 @@ extension RuleCatalogue {
                 }
                 // … after a wrong one.
                 var script = CheckContext.script(for: load)
-                let right = script.answer
-                script.answer = { $0 == 0 ? CheckContext.wrongAnswer : right($0) }
-                let later = try context.recordWhenIdle(request, of: instance, script)
-                if record.didFinish, later?.didFinish != true {
-                    let end = later.map { "gave \(LoadResult($0).phrase)" } ?? "did not end"
+                let correctAnswer = script.answer
+                script.answer = { $0 == 0 ? CheckContext.wrongAnswer : correctAnswer($0) }
+                let laterRecord = try context.recordWhenIdle(request, of: instance, script)
+                if record.didFinish, laterRecord?.didFinish != true {
+                    let end = laterRecord.map { "gave \(LoadResult($0).phrase)" } ?? "did not end"
                     context.fail("'\(load.url)' received a wrong credential and then the manifest's, and \(end)")
                 }
             }
@@ -88,17 +88,19 @@ extension RuleCatalogue {
                 script.answer = { count in
                     .use(user: credential.username, password: count < 3 ? credential.password + "-wrong" : credential.password)
                 }
-                let asked = try context.perform(request, of: instance, script).challenges.compactMap(\.value)
-                guard asked.count > 1 else { return context.fail("'\(load.url)' accepted a wrong password, or sent no second challenge") }
-                if asked[0].failureCount != 0 {
-                    context.fail("'\(load.url)': the failure count of the first challenge is \(asked[0].failureCount)")
+                let challenges = try context.perform(request, of: instance, script).challenges.compactMap(\.value)
+                guard challenges.count > 1 else {
+                    return context.fail("'\(load.url)' accepted a wrong password, or sent no second challenge")
                 }
-                for (before, after) in zip(asked, asked.dropFirst())
+                if challenges[0].failureCount != 0 {
+                    context.fail("'\(load.url)': the failure count of the first challenge is \(challenges[0].failureCount)")
+                }
+                for (before, after) in zip(challenges, challenges.dropFirst())
                 where after.space == before.space && after.failureCount != before.failureCount + 1 {
                     context.fail(
                         "'\(load.url)': the failure count was \(before.failureCount), and after a wrong password \(after.failureCount)")
                 }
-                if asked[1].previous == .missing {
+                if challenges[1].previous == .missing {
                     context.fail("'\(load.url)': the second challenge does not say why the first credential failed")
                 }
             }
@@ -108,7 +110,7 @@ extension RuleCatalogue {
             "After PORTOLAN_CANCEL, the load fails with the code for a cancelled challenge.",
             because: "The caller must distinguish this from a wrong password.",
             remedy: "Fail with PORTOLAN_ERROR_AUTHENTICATION_CANCELLED.",
-            check: ended(by: .cancel) { _, code in
+            check: endsCorrectly(after: .cancel) { _, code in
                 code == LoadError.Code.authenticationCancelled.rawValue ? nil : "its challenge was cancelled"
             }),
         .must(
@@ -116,7 +118,7 @@ extension RuleCatalogue {
             "After PORTOLAN_WITHOUT, the load ends with what the peer sends without a credential, or with the code for a missing one.",
             because: "The load must not hang, or repeat the challenge forever.",
             remedy: "Continue without a credential, or fail with PORTOLAN_ERROR_AUTHENTICATION_REQUIRED.",
-            check: ended(by: .without) { record, code in
+            check: endsCorrectly(after: .without) { record, code in
                 record.didFinish || code == LoadError.Code.authenticationRequired.rawValue ? nil : "it had to continue without a credential"
             }),
         .must(
@@ -125,7 +127,7 @@ extension RuleCatalogue {
             because: "Peers may offer several protection spaces.",
             remedy: "Send a challenge for the next space, or fail."
         ) { context throws(CheckSkipped) in
-            try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
+            try context.eachChallengedLoad { load, request, _, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.answer = { $0 < 10 ? .rejectSpace : .cancel }
                 guard let record = try context.recordWhenIdle(request, of: instance, script) else {
@@ -152,8 +154,8 @@ extension RuleCatalogue {
             because: "Other people read logs.",
             remedy: "Quote the realm, never the credential."
         ) { context throws(CheckSkipped) in
-            try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
-                func look(
+            try context.eachChallengedLoad { load, request, _, instance throws(CheckSkipped) in
+                func expectNoPassword(
                     for credential: (user: String, password: String),
                     answering answer: @escaping @Sendable (Int) -> ClientScript.ChallengeAnswer
                 ) throws(CheckSkipped) {
@@ -163,17 +165,22 @@ extension RuleCatalogue {
                     for (place, bytes) in record.texts where shows(String(decoding: bytes, as: UTF8.self), credential) {
                         context.fail("'\(load.url)': \(place) shows the password of the response to a challenge")
                     }
-                    let logged = instance.host.calls.filter { $0.function == "log" && shows($0.text, credential) }
-                    if !logged.isEmpty { context.fail("'\(load.url)': a log line shows the password of the response to a challenge") }
+                    let linesWithPassword = instance.host.calls.filter { $0.function == "log" && shows($0.text, credential) }
+                    if !linesWithPassword.isEmpty {
+                        context.fail("'\(load.url)': a log line shows the password of the response to a challenge")
+                    }
                 }
                 let (wrong, credential) = (CheckContext.wrongAnswer, CheckContext.wrongCredential)
-                try look(for: credential) { $0 < 10 ? wrong : .cancel }
+                try expectNoPassword(for: credential) { $0 < 10 ? wrong : .cancel }
                 // … in the protection space after the first one.
-                try look(for: credential) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
+                try expectNoPassword(for: credential) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
                 // A correct password that the URL contains, or that is too short to be specific, proves nothing.
-                guard let right = load.credential, right.password.utf8.count >= 5, !shows(load.url, (right.username, right.password))
+                guard let correctAnswer = load.credential, correctAnswer.password.utf8.count >= 5,
+                    !shows(load.url, (correctAnswer.username, correctAnswer.password))
                 else { return }
-                try look(for: (right.username, right.password)) { _ in .use(user: right.username, password: right.password) }
+                try expectNoPassword(for: (correctAnswer.username, correctAnswer.password)) { _ in
+                    .use(user: correctAnswer.username, password: correctAnswer.password)
+                }
             }
         },
         .must(
@@ -182,7 +189,7 @@ extension RuleCatalogue {
             because: "Otherwise a program that responds automatically loops forever.",
             remedy: "Give up after a few attempts."
         ) { context throws(CheckSkipped) in
-            try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
+            try context.eachChallengedLoad { load, request, _, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.answer = { $0 < 100 ? CheckContext.wrongAnswer : .cancel }
                 let record = try context.perform(request, of: instance, script)
@@ -197,12 +204,13 @@ extension RuleCatalogue {
 
     /// Gives the same answer to every challenge, and examines the end of the load.
     ///
-    /// - Parameter look: Receives the record and the code of its error; returns a violated requirement, or `nil`.
-    private static func ended(
-        by answer: ClientScript.ChallengeAnswer, _ look: @escaping @Sendable (LoadRecord, Int32?) -> String?
+    /// - Parameter violation: Receives the record and the code of its error; returns the violated requirement, or
+    ///   `nil`.
+    private static func endsCorrectly(
+        after answer: ClientScript.ChallengeAnswer, _ violation: @escaping @Sendable (LoadRecord, Int32?) -> String?
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
-            try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
+            try context.eachChallengedLoad { load, request, _, instance throws(CheckSkipped) in
                 // At the first challenge, and after a wrong password.
                 for count in 0..<2 {
                     var script = CheckContext.script(for: load)
@@ -212,7 +220,7 @@ extension RuleCatalogue {
                         return context.fail("'\(load.url)' did not end; \(phrase)")
                     }
                     guard record.challenges.count > count else { continue }
-                    if let phrase = look(record, record.failure?.value?.code) {
+                    if let phrase = violation(record, record.failure?.value?.code) {
                         context.fail("'\(load.url)': \(phrase), and it gave \(LoadResult(record).phrase)")
                     }
                 }
@@ -230,7 +238,7 @@ extension RuleCatalogue {
 
 extension CheckContext {
     /// Calls `body` with each load that sends a challenge, and its record with the manifest's answer.
-    fileprivate func eachAsked(
+    fileprivate func eachChallengedLoad(
         _ body: (ConformanceLoad, Request, LoadRecord, ProbedInstance) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
         try eachLoad(.challenges) { load, request, instance throws(CheckSkipped) in
@@ -259,7 +267,7 @@ extension LoadRecord {
         calls.compactMap { if case .challenge(let challenge) = $0.call { challenge } else { nil } }
     }
 
-    /// Every text that the load delivered, with its place.
+    /// Every text that the load delivered, with a description of its place.
     fileprivate var texts: [(place: String, bytes: [UInt8])] {
         var texts: [(String, [UInt8])] = []
         for call in calls {
@@ -287,7 +295,7 @@ extension LoadRecord {
 }
 
 extension ReadChallenge {
-    /// The scope of one answer.
+    /// The protection space in which a credential is valid.
     struct Space: Hashable {
         let method, port: Int32
         let isProxy: Bool
@@ -298,7 +306,7 @@ extension ReadChallenge {
         Space(method: method, port: port, isProxy: isProxy, protocolName: protocolName, host: host, realm: realm, scheme: scheme)
     }
 
-    /// The flaws of the challenge in a load of `request`.
+    /// Returns the flaws of a challenge that a load of `request` sent.
     fileprivate func flaws(of request: Request, to instance: ProbedInstance) -> [String] {
         var flaws: [String] = []
         if !(1...3).contains(method) { flaws.append("the challenge's method is \(method)") }

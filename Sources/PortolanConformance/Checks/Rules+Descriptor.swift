@@ -39,10 +39,10 @@ extension RuleCatalogue {
             remedy: "Return the address of one static const structure."
         ) { context throws(CheckSkipped) in
             let entry = try context.entry()
-            let given = try Parallel.results(threads: 8) { _ in
+            let returnedAddresses = try Parallel.results(threads: 8) { _ in
                 (0..<100).map { _ in unsafe UInt(bitPattern: entry(PORTOLAN_ABI_MAJOR)) }
             }
-            let addresses = Set(given.joined())
+            let addresses = Set(returnedAddresses.joined())
             if addresses.count > 1 { context.fail("800 calls from 8 threads returned \(addresses.count) different descriptors") }
         },
         .must(
@@ -58,8 +58,8 @@ extension RuleCatalogue {
             guard let plugin = unsafe entry(PORTOLAN_ABI_MAJOR) else {
                 return context.fail("a host of major version \(PORTOLAN_ABI_MAJOR) gets NULL")
             }
-            let stated = try unsafe DescribedPlugin(plugin).functions.abi_major
-            if stated != PORTOLAN_ABI_MAJOR { context.fail("the descriptor states major version \(stated)") }
+            let statedMajor = try unsafe DescribedPlugin(plugin).functions.abi_major
+            if statedMajor != PORTOLAN_ABI_MAJOR { context.fail("the descriptor states major version \(statedMajor)") }
         },
         .must(
             "DESC-05", level: 1, isEnforced: true,
@@ -81,7 +81,7 @@ extension RuleCatalogue {
             // Borrowed structs end at the end of a page, so that a read beyond them crashes this process.
             context.argumentMemory = .flush
             let instance = try context.instance(of: plugin)
-            defer { if context.areAllIdle { instance.end() } }
+            defer { if context.areAllLoadsIdle { instance.end() } }
             for load in try context.loads(.any) {
                 for record in try context.follow(load, of: instance) {
                     for call in record.calls { context.fail(call.call.incompleteParts.map { "'\(load.url)': \($0)" }) }
@@ -92,7 +92,7 @@ extension RuleCatalogue {
                     }
                 }
                 let request = try context.request(load.url)
-                for change in try context.handler(for: request, of: instance)?.canonicalForm(of: request).given ?? [] {
+                for change in try context.handler(for: request, of: instance)?.canonicalForm(of: request).changes ?? [] {
                     context.fail(
                         ClientCall.incompleteParts("portolan_change", change, of: "the canonical form", isNeeded: true).map {
                             "'\(load.url)': \($0)"
@@ -150,15 +150,15 @@ extension RuleCatalogue {
             because: "A computer may have a thousand plugins. Reading the descriptor of one must not change the process.",
             remedy: "Do nothing in constructors and in the entry function. Start in 'init'.", needsProcess: true
         ) { context throws(CheckSkipped) in
-            let before = ProcessResources.taken()
+            let before = ProcessResources.snapshot()
             let library = try context.library()
             if let entry = try library.entry {
                 _ = unsafe entry(PORTOLAN_ABI_MAJOR)
                 _ = unsafe entry(.max)
             }
-            let after = ProcessResources.taken()
+            let after = ProcessResources.snapshot()
             context.fail(after.additions(since: before) + after.losses(since: before))
-            context.fail(after.surroundings.changes(since: before.surroundings))
+            context.fail(after.environment.changes(since: before.environment))
         },
         .should(
             "DESC-10", level: 1,
@@ -178,12 +178,12 @@ extension RuleCatalogue {
             remedy: "Compare the identifier with the ones that you know, and return NULL for all others."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            defer { if context.areAllIdle { instance.end() } }
-            guard let ask = unsafe instance.plugin.functions.extension else { return }
+            defer { if context.areAllLoadsIdle { instance.end() } }
+            guard let extensionFunction = unsafe instance.plugin.functions.extension else { return }
             let long = String(repeating: "x", count: 4096)
-            let unknown = ["org.example.unknown/1", "org.example.unknown/2", "org.example.unknown", "", long]
-            for name in unknown + ["portolan.nested/1", "portolan.nested/99"]
-            where unsafe name.withCString({ unsafe ask(instance.state, $0) }) != nil {
+            let unknownIdentifiers = ["org.example.unknown/1", "org.example.unknown/2", "org.example.unknown", "", long]
+            for name in unknownIdentifiers + ["portolan.nested/1", "portolan.nested/99"]
+            where unsafe name.withCString({ unsafe extensionFunction(instance.state, $0) }) != nil {
                 // The plugin can know an extension of Portolan.
                 if !name.hasPrefix("portolan.") { context.fail("it returns a table for '\(name.prefix(40))', which no extension has") }
             }
@@ -195,7 +195,7 @@ extension RuleCatalogue {
             remedy: "Use nothing of Portolan except the headers or PortolanPluginKit, and remove -rpath."
         ) { context throws(CheckSkipped) in
             let file = try ELFFile(at: context.libraryPath())
-            for name in file.needed where name.lowercased().hasPrefix("libportolan") && !name.hasPrefix("libPortolanPluginKit") {
+            for name in file.neededLibraries where name.lowercased().hasPrefix("libportolan") && !name.hasPrefix("libPortolanPluginKit") {
                 context.fail("it needs \(name), a module of the host")
             }
             for folder in file.runPaths {
@@ -250,11 +250,16 @@ extension ClientCall {
         }
     }
 
-    /// - Parameter place: The receiver of the structure, for the lines.
+    /// Returns one line for each part of a structure that cannot be read.
+    ///
+    /// - Parameters:
+    ///   - what: The type of the structure in C.
+    ///   - place: The function that received the structure.
+    ///   - isNeeded: Whether NULL is an error.
     fileprivate static func incompleteParts<Value: CompletenessChecking>(
-        _ what: String, _ given: ReadStruct<Value>, of place: String, isNeeded: Bool
+        _ what: String, _ readStruct: ReadStruct<Value>, of place: String, isNeeded: Bool
     ) -> [String] {
-        switch given {
+        switch readStruct {
         case .whole(let value): value.unreadable.map { "\(place): \($0) can't be read" }
         case .missing: isNeeded ? ["\(place) received no \(what)"] : []
         case .short(let size): ["\(place) received a \(what) of size \(size); set it with sizeof"]

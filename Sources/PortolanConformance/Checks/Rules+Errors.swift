@@ -24,14 +24,14 @@ extension RuleCatalogue {
             let loads = try context.loads(.fails).filter { !$0.tags.contains(.redirects) }
             guard !loads.isEmpty else { throw CheckSkipped("the manifest names no URL that fails without a redirect") }
             for load in loads {
-                guard let stated = load.error, let last = try context.follow(load, of: instance).last else { continue }
+                guard let statedError = load.error, let last = try context.follow(load, of: instance).last else { continue }
                 guard let error = last.failure?.value else {
                     context.fail(
-                        "'\(load.url)' should fail with \(stated), but \(last.didFinish ? "finished" : "gave no readable error")")
+                        "'\(load.url)' should fail with \(statedError), but \(last.didFinish ? "finished" : "gave no readable error")")
                     continue
                 }
-                if error.codeName != stated {
-                    context.fail("'\(load.url)' should fail with \(stated), but gave \(LoadResult(last).phrase)")
+                if error.codeName != statedError {
+                    context.fail("'\(load.url)' should fail with \(statedError), but gave \(LoadResult(last).phrase)")
                 }
             }
             instance.end()
@@ -58,9 +58,9 @@ extension RuleCatalogue {
                     return error.domain.text.map(Text.isReverseDNS) == true ? [] : ["the error's domain is \(error.domain.quoted)"]
                 }
                 let isPublished = LoadError.Code.published.contains { $0.code.rawValue == error.code }
-                let isTheHosts =
+                let isHostCode =
                     (PORTOLAN_ERROR_PLUGIN_REFUSED.rawValue...PORTOLAN_ERROR_PROTOCOL_VIOLATION.rawValue).contains(error.code)
-                return isPublished && !isTheHosts ? [] : ["the code \(error.code) is not published for plugins"]
+                return isPublished && !isHostCode ? [] : ["the code \(error.code) is not published for plugins"]
             }),
         .must(
             "ERR-04", level: 2,
@@ -92,24 +92,26 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let (user, password) = CheckContext.wrongCredential
-            var judged = 0
+            var checkedLoads = 0
             for load in try context.loads(.any) {
                 guard let request = try context.request(of: load, user: user, password: password, to: instance) else { continue }
                 guard let error = try context.perform(request, of: instance, CheckContext.script(for: load)).failure?.value else {
                     continue
                 }
-                judged += 1
+                checkedLoads += 1
                 for message in [error.message] + error.causes.map(\.message) {
-                    let shown = String(decoding: message.bytes ?? [], as: UTF8.self)
-                    if shown.contains(password) {
+                    let messageText = String(decoding: message.bytes ?? [], as: UTF8.self)
+                    if messageText.contains(password) {
                         context.fail("a load of '\(load.url)' with a password in its URL failed, and its message shows the password")
                     }
                 }
             }
-            let logged = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
-            if !logged.isEmpty { context.fail("a password of a URL appears in \(ValueFormatting.count(logged.count, "log line"))") }
+            let linesWithPassword = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
+            if !linesWithPassword.isEmpty {
+                context.fail("a password of a URL appears in \(ValueFormatting.count(linesWithPassword.count, "log line"))")
+            }
             instance.end()
-            if judged == 0 { throw CheckSkipped("no URL of the manifest has a host and fails with a user name before the host") }
+            if checkedLoads == 0 { throw CheckSkipped("no URL of the manifest has a host and fails with a user name before the host") }
         },
         .must(
             "ERR-06", level: 2, needs: .any,
@@ -128,7 +130,7 @@ extension RuleCatalogue {
                     probedLoad.stop()
                     _ = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit)
                 }
-                if context.areAllIdle { instance.end() }
+                if context.areAllLoadsIdle { instance.end() }
             }
             for (name, bytes) in written where !bytes.isEmpty {
                 context.fail("it wrote to standard \(name): '\(Text.oneLine(String(decoding: bytes, as: UTF8.self), limit: 80))'")
@@ -143,29 +145,29 @@ extension RuleCatalogue {
             let library = try context.library()
             _ = FaultInjection.serve(.end, to: library)
             signal(SIGPIPE, SIG_DFL)
-            let before = ProcessEnvironment.taken()
+            let before = ProcessEnvironment.current()
             let instance = try context.instance()
             for load in try context.loads(.any) {
                 // Methods that can change something use a path that does not exist.
                 for method in ["GET", "JUDGE", "DELETE"] {
-                    for rest in method == "GET"
+                    for suffix in method == "GET"
                         ? ["", "/judge/nothing-there", "?judge=%00%ff", "%00", "/%0d%0a"] : ["/judge/nothing-there"]
                     {
                         // `try?` because a text that is no URL never reaches a plugin.
-                        guard var request = try? context.request(load.url + rest) else { continue }
+                        guard var request = try? context.request(load.url + suffix) else { continue }
                         request.method = .init(method) ?? .get
                         guard let handler = try context.handler(for: request, of: instance) else { continue }
-                        let isOver = try context.isOver(request, handler, CheckContext.script(for: load))
+                        let didEnd = try context.performOnSeparateThread(request, handler, CheckContext.script(for: load))
                         if let function = FaultInjection.triedToEndBy {
                             return context.fail("\(method) of \(request.url.shortDescription) called \(function)")
                         }
-                        if !isOver { throw CheckSkipped("\(request.url.shortDescription) was still running after a stop (LIFE-06)") }
+                        if !didEnd { throw CheckSkipped("\(request.url.shortDescription) was still running after a stop (LIFE-06)") }
                     }
                 }
             }
-            let changed = ProcessEnvironment.taken().signals(handledOtherwiseThan: before)
-            if !changed.isEmpty {
-                context.fail("it changed the handlers of the signals \(changed.map(String.init).joined(separator: ", "))")
+            let changedSignals = ProcessEnvironment.current().signals(handledOtherwiseThan: before)
+            if !changedSignals.isEmpty {
+                context.fail("it changed the handlers of the signals \(changedSignals.map(String.init).joined(separator: ", "))")
             }
             instance.end()
         },

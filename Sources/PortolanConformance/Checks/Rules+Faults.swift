@@ -19,7 +19,7 @@ extension RuleCatalogue {
             "If any allocation in 'init' or in a load fails, the load fails with an error or gives the right result.",
             because: "Memory often runs out at the worst moment.",
             remedy: "Check the result of malloc.", needsProcess: true,
-            check: refused(.memory, "allocation") { file in
+            check: survivesRefusals(.memory, "allocation") { file in
                 let language = file.hasSwift ? "Swift" : file.hasRust ? "Rust" : nil
                 return language.map { "the library contains \($0), whose runtime ends the process when there is no memory" }
             }),
@@ -31,10 +31,10 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.succeeds)
-            let alone = try loads.map { load throws(CheckSkipped) in
+            let usualResult = try loads.map { load throws(CheckSkipped) in
                 LoadResult(try context.perform(context.request(load.url), of: instance, CheckContext.script(for: load)))
             }
-            var differing: [(ConformanceLoad, String)] = []
+            var differences: [(ConformanceLoad, String)] = []
             var limit = rlimit()
             guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
                 throw CheckSkipped("the limit of descriptors can't be read")
@@ -43,9 +43,9 @@ extension RuleCatalogue {
                 // The lowest free number is the number of the next descriptor.
                 let next = dup(0)
                 close(next)
-                var none = limit
-                none.rlim_cur = rlim_t(Int(next) + free)
-                guard next >= 0, unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none) == 0 else {
+                var reducedLimit = limit
+                reducedLimit.rlim_cur = rlim_t(Int(next) + free)
+                guard next >= 0, unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &reducedLimit) == 0 else {
                     throw CheckSkipped("the limit of descriptors can't be set")
                 }
                 defer { _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) }
@@ -55,29 +55,29 @@ extension RuleCatalogue {
                         context.fail("'\(load.url)' did not end when \(ValueFormatting.count(free, "descriptor")) could be opened")
                         continue
                     }
-                    let found = LoadResult(record)
-                    guard found != alone[index], record.failure?.value == nil else { continue }
-                    differing.append(
-                        (load, "gave \(found.phrase) when \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
+                    let result = LoadResult(record)
+                    guard result != usualResult[index], record.failure?.value == nil else { continue }
+                    differences.append(
+                        (load, "gave \(result.phrase) when \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
                 }
             }
             // After the limit is restored, because `varies` performs loads.
-            for (load, phrase) in differing where !context.varies(load) { context.fail("'\(load.url)' \(phrase)") }
-            if context.areAllIdle { instance.end() }
+            for (load, phrase) in differences where !context.varies(load) { context.fail("'\(load.url)' \(phrase)") }
+            if context.areAllLoadsIdle { instance.end() }
         },
         .must(
             "FAULT-03", level: 4, needs: .succeeds,
             "If no thread can be created, the load fails with an error or gives the right result.",
             because: "Containers have limits.",
             remedy: "Check the result of pthread_create.", needsProcess: true,
-            check: refused(.threads, "thread") { _ in nil }),
+            check: survivesRefusals(.threads, "thread") { _ in nil }),
         .must(
             "FAULT-04", level: 4, needs: .succeeds,
             "If signals interrupt system calls all the time, the load gives the right result.",
             because: "Profilers and terminals send signals.",
             remedy: "Repeat the call on EINTR.", needsProcess: true
         ) { context throws(CheckSkipped) in
-            let usual = try context.results()
+            let usualResults = try context.results()
             // No SA_RESTART: each millisecond, blocking calls return EINTR on every thread except these two and the
             // first, which does nothing.
             var (action, old) = (sigaction(), sigaction())
@@ -91,7 +91,7 @@ extension RuleCatalogue {
                         for thread in ProcessResources.threads() where ![runner, portolan_thread_number(), getpid()].contains(thread) {
                             if portolan_signal_thread(thread, SIGUSR2) == 0 { state.withLock { $0.sent += 1 } }
                         }
-                        Polling.watch(.milliseconds(1))
+                        Polling.sleep(.milliseconds(1))
                     }
                     state.withLockBroadcasting { $0.hasEnded = true }
                 }
@@ -110,10 +110,11 @@ extension RuleCatalogue {
             while round < 3 || state.withLock(\.sent) - first < 64 {
                 guard round < 3 || MonotonicTime.now < end else { throw CheckSkipped("too few signals reached the load") }
                 round += 1
-                let found = try context.results()
-                for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
+                let result = try context.results()
+                for (index, load) in try context.loads(.succeeds).enumerated()
+                where result[index] != usualResults[index] && !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gave \(found[index].phrase) when signals interrupted its calls, but \(usual[index].phrase) otherwise"
+                        "'\(load.url)' gave \(result[index].phrase) when signals interrupted its calls, but \(usualResults[index].phrase) otherwise"
                     )
                 }
             }
@@ -130,16 +131,16 @@ extension RuleCatalogue {
             try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
                 for stops in [false, true] {
                     let before = Set(ProcessResources.descriptors().keys)
-                    let closed = Mutex(false)
+                    let didShutDown = Mutex(false)
                     let slot = Mutex<ProbedLoad?>(nil)
                     let (request, plain) = try context.requestAndScript(load)
                     var script = plain
                     script.whileDelivering = { index, call in
                         guard index == 0 else { return }
                         for number in ProcessResources.descriptors().keys where !before.contains(number) {
-                            if shutdown(number, Int32(SHUT_RDWR)) == 0 { closed.withLock { $0 = true } }
+                            if shutdown(number, Int32(SHUT_RDWR)) == 0 { didShutDown.withLock { $0 = true } }
                         }
-                        if stops, !call.isEnd, let probedLoad = slot.withLock(\.self) { stopElsewhere(probedLoad) }
+                        if stops, !call.isEnd, let probedLoad = slot.withLock(\.self) { stopOnThreadWithSIGPIPE(probedLoad) }
                     }
                     let probedLoad = try context.make(request, of: instance, script)
                     slot.withLock { $0 = probedLoad }
@@ -148,7 +149,7 @@ extension RuleCatalogue {
                     guard context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) != nil else {
                         return context.fail("'\(load.url)' did not end when its sockets had been shut down")
                     }
-                    guard closed.withLock(\.self) else {
+                    guard didShutDown.withLock(\.self) else {
                         throw CheckSkipped.notApplicable("'\(load.url)' has no socket open at its first event")
                     }
                 }
@@ -163,7 +164,7 @@ extension RuleCatalogue {
             // No file can grow: write(2) returns EFBIG, as it returns ENOSPC on a full disk.
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = SIG_IGN
-            var (none, limit) = (rlimit(), rlimit())
+            var (reducedLimit, limit) = (rlimit(), rlimit())
             let file = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
             guard unsafe sigaction(SIGXFSZ, &action, &old) == 0, unsafe getrlimit(file, &limit) == 0 else {
                 throw CheckSkipped("the limit of files can't be read")
@@ -171,15 +172,15 @@ extension RuleCatalogue {
             defer { unsafe sigaction(SIGXFSZ, &old, nil) }
             try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
                 let (request, script) = try context.requestAndScript(load)
-                let alone = LoadResult(try context.perform(request, of: instance, script))
-                none = limit
-                none.rlim_cur = 0
-                guard unsafe setrlimit(file, &none) == 0 else { throw CheckSkipped("the limit of files can't be set") }
+                let usualResult = LoadResult(try context.perform(request, of: instance, script))
+                reducedLimit = limit
+                reducedLimit.rlim_cur = 0
+                guard unsafe setrlimit(file, &reducedLimit) == 0 else { throw CheckSkipped("the limit of files can't be set") }
                 defer { _ = unsafe setrlimit(file, &limit) }
                 guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end when no file could grow")
                 }
-                context.expect(record, alone, load, "when no file can grow")
+                context.expect(record, usualResult, load, "when no file can grow")
             }
         },
         .must(
@@ -189,31 +190,34 @@ extension RuleCatalogue {
             remedy: "Check the result of each call."
         ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
-            let scenes = try context.loads(.any).map { load throws(CheckSkipped) in (load, try context.requestAndScript(load)) }
-            let full = try context.instance(of: plugin)
-            let usual = try scenes.map { _, scene throws(CheckSkipped) in LoadResult(try context.perform(scene.0, of: full, scene.1)) }
-            full.end()
+            let loadsWithScripts = try context.loads(.any).map { load throws(CheckSkipped) in (load, try context.requestAndScript(load)) }
+            let instanceWithExtensions = try context.instance(of: plugin)
+            let usualResults = try loadsWithScripts.map { _, requestWithScript throws(CheckSkipped) in
+                LoadResult(try context.perform(requestWithScript.0, of: instanceWithExtensions, requestWithScript.1))
+            }
+            instanceWithExtensions.end()
             let all = TestHost.allExtensions
             // A host without each of the extensions, a host without any, and a host that has no more watches.
-            for offered in all.map({ all.subtracting([$0]) }) + [[], all] {
-                let start = try ProbedInstance.start(plugin, context.configuration(), offering: offered, on: context.instanceContext)
+            for offeredExtensions in all.map({ all.subtracting([$0]) }) + [[], all] {
+                let start = try ProbedInstance.start(
+                    plugin, context.configuration(), offering: offeredExtensions, on: context.instanceContext)
                 guard case .started(let instance) = start else { continue }
                 let phrase =
-                    offered == all
+                    offeredExtensions == all
                     ? "when nothing can be watched"
-                    : "with a host that offers \(offered.sorted().first.map { "only \($0)" } ?? "no extension")"
-                for (index, (load, scene)) in scenes.enumerated() {
+                    : "with a host that offers \(offeredExtensions.sorted().first.map { "only \($0)" } ?? "no extension")"
+                for (index, (load, requestWithScript)) in loadsWithScripts.enumerated() {
                     // A handler that refuses the request then has responded correctly.
-                    guard try context.handler(for: scene.0, of: instance) != nil else { continue }
-                    var script = scene.1
-                    script.refusesWatches = offered == all
-                    guard let record = try context.recordWhenIdle(scene.0, of: instance, script) else {
+                    guard try context.handler(for: requestWithScript.0, of: instance) != nil else { continue }
+                    var script = requestWithScript.1
+                    script.refusesWatches = offeredExtensions == all
+                    guard let record = try context.recordWhenIdle(requestWithScript.0, of: instance, script) else {
                         context.fail("'\(load.url)' did not end \(phrase)")
                         continue
                     }
-                    context.expect(record, usual[index], load, phrase)
+                    context.expect(record, usualResults[index], load, phrase)
                 }
-                if context.areAllIdle { instance.end() }
+                if context.areAllLoadsIdle { instance.end() }
             }
         },
     ]

@@ -17,19 +17,19 @@ extension RuleCatalogue {
             "After a client call returns PORTOLAN_PAUSE, the load delivers nothing until 'resume'.",
             because: "The reader has no room for more data.",
             remedy: "Keep a flag, and check it before each delivery.",
-            check: paused { $0 != .finish }),
+            check: deliversNothingInPause { $0 != .finish }),
         .must(
             "FLOW-02", level: 3, needs: .succeeds,
             "With a pause at every delivery, no byte is lost or repeated.",
             because: "The client has taken the bytes for which it returns PORTOLAN_PAUSE.",
             remedy: "After 'resume', continue behind those bytes.",
-            check: compared("a pause at each delivery", { $0.pauses = .each }, with: { _ in })),
+            check: givesSameResult("a pause at each delivery", { $0.pauses = .each }, with: { _ in })),
         .must(
             "FLOW-03", level: 3, needs: .succeeds,
             "An immediate resume and a late resume give the same bytes.",
             because: "Some readers are fast, and some are slow.",
             remedy: "Wait for 'resume', not for a time.",
-            check: compared(
+            check: givesSameResult(
                 "pauses of 300 ms",
                 { script in
                     script.pauses = .each
@@ -46,7 +46,7 @@ extension RuleCatalogue {
                 // A load that waits for something else is one that can be resumed without a reason.
                 (script.bodySource, script.decision) = (.slow, .later)
                 let plain = try context.recordWhenIdle(request, of: instance, script)
-                script.resumesUnasked = true
+                script.resumesWithoutPause = true
                 let resumed = try context.recordWhenIdle(request, of: instance, script)
                 let (found, expected) = (resumed.map { LoadResult($0) }, plain.map { LoadResult($0) })
                 if let plain, let resumed, resumed.challengeCount > plain.challengeCount {
@@ -71,9 +71,10 @@ extension RuleCatalogue {
                 guard let record = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) else {
                     return context.fail("'\(load.url)' was still running after a stop in a pause")
                 }
-                if let late = record.calls.first(where: { $0.call.isEvent && $0.stage == .stopped && $0.within != .destroy }) {
+                if let lateEvent = record.calls.first(where: { $0.call.isEvent && $0.stage == .stopped && $0.within != .destroy }) {
                     context.fail(
-                        "'\(load.url)', stopped in a pause: \(late.call.function) was called from \(late.within?.rawValue ?? "elsewhere")")
+                        "'\(load.url)', stopped in a pause: \(lateEvent.call.function) was called from \(lateEvent.within?.rawValue ?? "elsewhere")"
+                    )
                 }
             }
         },
@@ -85,15 +86,15 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, and: [.redirects, .challenges, .uploads]) { load, _, instance throws(CheckSkipped) in
                 var (request, script) = try context.requestAndScript(load)
-                script.takesRedirects = false
+                script.followsRedirects = false
                 let count = try context.perform(request, of: instance, script).events.count
                 for index in 0..<min(count, 8) {
-                    script.stopsAt = index
+                    script.stopEventIndex = index
                     guard let record = try context.recordOfStoppedLoad(request, of: instance, by: script) else {
                         throw CheckSkipped("'\(load.url)' was still running after a stop (ORDER-07)")
                     }
-                    guard let late = record.deliveredAfterStop.first else { continue }
-                    context.fail("'\(load.url)': \(late.call.function) was called after a client call had returned PORTOLAN_STOPPED")
+                    guard let lateEvent = record.eventsAfterStop.first else { continue }
+                    context.fail("'\(load.url)': \(lateEvent.call.function) was called after a client call had returned PORTOLAN_STOPPED")
                 }
             }
         },
@@ -102,7 +103,7 @@ extension RuleCatalogue {
             "A paused load does not call did_finish.",
             because: "did_finish would overtake bytes that wait.",
             remedy: "Call did_finish after 'resume'.",
-            check: paused { $0 == .finish }),
+            check: deliversNothingInPause { $0 == .finish }),
         .must(
             "FLOW-08", level: 4, needs: .large,
             "Memory stays bounded while a load with a large body is paused.",
@@ -112,7 +113,7 @@ extension RuleCatalogue {
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 try context.eachPausedLoad(request, of: instance, load) {
                     let before = ProcessResources.residentBytes()
-                    Polling.watch(.milliseconds(500))
+                    Polling.sleep(.milliseconds(500))
                     let growth = ProcessResources.residentBytes() - before
                     if growth > 32 << 20 { context.fail("'\(load.url)': memory grew by \(growth >> 20) MiB in a pause of half a second") }
                 }
@@ -151,20 +152,22 @@ extension RuleCatalogue {
     ]
 
     /// Pauses each delivery, and looks for deliveries during a pause.
-    private static func paused(_ isMeant: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck.Body {
+    private static func deliversNothingInPause(_ isForbidden: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             let others: [ConformanceRule.Scenario] = [.redirects, .challenges, .uploads]
             try context.eachLoad(.succeeds, and: others, isBlocking: false) { load, _, instance throws(CheckSkipped) in
                 var (request, script) = try context.requestAndScript(load)
-                script.takesRedirects = false
+                script.followsRedirects = false
                 script.pauses = .each
                 script.pauseTime = .milliseconds(20)
                 script.wakesInPause = true
                 guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end with a pause at each delivery, each resumed after 20 ms")
                 }
-                let early = record.calls.first { $0.stage == .paused && $0.call.isDelivery && isMeant($0.call) && $0.within != .destroy }
-                if let early { context.fail("'\(load.url)': \(early.call.function) was called in a pause") }
+                let earlyEvent = record.calls.first {
+                    $0.stage == .paused && $0.call.isDelivery && isForbidden($0.call) && $0.within != .destroy
+                }
+                if let earlyEvent { context.fail("'\(load.url)': \(earlyEvent.call.function) was called in a pause") }
             }
         }
     }
@@ -173,15 +176,15 @@ extension RuleCatalogue {
     ///
     /// - Parameter time: The duration of the first deliveries of a blocking load, which are its pauses; `nil` skips
     ///   blocking loads.
-    private static func compared(
-        _ phrase: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
-        with usual: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil
+    private static func givesSameResult(
+        _ phrase: String, _ changedScript: @escaping @Sendable (inout ClientScript) -> Void,
+        with usualScript: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: time == nil ? false : nil) { load, request, instance throws(CheckSkipped) in
                 var (script, plain) = (CheckContext.script(for: load), CheckContext.script(for: load))
-                usual(&plain)
-                condition(&script)
+                usualScript(&plain)
+                changedScript(&script)
                 var phrase = phrase
                 if let time, try context.handler(for: request, of: instance)?.description.isBlocking == true {
                     phrase = "deliveries that take \(ValueFormatting.time(time))"

@@ -16,7 +16,7 @@ extension RuleCatalogue {
                 // Half of the requests use a host that the plugin knows, so that it examines the path.
                 if random.next() % 2 == 0, let request = Request.parsed(load.url) {
                     let (length, isPlain) = (random.length(upTo: 13), random.next() % 2 == 0)
-                    return Request.parsed(request.url.beforePath + "/" + (isPlain ? random.token(length) : random.text(length)))
+                    return Request.parsed(request.url.schemeAndAuthority + "/" + (isPlain ? random.token(length) : random.text(length)))
                 }
                 let scheme = random.element(of: context.schemes)
                 let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % (UInt64(8) << (random.next() % 8))) + "/" : ""
@@ -40,7 +40,7 @@ extension RuleCatalogue {
                 let method = random.next() % 2 == 0 ? random.element(of: safeMethods) : random.token(1 + random.length(upTo: 12))
                 if let method = HTTPRequest.Method(method) { request.method = method }
                 for _ in 0..<random.next() % 20 {
-                    let name = random.next() % 2 == 0 ? random.element(of: knownNames) : random.token(1 + random.length(upTo: 8))
+                    let name = random.next() % 2 == 0 ? random.element(of: knownFieldNames) : random.token(1 + random.length(upTo: 8))
                     if let name = HTTPField.Name(name) { request.fields[name] = random.token(random.length(upTo: 14)) }
                 }
                 for _ in 0..<random.next() % 8 {
@@ -66,13 +66,13 @@ extension RuleCatalogue {
                     var (request, script) = try context.requestAndScript(load)
                     script.pauses = random.element(of: [.none, .first, .each])
                     script.pauseTime = random.next() % 4 == 0 ? nil : .microseconds(Int64(random.next() % 2000))
-                    script.resumesUnasked = random.next() % 2 == 0
+                    script.resumesWithoutPause = random.next() % 2 == 0
                     script.decision = random.next() % 2 == 0 ? .atOnce : .later
                     script.bodySource = random.next() % 2 == 0 ? .ready : .slow
-                    script.takesRedirects = random.next() % 2 == 0
+                    script.followsRedirects = random.next() % 2 == 0
                     let probedLoad = try context.make(request, of: instance, script)
                     try probedLoad.start()
-                    Polling.watch(.microseconds(Int64(random.next() % 3000)))
+                    Polling.sleep(.microseconds(Int64(random.next() % 3000)))
                     probedLoad.stop()
                     if context.recordWhenIdle(probedLoad, within: .seconds(1)) == nil {
                         return context.fail("'\(load.url)' was still running after random pauses, resumes, responses and a stop")
@@ -122,7 +122,7 @@ extension RuleCatalogue {
             for _ in 0..<100 {
                 for load in nested {
                     var script = CheckContext.script(for: load)
-                    // Half of them are nearly right, so that the plugin reads past the first bytes.
+                    // Half of the bodies differ only a little from the right one, so that the plugin reads all of them.
                     script.nestedOutcome = random.next() % 2 == 0 ? .bytes(bytes()) : .mutated(random.next())
                     script.nestedPieceSize = 1 << Int(random.next() % 12)
                     if try context.recordWhenIdle(context.request(load.url), of: instance, script) == nil {
@@ -143,8 +143,8 @@ extension RuleCatalogue {
 
     /// Methods that change nothing (RFC 9110 §9.2.1), for requests of the manifest's own URLs.
     private static let safeMethods = ["GET", "HEAD", "OPTIONS"]
-    /// Fields that a plugin can look for. It does not read the value of other fields.
-    private static let knownNames = [
+    /// The names of fields that a plugin can read. A plugin does not read fields with other names.
+    private static let knownFieldNames = [
         "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cache-Control", "Content-Length", "Content-Type", "Cookie",
         "Expect", "Host", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "Range", "Referer", "User-Agent",
     ]
@@ -157,13 +157,13 @@ extension RuleCatalogue {
             var random = SplitMix(seed: context.seed)
             let loads = try context.loads(.any)
             let instance = try context.instance()
-            var isJudged = false
+            var hasChecked = false
             for round in 0..<count {
                 try context.checkDeadline()
                 guard let request = request(context, loads[round % loads.count], &random),
                     let handler = try context.handler(for: request, of: instance)
                 else { continue }
-                isJudged = true
+                hasChecked = true
                 let probedLoad = try ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, ClientScript())
                 // Start each URL in some of its rounds, for any number of URLs.
                 if probedLoad.isMade, (round + round / loads.count) % 4 == 0 {
@@ -175,7 +175,7 @@ extension RuleCatalogue {
                 }
             }
             instance.end()
-            if !isJudged { throw CheckSkipped("its handlers accept no random URL") }
+            if !hasChecked { throw CheckSkipped("its handlers accept no random URL") }
         }
     }
 }
@@ -196,8 +196,8 @@ extension Request {
 }
 
 extension SplitMix {
-    /// A random length below a random power of two up to that of `exponent`, so that short and long texts are equally
-    /// frequent.
+    /// Returns a random length below a random power of two, at most 2 to the power of `exponent`. So short lengths are
+    /// as frequent as long ones.
     fileprivate mutating func length(upTo exponent: UInt64) -> UInt64 { next() % (1 << (1 + next() % exponent)) }
 
     fileprivate mutating func text(_ count: UInt64) -> String {
@@ -209,7 +209,7 @@ extension SplitMix {
         return String(decoding: (0..<count).map { _ in element(of: letters) }, as: UTF8.self)
     }
 
-    /// `url` with a few of its bytes changed, removed, inserted or repeated.
+    /// Returns `url` with a few bytes changed, removed or inserted.
     fileprivate mutating func mutation(of url: String) -> String {
         var bytes = Array(url.utf8)
         let scheme = (bytes.firstIndex(of: UInt8(ascii: ":")) ?? 0) + 1

@@ -18,11 +18,11 @@ extension RuleCatalogue {
             "The heap does not grow over 1,000 loads.",
             because: "Servers run for months.",
             remedy: "Free in 'destroy' everything that 'make' and the load allocated.", needsProcess: true,
-            check: flat(.any, "loads") { context, rounds throws(CheckSkipped) in
+            check: heapStaysConstant(.any, "loads") { context, rounds throws(CheckSkipped) in
                 try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
                     try rounds(load, instance) { _ throws(CheckSkipped) in
-                        let (request, script) = try context.terseRequestAndScript(load)
-                        _ = try context.performHere(request, of: instance, script)
+                        let (request, script) = try context.requestAndScriptWithoutBodies(load)
+                        _ = try context.performOnThisThread(request, of: instance, script)
                     }
                 }
             }),
@@ -31,13 +31,13 @@ extension RuleCatalogue {
             "The number of file descriptors does not grow over many loads.",
             because: "A process can have only a few hundred.",
             remedy: "Close each file descriptor on every path.", needsProcess: true,
-            check: left { $0.hasPrefix("descriptor") }),
+            check: leftovers { $0.hasPrefix("descriptor") }),
         .must(
             "LEAK-03", level: 4, needs: .succeeds,
             "The number of threads does not grow over many loads.",
             because: "Each thread has a stack.",
             remedy: "Join each thread on every path.", needsProcess: true,
-            check: left { $0.contains("thread") }),
+            check: leftovers { $0.contains("thread") }),
         .must(
             "LEAK-04", level: 4, needs: .succeeds,
             "Loads leave no temporary file.",
@@ -61,24 +61,24 @@ extension RuleCatalogue {
             try context.followAll(context.loads(.any), of: instance)
             instance.end()
             // `try?` because a folder that is gone contains nothing.
-            let left = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-            context.fail(left.sorted().map { "its loads left '\($0)' in the temporary folder" })
+            let leftovers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            context.fail(leftovers.sorted().map { "its loads left '\($0)' in the temporary folder" })
         },
         .must(
             "LEAK-05", level: 4, needs: .succeeds,
             "The heap does not grow over 1,000 cancelled loads.",
             because: "Users cancel loads very often.",
             remedy: "Free in 'destroy', whatever happened before.", needsProcess: true,
-            check: flat(.any, "loads that were stopped") { context, rounds throws(CheckSkipped) in
+            check: heapStaysConstant(.any, "loads that were stopped") { context, rounds throws(CheckSkipped) in
                 func measure(_ scenario: ConformanceRule.Scenario) throws(CheckSkipped) {
                     try context.eachLoad(scenario) { load, _, instance throws(CheckSkipped) in
                         try rounds(load, instance) { index throws(CheckSkipped) in
-                            var (request, script) = try context.terseRequestAndScript(load)
+                            var (request, script) = try context.requestAndScriptWithoutBodies(load)
                             // At each of the first events, while a challenge waits, or at any moment; and a load that
                             // never started.
                             if scenario != .hangs, index % 6 < 4 {
-                                script.stopsAt = index % 6
-                                _ = try context.performHere(request, of: instance, script)
+                                script.stopEventIndex = index % 6
+                                _ = try context.performOnThisThread(request, of: instance, script)
                                 return
                             }
                             if index % 12 == 5, load.tags.contains(.challenges) {
@@ -102,11 +102,11 @@ extension RuleCatalogue {
             "The heap does not grow over 1,000 failed loads.",
             because: "Programs try a peer that is down again and again.",
             remedy: "Free memory on the error path, too.", needsProcess: true,
-            check: flat(.fails, "loads that failed") { context, rounds throws(CheckSkipped) in
+            check: heapStaysConstant(.fails, "loads that failed") { context, rounds throws(CheckSkipped) in
                 try context.eachLoad(.fails) { load, _, instance throws(CheckSkipped) in
                     try rounds(load, instance) { _ throws(CheckSkipped) in
-                        let (request, script) = try context.terseRequestAndScript(load)
-                        _ = try context.performHere(request, of: instance, script)
+                        let (request, script) = try context.requestAndScriptWithoutBodies(load)
+                        _ = try context.performOnThisThread(request, of: instance, script)
                     }
                 }
             }),
@@ -149,20 +149,20 @@ extension RuleCatalogue {
                     let (request, script) = try context.requestAndScript(load)
                     _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 0, script)
                 }
-                guard context.areAllIdle else { throw CheckSkipped("a load was still running after a stop (CANCEL-04, ORDER-07)") }
+                guard context.areAllLoadsIdle else { throw CheckSkipped("a load was still running after a stop (CANCEL-04, ORDER-07)") }
                 instance.end()
             }
-            let left = try ProcessResources.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }
-            context.fail(left.map { "after deinit had returned, \($0)" })
-            guard left.isEmpty else { return }
+            let leftovers = try ProcessResources.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }
+            context.fail(leftovers.map { "after deinit had returned, \($0)" })
+            guard leftovers.isEmpty else { return }
             // A thread that stays for ever, and is not a new one for each instance.
-            let own = Polling.result(within: .seconds(2)) {
+            let ownThreadCount = Polling.result(within: .seconds(2)) {
                 let count = FaultInjection.threadCount
                 return count == 0 ? .done(count) : .notYet(count)
             }
-            if own > 0 {
+            if ownThreadCount > 0 {
                 context.fail(
-                    "after deinit had returned, \(ValueFormatting.count(own, "thread")) that the library had started still ran; "
+                    "after deinit had returned, \(ValueFormatting.count(ownThreadCount, "thread")) that the library had started still ran; "
                         + "link a runtime with threads as a shared library")
             }
         },
@@ -172,27 +172,30 @@ extension RuleCatalogue {
             because: "Plugin authors rebuild very often.",
             remedy: "Keep no state under names that the process shares."
         ) { context throws(CheckSkipped) in
-            let old = try context.instance()
+            let oldInstance = try context.instance()
             let copy = try ProbedLibrary.copy(of: context.libraryPath())
             guard let entry = try ProbedLibrary(at: copy.path, on: context.instanceContext).entry,
                 let pointer = unsafe entry(PortolanVersion.major)
             else {
                 throw CheckSkipped("a copy of the library does not open (DESC-13)")
             }
-            let build = try unsafe DescribedPlugin(pointer)
+            let newBuild = try unsafe DescribedPlugin(pointer)
             for load in try context.loads(.succeeds) {
-                let baseline = try context.baseline(load, context.request(load.url), of: old)
-                let record = try context.recordWhenIdle(baseline.request, of: old, baseline.load) { () throws(CheckSkipped) in
-                    guard case .started(let new) = try ProbedInstance.start(build, context.configuration(), on: context.instanceContext)
+                let baseline = try context.baseline(load, context.request(load.url), of: oldInstance)
+                let record = try context.recordWhenIdle(baseline.request, of: oldInstance, baseline.load) { () throws(CheckSkipped) in
+                    guard
+                        case .started(let newInstance) = try ProbedInstance.start(
+                            newBuild, context.configuration(), on: context.instanceContext)
                     else {
                         return context.fail("a new build refuses to start beside the running one")
                     }
-                    context.expectSame(try context.perform(baseline.request, of: new, baseline.script), as: baseline, "in a new build")
-                    new.end()
+                    context.expectSame(
+                        try context.perform(baseline.request, of: newInstance, baseline.script), as: baseline, "in a new build")
+                    newInstance.end()
                 }
                 context.expectSame(record, as: baseline, "while a new build started and ended beside it")
             }
-            if context.areAllIdle { old.end() }
+            if context.areAllLoadsIdle { oldInstance.end() }
         },
         .must(
             "UNLOAD-03", level: 3, needs: .succeeds,
@@ -202,20 +205,20 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             // `try?` because a manifest without a URL that hangs may have others.
-            let waiting = (try? context.loads(.hangs)) ?? []
-            let loads = try waiting + context.loads(.succeeds)
+            let hangingLoads = (try? context.loads(.hangs)) ?? []
+            let loads = try hangingLoads + context.loads(.succeeds)
             let probedLoads = try (0..<32).map { index throws(CheckSkipped) in
                 let load = loads[index % loads.count]
                 return try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
             }
-            for one in probedLoads { try one.start() }
+            for probedLoad in probedLoads { try probedLoad.start() }
             let start = MonotonicTime.now
-            for one in probedLoads { one.stop() }
-            for one in probedLoads {
-                guard one.waitUntilIdle(.seconds(1)) else {
+            for probedLoad in probedLoads { probedLoad.stop() }
+            for probedLoad in probedLoads {
+                guard probedLoad.waitUntilIdle(.seconds(1)) else {
                     return context.fail("one of 32 loads was still running one second after all of them were stopped")
                 }
-                one.destroy()
+                probedLoad.destroy()
             }
             instance.end()
             let time = MonotonicTime.now - start
@@ -234,19 +237,19 @@ extension RuleCatalogue {
             let instance = try context.instance()
             // `try?` because without a URL there are still a start and an end.
             try context.followAll((try? context.loads(.any)) ?? [], of: instance)
-            if context.areAllIdle { instance.end() }
+            if context.areAllLoadsIdle { instance.end() }
         },
     ]
 
     /// Performs many loads, and reports the new resources that remain.
-    private static func left(_ isMeant: @escaping @Sendable (String) -> Bool) -> ConformanceCheck.Body {
+    private static func leftovers(_ isReported: @escaping @Sendable (String) -> Bool) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.any)
-            let left = try ProcessResources.leftBehind(within: .seconds(2)) { () throws(CheckSkipped) in
+            let leftovers = try ProcessResources.leftBehind(within: .seconds(2)) { () throws(CheckSkipped) in
                 for _ in 0..<5 { try context.followAll(loads, of: instance) }
-            }.filter(isMeant)
-            context.fail(left.map { "after five rounds of its loads, \($0)" })
+            }.filter(isReported)
+            context.fail(leftovers.map { "after five rounds of its loads, \($0)" })
             instance.end()
         }
     }

@@ -16,7 +16,7 @@ extension RuleCatalogue {
             let instance = try context.instance()
             for load in try context.loads(.any) {
                 let probedLoad = try context.make(context.request(load.url), of: instance)
-                Polling.watch(.milliseconds(5))
+                Polling.sleep(.milliseconds(5))
                 for event in probedLoad.record.events {
                     context.fail("'\(load.url)': \(event.call.function) was called while the load was being made")
                 }
@@ -40,7 +40,7 @@ extension RuleCatalogue {
                         "'\(load.url)' did not end within \(ValueFormatting.time(context.loadTimeLimit)): \(probedLoad.record.summary)")
                 }
             }
-            if context.areAllIdle { instance.end() }
+            if context.areAllLoadsIdle { instance.end() }
         },
         .must(
             "LIFE-03", level: 2, needs: .any,
@@ -48,25 +48,25 @@ extension RuleCatalogue {
             because: "These functions run on threads that other loads need.",
             remedy: "Do slow work on your own thread and call 'wake', or write a blocking load."
         ) { context throws(CheckSkipped) in
-            var seen = false
-            func look(_ load: ConformanceLoad, _ record: LoadRecord) {
-                for turn in record.callTimes where turn.function != .run {
-                    seen = true
-                    if turn.time > .milliseconds(50) {
-                        context.fail("'\(load.url)': \(turn.function.rawValue) returned after \(ValueFormatting.time(turn.time))")
+            var hasEventDrivenLoad = false
+            func checkTimes(_ load: ConformanceLoad, _ record: LoadRecord) {
+                for callTime in record.callTimes where callTime.function != .run {
+                    hasEventDrivenLoad = true
+                    if callTime.time > .milliseconds(50) {
+                        context.fail("'\(load.url)': \(callTime.function.rawValue) returned after \(ValueFormatting.time(callTime.time))")
                     }
                 }
             }
-            try context.eachRecord(.any) { load, record in look(load, record) }
+            try context.eachRecord(.any) { load, record in checkTimes(load, record) }
             // Paused at each delivery, with late decisions.
             try context.eachLoad(.any) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 (script.pauses, script.decision) = (.each, .later)
                 let probedLoad = try context.make(request, of: instance, script)
                 try probedLoad.start()
-                if let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) { look(load, record) }
+                if let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) { checkTimes(load, record) }
             }
-            if !seen { throw CheckSkipped("it does not apply: every load of the manifest blocks") }
+            if !hasEventDrivenLoad { throw CheckSkipped("it does not apply: every load of the manifest blocks") }
         },
         .must(
             "LIFE-04", level: 3, isEnforced: true, needs: .any,
@@ -78,7 +78,7 @@ extension RuleCatalogue {
             for load in try context.loads(.any) {
                 let probedLoad = try context.make(context.request(load.url), of: instance)
                 probedLoad.stop()
-                Polling.watch(.milliseconds(10))
+                Polling.sleep(.milliseconds(10))
                 probedLoad.destroy()
                 // LIFE-01 reports events during `make`.
                 for event in probedLoad.record.events where event.within != .make {
@@ -94,22 +94,22 @@ extension RuleCatalogue {
             remedy: "Keep the memory that 'stop' uses until 'destroy'."
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
-            var isJudged = false
+            var hasChecked = false
             for load in try context.loads(.succeeds) {
                 let slot = Mutex<ProbedLoad?>(nil)
                 let returned = ConditionLock<Bool?>(nil)
                 var script = CheckContext.script(for: load)
                 script.whileDelivering = { _, call in
                     guard call == .finish, let probedLoad = slot.withLock({ $0 }) else { return }
-                    let isLate = probedLoad.stopsElsewhere(returned)
-                    if isLate { returned.withLockBroadcasting { $0 = $0 ?? false } }
+                    let isStopLate = probedLoad.stopOnOtherThread(returned)
+                    if isStopLate { returned.withLockBroadcasting { $0 = $0 ?? false } }
                 }
                 let probedLoad = try context.make(context.request(load.url), of: instance, script)
                 guard probedLoad.handler.description.isBlocking else {
                     probedLoad.destroy()
                     continue
                 }
-                isJudged = true
+                hasChecked = true
                 slot.withLock { $0 = probedLoad }
                 try probedLoad.start()
                 guard probedLoad.waitUntilIdle(context.loadTimeLimit) else {
@@ -124,11 +124,11 @@ extension RuleCatalogue {
                 let second = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try second.start()
                 _ = second.client.state.wait(atMost: context.loadTimeLimit) { $0.hasEnded ? true : nil }
-                second.stop(isLate: true)
+                second.stop(evenAfterEnd: true)
                 _ = context.recordWhenIdle(second, within: context.loadTimeLimit)
             }
             instance.end()
-            if !isJudged { throw CheckSkipped("it does not apply: its loads do not block") }
+            if !hasChecked { throw CheckSkipped("it does not apply: its loads do not block") }
         },
         .must(
             "LIFE-06", level: 3, needs: .hangs,
@@ -140,7 +140,7 @@ extension RuleCatalogue {
             for load in try context.loads(.hangs) {
                 let probedLoad = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try probedLoad.start()
-                Polling.watch(.milliseconds(50))
+                Polling.sleep(.milliseconds(50))
                 if probedLoad.waitUntilIdle(.zero) { throw CheckSkipped("'\(load.url)' is tagged hangs, but ended by itself") }
                 probedLoad.stop()
                 if probedLoad.waitUntilIdle(.seconds(1)) {
@@ -159,45 +159,46 @@ extension RuleCatalogue {
             let instance = try context.instance()
             let loads = try context.loads(.any)
             let requests = try loads.map { load throws(CheckSkipped) in (try context.request(load.url), CheckContext.script(for: load)) }
-            var others: [Request] = []
+            var refusableRequests: [Request] = []
             for load in loads {
-                // A missing resource can be refused. `try?` because a text that is no URL never reaches a plugin.
+                // `make` can refuse the URL of a missing resource. `try?` because a text that is no URL never reaches a
+                // plugin.
                 guard let request = try? context.request(load.url + "/%FF?judge"), try context.handler(for: request, of: instance) != nil
                 else {
                     continue
                 }
-                others.append(request)
+                refusableRequests.append(request)
             }
-            func cycle(_ start: Bool) throws(CheckSkipped) {
+            func cycle(_ startsLoads: Bool) throws(CheckSkipped) {
                 try context.checkDeadline()
                 for (request, script) in requests {
                     let probedLoad = try context.make(request, of: instance, script)
-                    if start { try probedLoad.start() }
+                    if startsLoads { try probedLoad.start() }
                     probedLoad.stop()
                     guard probedLoad.waitUntilIdle(context.stopTimeLimit) else {
                         throw CheckSkipped("\(request.url.shortDescription) did not end after a stop (LIFE-06)")
                     }
                     probedLoad.destroy()
                 }
-                guard !start else { return }
-                for request in others { try context.make(request, of: instance, ClientScript()).destroy() }
+                guard !startsLoads else { return }
+                for request in refusableRequests { try context.make(request, of: instance, ClientScript()).destroy() }
             }
             try context.followAll(loads, of: instance)
-            for (what, start) in [("destroyed without a start, or refused", false), ("destroyed right after a stop", true)] {
-                let left = try ProcessResources.leftBehind(within: .seconds(3)) { () throws(CheckSkipped) in
-                    for _ in 0..<4 { try cycle(start) }
+            for (what, startsLoads) in [("destroyed without a start, or refused", false), ("destroyed right after a stop", true)] {
+                let leftovers = try ProcessResources.leftBehind(within: .seconds(3)) { () throws(CheckSkipped) in
+                    for _ in 0..<4 { try cycle(startsLoads) }
                 }
-                context.fail(left.map { "loads that were \(what): \($0)" })
+                context.fail(leftovers.map { "loads that were \(what): \($0)" })
             }
-            // LEAK-05 measures the heap after started loads. Threads have caches, so those need many rounds, which take
-            // long.
-            let kept = instance.keepAll()
+            // This check measures the heap only for loads that were not started. LEAK-05 measures it for started loads:
+            // because of the caches of their threads, that needs many rounds, and takes long.
+            let keptCount = instance.keepAll()
             var growth = CheckContext.heapGrowth(within: context.loadTimeLimit) { () throws(CheckSkipped) in
                 try cycle(false)
             } afterFirst: {
-                instance.keepFew(since: kept)
+                instance.keepFew(since: keptCount)
             }
-            // A table that grows in steps has grown after that many loads.
+            // After 1000 more loads, even a table that grows in steps has its final size.
             if growth != nil {
                 let end = MonotonicTime.now + context.loadTimeLimit
                 var count = 0
@@ -213,7 +214,7 @@ extension RuleCatalogue {
                 }
             }
             if let growth {
-                let what = "\(growth.length) loads of each URL, destroyed without a start, or refused,"
+                let what = "\(growth.loadsPerRound) loads of each URL, destroyed without a start, or refused,"
                 context.fail("each of \(growth.rounds) rounds of \(what) left \(growth.phrase)")
             }
             instance.end()
@@ -229,23 +230,23 @@ extension RuleCatalogue {
             for isStopped in [false, true] {
                 for load in loads + loads {
                     var script = CheckContext.script(for: load)
-                    // So that the stop reaches it while it is running.
-                    if isStopped { script.whileDelivering = { index, _ in if index == 0 { Polling.watch(.milliseconds(10)) } } }
+                    // Delays the first event, so that the stop comes while the load is running.
+                    if isStopped { script.whileDelivering = { index, _ in if index == 0 { Polling.sleep(.milliseconds(10)) } } }
                     let probedLoad = try context.make(context.request(load.url), of: instance, script)
                     try probedLoad.start()
                     if isStopped {
-                        Polling.watch(.milliseconds(3))
+                        Polling.sleep(.milliseconds(3))
                         probedLoad.stop()
                     }
                     guard probedLoad.waitUntilIdle(context.loadTimeLimit) else {
                         throw CheckSkipped("'\(load.url)' did not end (\(isStopped ? "ORDER-07" : "LIFE-02"))")
                     }
                     probedLoad.destroy(poisoning: true)
-                    Polling.watch(.milliseconds(20))
+                    Polling.sleep(.milliseconds(20))
                 }
             }
-            // A thread that was not joined can come late.
-            Polling.watch(.milliseconds(100))
+            // A thread that was not joined can use the memory later.
+            Polling.sleep(.milliseconds(100))
             instance.end()
         },
         .must(
@@ -257,7 +258,7 @@ extension RuleCatalogue {
             let instance = try context.instance()
             for load in try context.loads(.succeeds) {
                 let request = try context.request(load.url)
-                let alone = try context.perform(request, of: instance, CheckContext.script(for: load)).body
+                let usualBody = try context.perform(request, of: instance, CheckContext.script(for: load)).body
                 // At the response, and then among the bytes.
                 for place in 0..<3 {
                     var script = CheckContext.script(for: load)
@@ -277,9 +278,9 @@ extension RuleCatalogue {
                     }
                     second.destroy()
                     guard first.events.count > place else { break }
-                    if first.body != alone || second.record.body != alone, context.varies(load) { break }
-                    if first.body != alone { context.fail("'\(load.url)' gave different bytes while a second load of it ran") }
-                    if second.record.body != alone {
+                    if first.body != usualBody || second.record.body != usualBody, context.varies(load) { break }
+                    if first.body != usualBody { context.fail("'\(load.url)' gave different bytes while a second load of it ran") }
+                    if second.record.body != usualBody {
                         context.fail("'\(load.url)', loaded while a first load of it ran, gave different bytes")
                     }
                 }
@@ -292,10 +293,10 @@ extension RuleCatalogue {
             because: "Only the next load shows what an earlier load left behind.",
             remedy: "Reset what a load used, or do not keep it."
         ) { context throws(CheckSkipped) in
-            let stable = try context.loads(.succeeds).filter { $0.sha256 != nil }
-            guard !stable.isEmpty else { throw CheckSkipped("the manifest states no digest, so no URL is known to be stable") }
+            let stableLoads = try context.loads(.succeeds).filter { $0.sha256 != nil }
+            guard !stableLoads.isEmpty else { throw CheckSkipped("the manifest states no digest, so no URL is known to be stable") }
             let instance = try context.instance()
-            for load in stable {
+            for load in stableLoads {
                 let records = try (0..<4).map { _ throws(CheckSkipped) in
                     try context.perform(context.request(load.url), of: instance, CheckContext.script(for: load))
                 }
@@ -319,7 +320,7 @@ extension RuleCatalogue {
                     context.expectSame(record, as: baseline, "after a load with wrong passwords")
                 }
             }
-            if context.areAllIdle { instance.end() }
+            if context.areAllLoadsIdle { instance.end() }
         },
         .must(
             "LIFE-11", level: 3, needs: .succeeds,
@@ -337,13 +338,13 @@ extension RuleCatalogue {
             }
             // … and of a load that was stopped while running, or while a challenge waits.
             for load in try context.loads(.any) {
-                let isAsked = load.tags.contains(.challenges)
+                let isChallenged = load.tags.contains(.challenges)
                 var script = CheckContext.script(for: load)
-                if isAsked { script.decision = .never }
-                script.whileDelivering = { index, _ in if index == 0, !isAsked { Polling.watch(.milliseconds(10)) } }
+                if isChallenged { script.decision = .never }
+                script.whileDelivering = { index, _ in if index == 0, !isChallenged { Polling.sleep(.milliseconds(10)) } }
                 let probedLoad = try context.make(context.request(load.url), of: instance, script)
                 try probedLoad.start()
-                Polling.watch(.milliseconds(isAsked ? 20 : 3))
+                Polling.sleep(.milliseconds(isChallenged ? 20 : 3))
                 probedLoad.stop()
                 guard probedLoad.waitUntilIdle(context.stopTimeLimit) else {
                     throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
@@ -363,18 +364,18 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             // A write crashes, and that is the verdict, unless a handler of SIGSEGV lets the plugin continue.
             context.argumentMemory = .readOnly
-            defer { context.fail(context.instanceContext.changes.all.map { "\($0) was written to, or made writable" }) }
+            defer { context.fail(context.instanceContext.constViolations.all.map { "\($0) was written to, or made writable" }) }
             try context.eachRecord(.any) { _, _ in }
         },
     ]
 }
 
 extension ProbedLoad {
-    /// Stops the load on another thread, and waits up to a second for the return of the stop.
+    /// Stops the load on another thread, and waits until the stop returns, but at most one second.
     ///
-    /// - Returns: Whether it took longer.
-    func stopsElsewhere(_ returned: ConditionLock<Bool?>) -> Bool {
-        // `try?` because without a thread nothing is stopped, and nothing is late.
+    /// - Returns: Whether the stop took longer.
+    func stopOnOtherThread(_ returned: ConditionLock<Bool?>) -> Bool {
+        // `try?` because if no thread can be created, nothing is stopped, and the result is `false`.
         try? PlatformThread.start { [self] in
             stop()
             returned.withLockBroadcasting { $0 = true }
@@ -384,7 +385,7 @@ extension ProbedLoad {
 }
 
 extension LoadRecord {
-    /// The responses without fields, which can contain a date, or a number of the request.
+    /// The responses without their fields, because fields can contain a date or a number of the request.
     fileprivate var responsesWithoutFields: [ReadStruct<DecodedResponse>] {
         responses.map { response in
             guard var value = response.value else { return response }

@@ -24,19 +24,19 @@ extension RuleCatalogue {
             "Identifier and schemes are the same as in the library's descriptor.",
             because: "The host finds a plugin by its manifest only.",
             remedy: "Make them the same.",
-            check: opened("MANIF-02")),
+            check: opensWithoutViolation("MANIF-02")),
         .must(
             "MANIF-03", level: 1, isEnforced: true,
             "The library is inside the manifest's folder, unless it is a system library that a binding names.",
             because: "In another folder, other users may change it.",
             remedy: "Give a relative path without '..'.",
-            check: opened("MANIF-03")),
+            check: opensWithoutViolation("MANIF-03")),
         .must(
             "MANIF-04", level: 1, isEnforced: true,
             "If the manifest states a digest, it is the digest of the library.",
             because: "A library with another digest is not the intended one.",
             remedy: "Write the digest of the library that you ship.",
-            check: opened("MANIF-04")),
+            check: opensWithoutViolation("MANIF-04")),
         .must(
             "MANIF-05", level: 1,
             "The manifest has a conformance section with at least one URL that succeeds and one that fails.",
@@ -55,7 +55,7 @@ extension RuleCatalogue {
             "The range of host versions contains this host.",
             because: "The plugin was not made for this host.",
             remedy: "Widen hostVersions after you have tested the plugin.",
-            check: opened("MANIF-06")),
+            check: opensWithoutViolation("MANIF-06")),
         .must(
             "MANIF-07", level: 1, isEnforced: true,
             "The symbols of a binding exist, its steps have the right types, and each step leads to the clean-up.",
@@ -91,8 +91,9 @@ extension RuleCatalogue {
             remedy: "Choose an identifier under your own domain."),
     ]
 
-    /// Opens the plugin as a host does, and checks whether this rule refuses it.
-    private static func opened(_ id: String) -> ConformanceCheck.Body {
+    /// Returns a check that opens the plugin as a host does, and fails if the host refuses the plugin because of this
+    /// rule.
+    private static func opensWithoutViolation(_ id: String) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in try checkOpening(context, id) }
     }
 

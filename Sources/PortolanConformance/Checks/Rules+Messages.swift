@@ -54,7 +54,7 @@ extension RuleCatalogue {
                 var request = request
                 request.properties[name] = .text("kept")
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
-                _ = try record.placeOfRedirect(load)
+                _ = try record.redirectIndex(load)
                 for case .redirect(let change, _) in record.calls.map(\.call) {
                     guard change.value?.propertyNames?.contains(where: { $0.text == name }) == true else { continue }
                     context.fail("'\(load.url)' changes a property of the request that it does not know")
@@ -99,7 +99,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
-                _ = try record.placeOfRedirect(load)
+                _ = try record.redirectIndex(load)
                 for call in record.calls {
                     guard case .redirect(let change, _) = call.call, let target = call.redirectTarget(from: request) else { continue }
                     switch target {
@@ -154,15 +154,15 @@ extension RuleCatalogue {
                     var script = CheckContext.script(for: load)
                     script.body = [[1, 2, 3]]
                     let record = try context.perform(request, of: instance, script)
-                    if method == .get { _ = try record.placeOfRedirect(load) }
+                    if method == .get { _ = try record.redirectIndex(load) }
                     for case .redirect(let change, let response) in record.calls.map(\.call) {
                         guard let change = change.value else { continue }
                         // RFC 9110, section 15.4: 301 and 302 can change POST to GET, and 303 changes every method
                         // except GET and HEAD to GET.
                         let status = response.value?.status ?? 0
                         let mayBeGET = status == 303 || ([301, 302].contains(status) && method == .post)
-                        if let changed = change.method.text, changed != method.rawValue, !(mayBeGET && changed == "GET") {
-                            context.fail("'\(load.url)': a redirect changes \(method) to '\(changed)'")
+                        if let newMethod = change.method.text, newMethod != method.rawValue, !(mayBeGET && newMethod == "GET") {
+                            context.fail("'\(load.url)': a redirect changes \(method) to '\(newMethod)'")
                         }
                         if change.dropsBody, method != .get, !mayBeGET {
                             context.fail("'\(load.url)': a redirect drops the body of \(method)")
@@ -184,12 +184,12 @@ extension RuleCatalogue {
             remedy: "Leave user information out of the new URL."
         ) { context throws(CheckSkipped) in
             let (user, password) = CheckContext.wrongCredential
-            var isJudged = false
+            var hasChecked = false
             try context.eachLoad(.redirects) { load, _, instance throws(CheckSkipped) in
                 guard let request = try context.request(of: load, user: user, password: password, to: instance) else { return }
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 for target in record.redirectTargets(from: request) {
-                    isJudged = true
+                    hasChecked = true
                     // REDIR-01 reports a URL that does not parse. By the URL Standard, a URL of the same origin can
                     // keep user and password.
                     if case .url(let url) = target, !url.hasSameOrigin(as: request.url), url.string.contains(password) {
@@ -197,7 +197,7 @@ extension RuleCatalogue {
                     }
                 }
             }
-            if !isJudged { throw CheckSkipped("no URL of the manifest redirects with a user name before its host") }
+            if !hasChecked { throw CheckSkipped("no URL of the manifest redirects with a user name before its host") }
         },
         .must(
             "REDIR-05", level: 3, needs: .redirects,
@@ -211,20 +211,21 @@ extension RuleCatalogue {
             remedy: "After resume, deliver the response. After stop or destroy, deliver nothing."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
-                for isTaken in [true, false] {
+                for isFollowed in [true, false] {
                     var script = CheckContext.script(for: load)
-                    (script.decision, script.takesRedirects, script.pauseTime) = (.later, isTaken, .milliseconds(30))
+                    (script.decision, script.followsRedirects, script.pauseTime) = (.later, isFollowed, .milliseconds(30))
                     guard let record = try context.recordWhenIdle(request, of: instance, script) else {
-                        return context.fail("'\(load.url)' did not end after a late decision \(isTaken ? "" : "not ")to take a redirect")
+                        return context.fail("'\(load.url)' did not end after a late decision \(isFollowed ? "" : "not ")to take a redirect")
                     }
-                    let place = try record.placeOfRedirect(load)
-                    let after = record.calls[(place + 1)...].filter { $0.call.isEvent && $0.within != .destroy }
-                    if let late = after.first(where: { isTaken || ($0.stage == .paused && $0.call.isDelivery) }) {
+                    let redirectIndex = try record.redirectIndex(load)
+                    let after = record.calls[(redirectIndex + 1)...].filter { $0.call.isEvent && $0.within != .destroy }
+                    if let lateEvent = after.first(where: { isFollowed || ($0.stage == .paused && $0.call.isDelivery) }) {
                         context.fail(
-                            "'\(load.url)': \(late.call.function) was called before the decision about a redirect, or after it was taken")
-                    } else if !isTaken, !after.contains(where: { $0.isResponse || $0.isFailure }) {
+                            "'\(load.url)': \(lateEvent.call.function) was called before the decision about a redirect, or after it was taken"
+                        )
+                    } else if !isFollowed, !after.contains(where: { $0.isResponse || $0.isFailure }) {
                         context.fail("'\(load.url)': after a late decision not to take a redirect, neither its response nor a failure came")
-                    } else if !isTaken, case .redirect(_, .whole) = record.calls[place].call,
+                    } else if !isFollowed, case .redirect(_, .whole) = record.calls[redirectIndex].call,
                         record.failure?.value?.code == LoadError.Code.badRedirect.rawValue
                     {
                         context.fail("'\(load.url)': a redirect with a response was not taken, and the load failed with badRedirect")

@@ -26,7 +26,7 @@ extension RuleCatalogue {
             "If a nested load fails, its error is the cause of the outer load's error.",
             because: "The user must know which URL failed.",
             remedy: "Pass the result of nested->error as cause.",
-            check: refused([.failing(.accessDenied), .cut(after: 1)], "had failed")),
+            check: reportsNestedFailure([.failing(.accessDenied), .cut(after: 1)], "had failed")),
         .must(
             "NEST-03", level: 3, needs: .nested,
             "Redirects and challenges of a nested load are handled or passed on.",
@@ -52,9 +52,10 @@ extension RuleCatalogue {
                 if pieces.allSatisfy({ $0.all < 2 }) {
                     throw CheckSkipped.notApplicable("'\(load.url)' reads no nested body of two bytes or more")
                 }
-                let inPause = pieces.reduce(0) { $0 + $1.inPause }
-                if inPause > 0 {
-                    context.fail("'\(load.url)' read \(ValueFormatting.count(inPause, "piece")) of its nested body while it was paused")
+                let piecesInPause = pieces.reduce(0) { $0 + $1.inPause }
+                if piecesInPause > 0 {
+                    context.fail(
+                        "'\(load.url)' read \(ValueFormatting.count(piecesInPause, "piece")) of its nested body while it was paused")
                 }
                 if record.ends.isEmpty { context.fail("'\(load.url)' emitted no end with a pause at each delivery") }
             }
@@ -66,10 +67,10 @@ extension RuleCatalogue {
             remedy: "Check for the end mark of the format."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
-                let length = try context.innerLength(load, request, of: instance)
+                let length = try context.nestedBodyLength(load, request, of: instance)
                 var script = CheckContext.script(for: load)
                 script.nestedPieceSize = max(1, length / 8)
-                // At each byte of a short body, and at some places in a long one.
+                // After each byte of a short body, and after some bytes of a long body.
                 for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
                     script.nestedOutcome = .cut(after: count)
                     guard let record = try context.recordWhenIdle(request, of: instance, script) else {
@@ -93,7 +94,7 @@ extension RuleCatalogue {
             "If loads are nested deeper than the host's limit, the load fails with an error that says so.",
             because: "A URL can contain itself a thousand times.",
             remedy: "Pass on the error of the nested load.",
-            check: refused([.failing(.nestedTooDeep)], "was nested too deep", mayBeItsOwn: true)),
+            check: reportsNestedFailure([.failing(.nestedTooDeep)], "was nested too deep", mayBeItsOwn: true)),
         .must(
             "NEST-08", level: 3, isEnforced: true, needs: .nested,
             "The load closes a nested load once, and does not use it after that.",
@@ -102,35 +103,35 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachUse { load, use in
                 if use.closes > 1 { context.fail("'\(load.url)' closed its nested load \(use.closes) times") }
-                if use.isInDestroy { context.fail("'\(load.url)' closed its nested load in destroy; leave that to the host") }
-                if use.late > 0 { context.fail("'\(load.url)' used its nested load after it had closed it") }
+                if use.isClosedInDestroy { context.fail("'\(load.url)' closed its nested load in destroy; leave that to the host") }
+                if use.usesAfterClose > 0 { context.fail("'\(load.url)' used its nested load after it had closed it") }
             }
         },
     ]
 
-    /// Makes nested loads fail in each of these ways. The load's error must name the failure: as the code of a cause,
-    /// or as its own code if `canBeItsOwn`.
-    private static func refused(
+    /// Returns a check that makes nested loads fail in each of these ways. The error of the parent load must have a
+    /// cause with the code of the failure, or, if `mayBeItsOwn`, have that code itself.
+    private static func reportsNestedFailure(
         _ endings: [ClientScript.NestedOutcome], _ phrase: String, mayBeItsOwn: Bool = false
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
-            for ending in endings {
-                try context.eachNested(ending) { load, probedLoad throws(CheckSkipped) in
+            for nestedOutcome in endings {
+                try context.eachNested(nestedOutcome) { load, probedLoad throws(CheckSkipped) in
                     guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) else {
                         return context.fail("'\(load.url)' did not end when its nested load \(phrase)")
                     }
                     guard !probedLoad.client.state.withLock({ $0.nested.isEmpty }) else {
                         throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)")
                     }
-                    // NEST-05 reports a load that finishes without the rest. A load that fails before it saw the
-                    // failure has another cause.
-                    let isPartOfBody = probedLoad.client.state.withLock(\.nested).contains(where: \.hasReportedFailure)
-                    if case .cut = ending, record.didFinish || load.error != nil || !isPartOfBody { return }
+                    // NEST-05 reports a load that finishes although its nested body is incomplete. A load that fails
+                    // before it received the nested failure fails for another reason.
+                    let sawNestedFailure = probedLoad.client.state.withLock(\.nested).contains(where: \.hasReportedFailure)
+                    if case .cut = nestedOutcome, record.didFinish || load.error != nil || !sawNestedFailure { return }
                     guard let error = record.failure?.value else {
                         return context.fail("'\(load.url)' gave \(LoadResult(record).phrase) when its nested load \(phrase)")
                     }
-                    let named = error.causes.map(\.code) + (mayBeItsOwn ? [error.code] : [])
-                    if let code = ending.failure, !named.contains(code.rawValue) {
+                    let reportedCodes = error.causes.map(\.code) + (mayBeItsOwn ? [error.code] : [])
+                    if let code = nestedOutcome.failure, !reportedCodes.contains(code.rawValue) {
                         context.fail(
                             "'\(load.url)': its nested load \(phrase), but "
                                 + (mayBeItsOwn ? "its error has another code, and no such cause" : "its error has no such cause"))
@@ -142,7 +143,7 @@ extension RuleCatalogue {
 }
 
 extension ConformanceLoad {
-    /// The reason if the load does not finish. A load that should fail is right not to finish.
+    /// Why a load that does not finish cannot be checked. A load that should fail need not finish.
     fileprivate var unfinished: CheckSkipped {
         error == nil ? CheckSkipped("'\(url)' did not finish (LIFE-02)") : .notApplicable("'\(url)' should fail")
     }
@@ -150,7 +151,8 @@ extension ConformanceLoad {
 
 extension CheckContext {
     /// The number of bytes that a load reads from its nested load, if the nested body is complete.
-    fileprivate func innerLength(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
+    fileprivate func nestedBodyLength(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int
+    {
         let probedLoad = try make(request, of: instance, Self.script(for: load))
         try probedLoad.start()
         guard recordWhenIdle(probedLoad, within: loadTimeLimit)?.didFinish == true else { throw load.unfinished }
@@ -161,7 +163,7 @@ extension CheckContext {
 
     /// A piece size that splits a nested body into some dozens of pieces.
     fileprivate func pieceSize(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
-        max(1, try innerLength(load, request, of: instance) / 64)
+        max(1, try nestedBodyLength(load, request, of: instance) / 64)
     }
 
     /// Calls `body` with each load that opens nested loads, after its start.
@@ -177,9 +179,11 @@ extension CheckContext {
         }
     }
 
-    /// Calls `body` with the use of each nested load, for loads that reach their end, whose nested load fails, and that
-    /// are stopped.
-    fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, late: Int, isInDestroy: Bool)) -> Void) throws(CheckSkipped) {
+    /// Calls `body` with the use of each nested load: of loads that reach their end, of loads whose nested load fails,
+    /// and of loads that are stopped.
+    fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, usesAfterClose: Int, isClosedInDestroy: Bool)) -> Void)
+        throws(CheckSkipped)
+    {
         for nestedOutcome in [ClientScript.NestedOutcome.loaded, .failing(.accessDenied), .silent] {
             try eachNested(nestedOutcome) { load, probedLoad throws(CheckSkipped) in
                 if nestedOutcome == .silent {
@@ -189,9 +193,9 @@ extension CheckContext {
                 guard recordWhenIdle(probedLoad, within: loadTimeLimit) != nil else {
                     throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
                 }
-                let opened = probedLoad.client.state.withLock(\.nested)
-                guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
-                for nested in opened { body(load, nested.use) }
+                let nestedLoads = probedLoad.client.state.withLock(\.nested)
+                guard !nestedLoads.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
+                for nested in nestedLoads { body(load, nested.use) }
             }
         }
     }

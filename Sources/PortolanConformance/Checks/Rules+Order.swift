@@ -26,9 +26,9 @@ extension RuleCatalogue {
             check: eachLoad(beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
                 let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
                 // ORDER-04 reports events after a followed redirect.
-                let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
-                if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
-                return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, although it was not stopped"] : []
+                let endCount = ends.prefix { !$0.isFollowedRedirect }.count + (ends.contains(where: \.isFollowedRedirect) ? 1 : 0)
+                if endCount > 1 { return ["it ended \(endCount) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
+                return endCount == 0 && record.isMade && record.isIdle ? ["it returned without an end, although it was not stopped"] : []
             }),
         .must(
             "ORDER-03", level: 2, isEnforced: true, needs: .any,
@@ -50,14 +50,14 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
-                let taken = try context.perform(request, of: instance, script)
-                let end = try taken.placeOfRedirect(load)
-                if let late = taken.calls[(end + 1)...].first(where: { $0.call.isEvent && $0.within != .destroy }) {
-                    context.fail("'\(load.url)': \(late.call.function) came after a redirect that was taken")
+                let followedRecord = try context.perform(request, of: instance, script)
+                let end = try followedRecord.redirectIndex(load)
+                if let lateEvent = followedRecord.calls[(end + 1)...].first(where: { $0.call.isEvent && $0.within != .destroy }) {
+                    context.fail("'\(load.url)': \(lateEvent.call.function) came after a redirect that was taken")
                 }
-                script.takesRedirects = false
-                let kept = try context.perform(request, of: instance, script)
-                let rest = kept.calls[try kept.placeOfRedirect(load)...]
+                script.followsRedirects = false
+                let unfollowedRecord = try context.perform(request, of: instance, script)
+                let rest = unfollowedRecord.calls[try unfollowedRecord.redirectIndex(load)...]
                 if !rest.contains(where: { $0.isResponse || $0.isFailure }) {
                     context.fail("'\(load.url)': after a redirect that was not taken, neither its response nor a failure came")
                 }
@@ -72,10 +72,10 @@ extension RuleCatalogue {
             let instance = try context.instance()
             for load in try context.loads(.any) {
                 var script = CheckContext.script(for: load)
-                // Gives time for another call.
-                script.whileDelivering = { index, _ in if index < 6 { Polling.watch(.milliseconds(index < 2 ? 30 : 2)) } }
+                // Delays the return of the call, so that another call can overlap it.
+                script.whileDelivering = { index, _ in if index < 6 { Polling.sleep(.milliseconds(index < 2 ? 30 : 2)) } }
                 let record = try context.perform(context.request(load.url), of: instance, script)
-                guard let second = record.events.first(where: { $0.overlaps > 0 }) else { continue }
+                guard let second = record.events.first(where: { $0.overlapCount > 0 }) else { continue }
                 context.fail("'\(load.url)': \(second.call.function) was called while another call of the client ran")
             }
             instance.end()
@@ -100,11 +100,11 @@ extension RuleCatalogue {
             let instance = try context.instance()
             for load in try context.loads(.any).prefix(8) {
                 let request = try context.request(load.url)
-                let whole = try context.perform(request, of: instance, CheckContext.script(for: load)).events
-                var seen: Set<String> = []
-                for (index, event) in whole.enumerated() where seen.insert(event.call.function).inserted {
+                let allEvents = try context.perform(request, of: instance, CheckContext.script(for: load)).events
+                var seenFunctions: Set<String> = []
+                for (index, event) in allEvents.enumerated() where seenFunctions.insert(event.call.function).inserted {
                     var script = CheckContext.script(for: load)
-                    script.stopsAt = index
+                    script.stopEventIndex = index
                     if try context.recordOfStoppedLoad(request, of: instance, by: script) == nil {
                         return context.fail("'\(load.url)' was still running after it was stopped from within \(event.call.function)")
                     }
@@ -138,16 +138,16 @@ extension RuleCatalogue {
                 let pieces = CheckContext.pieces.reversed() + CheckContext.pieces
                 let length = 2 * CheckContext.length
                 let (request, script) = try context.upload(load, pieces, length: length)
-                var (last, isPartOfBody) = (Int64(0), false)
+                var (last, hasReportedProgress) = (Int64(0), false)
                 for call in try context.perform(request, of: instance, script).calls {
                     if call.call == .rewind { last = 0 }
                     guard case .sent(let total) = call.call else { continue }
-                    isPartOfBody = true
+                    hasReportedProgress = true
                     if total < last { context.fail("'\(load.url)': did_send reported \(total) after \(last)") }
                     if total > length { context.fail("'\(load.url)': did_send reported \(total) of a body of \(length) bytes") }
                     last = total
                 }
-                if !isPartOfBody { throw CheckSkipped.notApplicable("'\(load.url)' never calls did_send") }
+                if !hasReportedProgress { throw CheckSkipped.notApplicable("'\(load.url)' never calls did_send") }
             }
         },
         .must(
@@ -177,19 +177,19 @@ extension RuleCatalogue {
             let loads = try context.loads(.any)
             var probedLoads: [(ConformanceLoad, ProbedLoad)] = []
             for load in loads {
-                for stopsAt in [nil, 0, 1] {
+                for stopEventIndex in [nil, 0, 1] {
                     var script = CheckContext.script(for: load)
-                    script.stopsAt = stopsAt
-                    let one = try context.make(context.request(load.url), of: instance, script)
-                    try one.start()
-                    guard one.waitUntilIdle(context.loadTimeLimit) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
-                    one.destroy()
-                    probedLoads.append((load, one))
+                    script.stopEventIndex = stopEventIndex
+                    let probedLoad = try context.make(context.request(load.url), of: instance, script)
+                    try probedLoad.start()
+                    guard probedLoad.waitUntilIdle(context.loadTimeLimit) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                    probedLoad.destroy()
+                    probedLoads.append((load, probedLoad))
                 }
             }
-            Polling.watch(.milliseconds(100))
-            for (load, one) in probedLoads {
-                for call in one.record.calls where call.stage == .destroyed {
+            Polling.sleep(.milliseconds(100))
+            for (load, probedLoad) in probedLoads {
+                for call in probedLoad.record.calls where call.stage == .destroyed {
                     context.fail("'\(load.url)': \(call.call.function) was called after destroy had returned")
                 }
             }
@@ -226,47 +226,49 @@ extension RuleCatalogue {
             }),
     ]
 
-    /// The additional loads of a check, beside those that the manifest names.
-    enum Beside: Sendable {
+    /// Loads that a check performs in addition to the loads that the manifest describes.
+    enum AdditionalLoads: Sendable {
         /// Loads with large bodies.
         case large
         /// The same loads with a pause at each delivery.
         case pauses
-        /// Loads that are not answered as their manifest says (``CheckContext/eachOtherEnd(withStops:_:)``).
+        /// Loads whose challenges and redirects get unusual decisions (``CheckContext/eachUnusualEnd(withStops:_:)``).
         case otherEnds(withStops: Bool)
         /// The same loads with request fields.
         case fields
         /// The same loads with each cache policy.
         case policies
-        /// Loads of the same URLs with unusual bytes at their end, which no line of text contains.
+        /// Loads of the same URLs with control characters or bytes that are not UTF-8 at the end of the URL.
         case marks
     }
 
-    /// A check of the record of every URL in the manifest that ends.
+    /// Returns a check that examines the record of each load that ends.
+    ///
+    /// - Parameter look: Returns the findings about a record.
     static func eachLoad(
-        _ scenario: ConformanceRule.Scenario = .any, beside: [Beside] = [],
+        _ scenario: ConformanceRule.Scenario = .any, beside: [AdditionalLoads] = [],
         _ look: @escaping @Sendable (LoadRecord) -> [String]
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
-            func tell(_ load: ConformanceLoad, _ record: LoadRecord) { context.fail(look(record).map { "'\(load.url)': \($0)" }) }
-            var reason: CheckSkipped?
+            func addFindings(_ load: ConformanceLoad, _ record: LoadRecord) { context.fail(look(record).map { "'\(load.url)': \($0)" }) }
+            var skipReason: CheckSkipped?
             do throws(CheckSkipped) {
-                try context.eachRecord(scenario, tell)
+                try context.eachRecord(scenario, addFindings)
             } catch {
-                reason = error
+                skipReason = error
             }
             // `try?` because the additional loads do not affect the result of the main loads.
-            for other in beside {
-                switch other {
-                case .large: try? context.eachRecord(.large, tell)
-                case .pauses: try? context.eachVariant(of: scenario, pausing: true, tell)
-                case .otherEnds(let withStops): try? context.eachOtherEnd(withStops: withStops, tell)
-                case .fields: try? context.eachVariant(of: scenario, fields: fields, tell)
-                case .policies: try? context.eachVariant(of: scenario, policies: CachePolicy.allCases, tell)
-                case .marks: try? context.eachVariant(of: scenario, marks: marks, tell)
+            for additionalLoads in beside {
+                switch additionalLoads {
+                case .large: try? context.eachRecord(.large, addFindings)
+                case .pauses: try? context.eachVariant(of: scenario, pausing: true, addFindings)
+                case .otherEnds(let withStops): try? context.eachUnusualEnd(withStops: withStops, addFindings)
+                case .fields: try? context.eachVariant(of: scenario, fields: fields, addFindings)
+                case .policies: try? context.eachVariant(of: scenario, policies: CachePolicy.allCases, addFindings)
+                case .marks: try? context.eachVariant(of: scenario, marks: marks, addFindings)
                 }
             }
-            if let reason, context.findings.isEmpty { throw reason }
+            if let skipReason, context.findings.isEmpty { throw skipReason }
         }
     }
 

@@ -14,14 +14,14 @@ extension RuleCatalogue {
             remedy: "Measure, and remove copies and look-ups.", needsProcess: true
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
-                // Processor time, because the time of a peer is no cost.
+                // Measures processor time, so that the time of a peer does not count.
                 let length = try context.perform(request, of: instance, CheckContext.script(for: load)).body.count
                 let reference = try ReferenceHandler.instance(length: length, on: context.instanceContext)
-                let usual = try context.time(of: Request.reference, of: reference, ClientScript())
+                let referenceTime = try context.time(of: Request.reference, of: reference, ClientScript())
                 let time = try context.time(of: request, of: instance, CheckContext.script(for: load))
-                if time > max(usual * 10, .microseconds(100)) {
+                if time > max(referenceTime * 10, .microseconds(100)) {
                     context.fail(
-                        "'\(load.url)' takes \(ValueFormatting.time(time)), and a load of the reference handler \(ValueFormatting.time(usual))"
+                        "'\(load.url)' takes \(ValueFormatting.time(time)), and a load of the reference handler \(ValueFormatting.time(referenceTime))"
                     )
                 }
             }
@@ -36,13 +36,13 @@ extension RuleCatalogue {
                 var script = CheckContext.script(for: load)
                 let length = try context.perform(request, of: instance, script).body.count
                 guard length >= 1 << 20 else { throw CheckSkipped.notApplicable("'\(load.url)' has no body of 1 MiB") }
-                script.isTerse = true
+                script.omitsBodies = true
                 let reference = try ReferenceHandler.instance(length: length, on: context.instanceContext)
-                let usual = try context.time(of: Request.reference, of: reference, script, rounds: 3, by: { MonotonicTime.now })
+                let referenceTime = try context.time(of: Request.reference, of: reference, script, rounds: 3, by: { MonotonicTime.now })
                 let time = try context.time(of: request, of: instance, script, rounds: 3, by: { MonotonicTime.now })
-                if time > usual * 10 {
+                if time > referenceTime * 10 {
                     context.fail(
-                        "'\(load.url)' takes \(ValueFormatting.time(time)) for \(length >> 10) KiB, and the reference handler \(ValueFormatting.time(usual))"
+                        "'\(load.url)' takes \(ValueFormatting.time(time)) for \(length >> 10) KiB, and the reference handler \(ValueFormatting.time(referenceTime))"
                     )
                 }
             }
@@ -58,16 +58,16 @@ extension RuleCatalogue {
                 let before = ProcessResources.residentBytes()
                 let peak = Mutex(0)
                 var script = CheckContext.script(for: load)
-                // A reader that is slow for the first pieces, and then stops.
-                script.stopsAt = 6
+                // The reader is slow for the first pieces, and then stops the load.
+                script.stopEventIndex = 6
                 script.whileDelivering = { _, _ in
-                    Polling.watch(.milliseconds(20))
+                    Polling.sleep(.milliseconds(20))
                     peak.withLock { $0 = max($0, ProcessResources.residentBytes() - before) }
                 }
                 _ = try context.recordWhenIdle(request, of: instance, script)
                 let growth = peak.withLock(\.self)
                 if growth > 16 << 20 {
-                    context.fail("'\(load.url)' took \(growth >> 20) MiB of memory while a slow reader took its first runs")
+                    context.fail("'\(load.url)' took \(growth >> 20) MiB of memory while a slow reader took the first pieces of the body")
                 }
             }
         },
@@ -78,7 +78,7 @@ extension RuleCatalogue {
             remedy: "Deliver bytes as they arrive."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
-                // Costs that only the first load has are excluded.
+                // Performs a load that is not measured, because only the first load has some costs.
                 _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 0, CheckContext.script(for: load))
                 let times = Mutex((first: Duration?.none, last: Duration.zero))
                 var script = CheckContext.script(for: load)
@@ -92,7 +92,7 @@ extension RuleCatalogue {
                 }
                 _ = try context.perform(request, of: instance, script)
                 let (first, last) = times.withLock(\.self)
-                guard let first else { throw CheckSkipped("'\(load.url)' gave no byte") }
+                guard let first else { throw CheckSkipped("'\(load.url)' delivered no bytes") }
                 if first > .milliseconds(20), first > last * 9 / 10 {
                     context.fail(
                         "'\(load.url)': the first byte came after \(ValueFormatting.time(first)), the last after \(ValueFormatting.time(last))"
@@ -107,13 +107,13 @@ extension RuleCatalogue {
             remedy: "Wait for 'resume'.", needsProcess: true
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
-                var paused: [ProbedLoad] = []
+                var pausedLoads: [ProbedLoad] = []
                 defer {
-                    for probedLoad in paused { probedLoad.stop() }
-                    for probedLoad in paused { _ = context.recordWhenIdle(probedLoad, within: .seconds(1)) }
+                    for probedLoad in pausedLoads { probedLoad.stop() }
+                    for probedLoad in pausedLoads { _ = context.recordWhenIdle(probedLoad, within: .seconds(1)) }
                 }
                 for index in 0..<100 {
-                    paused.append(try context.pausedLoad(request, of: instance, load, at: index % 2 == 0 ? .first : .body))
+                    pausedLoads.append(try context.pausedLoad(request, of: instance, load, at: index % 2 == 0 ? .first : .body))
                 }
                 let time = ProcessResources.processorTimeAtRest()
                 if time > .milliseconds(10) {
@@ -133,7 +133,7 @@ extension CheckContext {
         var shortest = Duration.seconds(3600)
         for _ in 0..<rounds {
             let start = clock()
-            let record = try performHere(request, of: instance, script)
+            let record = try performOnThisThread(request, of: instance, script)
             if !record.didFinish { throw CheckSkipped("\(request.url.shortDescription) did not finish (LIFE-02)") }
             shortest = min(shortest, clock() - start)
         }

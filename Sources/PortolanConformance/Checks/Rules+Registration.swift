@@ -12,19 +12,19 @@ extension RuleCatalogue {
             because: "The host starts a plugin again when its settings change.",
             remedy: "Undo in 'deinit' everything that 'init' did, and leave nothing in static memory that disturbs a second start."
         ) { context throws(CheckSkipped) in
-            var seen: Set<[String]> = []
-            for turn in ["first", "second", "third"] {
+            var handlerLists: Set<[String]> = []
+            for ordinal in ["first", "second", "third"] {
                 let plugin = try context.plugin()
                 switch try ProbedInstance.start(plugin, context.configuration(), on: context.instanceContext) {
                 case .refused(let reasons):
                     return context.fail(
-                        "the \(turn) start is refused: \(reasons.last?.value?.message.quoted ?? "no readable reason is given")")
+                        "the \(ordinal) start is refused: \(reasons.last?.value?.message.quoted ?? "no readable reason is given")")
                 case .started(let instance):
-                    seen.insert(plugin.handlers.map { "\($0.identifier.quoted) \($0.schemes.map(\.quoted))" })
+                    handlerLists.insert(plugin.handlers.map { "\($0.identifier.quoted) \($0.schemes.map(\.quoted))" })
                     instance.end()
                 }
             }
-            if seen.count > 1 { context.fail("the handlers differ from one start to the next") }
+            if handlerLists.count > 1 { context.fail("the handlers differ from one start to the next") }
         },
         .must(
             "REG-02", level: 1,
@@ -62,11 +62,11 @@ extension RuleCatalogue {
                         instance.end()
                     }
                 }
-                let before = ProcessResources.taken()
+                let before = ProcessResources.snapshot()
                 for _ in 0..<3 { try startAgain() }
                 context.fail(ProcessResources.settledAdditions(since: before, within: .milliseconds(500)))
                 let growth = CheckContext.heapGrowth(within: context.loadTimeLimit / configurations.count, startAgain)
-                if let growth { context.fail("each of \(growth.rounds) rounds of \(growth.length) refusals left \(growth.phrase)") }
+                if let growth { context.fail("each of \(growth.rounds) rounds of \(growth.loadsPerRound) refusals left \(growth.phrase)") }
             }
             if refusals == 0 { throw CheckSkipped("no configuration was found that it refuses (REG-06)") }
         },
@@ -79,11 +79,11 @@ extension RuleCatalogue {
             let plugin = try context.plugin()
             let loads = try context.loads(.succeeds)
             let first = try context.instance(of: plugin)
-            let alone = try loads.map { load throws(CheckSkipped) in try context.follow(load, of: first).last?.body }
-            func compare(_ when: String) throws(CheckSkipped) {
-                for (load, body) in zip(loads, alone) where try context.follow(load, of: first).last?.body != body && !context.varies(load)
-                {
-                    context.fail("'\(load.url)' gave different bytes \(when)")
+            let usualBodies = try loads.map { load throws(CheckSkipped) in try context.follow(load, of: first).last?.body }
+            func compare(_ circumstances: String) throws(CheckSkipped) {
+                for (load, body) in zip(loads, usualBodies)
+                where try context.follow(load, of: first).last?.body != body && !context.varies(load) {
+                    context.fail("'\(load.url)' gave different bytes \(circumstances)")
                 }
             }
             let second: ProbedInstance
@@ -100,17 +100,17 @@ extension RuleCatalogue {
             try compare("after a second instance has ended")
             // A setting in static memory is shared by two instances.
             for (name, configuration) in try context.otherConfigurations() {
-                let apart = try context.bodies(of: loads, with: configuration)
-                guard case .started(let other) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) else {
+                let separateBodies = try context.bodies(of: loads, with: configuration)
+                guard case .started(let otherInstance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) else {
                     continue
                 }
                 try compare("while another instance has another '\(name)'")
                 // … and the other way round.
-                for (load, body) in zip(loads, apart ?? [])
-                where try context.follow(load, of: other).last?.body != body && !context.varies(load) {
+                for (load, body) in zip(loads, separateBodies ?? [])
+                where try context.follow(load, of: otherInstance).last?.body != body && !context.varies(load) {
                     context.fail("'\(load.url)': an instance with another '\(name)' gave different bytes beside the first and alone")
                 }
-                other.end()
+                otherInstance.end()
             }
             first.end()
         },
@@ -122,17 +122,17 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             let loads = try context.loads(.any)
-            func live() throws(CheckSkipped) {
+            func runInstanceOnce() throws(CheckSkipped) {
                 let instance = try context.instance(of: plugin)
                 for load in loads { _ = try context.follow(load, of: instance) }
                 instance.end()
             }
             // The first time, a library can create permanent state.
-            try live()
-            let before = ProcessResources.taken()
-            try live()
+            try runInstanceOnce()
+            let before = ProcessResources.snapshot()
+            try runInstanceOnce()
             context.fail(ProcessResources.settledAdditions(since: before, within: .seconds(1)))
-            context.fail(ProcessResources.taken().losses(since: before))
+            context.fail(ProcessResources.snapshot().losses(since: before))
         },
         .must(
             "REG-06", level: 2, needs: .setting,
@@ -164,7 +164,7 @@ extension RuleCatalogue {
             let instance = try context.instance()
             for load in try context.loads(.any) { _ = try context.follow(load, of: instance) }
             instance.end()
-            Polling.watch(.milliseconds(100))
+            Polling.sleep(.milliseconds(100))
             for call in instance.host.calls where call.isAfterEnd {
                 context.fail("it called host.\(call.function) after deinit had returned: \(call.text)")
             }
@@ -173,18 +173,17 @@ extension RuleCatalogue {
 }
 
 extension CheckContext {
-    /// The bodies of `loads` in an instance without others: an instance of a copy of the library, which has its own
-    /// static memory. `nil` if the copy does not start, for example because it does not find its files in the copy's
-    /// folder.
+    /// Returns the bodies of `loads` in the only instance of a copy of the library, which has its own static memory.
+    /// Returns `nil` if the copy does not start, for example because its files are not in the folder of the copy.
     fileprivate func bodies(of loads: [ConformanceLoad], with configuration: PluginConfiguration) throws(CheckSkipped) -> [[UInt8]?]? {
         // `try?` because DESC-13 checks whether a copy opens.
         guard let path = target.library, let copy = try? ProbedLibrary.copy(of: path),
             let library = try? ProbedLibrary(at: copy.path, on: instanceContext),
             let entry = try? library.entry, let pointer = unsafe entry(PortolanVersion.major),
-            case .started(let alone)? = try? unsafe ProbedInstance.start(DescribedPlugin(pointer), configuration, on: instanceContext)
+            case .started(let instance)? = try? unsafe ProbedInstance.start(DescribedPlugin(pointer), configuration, on: instanceContext)
         else { return nil }
-        let bodies = try loads.map { load throws(CheckSkipped) in try follow(load, of: alone).last?.body }
-        alone.end()
+        let bodies = try loads.map { load throws(CheckSkipped) in try follow(load, of: instance).last?.body }
+        instance.end()
         return bodies
     }
 }

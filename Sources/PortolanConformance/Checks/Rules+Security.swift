@@ -23,7 +23,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let marks = ["%0D%0aX-Judge:%20yes", "%0a", "%00judge"]
             try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
-                var isJudged = false
+                var hasChecked = false
                 let (url, query) = load.url.parts
                 for mark in marks {
                     // In a URL with a query, also at the end of its last value.
@@ -39,14 +39,14 @@ extension RuleCatalogue {
                         guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) else {
                             throw CheckSkipped("\(request.url.shortDescription) did not end (LIFE-02)")
                         }
-                        isJudged = true
+                        hasChecked = true
                         let nested = probedLoad.client.state.withLock(\.nested)
-                        for place in record.places(ofBreaksWith: nested) {
+                        for place in record.placesWithLineBreaks(nestedLoads: nested) {
                             context.fail("\(request.url.shortDescription): a line break or NUL of the URL reached \(place)")
                         }
                     }
                 }
-                if !isJudged { throw CheckSkipped.notApplicable("'\(load.url)' accepts no other path") }
+                if !hasChecked { throw CheckSkipped.notApplicable("'\(load.url)' accepts no other path") }
             }
         },
         .must(
@@ -75,16 +75,16 @@ extension RuleCatalogue {
                 if try leaks("\(root)/\(file)", instance) == true {
                     throw CheckSkipped.notApplicable("'\(root)' is the root of the file system")
                 }
-                var isJudged = false
+                var hasChecked = false
                 for start in Set([root + "/", load.url.folder] + (root.hasSuffix(":") ? [root] : [])) {
                     for step in ["../", "..%2f", "%2e%2e%2f", "%252e%252e%252f", "..%5c", "....//"] {
                         let text = start + String(repeating: step, count: 12) + file
-                        guard let isFound = try leaks(text, instance) else { continue }
-                        isJudged = true
-                        if isFound { context.fail("'\(text)' returns the content of /\(file)") }
+                        guard let isLeaked = try leaks(text, instance) else { continue }
+                        hasChecked = true
+                        if isLeaked { context.fail("'\(text)' returns the content of /\(file)") }
                     }
                 }
-                if !isJudged { throw CheckSkipped.notApplicable("'\(load.url)' accepts no other path") }
+                if !hasChecked { throw CheckSkipped.notApplicable("'\(load.url)' accepts no other path") }
             }
         },
         .must(
@@ -95,7 +95,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
-                _ = try record.placeOfRedirect(load)
+                _ = try record.redirectIndex(load)
                 // REDIR-01 reports a URL that does not parse.
                 for case .url(let url) in record.redirectTargets(from: request) {
                     if !RedirectPolicy().allows(url, from: request.url) {
@@ -112,19 +112,21 @@ extension RuleCatalogue {
             remedy: "Depend on settings, not on the environment.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let names = ["HOME", "TMPDIR", "LC_ALL", "LANG", "PATH", "LD_LIBRARY_PATH"]
-            let hostile = [nil, "/nonexistent\n", "xx_XX.nothing", String(repeating: "x", count: 4096), "", "/nonexistent"]
+            let hostileValues = [nil, "/nonexistent\n", "xx_XX.nothing", String(repeating: "x", count: 4096), "", "/nonexistent"]
             let before = names.map { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
-            let usual = try context.results()
+            let usualResults = try context.results()
             func set(_ values: [String?]) {
                 for (name, value) in zip(names, values) {
                     if let value { unsafe setenv(name, value, 1) } else { unsafe unsetenv(name) }
                 }
             }
-            set(hostile)
+            set(hostileValues)
             defer { set(before) }
-            let found = try context.results()
-            for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
-                context.fail("'\(load.url)' gave \(found[index].phrase) in a hostile environment, but \(usual[index].phrase) otherwise")
+            let results = try context.results()
+            for (index, load) in try context.loads(.succeeds).enumerated()
+            where results[index] != usualResults[index] && !context.varies(load) {
+                context.fail(
+                    "'\(load.url)' gave \(results[index].phrase) in a hostile environment, but \(usualResults[index].phrase) otherwise")
             }
         },
         .must(
@@ -145,8 +147,8 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let before = Set(ProcessResources.descriptors().keys)
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
-                let found = Mutex<[String]>([])
-                let open = Mutex<Set<String>>([])
+                let inheritedTargets = Mutex<[String]>([])
+                let openModes = Mutex<Set<String>>([])
                 var script = CheckContext.script(for: load)
                 script.whileDelivering = { index, _ in
                     guard index < 3 else { return }
@@ -157,25 +159,25 @@ extension RuleCatalogue {
                         guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 != 0,
                             !target.hasPrefix("/memfd:")
                         else { continue }
-                        open.withLock { _ = $0.insert(String(status.st_mode & 0o777, radix: 8)) }
+                        openModes.withLock { _ = $0.insert(String(status.st_mode & 0o777, radix: 8)) }
                     }
                     func inherited() -> [Int32: String] {
                         ProcessResources.descriptors().filter { !before.contains($0.key) && fcntl($0.key, F_GETFD) & FD_CLOEXEC == 0 }
                     }
-                    var left = inherited()
-                    guard !left.isEmpty else { return }
+                    var inheritedDescriptors = inherited()
+                    guard !inheritedDescriptors.isEmpty else { return }
                     // A descriptor that another thread has only just opened can get the flag in its next step
                     // (`fcntl(2)`).
-                    Polling.watch(.milliseconds(10))
-                    let later = inherited()
-                    left = left.filter { later[$0.key] == $0.value }
-                    found.withLock { $0 += left.sorted { $0.key < $1.key }.map(\.value) }
+                    Polling.sleep(.milliseconds(10))
+                    let laterDescriptors = inherited()
+                    inheritedDescriptors = inheritedDescriptors.filter { laterDescriptors[$0.key] == $0.value }
+                    inheritedTargets.withLock { $0 += inheritedDescriptors.sorted { $0.key < $1.key }.map(\.value) }
                 }
                 _ = try context.perform(request, of: instance, script)
-                for mode in open.withLock(\.self).sorted() {
+                for mode in openModes.withLock(\.self).sorted() {
                     context.fail("'\(load.url)': it created a file that other users can open (mode 0\(mode))")
                 }
-                for target in Set(found.withLock(\.self)) {
+                for target in Set(inheritedTargets.withLock(\.self)) {
                     context.fail(
                         "'\(load.url)': a program that the host starts would inherit a descriptor (\(target.prefix { $0 != "[" }))")
                 }
@@ -217,7 +219,7 @@ extension RuleCatalogue {
             remedy: "Let the buffer grow as bytes arrive.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let length: Int64 = 1 << 30
-            var isJudged = false
+            var hasChecked = false
             func expectGrowth(_ load: ConformanceLoad, _ what: String, _ declare: (Bool) throws(CheckSkipped) -> LoadRecord?)
                 throws(CheckSkipped)
             {
@@ -226,7 +228,7 @@ extension RuleCatalogue {
                 guard try declare(true) != nil else {
                     return context.fail("'\(load.url)' did not end with \(what) of a declared 1 GiB")
                 }
-                isJudged = true
+                hasChecked = true
                 let growth = ProcessResources.peakBytes() - before
                 if growth > Int(length) * 9 / 10 {
                     context.fail("'\(load.url)' took \(growth >> 20) MiB for \(what) of a declared 1 GiB, of which some bytes came")
@@ -251,14 +253,14 @@ extension RuleCatalogue {
                     }
                 }
             }
-            if !isJudged { throw CheckSkipped("the manifest names no URL tagged nested or uploads") }
+            if !hasChecked { throw CheckSkipped("the manifest names no URL tagged nested or uploads") }
         },
     ]
 }
 
 extension LoadRecord {
-    /// The places with a line break or a NUL in the delivered values and in the nested requests.
-    fileprivate func places(ofBreaksWith nested: [ProbedNestedLoad]) -> [String] {
+    /// Describes the delivered values and the nested requests that contain a line break or a NUL.
+    fileprivate func placesWithLineBreaks(nestedLoads nested: [ProbedNestedLoad]) -> [String] {
         var places: [String] = []
         for change in nested.compactMap(\.change.value) {
             if change.hasBreaks { places.append("the nested request") }

@@ -16,12 +16,14 @@ extension RuleCatalogue {
             var random = SplitMix(seed: context.seed)
             let concurrentLoads = try context.startConcurrently(context.baseline(.succeeds, of: instance, atMost: 8), 128, of: instance)
             let isStopped = concurrentLoads.map { _ in random.next() % 4 == 0 }
-            for (one, isStopped) in zip(concurrentLoads, isStopped) where isStopped { one.probedLoad.stop() }
-            for (one, isStopped) in zip(concurrentLoads, isStopped) {
-                let record = context.recordWhenIdle(one.probedLoad, within: context.loadTimeLimit + CheckContext.timeToGather)
-                if !isStopped || record == nil { context.expectSame(record, as: one.baseline, "among \(concurrentLoads.count) loads") }
+            for (concurrentLoad, isStopped) in zip(concurrentLoads, isStopped) where isStopped { concurrentLoad.probedLoad.stop() }
+            for (concurrentLoad, isStopped) in zip(concurrentLoads, isStopped) {
+                let record = context.recordWhenIdle(concurrentLoad.probedLoad, within: context.loadTimeLimit + CheckContext.timeToGather)
+                if !isStopped || record == nil {
+                    context.expectSame(record, as: concurrentLoad.baseline, "among \(concurrentLoads.count) loads")
+                }
             }
-            if context.areAllIdle { instance.end() }
+            if context.areAllLoadsIdle { instance.end() }
         },
         .must(
             "LOAD-02", level: 4, needs: .large,
@@ -32,23 +34,23 @@ extension RuleCatalogue {
             let instance = try context.instance()
             var random = SplitMix(seed: context.seed)
             let baseline = try context.baseline(.large, of: instance, atMost: 4)
-            // As many in parallel as fit in memory, because the runner records their bodies.
+            // The number of parallel loads is limited, because the runner records their bodies in memory.
             let largest = baseline.map(\.result.body.count).max() ?? 0
             let concurrentLoads = try context.startConcurrently(baseline, max(4, min(64, (1 << 28) / max(1, largest))), of: instance) {
                 script in
                 script.pauses = random.element(of: [.none, .first, .each])
                 script.pauseTime = .microseconds(Int64(random.next() % 3000))
                 // A reader that is slow now and then.
-                let slow = random.next() % 8
+                let slowRemainder = random.next() % 8
                 script.whileDelivering = { event, _ in
-                    if UInt64(event) % 8 == slow { Polling.watch(.microseconds(500)) }
+                    if UInt64(event) % 8 == slowRemainder { Polling.sleep(.microseconds(500)) }
                 }
             }
-            for one in concurrentLoads {
-                let record = context.recordWhenIdle(one.probedLoad, within: context.loadTimeLimit + CheckContext.timeToGather)
-                context.expectSame(record, as: one.baseline, "among \(concurrentLoads.count) large loads with pauses")
+            for concurrentLoad in concurrentLoads {
+                let record = context.recordWhenIdle(concurrentLoad.probedLoad, within: context.loadTimeLimit + CheckContext.timeToGather)
+                context.expectSame(record, as: concurrentLoad.baseline, "among \(concurrentLoads.count) large loads with pauses")
             }
-            if context.areAllIdle { instance.end() }
+            if context.areAllLoadsIdle { instance.end() }
         },
         .must(
             "LOAD-03", level: 4, needs: .succeeds,
@@ -60,8 +62,10 @@ extension RuleCatalogue {
             instance.keepFew(since: 0)
             let baseline = try context.baseline(.succeeds, of: instance, atMost: 8)
             for index in 0..<10_000 where context.findings.isEmpty {
-                let one = baseline[index % baseline.count]
-                context.expectSame(try context.performHere(one.request, of: instance, one.script), as: one, "as load \(index + 1)")
+                let baselineLoad = baseline[index % baseline.count]
+                context.expectSame(
+                    try context.performOnThisThread(baselineLoad.request, of: instance, baselineLoad.script), as: baselineLoad,
+                    "as load \(index + 1)")
             }
             instance.end()
         },
@@ -84,7 +88,7 @@ extension RuleCatalogue {
                 }
                 context.expectSame(record, as: baseline, "while another instance started and ended beside it")
             }
-            if context.areAllIdle { first.end() }
+            if context.areAllLoadsIdle { first.end() }
         },
         .must(
             "LOAD-05", level: 4, needs: .hangs,
@@ -98,12 +102,12 @@ extension RuleCatalogue {
                 _ = try context.perform(context.request(load.url), of: instance, CheckContext.script(for: load))
                 return (load, time: MonotonicTime.now - start)
             }
-            let waiting = try context.loads(.hangs).map { load throws(CheckSkipped) in
+            let hangingLoads = try context.loads(.hangs).map { load throws(CheckSkipped) in
                 let probedLoad = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try probedLoad.start()
                 return probedLoad
             }
-            Polling.watch(.milliseconds(20))
+            Polling.sleep(.milliseconds(20))
             for (load, time) in baseline {
                 let limit = time + .seconds(1)
                 if try context.recordWhenIdle(context.request(load.url), of: instance, CheckContext.script(for: load), within: limit) == nil
@@ -112,11 +116,11 @@ extension RuleCatalogue {
                     break
                 }
             }
-            for probedLoad in waiting {
+            for probedLoad in hangingLoads {
                 probedLoad.stop()
                 _ = context.recordWhenIdle(probedLoad, within: .seconds(1))
             }
-            if context.areAllIdle { instance.end() }
+            if context.areAllLoadsIdle { instance.end() }
         },
     ]
 }

@@ -14,8 +14,8 @@ extension RuleCatalogue {
             because: "Otherwise events overlap, or come after the end.",
             remedy: "Call 'wake' from your own threads, and deliver in 'woken'.",
             check: eachLoad { record in
-                let outside = record.calls.first { $0.within == nil && !$0.call.isForAnyThread && $0.stage < .destroyed }
-                return outside.map { ["\($0.call.function) was called on a thread that was not inside a call into the load"] } ?? []
+                let callOutsideLoad = record.calls.first { $0.within == nil && !$0.call.isAllowedOnAnyThread && $0.stage < .destroyed }
+                return callOutsideLoad.map { ["\($0.call.function) was called on a thread that was not inside a call into the load"] } ?? []
             }),
         .must(
             "THREAD-02", level: 3, needs: .succeeds,
@@ -28,15 +28,15 @@ extension RuleCatalogue {
                 script.pauses = .each
                 // First check whether it ends at all; then run all of it on one thread.
                 _ = try context.perform(request, of: instance, script)
-                let expected = LoadResult(try context.performHere(request, of: instance, script))
+                let expected = LoadResult(try context.performOnThisThread(request, of: instance, script))
                 script.changesThreads = true
                 guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end when each call into it came on another thread")
                 }
-                let found = LoadResult(record)
-                if found != expected, !context.varies(load) {
+                let result = LoadResult(record)
+                if result != expected, !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gave \(found.phrase) when each call into it came on another thread, but \(expected.phrase) otherwise"
+                        "'\(load.url)' gave \(result.phrase) when each call into it came on another thread, but \(expected.phrase) otherwise"
                     )
                 }
             }
@@ -47,11 +47,11 @@ extension RuleCatalogue {
                     var (request, script) = try context.requestAndScript(load)
                     let expected = try context.perform(request, of: instance, script)
                     script.changesThreads = true
-                    guard let found = try context.recordWhenIdle(request, of: instance, script) else {
+                    guard let result = try context.recordWhenIdle(request, of: instance, script) else {
                         return context.fail("'\(load.url)' did not end when each call into it came on another thread")
                     }
-                    if found.didFinish != expected.didFinish || found.failure?.value?.code != expected.failure?.value?.code {
-                        let phrases = [found, expected].map { LoadResult($0).phrase }
+                    if result.didFinish != expected.didFinish || result.failure?.value?.code != expected.failure?.value?.code {
+                        let phrases = [result, expected].map { LoadResult($0).phrase }
                         context.fail(
                             "'\(load.url)' gave \(phrases[0]) when each call into it came on another thread, but \(phrases[1]) otherwise")
                     }
@@ -67,14 +67,15 @@ extension RuleCatalogue {
             let instance = try context.instance()
             let baseline = try context.baseline(.succeeds, of: instance, atMost: 8)
             for _ in 0..<4 {
-                // Two of each.
-                let concurrentLoads = try (baseline + baseline).map { one throws(CheckSkipped) in
-                    (baseline: one, probedLoad: try context.make(one.request, of: instance, one.script))
+                // Two loads of each URL.
+                let concurrentLoads = try (baseline + baseline).map { baselineLoad throws(CheckSkipped) in
+                    (baseline: baselineLoad, probedLoad: try context.make(baselineLoad.request, of: instance, baselineLoad.script))
                 }
-                for one in concurrentLoads { try one.probedLoad.start() }
-                for one in concurrentLoads {
+                for concurrentLoad in concurrentLoads { try concurrentLoad.probedLoad.start() }
+                for concurrentLoad in concurrentLoads {
                     context.expectSame(
-                        context.recordWhenIdle(one.probedLoad, within: context.loadTimeLimit), as: one.baseline, "beside other loads")
+                        context.recordWhenIdle(concurrentLoad.probedLoad, within: context.loadTimeLimit), as: concurrentLoad.baseline,
+                        "beside other loads")
                 }
             }
             // Upload buffers are filled before they are delivered. A mix-up shows only if the server sends the upload
@@ -85,10 +86,10 @@ extension RuleCatalogue {
                     let piece = [UInt8](repeating: UInt8(65 + index), count: 1000)
                     return try context.upload(load, [piece, piece, piece], length: 3000)
                 }
-                let alone = try uploads.map { request, script throws(CheckSkipped) in
+                let baselineUploads = try uploads.map { request, script throws(CheckSkipped) in
                     BaselineLoad(load: load, request: request, result: LoadResult(try context.perform(request, of: instance, script)))
                 }
-                guard zip(uploads, alone).allSatisfy({ $0.1.body.flatMap(\.self) == $1.result.body }) else { continue }
+                guard zip(uploads, baselineUploads).allSatisfy({ $0.1.body.flatMap(\.self) == $1.result.body }) else { continue }
                 isEchoed = true
                 let concurrentLoads = try uploads.map { request, script throws(CheckSkipped) in
                     var script = script
@@ -96,12 +97,12 @@ extension RuleCatalogue {
                     return try context.make(request, of: instance, script)
                 }
                 for probedLoad in concurrentLoads { try probedLoad.start() }
-                for (probedLoad, baseline) in zip(concurrentLoads, alone) {
+                for (probedLoad, baseline) in zip(concurrentLoads, baselineUploads) {
                     context.expectSame(
                         context.recordWhenIdle(probedLoad, within: context.loadTimeLimit), as: baseline, "beside other uploads")
                 }
             }
-            if context.areAllIdle { instance.end() }
+            if context.areAllLoadsIdle { instance.end() }
             guard Set(baseline.map(\.result)).count == 1, !isEchoed, context.findings.isEmpty else { return }
             let phrase = baseline.count == 1 ? "there is only one URL" : "all URLs of this check have the same bytes"
             throw CheckSkipped("\(phrase), so the check can't see whether loads mix their bytes")
@@ -114,15 +115,15 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.any)
-            let before = ProcessEnvironment.taken()
+            let before = ProcessEnvironment.current()
             for load in loads {
                 var script = CheckContext.script(for: load)
                 // The thread's state is compared on the thread that calls the load's functions.
-                script.watchesThread = true
+                script.checksThreadState = true
                 let changes = try context.follow(load, of: instance, script).flatMap(\.threadChanges)
                 context.fail(changes.map { "'\(load.url)': after \($0)" })
             }
-            context.fail(ProcessEnvironment.taken().changes(since: before).map { "after its loads had ended, \($0)" })
+            context.fail(ProcessEnvironment.current().changes(since: before).map { "after its loads had ended, \($0)" })
             instance.end()
         },
         .should(
@@ -137,7 +138,7 @@ extension RuleCatalogue {
                 let before = ProcessResources.threadsOfPlugins().count
                 let concurrentLoads = try (0..<count).map { _ throws(CheckSkipped) in
                     var script = CheckContext.script(for: load)
-                    script.isTerse = true
+                    script.omitsBodies = true
                     script.whileDelivering = { event, _ in
                         guard event == 0 else { return }
                         state.withLockBroadcasting { $0.inside += 1 }
@@ -147,14 +148,18 @@ extension RuleCatalogue {
                     return try context.make(request, of: instance, script)
                 }
                 for probedLoad in concurrentLoads { try probedLoad.start() }
-                let areInside = state.wait(atMost: context.loadTimeLimit) { $0.inside == count ? true : nil } == true
-                // One thread for each load is the runner's.
-                let own = ProcessResources.threadsOfPlugins().count - before - count
+                let haveAllReceivedEvents = state.wait(atMost: context.loadTimeLimit) { $0.inside == count ? true : nil } == true
+                // The runner itself has one thread for each load.
+                let pluginThreadCount = ProcessResources.threadsOfPlugins().count - before - count
                 for probedLoad in concurrentLoads { probedLoad.stop() }
                 state.withLockBroadcasting { $0.isOver = true }
                 for probedLoad in concurrentLoads { _ = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) }
-                guard areInside else { throw CheckSkipped("some of \(count) loads of '\(load.url)' emitted no event (LOAD-01)") }
-                if own > bound { context.warn("'\(load.url)': \(count) loads at the same time had \(own) own threads; share them") }
+                guard haveAllReceivedEvents else {
+                    throw CheckSkipped("some of \(count) loads of '\(load.url)' emitted no event (LOAD-01)")
+                }
+                if pluginThreadCount > bound {
+                    context.warn("'\(load.url)': \(count) loads at the same time had \(pluginThreadCount) own threads; share them")
+                }
             }
         },
         .must(
@@ -169,14 +174,14 @@ extension RuleCatalogue {
                 _ = try context.perform(request, of: instance, CheckContext.script(for: load))
                 // Do not wait for a slow load.
                 let isQuick = MonotonicTime.now - start < .milliseconds(300)
-                let stuck = Mutex<String?>(nil)
-                let others = ConditionLock(0)
+                let blockingFunction = Mutex<String?>(nil)
+                let otherLoadCount = ConditionLock(0)
                 let plain = CheckContext.script(for: load)
                 var script = plain
                 script.whileDelivering = { index, call in
-                    guard index < 4, stuck.withLock({ $0 == nil }) else { return }
+                    guard index < 4, blockingFunction.withLock({ $0 == nil }) else { return }
                     let isDone = ConditionLock(false)
-                    others.withLockBroadcasting { $0 += 1 }
+                    otherLoadCount.withLockBroadcasting { $0 += 1 }
                     // `try?` because without a thread, or a load, nothing waits for a lock.
                     let hasBegun: Void? = try? PlatformThread.start {
                         let image = try? RequestImage(request, handler.instance.argumentMemory)
@@ -185,19 +190,23 @@ extension RuleCatalogue {
                             if other.waitUntilIdle(.seconds(10)) { other.destroy() }
                         }
                         isDone.withLockBroadcasting { $0 = true }
-                        others.withLockBroadcasting { $0 -= 1 }
+                        otherLoadCount.withLockBroadcasting { $0 -= 1 }
                     }
-                    if hasBegun == nil { others.withLockBroadcasting { $0 -= 1 } }
-                    if isDone.wait(atMost: .seconds(1), for: { $0 ? true : nil }) == nil { stuck.withLock { $0 = call.function } }
+                    if hasBegun == nil { otherLoadCount.withLockBroadcasting { $0 -= 1 } }
+                    if isDone.wait(atMost: .seconds(1), for: { $0 ? true : nil }) == nil {
+                        blockingFunction.withLock { $0 = call.function }
+                    }
                 }
                 let probedLoad = try context.make(request, of: instance, script)
                 try probedLoad.start()
                 _ = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit)
-                if others.wait(atMost: context.loadTimeLimit, for: { $0 == 0 ? true : nil }) == nil { context.areAllIdle = false }
-                if let function = stuck.withLock({ $0 }) {
+                if otherLoadCount.wait(atMost: context.loadTimeLimit, for: { $0 == 0 ? true : nil }) == nil {
+                    context.areAllLoadsIdle = false
+                }
+                if let function = blockingFunction.withLock({ $0 }) {
                     let phrase = isQuick ? "made, run and destroyed" : "made and destroyed"
                     context.fail("'\(load.url)': another load could not be \(phrase) while \(function) ran")
-                } else if handler.description.isBlocking, let function = try context.functionThatHoldsUpStop(of: load, request, instance) {
+                } else if handler.description.isBlocking, let function = try context.functionThatBlocksStop(of: load, request, instance) {
                     context.fail("'\(load.url)': it could not be stopped on another thread while \(function) ran")
                 }
             }

@@ -12,19 +12,21 @@ extension RuleCatalogue {
             because: "If a byte is missing, the file is damaged.",
             remedy: "Read until read_body returns 0."
         ) { context throws(CheckSkipped) in
-            // … and pieces that fill a buffer, and one byte more. All of them fit into the pipes of a server that runs
-            // a program for each request.
-            let full: [[UInt8]] = [4096, 8192, 16384, 16385].map { count in (0..<count).map { UInt8($0 % 251) } }
+            // Also pieces that fill a buffer, or are one byte larger. Together they fit into the pipes of a server that
+            // runs a program for each request.
+            let bufferSizedPieces: [[UInt8]] = [4096, 8192, 16384, 16385].map { count in (0..<count).map { UInt8($0 % 251) } }
             var echoes: Set<String> = []
-            for pieces in [CheckContext.pieces, full] {
+            for pieces in [CheckContext.pieces, bufferSizedPieces] {
                 let bytes = Array(pieces.joined())
                 try context.eachUpload(pieces, length: Int64(bytes.count)) { load, record throws(CheckSkipped) in
                     guard record.didFinish else {
                         // A large upload can exceed a limit.
-                        if pieces == full { throw CheckSkipped.notApplicable("'\(load.url)' accepts no upload of \(bytes.count) bytes") }
+                        if pieces == bufferSizedPieces {
+                            throw CheckSkipped.notApplicable("'\(load.url)' accepts no upload of \(bytes.count) bytes")
+                        }
                         return context.fail("'\(load.url)': an upload gave \(LoadResult(record).phrase)")
                     }
-                    try record.expectsReading(load)
+                    try record.requireReading(load)
                     if record.bytesRead != bytes.count {
                         context.fail("'\(load.url)' finished after it had read \(record.bytesRead) of \(bytes.count) bytes of a body")
                     }
@@ -54,13 +56,13 @@ extension RuleCatalogue {
                 guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end with a body that comes in pieces")
                 }
-                let found = LoadResult(record)
+                let result = LoadResult(record)
                 if record.longestWait > 8 {
                     context.fail("'\(load.url)' called read_body \(record.longestWait) times in a row while the body had no data yet")
                 }
-                if found != expected, !context.varies(load) {
+                if result != expected, !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gave \(found.phrase) for a body that comes in pieces, but \(expected.phrase) for one in a single piece"
+                        "'\(load.url)' gave \(result.phrase) for a body that comes in pieces, but \(expected.phrase) for one in a single piece"
                     )
                 }
                 // … and a load that wakes itself to read again.
@@ -68,13 +70,14 @@ extension RuleCatalogue {
                 let probedLoad = try context.make(request, of: instance, script)
                 try probedLoad.start()
                 _ = probedLoad.client.waitUntilHeld(atMost: .milliseconds(200))
-                Polling.watch(.milliseconds(50))
+                Polling.sleep(.milliseconds(50))
                 probedLoad.stop()
-                guard let silent = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) else {
+                guard let silentRecord = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) else {
                     throw CheckSkipped("'\(load.url)' was still running after a stop while its body waited (CANCEL-07)")
                 }
-                if silent.longestWait > 100 {
-                    context.fail("'\(load.url)' called read_body \(silent.longestWait) times in a moment while the body had no data yet")
+                if silentRecord.longestWait > 100 {
+                    context.fail(
+                        "'\(load.url)' called read_body \(silentRecord.longestWait) times in a moment while the body had no data yet")
                 }
             }
         },
@@ -85,9 +88,9 @@ extension RuleCatalogue {
             remedy: "Return when read_body returns PORTOLAN_STOPPED."
         ) { context throws(CheckSkipped) in
             try context.eachUpload(from: .failing(2)) { load, record throws(CheckSkipped) in
-                try record.expectsReading(load)
-                if let late = record.deliveredAfterStop.first {
-                    context.fail("'\(load.url)': \(late.call.function) was called after the upload body had failed")
+                try record.requireReading(load)
+                if let lateEvent = record.eventsAfterStop.first {
+                    context.fail("'\(load.url)': \(lateEvent.call.function) was called after the upload body had failed")
                 }
             }
         },
@@ -103,7 +106,7 @@ extension RuleCatalogue {
                         let phrase = length == nil ? "no bytes and no length" : "no bytes"
                         return context.fail("'\(load.url)': an upload with \(phrase) gave \(LoadResult(record).phrase)")
                     }
-                    try record.expectsReading(load)
+                    try record.requireReading(load)
                 }
             }
         },
@@ -120,7 +123,7 @@ extension RuleCatalogue {
                     }
                     return
                 }
-                try record.expectsReading(load)
+                try record.requireReading(load)
                 guard record.bytesRead != Int(CheckContext.length) else { return }
                 context.fail(
                     "'\(load.url)' read \(record.bytesRead) bytes of an upload of \(CheckContext.length) without a length, and finished")
@@ -147,17 +150,17 @@ extension RuleCatalogue {
             because: "The first reading has consumed the body.",
             remedy: "Call rewind_body."
         ) { context throws(CheckSkipped) in
-            var isJudged = false
+            var hasChecked = false
             try context.eachUpload { load, record throws(CheckSkipped) in
-                guard record.didFinish, let question = record.calls.lastIndex(where: \.isChallenge) else { return }
-                let before = record.calls[..<question].readsSinceRewind.reduce(0) { $0 + max(0, $1) }
+                guard record.didFinish, let challengeIndex = record.calls.lastIndex(where: \.isChallenge) else { return }
+                let before = record.calls[..<challengeIndex].readsSinceRewind.reduce(0) { $0 + max(0, $1) }
                 guard before > 0 else { return }
-                isJudged = true
-                guard !record.calls[question...].contains(where: { $0.call == .rewind }) else { return }
+                hasChecked = true
+                guard !record.calls[challengeIndex...].contains(where: { $0.call == .rewind }) else { return }
                 context.fail(
                     "'\(load.url)' had read \(before) bytes of its upload at its challenge, but finished without asking for the body again")
             }
-            if !isJudged { throw CheckSkipped("no URL of the manifest sends a challenge after it has read from an upload") }
+            if !hasChecked { throw CheckSkipped("no URL of the manifest sends a challenge after it has read from an upload") }
         },
         .must(
             "UPLOAD-08", level: 4, needs: .uploads,
@@ -165,13 +168,13 @@ extension RuleCatalogue {
             because: "Bodies can be larger than memory.",
             remedy: "Send each piece before you read the next.", needsProcess: true
         ) { context throws(CheckSkipped) in
-            let (length, least, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
+            let (length, requiredBytes, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
                 // Memory that only the first upload needs is excluded.
                 var (request, script) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
                 _ = try context.recordWhenIdle(request, of: instance, script)
                 request.body = Body(length: length, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
-                (script.bodySource, script.isTerse) = (.endless(length), true)
+                (script.bodySource, script.omitsBodies) = (.endless(length), true)
                 let probedLoad = try context.make(request, of: instance, script)
                 let before = ProcessResources.residentBytes()
                 var peak = before
@@ -185,12 +188,13 @@ extension RuleCatalogue {
                 guard context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) != nil else {
                     throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                 }
-                let given = probedLoad.client.state.withLock(\.bodyGiven)
+                let bytesGiven = probedLoad.client.state.withLock(\.endlessBytesGiven)
                 if peak - before > limit {
-                    context.fail("'\(load.url)' took \((peak - before) >> 20) MiB of memory for \(given >> 20) MiB of an upload of 1 GiB")
-                } else if given < least {
-                    let isRefused = probedLoad.record.failure != nil || given == 0
-                    let phrase = "'\(load.url)' read \(given >> 20) MiB of an upload of 1 GiB"
+                    context.fail(
+                        "'\(load.url)' took \((peak - before) >> 20) MiB of memory for \(bytesGiven >> 20) MiB of an upload of 1 GiB")
+                } else if bytesGiven < requiredBytes {
+                    let isRefused = probedLoad.record.failure != nil || bytesGiven == 0
+                    let phrase = "'\(load.url)' read \(bytesGiven >> 20) MiB of an upload of 1 GiB"
                     throw isRefused
                         ? CheckSkipped.notApplicable(phrase) : CheckSkipped("\(phrase) in its time; give it more time with --timeout")
                 }
@@ -228,7 +232,7 @@ extension LoadRecord {
     private var reads: [Int64] { calls[...].readsSinceRewind }
 
     /// Throws if the load does not read its upload body at all.
-    fileprivate func expectsReading(_ load: ConformanceLoad) throws(CheckSkipped) {
+    fileprivate func requireReading(_ load: ConformanceLoad) throws(CheckSkipped) {
         if !calls.contains(where: { if case .readBody = $0.call { true } else { false } }) {
             throw CheckSkipped.notApplicable("'\(load.url)' does not read its upload body")
         }
@@ -236,12 +240,12 @@ extension LoadRecord {
 
     fileprivate var bytesRead: Int { Int(reads.reduce(0) { $0 + max(0, $1) }) }
 
-    /// The longest sequence of reads that returned WAIT, without another call between them.
+    /// The length of the longest sequence of reads that returned WAIT, without another call between them.
     fileprivate var longestWait: Int {
-        var (longest, now) = (0, 0)
+        var (longest, currentLength) = (0, 0)
         for call in calls.map(\.call) where call != .wake {
-            if case .readBody(let count) = call, count < 0 { now += 1 } else { now = 0 }
-            longest = max(longest, now)
+            if case .readBody(let count) = call, count < 0 { currentLength += 1 } else { currentLength = 0 }
+            longest = max(longest, currentLength)
         }
         return longest
     }
@@ -256,12 +260,12 @@ extension ArraySlice<RecordedCall> {
 }
 
 extension [UInt8] {
-    /// Whether equal bytes have equal counterparts in `others`, which has the same length.
+    /// Whether `others`, which has the same length, results from a mapping of each byte value.
     fileprivate func isMapped(to others: Self) -> Bool {
-        var became = [UInt8?](repeating: nil, count: 256)
+        var mapping = [UInt8?](repeating: nil, count: 256)
         for (byte, other) in zip(self, others) {
-            guard (became[Int(byte)] ?? other) == other else { return false }
-            became[Int(byte)] = other
+            guard (mapping[Int(byte)] ?? other) == other else { return false }
+            mapping[Int(byte)] = other
         }
         return true
     }

@@ -11,7 +11,7 @@ extension RuleCatalogue {
             "Only event-driven loads watch file descriptors and set timers.",
             because: "A blocking load can wait on its own thread, and has no function woken.",
             remedy: "Wait with poll(2) in run, or make the load event-driven.",
-            check: watched(isBlocking: true) { flaw in
+            check: usesWatchesCorrectly(isBlocking: true) { flaw in
                 flaw == .isOfBlockingLoad ? "it is a blocking load, but watches a descriptor or sets a timer" : nil
             }),
         .must(
@@ -19,7 +19,7 @@ extension RuleCatalogue {
             "Loads watch file descriptors for published bits only, and use only published timer numbers.",
             because: "The host can't report events that it does not know.",
             remedy: "Use the values of portolan_readiness, and timers below PORTOLAN_TIMER_LIMIT.",
-            check: watched(isBlocking: false) { flaw in
+            check: usesWatchesCorrectly(isBlocking: false) { flaw in
                 switch flaw {
                 case .bits(let bits): "watch was called for \(bits), which are not published bits"
                 case .timer(let timer): "timer \(timer) was set, but timers have numbers from 0 to \(DescriptorWatches.timerLimit - 1)"
@@ -31,14 +31,16 @@ extension RuleCatalogue {
             "The load calls unwatch before it closes a watched file descriptor.",
             because: "A moment later, another load may have a file with the same number.",
             remedy: "Call unwatch before close, except in stop and destroy.",
-            check: watched(isBlocking: false) { flaw in
+            check: usesWatchesCorrectly(isBlocking: false) { flaw in
                 if case .isClosed(let descriptor) = flaw { "descriptor \(descriptor) was closed while it was watched" } else { nil }
             }),
     ]
 
-    /// Examines loads that reach their end, loads that are stopped at each of their first events, and loads that hang
-    /// until they are stopped.
-    private static func watched(
+    /// Returns a check of loads that reach their end, loads that are stopped at each of their first events, and loads
+    /// that hang until they are stopped.
+    ///
+    /// - Parameter phrase: Describes a flaw; returns `nil` for a flaw that another rule reports.
+    private static func usesWatchesCorrectly(
         isBlocking: Bool, _ phrase: @escaping @Sendable (ProbedWatches.Flaw) -> String?
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
@@ -46,7 +48,7 @@ extension RuleCatalogue {
                 var isUsed = isBlocking
                 for stop in [nil, 0, 1, 2] {
                     var (request, script) = try context.requestAndScript(load)
-                    script.stopsAt = stop
+                    script.stopEventIndex = stop
                     let probedLoad = try context.make(request, of: instance, script)
                     try probedLoad.start()
                     if load.tags.contains(.hangs), !probedLoad.waitUntilIdle(.milliseconds(20)) { probedLoad.stop() }

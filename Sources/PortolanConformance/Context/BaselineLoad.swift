@@ -33,35 +33,35 @@ extension CheckContext {
     func startConcurrently(
         _ baseline: [BaselineLoad], _ count: Int, of instance: ProbedInstance, arrange: (inout ClientScript) -> Void = { _ in }
     ) throws(CheckSkipped) -> [(baseline: BaselineLoad, probedLoad: ProbedLoad)] {
-        let begun = ConditionLock((count: 0, gate: Duration.zero))
+        let startedLoads = ConditionLock((count: 0, gate: Duration.zero))
         let concurrentLoads = try (0..<count).map { index throws(CheckSkipped) in
-            let one = baseline[index % baseline.count]
-            var script = one.script
+            let baselineLoad = baseline[index % baseline.count]
+            var script = baselineLoad.script
             arrange(&script)
-            let others = script.whileDelivering
+            let nextAction = script.whileDelivering
             script.whileDelivering = { event, call in
                 if event == 0 {
-                    let gate = begun.withLockBroadcasting { state in
+                    let gate = startedLoads.withLockBroadcasting { state in
                         state.count += 1
                         return state.gate
                     }
-                    _ = begun.wait(atMost: max(.zero, gate - MonotonicTime.now)) { $0.count >= count ? true : nil }
+                    _ = startedLoads.wait(atMost: max(.zero, gate - MonotonicTime.now)) { $0.count >= count ? true : nil }
                 }
-                others?(event, call)
+                nextAction?(event, call)
             }
-            return (baseline: one, probedLoad: try make(one.request, of: instance, script))
+            return (baseline: baselineLoad, probedLoad: try make(baselineLoad.request, of: instance, script))
         }
-        begun.withLock { $0.gate = MonotonicTime.now + Self.timeToGather }
-        for one in concurrentLoads { try one.probedLoad.start() }
+        startedLoads.withLock { $0.gate = MonotonicTime.now + Self.timeToGather }
+        for baselineLoad in concurrentLoads { try baselineLoad.probedLoad.start() }
         return concurrentLoads
     }
 
     /// Fails if `record` differs from the result of the load alone; `nil` means that the load did not become idle.
     func expectSame(_ record: LoadRecord?, as baseline: BaselineLoad, _ circumstances: String) {
         guard let record else { return fail("'\(baseline.load.url)' did not end \(circumstances)") }
-        let found = LoadResult(record)
-        if found != baseline.result, !varies(baseline.load) {
-            fail("'\(baseline.load.url)' gave \(found.phrase) \(circumstances), but \(baseline.result.phrase) alone, or different bytes")
+        let result = LoadResult(record)
+        if result != baseline.result, !varies(baseline.load) {
+            fail("'\(baseline.load.url)' gave \(result.phrase) \(circumstances), but \(baseline.result.phrase) alone, or different bytes")
         }
     }
 }

@@ -15,12 +15,12 @@ extension CheckContext {
                 "\(target.library == nil ? "the handler was given no URLs" : "the library was named without a manifest"), so no URL is known"
             )
         }
-        let found = target.loads.filter { $0.isLoadable && Self.is($0, scenario) }
-        // A large load costs time, and here it shows no more than a small load.
-        let small = scenario == .large ? found : found.filter { !$0.tags.contains(.large) }
-        let chosen = small.isEmpty ? found : small
-        guard !chosen.isEmpty else { throw CheckSkipped("the manifest names no URL \(Self.phrases[scenario] ?? "of that kind")") }
-        return chosen
+        let matchingLoads = target.loads.filter { $0.isLoadable && Self.isExample($0, of: scenario) }
+        // Large loads cost time, and show no more than small loads, except in the checks of large loads.
+        let loadsWithoutLarge = scenario == .large ? matchingLoads : matchingLoads.filter { !$0.tags.contains(.large) }
+        let selectedLoads = loadsWithoutLarge.isEmpty ? matchingLoads : loadsWithoutLarge
+        guard !selectedLoads.isEmpty else { throw CheckSkipped("the manifest names no URL \(Self.phrases[scenario] ?? "of that kind")") }
+        return selectedLoads
     }
 
     /// All loads, including those whose needs are not met.
@@ -29,7 +29,8 @@ extension CheckContext {
         return target.loads
     }
 
-    private static func `is`(_ load: ConformanceLoad, _ scenario: ConformanceRule.Scenario) -> Bool {
+    /// Whether the load is an example of `scenario`.
+    private static func isExample(_ load: ConformanceLoad, of scenario: ConformanceRule.Scenario) -> Bool {
         let isPlain = load.tags.isDisjoint(with: [.hangs, .challenges, .cancelsChallenge, .uploads, .redirects])
         switch scenario {
         case .any: return !load.tags.contains(.hangs)
@@ -69,20 +70,20 @@ extension CheckContext {
     /// The handler that the host would choose: the last one that declares the scheme and accepts the request.
     func handler(for request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> ProbedHandler? {
         try instanceContext.steps.require(.canInit)
-        let lent = try RequestImage(request, instance.argumentMemory)
-        instance.keep(lent)
-        return handler(for: lent, of: instance)
+        let requestImage = try RequestImage(request, instance.argumentMemory)
+        instance.keep(requestImage)
+        return handler(for: requestImage, of: instance)
     }
 
-    private func handler(for lent: RequestImage, of instance: ProbedInstance) -> ProbedHandler? {
-        let scheme = String(lent.request.url.scheme)
+    private func handler(for requestImage: RequestImage, of instance: ProbedInstance) -> ProbedHandler? {
+        let scheme = String(requestImage.request.url.scheme)
         return instance.plugin.handlers.reversed().lazy
             .filter { $0.takesAnyScheme || $0.schemes.contains { $0.text == scheme } }
             .map { ProbedHandler(instance: instance, description: $0) }
-            .first { handler in instance.callLog.entering(LoadFunction.canInit.rawValue) { handler.canInit(lent) } }
+            .first { handler in instance.callLog.entering(LoadFunction.canInit.rawValue) { handler.canInit(requestImage) } }
     }
 
-    /// A load of `request` that is made and not started.
+    /// Makes a load of `request`, and does not start it.
     ///
     /// - Throws: Also if the check's time is over (``checkDeadline()``), or if a load of this URL hung before.
     func make(_ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript()) throws(CheckSkipped) -> ProbedLoad {
@@ -91,12 +92,12 @@ extension CheckContext {
         if hungLoads.contains(request.url.string, of: target.loads) {
             throw CheckSkipped("\(request.url.shortDescription) did not end in an earlier check; LIFE-02 reports it")
         }
-        let lent = try RequestImage(request, instance.argumentMemory)
-        guard let handler = handler(for: lent, of: instance) else {
-            instance.keep(lent)
+        let requestImage = try RequestImage(request, instance.argumentMemory)
+        guard let handler = handler(for: requestImage, of: instance) else {
+            instance.keep(requestImage)
             throw CheckSkipped("no handler accepts \(request.url.shortDescription) (CAN-01)")
         }
-        return try ProbedLoad(lent, handler, script)
+        return try ProbedLoad(requestImage, handler, script)
     }
 
     /// Performs a load of `request` from `make` to `destroy`, without following redirects.
@@ -105,29 +106,29 @@ extension CheckContext {
     func perform(
         _ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript(), within limit: Duration? = nil
     ) throws(CheckSkipped) -> LoadRecord {
-        let load = try make(request, of: instance, script)
+        let probedLoad = try make(request, of: instance, script)
         let isUsualTime = limit == nil
         let limit = limit ?? loadTimeLimit
-        try load.start()
-        guard load.waitUntilIdle(limit) else {
-            areAllIdle = false
+        try probedLoad.start()
+        guard probedLoad.waitUntilIdle(limit) else {
+            areAllLoadsIdle = false
             if isUsualTime, script.isUndisturbed, request.method == .get, request.body == nil {
                 hungLoads.insert(request.url.string, of: target.loads)
             }
             throw CheckSkipped(
-                "\(request.url.shortDescription) did not end within \(ValueFormatting.time(limit)) (LIFE-02): \(load.record.summary)")
+                "\(request.url.shortDescription) did not end within \(ValueFormatting.time(limit)) (LIFE-02): \(probedLoad.record.summary)")
         }
-        load.destroy()
-        return load.record
+        probedLoad.destroy()
+        return probedLoad.record
     }
 
     /// Does the same as ``perform(_:of:_:within:)`` on this thread, without a time limit. For many loads that should
     /// cost little.
-    func performHere(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped) -> LoadRecord {
-        let load = try make(request, of: instance, script)
-        load.runHere()
-        load.destroy()
-        return load.record
+    func performOnThisThread(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped) -> LoadRecord {
+        let probedLoad = try make(request, of: instance, script)
+        probedLoad.runOnThisThread()
+        probedLoad.destroy()
+        return probedLoad.record
     }
 
     /// Does the same as ``perform(_:of:_:within:)``, and follows redirects within the plugin. Returns the records of
@@ -139,7 +140,8 @@ extension CheckContext {
         while records.count <= 20 {
             let record = try perform(request, of: instance, script ?? Self.script(for: load), within: limit)
             records.append(record)
-            guard let redirect = record.calls.first(where: \.isTakenRedirect), case .url(let url) = redirect.redirectTarget(from: request),
+            guard let redirect = record.calls.first(where: \.isFollowedRedirect),
+                case .url(let url) = redirect.redirectTarget(from: request),
                 try handler(for: Request(url: url), of: instance) != nil
             else { break }
             request = Request(url: url)
@@ -158,27 +160,27 @@ extension CheckContext {
     ) throws(CheckSkipped) {
         let loads = try loads(scenario)
         let instance = try instance()
-        var (judged, reason) = (0, CheckSkipped?.none)
+        var (checkedRecordCount, skipReason) = (0, CheckSkipped?.none)
         for load in loads {
             do throws(CheckSkipped) {
                 for record in try follow(load, of: instance) {
-                    judged += 1
+                    checkedRecordCount += 1
                     try body(load, record)
                 }
             } catch {
-                reason = error
+                skipReason = error
             }
         }
-        if areAllIdle { instance.end() }
+        if areAllLoadsIdle { instance.end() }
         // One URL that cannot be checked does not hide the findings of the others. But without findings the check does
         // not pass.
-        if let reason, judged == 0 || findings.isEmpty { throw reason }
+        if let skipReason, checkedRecordCount == 0 || findings.isEmpty { throw skipReason }
     }
 }
 
 extension ConformanceLoad {
-    /// Whether it needs nothing that is missing, and is small enough for any check.
+    /// Whether the manifest names no missing need of the load, and its body is small enough for any check.
     var isLoadable: Bool { needs.isEmpty && !isHuge }
-    /// Whether its length exceeds 32 bits.
+    /// Whether the length of the body exceeds 32 bits.
     var isHuge: Bool { length ?? 0 > UInt32.max }
 }

@@ -10,7 +10,7 @@ extension CheckContext {
     /// Used after a difference was found. Performs three loads, the last of them about a second later.
     func varies(_ load: ConformanceLoad) -> Bool {
         guard load.sha256 == nil else { return false }
-        if let known = varying[load.url] { return known }
+        if let knownResult = varying[load.url] { return knownResult }
         // `try?` because a load that cannot be performed alone is not known to vary.
         let varies = (try? variesAlone(load)) ?? false
         varying[load.url] = varies
@@ -22,7 +22,7 @@ extension CheckContext {
         let (request, script) = try requestAndScript(load)
         var results: Set<LoadResult> = []
         for pause in [Duration.zero, .zero, .milliseconds(1100)] where results.count < 2 {
-            Polling.watch(pause)
+            Polling.sleep(pause)
             results.insert(LoadResult(try perform(request, of: instance, script)))
         }
         instance.end()

@@ -11,22 +11,22 @@ extension CheckContext {
     /// Calls `body` with each load of `scenario` whose handler has the requested style, in one new instance. Then does
     /// the same for the loads of `others`, as far as they can be checked.
     ///
-    /// - Throws: If there is no such load, if `body` could check none, or if it could not check a load that the rule
-    ///   applies to and found nothing in the others. A rule without evidence does not pass.
+    /// - Throws: If there is no such load, if `body` could check none of them, or if `body` could not check one to
+    ///   which the rule applies, and there are no findings. So a rule that was not checked does not pass.
     func eachLoad(
         _ scenario: ConformanceRule.Scenario, and others: [ConformanceRule.Scenario], isBlocking: Bool? = nil,
         _ body: (ConformanceLoad, Request, ProbedInstance) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
-        var reason: CheckSkipped?
+        var skipReason: CheckSkipped?
         do throws(CheckSkipped) {
             try eachLoad(scenario, isBlocking: isBlocking, body)
         } catch {
-            reason = error
+            skipReason = error
         }
         // `try?` because loads of the others that cannot be checked do not affect the first.
-        for other in others { try? eachLoad(other, isBlocking: isBlocking, body) }
+        for otherScenario in others { try? eachLoad(otherScenario, isBlocking: isBlocking, body) }
         guard findings.isEmpty else { return }
-        if let reason { throw reason }
+        if let skipReason { throw skipReason }
         try checkDeadline()
     }
 
@@ -36,24 +36,24 @@ extension CheckContext {
         _ body: (ConformanceLoad, Request, ProbedInstance) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
         let instance = try instance()
-        var (isJudged, reason) = (false, CheckSkipped?.none)
+        var (hasChecked, skipReason) = (false, CheckSkipped?.none)
         let end = MonotonicTime.now + loadTimeLimit
         for load in try loads(scenario) {
-            // If loads do not become idle, the time is over before all of them have shown that.
-            if !areAllIdle, MonotonicTime.now > end { break }
+            // If loads do not become idle, only as many are checked as the time limit permits.
+            if !areAllLoadsIdle, MonotonicTime.now > end { break }
             let request = try request(load.url)
             guard let handler = try handler(for: request, of: instance) else { continue }
             if let isBlocking, handler.description.isBlocking != isBlocking { continue }
             do throws(CheckSkipped) {
                 try body(load, request, instance)
-                isJudged = true
+                hasChecked = true
             } catch {
-                if reason == nil || !error.isNotApplicable { reason = error }
+                if skipReason == nil || !error.isNotApplicable { skipReason = error }
             }
         }
-        if areAllIdle { instance.end() }
-        if isJudged, reason?.isNotApplicable ?? true || !findings.isEmpty { return }
-        throw reason ?? CheckSkipped("it does not apply: every load of that kind \(isBlocking == true ? "is event-driven" : "blocks")")
+        if areAllLoadsIdle { instance.end() }
+        if hasChecked, skipReason?.isNotApplicable ?? true || !findings.isEmpty { return }
+        throw skipReason ?? CheckSkipped("it does not apply: every load of that kind \(isBlocking == true ? "is event-driven" : "blocks")")
     }
 
     /// Does the same as ``perform(_:of:_:within:)``, but does not throw if the load does not end: LIFE-02 applies only
@@ -68,8 +68,8 @@ extension CheckContext {
         return recordWhenIdle(probedLoad, within: limit ?? loadTimeLimit)
     }
 
-    /// The record of a load that `script` stops at an event, for which the load has the usual time; `nil` if it is not
-    /// idle within a second after that.
+    /// Returns the record of a load that `script` stops at an event, which must come within the usual time limit.
+    /// Returns `nil` if the load is not idle within a second after the stop.
     func recordOfStoppedLoad(_ request: Request, of instance: ProbedInstance, by script: ClientScript) throws(CheckSkipped) -> LoadRecord? {
         let probedLoad = try make(request, of: instance, script)
         try probedLoad.start()
@@ -79,29 +79,30 @@ extension CheckContext {
         return recordWhenIdle(probedLoad, within: stopTimeLimit)
     }
 
-    /// The record of a started load; `nil` if it does not become idle.
+    /// Waits for a started load, destroys it, and returns its record; `nil` if the load does not become idle.
     func recordWhenIdle(_ probedLoad: ProbedLoad, within limit: Duration) -> LoadRecord? {
         guard probedLoad.waitUntilIdle(limit) else {
-            areAllIdle = false
+            areAllLoadsIdle = false
             return nil
         }
         probedLoad.destroy()
         return probedLoad.record
     }
 
-    /// The record of a load that is stopped while its event `index` is being delivered, if that event is no end, or
-    /// after `time` (a second by default) without it; `nil` if it is not idle within a second after that.
+    /// Returns the record of a load that is stopped while it delivers event `index`. The load is stopped after `time`
+    /// (a second by default) if there is no such event, or if that event is an end. Returns `nil` if the load is not
+    /// idle within a second after the stop.
     func recordOfStoppedLoad(
         _ request: Request, of instance: ProbedInstance, atEvent index: Int, orAfter time: Duration? = nil, _ script: ClientScript
     ) throws(CheckSkipped) -> LoadRecord? {
         let slot = Mutex<ProbedLoad?>(nil)
         let returned = ConditionLock<Bool?>(nil)
         var script = script
-        let others = script.whileDelivering
+        let nextAction = script.whileDelivering
         script.whileDelivering = { event, call in
-            others?(event, call)
+            nextAction?(event, call)
             guard event == index, !call.isEnd, let probedLoad = slot.withLock({ $0 }) else { return }
-            if probedLoad.handler.description.isBlocking { _ = probedLoad.stopsElsewhere(returned) } else { probedLoad.stop() }
+            if probedLoad.handler.description.isBlocking { _ = probedLoad.stopOnOtherThread(returned) } else { probedLoad.stop() }
         }
         let probedLoad = try make(request, of: instance, script)
         slot.withLock { $0 = probedLoad }
@@ -112,17 +113,17 @@ extension CheckContext {
         return recordWhenIdle(probedLoad, within: stopTimeLimit)
     }
 
-    /// The record of a started load; `nil` if it does not end within a second. It is then stopped, unless it was
-    /// stopped before.
+    /// Returns the record of a started load; `nil` if the load does not end within a second. In that case, the load is
+    /// stopped.
     private func recordIfEndedSoon(_ probedLoad: ProbedLoad) -> LoadRecord? {
-        let isOver = probedLoad.waitUntilIdle(stopTimeLimit)
-        if !isOver, !probedLoad.client.state.withLock(\.isStopped) { probedLoad.stop() }
+        let hasEnded = probedLoad.waitUntilIdle(stopTimeLimit)
+        if !hasEnded, !probedLoad.client.state.withLock(\.isStopped) { probedLoad.stop() }
         let record = recordWhenIdle(probedLoad, within: stopTimeLimit)
-        return isOver ? record : nil
+        return hasEnded ? record : nil
     }
 
-    /// The record of a load that is stopped while its challenge waits for an answer; `nil` if it is not idle within a
-    /// second after that.
+    /// Returns the record of a load that is stopped while its challenge waits for an answer; `nil` if the load is not
+    /// idle within a second after the stop.
     func recordStoppedInChallenge(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped)
         -> LoadRecord?
     {
@@ -135,7 +136,7 @@ extension CheckContext {
         return recordWhenIdle(probedLoad, within: stopTimeLimit)
     }
 
-    /// A load in a pause that does not end.
+    /// Returns a load in a pause that does not end.
     ///
     /// - Throws: If it ends before a pause.
     func pausedLoad(
@@ -155,9 +156,10 @@ extension CheckContext {
         return probedLoad
     }
 
-    /// Calls `body` while a load is paused at its first delivery, and while another is paused at its first bytes, if it
-    /// has a body. Stops each load afterwards.
-    func eachPausedLoad(_ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, _ body: () -> Void) throws(CheckSkipped) {
+    /// Calls `action` while a load is paused at its first delivery, and while another load of the request is paused at
+    /// its first body bytes, if it has a body. Stops each load afterwards.
+    func eachPausedLoad(_ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, _ action: () -> Void) throws(CheckSkipped)
+    {
         for pauses: ClientScript.Pauses in [.first, .body] {
             let probedLoad: ProbedLoad
             do throws(CheckSkipped) {
@@ -166,24 +168,24 @@ extension CheckContext {
                 guard pauses == .body, error.isNotApplicable else { throw error }
                 return
             }
-            body()
+            action()
             probedLoad.stop()
             _ = recordWhenIdle(probedLoad, within: stopTimeLimit)
         }
     }
 
-    /// Calls `body` during the first event that matches `isPlace`, and returns the record of the load; `nil` if the
-    /// load does not become idle.
+    /// Calls `action` during the first event that matches `isMatchingCall`, and returns the record of the load; `nil`
+    /// if the load does not become idle.
     func recordWhenIdle(
         _ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad,
-        at isPlace: @escaping @Sendable (ClientCall) -> Bool = { _ in true }, whileDelivering body: () throws(CheckSkipped) -> Void
+        at isMatchingCall: @escaping @Sendable (ClientCall) -> Bool = { _ in true }, whileDelivering action: () throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) -> LoadRecord? {
         let state = ConditionLock((isInside: Bool?.none, isReleased: false, isEarly: false))
         let caller = portolan_thread_number()
         var script = Self.script(for: load)
         script.whileDelivering = { _, call in
             guard state.withLock({ $0.isInside == nil }) else { return }
-            guard isPlace(call) else {
+            guard isMatchingCall(call) else {
                 if call.isEnd { state.withLockBroadcasting { $0.isInside = false } }
                 return
             }
@@ -196,27 +198,27 @@ extension CheckContext {
         if state.withLock(\.isEarly) { throw CheckSkipped("'\(load.url)' emits an event while it is being made (LIFE-01)") }
         try probedLoad.start()
         let isInside: Bool? = state.wait(atMost: loadTimeLimit) { $0.isInside }
-        let reason: CheckSkipped?
+        let skipReason: CheckSkipped?
         do throws(CheckSkipped) {
             guard let isInside else {
                 throw CheckSkipped("'\(load.url)' had no event within \(ValueFormatting.time(loadTimeLimit)) (LIFE-02)")
             }
             guard isInside else { throw CheckSkipped.notApplicable("'\(load.url)' emits no such event") }
-            try body()
-            reason = nil
+            try action()
+            skipReason = nil
         } catch {
-            reason = error
+            skipReason = error
             probedLoad.stop()
         }
         state.withLockBroadcasting { $0.isReleased = true }
         let record = recordWhenIdle(probedLoad, within: loadTimeLimit)
-        if let reason { throw reason }
+        if let skipReason { throw skipReason }
         return record
     }
 
-    /// Calls `body` with the record of each load, with `fields`, pauses, each of `policies`, and each of `marks`
-    /// appended to its URL, if the result is a URL that a handler accepts. A load that takes more than a second is
-    /// stopped and ignored.
+    /// Calls `body` with the records of variants of each load: with `fields`, with pauses, with each of `policies`, and
+    /// with each of `marks` appended to the URL, if a handler accepts the resulting URL. A load that takes more than a
+    /// second is stopped and ignored.
     func eachVariant(
         of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], policies: [CachePolicy] = [.useProtocol],
         pausing: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void
@@ -235,16 +237,16 @@ extension CheckContext {
                 if let record = recordIfEndedSoon(probedLoad) { body(load, record) }
             }
         }
-        if areAllIdle { instance.end() }
+        if areAllLoadsIdle { instance.end() }
     }
 
-    /// Calls `body` with the records of loads that are not answered as their manifest says: challenges that are
-    /// cancelled, have no credential or a wrong one, and redirects that are not followed. A load that takes more than a
+    /// Calls `body` with the records of loads that get other decisions than the manifest says: challenges are
+    /// cancelled, or get no credential or a wrong one, and redirects are not followed. A load that takes more than a
     /// second is stopped and ignored.
     ///
     /// - Parameter withStops: Whether to include loads that never start, and loads that are stopped while a challenge
     ///   waits.
-    func eachOtherEnd(withStops: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void) throws(CheckSkipped) {
+    func eachUnusualEnd(withStops: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void) throws(CheckSkipped) {
         let instance = try instance()
         for load in target.loads where load.isLoadable && load.tags.isDisjoint(with: [.hangs, .large]) {
             var scripts: [ClientScript] = []
@@ -268,7 +270,7 @@ extension CheckContext {
             }
             if load.tags.contains(.redirects) {
                 var script = Self.script(for: load)
-                script.takesRedirects = false
+                script.followsRedirects = false
                 scripts.append(script)
             }
             for script in scripts {
@@ -282,7 +284,7 @@ extension CheckContext {
                 if let record = recordIfEndedSoon(probedLoad) { body(load, record) }
             }
         }
-        if areAllIdle { instance.end() }
+        if areAllLoadsIdle { instance.end() }
     }
 
     /// The request of a load with user information in its URL; `nil` if the URL cannot contain it, or no handler
@@ -306,7 +308,7 @@ extension CheckContext {
     /// The upload of `pieces`.
     func upload(_ load: ConformanceLoad, _ pieces: [[UInt8]], length: Int64?) throws(CheckSkipped) -> (Request, ClientScript) {
         var request = try request(load.url)
-        // Piece by piece, because many loads run this code, and byte by byte is slow without optimisation.
+        // Joins whole pieces, because joining byte by byte is slow in a debug build, and many loads run this code.
         let bytes = pieces.reduce(into: [UInt8]()) { $0 += $1 }
         request.method = .post
         request.body =
@@ -323,5 +325,6 @@ extension CheckContext {
 
     /// A body in pieces of several sizes.
     static let pieces: [[UInt8]] = (0..<7).map { piece in [UInt8](repeating: UInt8(piece + 65), count: 1 + piece * 1000) }
+    /// The number of bytes in ``pieces``.
     static let length = Int64(pieces.reduce(0) { $0 + $1.count })
 }

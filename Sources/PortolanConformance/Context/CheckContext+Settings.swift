@@ -10,26 +10,28 @@ extension CheckContext {
     ///
     /// - Throws: If the manifest declares no setting.
     func wrongConfigurations() throws(CheckSkipped) -> [(name: String, wrong: String, PluginConfiguration)] {
-        var found: [(String, String, PluginConfiguration)] = []
+        var configurations: [(String, String, PluginConfiguration)] = []
         for setting in try settings() {
             let number: (String, JSONValue) = ("a number", .integer(42))
             let (text, boolean): ((String, JSONValue), (String, JSONValue)) = (
                 ("a string", .string("forty-two")), ("a Boolean", .bool(true))
             )
-            let wrong =
+            let wrongValues =
                 switch setting.kind {
                 case .string: [number, boolean]
                 case .boolean: [text, number]
                 default: [text, boolean]
                 }
-            for (phrase, value) in wrong { found.append((setting.name, phrase, try configuration(with: setting.name, value))) }
+            for (phrase, value) in wrongValues {
+                configurations.append((setting.name, phrase, try configuration(with: setting.name, value)))
+            }
         }
-        return found
+        return configurations
     }
 
     /// For each setting, configurations with values at the bounds of its type. The plugin can refuse them.
     func extremeConfigurations() throws(CheckSkipped) -> [(name: String, PluginConfiguration)] {
-        var found: [(String, PluginConfiguration)] = []
+        var configurations: [(String, PluginConfiguration)] = []
         for setting in try settings() {
             let values: [JSONValue] =
                 switch setting.kind {
@@ -38,16 +40,16 @@ extension CheckContext {
                 case .boolean: [.bool(false), .bool(true)]
                 default: ["", "/", "%s%s%s%n", String(repeating: "x", count: 65_535)].map(JSONValue.string)
                 }
-            for value in values { found.append((setting.name, try configuration(with: setting.name, value))) }
+            for value in values { configurations.append((setting.name, try configuration(with: setting.name, value))) }
         }
-        return found
+        return configurations
     }
 
     /// For each setting with a default, a configuration with another value of the same type. The plugin can refuse it.
     func otherConfigurations() throws(CheckSkipped) -> [(name: String, PluginConfiguration)] {
-        var found: [(String, PluginConfiguration)] = []
+        var configurations: [(String, PluginConfiguration)] = []
         for setting in target.manifest?.manifest.settings ?? [] {
-            let other: JSONValue? =
+            let otherValue: JSONValue? =
                 switch setting.defaultValue {
                 case .text(let text)?: .string(text + "x")
                 case .integer(let integer)?: .integer(integer == .max ? integer - 1 : integer + 1)
@@ -55,14 +57,14 @@ extension CheckContext {
                 case .boolean(let boolean)?: .bool(!boolean)
                 case .bytes?, nil: nil
                 }
-            if let other { found.append((setting.name, try configuration(with: setting.name, other))) }
+            if let otherValue { configurations.append((setting.name, try configuration(with: setting.name, otherValue))) }
         }
-        return found
+        return configurations
     }
 
     /// For each setting, a configuration with a random value of its type. The plugin can refuse it.
     func randomConfigurations(_ random: inout SplitMix) throws(CheckSkipped) -> [(name: String, PluginConfiguration)] {
-        var found: [(String, PluginConfiguration)] = []
+        var configurations: [(String, PluginConfiguration)] = []
         for setting in try settings() {
             let length = 1 << Int(random.next() % 12)
             let value: JSONValue =
@@ -72,9 +74,9 @@ extension CheckContext {
                 case .boolean: .bool(random.next() % 2 == 0)
                 default: .string(String(repeating: Character(UnicodeScalar(UInt8(0x21 + random.next() % 94))), count: length))
                 }
-            found.append((setting.name, try configuration(with: setting.name, value)))
+            configurations.append((setting.name, try configuration(with: setting.name, value)))
         }
-        return found
+        return configurations
     }
 
     private func settings() throws(CheckSkipped) -> [PluginSetting] {

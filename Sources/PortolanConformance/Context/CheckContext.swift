@@ -3,10 +3,10 @@
 import PortolanCore
 import PortolanPlugins
 
-/// One run of a check on one target: the check's input, and the findings that it leaves.
+/// One run of a check on one target: the input and the findings of the check.
 ///
-/// A check gets what it needs from here, also what another rule is about. If that is not available, the check cannot be
-/// made, and the check of the other rule fails.
+/// A check gets the library, the descriptor and the instances of the plugin from its context. If one of them is not
+/// available because the plugin violates another rule, this check is skipped, and the check of the other rule fails.
 final class CheckContext {
     let target: ConformanceTarget
     let instanceContext: InstanceContext
@@ -16,9 +16,9 @@ final class CheckContext {
     /// The results of ``varies(_:)``.
     var varying: [String: Bool] = [:]
     /// The maximum number of findings; the first ones are the most useful.
-    private static let largestCount = 20
+    private static let maximumFindingCount = 20
 
-    /// The time limit of a load whose time no rule limits.
+    /// The time limit of a load, if no rule sets another one.
     let loadTimeLimit: Duration
     /// The time limit of a load that was stopped.
     var stopTimeLimit: Duration { min(loadTimeLimit, .seconds(1)) }
@@ -32,10 +32,10 @@ final class CheckContext {
     /// The last calls before the first finding that is a failure, oldest first. Later calls do not belong to the
     /// finding.
     private(set) var lastEvents: [String]?
-    /// The loads that did not end undisturbed, in this check or an earlier one.
+    /// The loads that did not end although nothing disturbed them, in this check or an earlier one.
     var hungLoads = HungLoads()
     /// Whether every load became idle. An instance with a load that is not idle cannot be ended.
-    var areAllIdle = true
+    var areAllLoadsIdle = true
 
     init(_ target: ConformanceTarget, on instanceContext: InstanceContext, seed: UInt64, timeLimit: Duration) {
         (self.target, self.instanceContext, self.seed) = (target, instanceContext, seed)
@@ -47,7 +47,7 @@ final class CheckContext {
     ///   instance is ended then, because it may have running loads.
     func checkDeadline() throws(CheckSkipped) {
         guard MonotonicTime.now > deadline else { return }
-        areAllIdle = false
+        areAllLoadsIdle = false
         throw CheckSkipped("its loads are too slow for the number that this check needs; give it more time with --timeout")
     }
 
@@ -64,7 +64,7 @@ final class CheckContext {
     }
 
     private func add(_ weight: Finding.Weight, _ detail: String, _ remedy: String? = nil) {
-        guard findings.count < Self.largestCount, instanceContext.steps.refusal == nil else { return }
+        guard findings.count < Self.maximumFindingCount, instanceContext.steps.refusal == nil else { return }
         let finding = Finding(weight, Text.oneLine(detail, limit: 1000), remedy: remedy)
         guard !findings.contains(finding) else { return }
         if weight == .failure, lastEvents == nil { lastEvents = instanceContext.callLog.lines }

@@ -16,7 +16,7 @@ public struct ConformanceTarget: Sendable {
     let source: Source
     /// `nil` for a library without a manifest, and for a handler that no manifest describes.
     public let manifest: InstalledPlugin?
-    /// Why the manifest cannot be read, if so.
+    /// Why the manifest cannot be read; `nil` if it can.
     let problem: PluginProblem?
     /// The URLs with their expected results. If it is empty, the checks know no URL to load.
     public let loads: [ConformanceLoad]
@@ -79,9 +79,9 @@ public struct ConformanceTarget: Sendable {
 
     static let categoriesOfLibraries: Set<String> = ["DESC", "REG", "UNLOAD"]
 
-    /// Rules that the host, and here the runner's adapter, enforces for handlers in its process. It passes only
-    /// requests of declared schemes, parses URLs, copies borrowed values, serializes calls, and resumes nothing without
-    /// a reason. A nested load, a configuration and a second instance are not the handler's.
+    /// Rules that the host enforces for handlers in its process; here the runner's adapter does. The adapter passes
+    /// only requests of declared schemes, parses URLs, copies borrowed values, serializes calls, and resumes only
+    /// paused loads. A handler in this process has no nested load, configuration or second instance of its own.
     static let rulesOfTheHost: Set<String> = [
         "CAN-02", "CAN-06", "FLOW-02", "FLOW-04", "BODY-03", "BODY-04", "ORDER-05", "THREAD-01", "LIFE-11", "LOAD-04", "FUZZ-05",
         "UPLOAD-03",

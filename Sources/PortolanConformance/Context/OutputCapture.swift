@@ -10,30 +10,33 @@ import FoundationEssentials
 
 /// Captures standard output and standard error in files while code runs.
 enum OutputCapture {
+    /// Runs `action`, and returns the bytes that the process wrote to each output meanwhile.
+    ///
     /// - Parameter folder: The folder for the temporary files.
-    static func bytes(in folder: String, _ body: () throws(CheckSkipped) -> Void) throws(CheckSkipped) -> [(name: String, bytes: [UInt8])] {
-        let places: [(name: String, number: Int32)] = [("output", STDOUT_FILENO), ("error", STDERR_FILENO)]
+    static func bytes(in folder: String, _ action: () throws(CheckSkipped) -> Void) throws(CheckSkipped) -> [(name: String, bytes: [UInt8])]
+    {
+        let outputs: [(name: String, number: Int32)] = [("output", STDOUT_FILENO), ("error", STDERR_FILENO)]
         fflush(nil)
-        var kept: [Int32] = []
+        var savedDescriptors: [Int32] = []
         var files: [String] = []
-        for (_, number) in places {
+        for (_, number) in outputs {
             var template = Array("\(folder)/portolan-judge-XXXXXX".utf8CString)
             let file = unsafe mkstemp(&template)
             guard file >= 0 else { throw CheckSkipped.resourceShortage("no temporary file could be created (errno \(errno))") }
             files.append(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
-            kept.append(dup(number))
+            savedDescriptors.append(dup(number))
             dup2(file, number)
             close(file)
         }
         defer {
-            for (index, place) in places.enumerated() {
-                dup2(kept[index], place.number)
-                close(kept[index])
+            for (index, output) in outputs.enumerated() {
+                dup2(savedDescriptors[index], output.number)
+                close(savedDescriptors[index])
                 unsafe unlink(files[index])
             }
         }
-        try body()
+        try action()
         fflush(nil)
-        return zip(places, files).map { ($0.name, FileManager.default.contents(atPath: $1).map { Array($0) } ?? []) }
+        return zip(outputs, files).map { ($0.name, FileManager.default.contents(atPath: $1).map { Array($0) } ?? []) }
     }
 }

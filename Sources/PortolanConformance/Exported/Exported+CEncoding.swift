@@ -26,7 +26,7 @@ extension CStorage<portolan_change> {
         }
     }
 
-    /// Each name whose values differ, with the new values; without a value if the field was removed.
+    /// Returns each field name whose values differ, with its new values; with `nil` if the field was removed.
     private static func changes(from original: HTTPFields, to new: HTTPFields) -> [(name: HTTPField.Name, value: [UInt8]?)] {
         var changes: [(name: HTTPField.Name, value: [UInt8]?)] = []
         for name in Set(original.map(\.name)).union(new.map(\.name)).sorted(by: { $0.canonicalName < $1.canonicalName })
@@ -69,9 +69,9 @@ extension CStorage<portolan_challenge> {
 }
 
 extension ChallengeAnswer {
-    /// An answer that the runner gave to a challenge of `kind`. The runner answers with passwords only, so other kinds
-    /// of challenge get the default.
-    init(lent answer: portolan_answer, to kind: ProtectionSpace.Kind) {
+    /// The runner's answer to a challenge of `kind`. The runner answers with passwords only, so other kinds of
+    /// challenge get the default.
+    init(borrowed answer: portolan_answer, to kind: ProtectionSpace.Kind) {
         switch unsafe answer.disposition {
         case PORTOLAN_USE:
             guard case .password = kind, let user = unsafe ReadText(answer.user).text,

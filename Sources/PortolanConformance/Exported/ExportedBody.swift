@@ -14,7 +14,7 @@ enum ExportedBody {
         }
     }
 
-    /// Buffers bytes that were read in a call into the load and are not yet passed on.
+    /// Buffers the bytes that were read within a call into the load, until the handler reads them.
     private final class Reader: BodyReader {
         private static let pieceSize = 1 << 16
 
@@ -34,15 +34,15 @@ enum ExportedBody {
         }
 
         func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
-            if let result = take(into: &buffer) { return result }
-            ask(whenReady)
+            if let result = copyBufferedBytes(into: &buffer) { return result }
+            requestPiece(whenReady)
             return .wait
         }
 
         func close() {}
 
-        /// Reads the next piece within a call into the load, which can be the present call.
-        private func ask(_ whenReady: @escaping @Sendable () -> Void) {
+        /// Requests the next piece. It is read within a call into the load: the current call, or a later one.
+        private func requestPiece(_ whenReady: @escaping @Sendable () -> Void) {
             load.deliver { [self] in readPiece(whenReady) }
         }
 
@@ -66,7 +66,7 @@ enum ExportedBody {
             return PORTOLAN_CONTINUE
         }
 
-        private func take(into buffer: inout OutputRawSpan) -> BodyRead? {
+        private func copyBufferedBytes(into buffer: inout OutputRawSpan) -> BodyRead? {
             let capacity = buffer.freeCapacity
             let (bytes, end) = state.withLock { state in
                 let bytes = state.piece.prefix(capacity)
@@ -83,8 +83,8 @@ extension ExportedLoad {
     /// The next bytes, and the client's return value; `Int64.min` if the body cannot be rewound.
     fileprivate func readBody(atMost capacity: Int, rewinding: Bool) -> (bytes: [UInt8], count: Int64) {
         if rewinding {
-            let rewound = unsafe client.pointee.rewind_body(client)
-            guard rewound == 1 else { return ([], rewound == PORTOLAN_STOPPED.rawValue ? Int64(rewound) : .min) }
+            let rewindResult = unsafe client.pointee.rewind_body(client)
+            guard rewindResult == 1 else { return ([], rewindResult == PORTOLAN_STOPPED.rawValue ? Int64(rewindResult) : .min) }
         }
         var count = Int64(0)
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: capacity) { buffer, initialized in

@@ -81,13 +81,13 @@ extension ExportedLoad: ProtocolClient {
 
     func didReceive(_ challenge: AuthenticationChallenge) {
         deliver { [self] in
-            let lent = unsafe CStorage<portolan_challenge>(challenge)
-            var place: UnsafePointer<portolan_answer>?
+            let challengeStorage = unsafe CStorage<portolan_challenge>(challenge)
+            var answerPointer: UnsafePointer<portolan_answer>?
             keep(challenge)
-            let flow = unsafe client.pointee.did_receive_challenge(client, lent.pointer, &place)
-            if flow == PORTOLAN_CONTINUE, let answer = unsafe place {
+            let flow = unsafe client.pointee.did_receive_challenge(client, challengeStorage.pointer, &answerPointer)
+            if flow == PORTOLAN_CONTINUE, let answer = unsafe answerPointer {
                 keep(nil)
-                challenge.answer(unsafe ChallengeAnswer(lent: answer.pointee, to: challenge.protectionSpace.kind))
+                challenge.answer(unsafe ChallengeAnswer(borrowed: answer.pointee, to: challenge.protectionSpace.kind))
             }
             return flow
         }

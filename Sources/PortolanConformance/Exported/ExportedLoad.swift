@@ -22,34 +22,35 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
     private struct State {
         var load: (any ProtocolLoad)?
         /// The thread that is in a call into the load; 0 if there is none.
-        var turnThread: Int32 = 0
-        var waiting: [Event] = []
-        /// A delivery waits for a call into the load. Until the client responds, nothing else can be delivered.
-        var isHeld = false
-        /// The load received a pause.
+        var callingThread: Int32 = 0
+        var waitingEvents: [Event] = []
+        /// Whether a delivery waits for a call into the load. Until the client responds to it, the load can deliver
+        /// nothing else.
+        var hasWaitingDelivery = false
+        /// Whether a delivery returned a pause to the load.
         var isPaused = false
-        /// The load was notified of the stop, so that later events are violations.
-        var knowsOfStop = false
-        /// The load has delivered its end, even if the end was dropped.
+        /// Whether the load was notified of the stop, so that later events are violations.
+        var wasNotifiedOfStop = false
+        /// Whether the load has delivered its end, even if the end was dropped.
         var hasEnded = false
         /// The thread that is in the load's `stopLoading`; 0 if there is none.
         var stopThread: Int32 = 0
         /// The number of threads that are about to wake the load.
-        var wakers = 0
+        var wakingThreadCount = 0
         var stage = Stage.made
         var challenge: AuthenticationChallenge?
         /// The body read that waits for more bytes.
-        var reading: Event?
+        var waitingBodyRead: Event?
     }
 
     private enum Stage {
         /// Events are violations, and are passed on.
         case made
         case running
-        /// The load was stopped, but may not know it yet. Events are dropped.
+        /// The load was stopped, but possibly not notified yet. Events are dropped.
         case stopped
-        /// The load has delivered its end, or knows that it was stopped. Events are violations, and are passed on.
-        case over
+        /// The load has delivered its end, or was notified of the stop. Events are violations, and are passed on.
+        case ended
     }
 
     /// An event that is to be delivered.
@@ -85,32 +86,32 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
 
     func start() {
         state.withLock { if $0.stage == .made { $0.stage = .running } }
-        turn { $0.startLoading() }
+        callLoad { $0.startLoading() }
     }
 
     func resume() {
         // At most once for each pause (``ProtocolLoad/resumeLoading()``), and not before the pause is known. For other
         // handlers the core ensures that.
-        turn { load in if !state.withLock(\.isHeld), takePause() { load.resumeLoading() } }
+        callLoad { load in if !state.withLock(\.hasWaitingDelivery), endPause() { load.resumeLoading() } }
     }
 
     func woken() {
-        turn { load in
-            guard let reading = state.withLock({ $0.reading.take() }) else { return }
-            deliver(reading, of: load)
+        callLoad { load in
+            guard let waitingBodyRead = state.withLock({ $0.waitingBodyRead.take() }) else { return }
+            deliver(waitingBodyRead, of: load)
         }
     }
 
     func answered(_ answer: UnsafePointer<portolan_answer>) {
-        turn { _ in
+        callLoad { _ in
             guard let challenge = state.withLock({ $0.challenge.take() }) else { return }
-            challenge.answer(unsafe ChallengeAnswer(lent: answer.pointee, to: challenge.protectionSpace.kind))
+            challenge.answer(unsafe ChallengeAnswer(borrowed: answer.pointee, to: challenge.protectionSpace.kind))
         }
     }
 
     func stop() {
-        silence()
-        turn(stop)
+        dropPending()
+        callLoad(stop)
     }
 
     private func stop(_ load: any ProtocolLoad) {
@@ -121,44 +122,44 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
         state.withLock { $0.stopThread = 0 }
         // A load that runs elsewhere can deliver events until it is notified of the stop
         // (``HandlerTraits/stopsAsynchronously``).
-        if traits.isDisjoint(with: [.blocking, .stopsAsynchronously]), !load.stopsAsynchronously { state.withLock { $0.stage = .over } }
+        if traits.isDisjoint(with: [.blocking, .stopsAsynchronously]), !load.stopsAsynchronously { state.withLock { $0.stage = .ended } }
     }
 
     func destroy() {
-        let (load, isWanted) = state.withLock { ($0.load.take(), $0.stage != .over && !$0.hasEnded) }
-        silence()
-        if isWanted { load?.stopLoading() }
+        let (load, mustStop) = state.withLock { ($0.load.take(), $0.stage != .ended && !$0.hasEnded) }
+        dropPending()
+        if mustStop { load?.stopLoading() }
         // When this has returned, nothing touches the client any more.
-        state.wait { $0.wakers == 0 ? () : nil }
+        state.wait { $0.wakingThreadCount == 0 ? () : nil }
     }
 
-    /// Drops what waits, because the load was stopped.
-    private func silence() {
+    /// Drops the waiting events, the challenge and the body read, because the load was stopped.
+    private func dropPending() {
         // Outside of the lock, because the release of these values can call the load.
-        let rest = state.withLock { state in
-            if state.stage != .over { state.stage = .stopped }
-            defer { state.waiting = [] }
-            return (state.waiting, state.challenge.take(), state.reading.take())
+        let droppedValues = state.withLock { state in
+            if state.stage != .ended { state.stage = .stopped }
+            defer { state.waitingEvents = [] }
+            return (state.waitingEvents, state.challenge.take(), state.waitingBodyRead.take())
         }
-        withExtendedLifetime(rest) {}
+        withExtendedLifetime(droppedValues) {}
     }
 
-    /// Calls the load, and delivers the events that wait.
-    private func turn(_ body: (any ProtocolLoad) -> Void) {
+    /// Runs `action`, which calls the load, and then delivers the waiting events.
+    private func callLoad(_ action: (any ProtocolLoad) -> Void) {
         let thread = portolan_thread_number()
         let load = state.withLock { state in
-            state.turnThread = thread
+            state.callingThread = thread
             return state.load
         }
         guard let load else { return }
-        body(load)
+        action(load)
         while let event = nextEvent() { deliver(event, of: load) }
     }
 
     private func nextEvent() -> Event? {
         state.withLock { state in
-            guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
-            state.turnThread = 0
+            guard state.waitingEvents.isEmpty else { return state.waitingEvents.removeFirst() }
+            state.callingThread = 0
             return nil
         }
     }
@@ -168,16 +169,19 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
         let flow = self.flow(for: event)
         guard event.kind.returnsFlow else { return }
         switch flow {
-        case .keepGoing: if takePause() { load.resumeLoading() }
+        case .keepGoing: if endPause() { load.resumeLoading() }
         // The load is paused already; the runner resumes it.
-        case .pause: state.withLock { $0.isHeld = false }
+        case .pause: state.withLock { $0.hasWaitingDelivery = false }
         case .stopped: stop(load)
         }
     }
 
-    private func takePause() -> Bool {
+    /// Ends the pause of the load.
+    ///
+    /// - Returns: Whether the load was paused.
+    private func endPause() -> Bool {
         state.withLock { state in
-            defer { (state.isHeld, state.isPaused) = (false, false) }
+            defer { (state.hasWaitingDelivery, state.isPaused) = (false, false) }
             return state.isPaused
         }
     }
@@ -185,8 +189,8 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
     private func flow(for event: Event) -> Flow {
         let flow = event.deliver()
         if event.kind.returnsFlow, flow == PORTOLAN_PAUSE { state.withLock { $0.isPaused = true } }
-        if event.kind.isEnd { state.withLock { $0.stage = .over } }
-        if flow == PORTOLAN_STOPPED { silence() }
+        if event.kind.isEnd { state.withLock { $0.stage = .ended } }
+        if flow == PORTOLAN_STOPPED { dropPending() }
         return Flow(rawValue: flow.rawValue) ?? .pause
     }
 
@@ -199,21 +203,21 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
     func deliver(_ kind: Event.Kind = .other, _ deliver: @escaping @Sendable () -> portolan_flow) -> Flow {
         enum Delivery { case immediate, queued, violation, dropped }
         let (thread, event) = (portolan_thread_number(), Event(kind: kind, deliver: deliver))
-        let overrunsByTrait = !traits.isDisjoint(with: [.blocking, .stopsAsynchronously])
+        let deliversAfterStopByTrait = !traits.isDisjoint(with: [.blocking, .stopsAsynchronously])
         let delivery = state.withLock { state -> Delivery in
-            let mayOverrun = overrunsByTrait || state.load?.stopsAsynchronously == true
+            let mayDeliverAfterStop = deliversAfterStopByTrait || state.load?.stopsAsynchronously == true
             defer { if kind.isEnd { state.hasEnded = true } }
             switch state.stage {
             // An event after a STOPPED response, or from within `stopLoading`, is a violation, as it is for the core.
-            case .stopped: return state.knowsOfStop || (state.stopThread == thread && !mayOverrun) ? .violation : .dropped
-            case .made, .over: return .violation
+            case .stopped: return state.wasNotifiedOfStop || (state.stopThread == thread && !mayDeliverAfterStop) ? .violation : .dropped
+            case .made, .ended: return .violation
             case .running: break
             }
-            if kind.returnsFlow || kind == .finish, state.isHeld { return .violation }
-            if state.turnThread == thread, state.waiting.isEmpty, !traits.contains(.stopsAsynchronously) { return .immediate }
-            if kind.returnsFlow { (state.isHeld, state.isPaused) = (true, true) }
-            state.waiting.append(event)
-            state.wakers += 1
+            if kind.returnsFlow || kind == .finish, state.hasWaitingDelivery { return .violation }
+            if state.callingThread == thread, state.waitingEvents.isEmpty, !traits.contains(.stopsAsynchronously) { return .immediate }
+            if kind.returnsFlow { (state.hasWaitingDelivery, state.isPaused) = (true, true) }
+            state.waitingEvents.append(event)
+            state.wakingThreadCount += 1
             return .queued
         }
         let flow: Flow
@@ -221,16 +225,16 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
         case .dropped: flow = .stopped
         case .immediate:
             flow = self.flow(for: event)
-            // The load knows immediately that it is over. A load whose event waited is notified by `stopLoading`.
-            if kind == .redirect, flow == .stopped { state.withLock { $0.stage = .over } }
-        // The client records it as it is: outside of a call, in a pause or after the end.
+            // The return value notifies the load of its end. A load whose event waited is notified by `stopLoading`.
+            if kind == .redirect, flow == .stopped { state.withLock { $0.stage = .ended } }
+        // The client records the violation: an event outside of a call, in a pause or after the end.
         case .violation: flow = Flow(rawValue: deliver().rawValue) ?? .stopped
         case .queued:
             unsafe client.pointee.wake(client)
-            state.withLockBroadcasting { $0.wakers -= 1 }
+            state.withLockBroadcasting { $0.wakingThreadCount -= 1 }
             flow = .pause
         }
-        if kind.returnsFlow, flow == .stopped { state.withLock { $0.knowsOfStop = true } }
+        if kind.returnsFlow, flow == .stopped { state.withLock { $0.wasNotifiedOfStop = true } }
         return flow
     }
 
@@ -244,5 +248,5 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
     }
 
     /// Retains a body read until the client has more bytes.
-    func keep(_ reading: Event) { state.withLock { $0.reading = reading } }
+    func keep(_ waitingBodyRead: Event) { state.withLock { $0.waitingBodyRead = waitingBodyRead } }
 }

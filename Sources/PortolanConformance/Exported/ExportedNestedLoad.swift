@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// A nested load of a handler of this process. It is loaded completely, and delivered in one sequence.
+/// A nested load of a handler of this process. The runner loads the whole resource first, and then delivers its events.
 final class ExportedNestedLoad: ProtocolLoad {
     private let request: Request
     private let client: any ProtocolClient
@@ -12,10 +12,10 @@ final class ExportedNestedLoad: ProtocolLoad {
     private struct State {
         var isStopped = false
         var isPaused = false
-        /// The load was resumed during a delivery, before the delivery returned its pause.
-        var isResumed = false
+        /// Whether the load was resumed during a delivery, before that delivery returned a pause.
+        var wasResumedInDelivery = false
         /// The events that remain to be delivered.
-        var steps: [@Sendable (any ProtocolClient) -> Flow] = []
+        var pendingEvents: [@Sendable (any ProtocolClient) -> Flow] = []
         var isDelivering = false
     }
 
@@ -25,7 +25,7 @@ final class ExportedNestedLoad: ProtocolLoad {
 
     func startLoading() {
         nestedLoads.load(request) { [self] outcome in
-            state.withLock { $0.steps = Self.steps(for: outcome) }
+            state.withLock { $0.pendingEvents = Self.pendingEvents(for: outcome) }
             deliverPendingEvents()
         }
     }
@@ -33,11 +33,11 @@ final class ExportedNestedLoad: ProtocolLoad {
     func stopLoading() { state.withLock { $0.isStopped = true } }
 
     func resumeLoading() {
-        state.withLock { if $0.isDelivering { $0.isResumed = true } else { $0.isPaused = false } }
+        state.withLock { if $0.isDelivering { $0.wasResumedInDelivery = true } else { $0.isPaused = false } }
         deliverPendingEvents()
     }
 
-    private static func steps(for outcome: NestedLoadCache.Outcome) -> [@Sendable (any ProtocolClient) -> Flow] {
+    private static func pendingEvents(for outcome: NestedLoadCache.Outcome) -> [@Sendable (any ProtocolClient) -> Flow] {
         switch outcome {
         case .success((let data, let response)):
             let bytes = Array(data)
@@ -61,22 +61,22 @@ final class ExportedNestedLoad: ProtocolLoad {
 
     /// One thread delivers at a time. It also handles a resume that comes during a delivery.
     private func deliverPendingEvents() {
-        while let step = next() {
-            let flow = step(client)
+        while let deliverEvent = nextEvent() {
+            let flow = deliverEvent(client)
             state.withLock { state in
                 state.isDelivering = false
-                if flow == .pause { state.isPaused = !state.isResumed }
-                state.isResumed = false
+                if flow == .pause { state.isPaused = !state.wasResumedInDelivery }
+                state.wasResumedInDelivery = false
                 if flow == .stopped { state.isStopped = true }
             }
         }
     }
 
-    private func next() -> (@Sendable (any ProtocolClient) -> Flow)? {
+    private func nextEvent() -> (@Sendable (any ProtocolClient) -> Flow)? {
         state.withLock { state in
-            guard !state.isStopped, !state.isPaused, !state.isDelivering, !state.steps.isEmpty else { return nil }
+            guard !state.isStopped, !state.isPaused, !state.isDelivering, !state.pendingEvents.isEmpty else { return nil }
             state.isDelivering = true
-            return state.steps.removeFirst()
+            return state.pendingEvents.removeFirst()
         }
     }
 }

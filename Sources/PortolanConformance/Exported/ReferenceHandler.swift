@@ -45,7 +45,7 @@ private final class ReferenceLoad: ProtocolLoad {
     private let request: Request
     private let length: Int
     private let client: any ProtocolClient
-    private static let run = [UInt8](repeating: 0, count: 64 << 10)
+    private static let piece = [UInt8](repeating: 0, count: 64 << 10)
 
     init(_ request: Request, _ length: Int, _ client: any ProtocolClient) {
         (self.request, self.length, self.client) = (request, length, client)
@@ -57,9 +57,9 @@ private final class ReferenceLoad: ProtocolLoad {
         }
         var rest = length
         while rest > 0 {
-            let count = min(rest, Self.run.count)
+            let count = min(rest, Self.piece.count)
             rest -= count
-            guard unsafe client.didLoad(Self.run.span.extracting(first: count).bytes) == .keepGoing else { return }
+            guard unsafe client.didLoad(Self.piece.span.extracting(first: count).bytes) == .keepGoing else { return }
         }
         client.didFinishLoading()
     }

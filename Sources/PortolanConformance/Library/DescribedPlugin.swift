@@ -25,7 +25,7 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
     ) throws(CheckSkipped) {
         unsafe self.standingState = unsafe standingState
         self.owner = owner
-        guard case .whole(let plugin) = unsafe ReadStruct(pointer, { unsafe Whole($0) }) else {
+        guard case .whole(let plugin) = unsafe ReadStruct(pointer, { unsafe CopiedStruct($0) }) else {
             throw CheckSkipped("the plugin's descriptor is not complete (DESC-05)")
         }
         unsafe functions = plugin.value
@@ -66,18 +66,18 @@ struct Flaw: Error, Hashable {
 struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
     let functions: portolan_handler
     let loads: portolan_load_table
-    /// The schemes, as far as the structures are complete.
+    /// The schemes; empty if a structure of the handler is not complete.
     let schemes: [ReadText]
     let flaws: [Flaw]
 
     init(_ pointer: UnsafePointer<portolan_handler>?, _ index: Int) throws(Flaw) {
         let name = "handler \(index)"
-        guard case .whole(let handler) = unsafe ReadStruct(pointer, { unsafe Whole($0) }) else {
+        guard case .whole(let handler) = unsafe ReadStruct(pointer, { unsafe CopiedStruct($0) }) else {
             throw Flaw(
                 "\(name) is NULL, can't be read, or is smaller than in version 1",
                 "Let each element of handlers point at a portolan_handler whose size is sizeof(portolan_handler).")
         }
-        guard case .whole(let loads) = unsafe ReadStruct(handler.value.loads, { Whole($0) }) else {
+        guard case .whole(let loads) = unsafe ReadStruct(handler.value.loads, { CopiedStruct($0) }) else {
             throw Flaw(
                 "the load table of \(name) is NULL, can't be read, or is smaller than in version 1",
                 "Let loads point at a portolan_load_table whose size is sizeof(portolan_load_table).")
@@ -122,9 +122,9 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
     var identifier: ReadText { unsafe ReadText(functions.identifier) }
 }
 
-/// A C struct in a value that a closure can return.
+/// Wraps a copy of a C struct, so that a closure can return it.
 @safe
-private struct Whole<Value>: @unchecked Sendable {  // … because it is a copy
+private struct CopiedStruct<Value>: @unchecked Sendable {  // … because it is a copy
     let value: Value
     init(_ value: Value) { self.value = value }
 }

@@ -4,10 +4,10 @@ import FoundationEssentials
 
 /// Reads a shared library without opening it (`elf(5)`); 64 bits, little-endian.
 struct ELFFile {
-    /// The names of the functions and objects that it exports.
+    /// The names of the functions and objects that the library exports.
     private(set) var exports: [String] = []
     /// The libraries that it needs (DT_NEEDED).
-    private(set) var needed: [String] = []
+    private(set) var neededLibraries: [String] = []
     /// The folders that are searched for these libraries (DT_RPATH, DT_RUNPATH).
     private(set) var runPaths: [String] = []
     /// Whether it, or a library that it needs, contains Swift code.
@@ -30,7 +30,7 @@ struct ELFFile {
         guard bytes.starts(with: [0x7F, 0x45, 0x4C, 0x46, 2, 1]) else {
             throw CheckSkipped("the library is not a 64-bit little-endian ELF file")
         }
-        let segments = table(at: number(32, 8), entrySize: number(54, 2), count: number(56, 2), least: 56)
+        let segments = table(at: number(32, 8), entrySize: number(54, 2), count: number(56, 2), minimumEntrySize: 56)
         for segment in segments { readFlags(segment) }
         let dynamic = segments.first { number($0, 4) == Self.dynamicSegment }
         if let dynamic { readDynamic(at: number(dynamic + 8, 8), size: number(dynamic + 32, 8)) }
@@ -49,40 +49,45 @@ struct ELFFile {
     }
 
     private mutating func readDynamic(at start: Int, size: Int) {
-        let entries = table(at: start, entrySize: 16, count: size / 16, least: 16).map { (tag: number($0, 8), value: number($0 + 8, 8)) }
-        guard let strings = entries.first(where: { $0.tag == 5 }).map({ offset(ofAddress: $0.value) }) else { return }
-        needed = entries.filter { $0.tag == 1 }.map { text(at: strings + $0.value) }
-        let paths = entries.filter { $0.tag == 15 || $0.tag == 29 }.map { text(at: strings + $0.value) }
+        // The tags are DT_NEEDED (1), DT_STRTAB (5), DT_RPATH (15) and DT_RUNPATH (29).
+        let entries = table(at: start, entrySize: 16, count: size / 16, minimumEntrySize: 16).map {
+            (tag: number($0, 8), value: number($0 + 8, 8))
+        }
+        guard let stringsOffset = entries.first(where: { $0.tag == 5 }).map({ offset(ofAddress: $0.value) }) else { return }
+        neededLibraries = entries.filter { $0.tag == 1 }.map { text(at: stringsOffset + $0.value) }
+        let paths = entries.filter { $0.tag == 15 || $0.tag == 29 }.map { text(at: stringsOffset + $0.value) }
         runPaths = paths.flatMap { $0.split(separator: ":", omittingEmptySubsequences: false).map(String.init) }
     }
 
     /// Reads the dynamic symbols from their section.
     private mutating func readSymbols() {
-        let sections = table(at: number(40, 8), entrySize: number(58, 2), count: number(60, 2), least: 64)
-        let names = number(62, 2)
-        if names < sections.count {
-            let start = number(sections[names] + 24, 8)
+        let sections = table(at: number(40, 8), entrySize: number(58, 2), count: number(60, 2), minimumEntrySize: 64)
+        let nameSectionIndex = number(62, 2)
+        if nameSectionIndex < sections.count {
+            let start = number(sections[nameSectionIndex] + 24, 8)
             hasSwift =
-                needed.contains { $0.hasPrefix("libswift") } || sections.contains { text(at: start + number($0, 4)).hasPrefix("swift5_") }
+                neededLibraries.contains { $0.hasPrefix("libswift") }
+                || sections.contains { text(at: start + number($0, 4)).hasPrefix("swift5_") }
         }
+        // 11 is SHT_DYNSYM.
         guard let section = sections.first(where: { number($0 + 4, 4) == 11 }) else { return }
-        let link = number(section + 40, 4)
-        guard link < sections.count else { return }
-        let strings = number(sections[link] + 24, 8)
+        let stringSectionIndex = number(section + 40, 4)
+        guard stringSectionIndex < sections.count else { return }
+        let stringsOffset = number(sections[stringSectionIndex] + 24, 8)
         let (start, size) = (number(section + 24, 8), number(section + 32, 8))
-        for symbol in table(at: start, entrySize: 24, count: size / 24, least: 24) {
+        for symbol in table(at: start, entrySize: 24, count: size / 24, minimumEntrySize: 24) {
             let info = number(symbol + 4, 1)
             let (binding, isDefined, isHidden) = (info >> 4, number(symbol + 6, 2) != 0, number(symbol + 5, 1) & 3 != 0)
             // Global, weak or unique; functions and objects. The linker's own markers have no type.
             if [1, 2, 10].contains(binding), isDefined, !isHidden, [1, 2, 6, 10].contains(info & 15) {
-                exports.append(text(at: strings + number(symbol, 4)))
+                exports.append(text(at: stringsOffset + number(symbol, 4)))
             }
         }
     }
 
     /// The file offset of an address in a mapped segment.
     private func offset(ofAddress address: Int) -> Int {
-        for segment in table(at: number(32, 8), entrySize: number(54, 2), count: number(56, 2), least: 56)
+        for segment in table(at: number(32, 8), entrySize: number(54, 2), count: number(56, 2), minimumEntrySize: 56)
         where number(segment, 4) == Self.loadSegment {
             let (start, size) = (number(segment + 16, 8), number(segment + 32, 8))
             if address >= start, address - start < size { return number(segment + 8, 8) + address - start }
@@ -90,11 +95,11 @@ struct ELFFile {
         return bytes.count
     }
 
-    // MARK: The file's bytes, none of which is trusted
+    // MARK: The file's bytes, which are untrusted
 
     /// The offsets of a table's entries, without those that are outside of the file.
-    private func table(at start: Int, entrySize: Int, count: Int, least: Int) -> [Int] {
-        guard entrySize >= least, start <= bytes.count, count > 0 else { return [] }
+    private func table(at start: Int, entrySize: Int, count: Int, minimumEntrySize: Int) -> [Int] {
+        guard entrySize >= minimumEntrySize, start <= bytes.count, count > 0 else { return [] }
         return (0..<min(count, 1 << 16)).map { start + $0 * entrySize }.filter { $0 + entrySize <= bytes.count }
     }
 

@@ -40,38 +40,38 @@ extension MemcheckError {
     init?(_ element: XMLElement) {
         guard element.name == "error", let kind = element["kind"]?.text else { return nil }
         var (stack, origins): ([StackFrame]?, [Origin]) = (nil, [])
-        var said = ""
-        // Each stack belongs to the words before it. Words without a stack describe the error itself.
-        func settle() {
-            if stack != nil, !said.isEmpty { origins.append(Origin(phrase: said, stack: [])) }
-            said = ""
+        var pendingPhrase = ""
+        // Each stack belongs to the phrase before it. A phrase without a stack describes the error itself.
+        func addPendingOrigin() {
+            if stack != nil, !pendingPhrase.isEmpty { origins.append(Origin(phrase: pendingPhrase, stack: [])) }
+            pendingPhrase = ""
         }
         var phrase = ""
         for child in element.children {
             switch child.name {
             case "what", "xwhat": phrase = Self.phrase(child)
             case "auxwhat", "xauxwhat":
-                settle()
-                said = Self.phrase(child)
+                addPendingOrigin()
+                pendingPhrase = Self.phrase(child)
             case "stack":
                 let frames = child.children.filter { $0.name == "frame" }.map(StackFrame.init)
                 if stack == nil {
                     stack = frames
-                    // The words about the address of a system call come before the stack.
-                    settle()
+                    // The phrase about the address of a system call comes before the stack.
+                    addPendingOrigin()
                 } else {
-                    origins.append(Origin(phrase: said, stack: frames))
-                    said = ""
+                    origins.append(Origin(phrase: pendingPhrase, stack: frames))
+                    pendingPhrase = ""
                 }
             default: break
             }
         }
-        settle()
+        addPendingOrigin()
         guard let stack else { return nil }
         self.init(kind: kind, phrase: phrase, stack: stack, origins: origins)
     }
 
-    /// The words of an element, without addresses and loss record numbers, which differ between runs.
+    /// The text of an element, without addresses and loss record numbers, which differ between runs.
     private static func phrase(_ element: XMLElement) -> String {
         let text = element["text"]?.text ?? element.text
         let phrase = text.split(separator: " ").filter { !$0.hasPrefix("0x") }.joined(separator: " ")

@@ -8,7 +8,7 @@ struct MemcheckLog: Hashable, Sendable {
     /// Whether the log is complete. If not, the process was killed before its leaks were counted.
     let isWhole: Bool
 
-    private static let (largestFile, largestCount) = (16 << 20, 2000)
+    private static let (maximumFileSize, maximumErrorCount) = (16 << 20, 2000)
 
     init(_ errors: [MemcheckError], isWhole: Bool) {
         (self.errors, self.isWhole) = (errors, isWhole)
@@ -18,7 +18,7 @@ struct MemcheckLog: Hashable, Sendable {
     init(parsing bytes: [UInt8]) {
         var reader = XMLReader(bytes)
         var errors: [MemcheckError] = []
-        while errors.count < Self.largestCount, let element = reader.next() {
+        while errors.count < Self.maximumErrorCount, let element = reader.next() {
             if let error = MemcheckError(element) { errors.append(error) }
         }
         self.init(errors, isWhole: reader.isWhole)
@@ -27,7 +27,8 @@ struct MemcheckLog: Hashable, Sendable {
     /// Reads a log file; `nil` if there is none, because the process did not run under Valgrind.
     init?(at path: String) {
         // `try?` because a log that cannot be read counts as missing.
-        guard let file = try? FileManager.default.attributesOfItem(atPath: path), let size = file[.size] as? Int, size <= Self.largestFile,
+        guard let file = try? FileManager.default.attributesOfItem(atPath: path), let size = file[.size] as? Int,
+            size <= Self.maximumFileSize,
             let data = FileManager.default.contents(atPath: path)
         else { return nil }
         self.init(parsing: Array(data))

@@ -5,9 +5,9 @@ import FoundationEssentials
 
 /// A runner under Valgrind's memcheck, which writes one file for each process: the runner and each check.
 ///
-/// The runner's command starts once under Valgrind, and makes its checks by `fork(2)` as usual, so that a check begins
-/// in a process that Valgrind has already translated. So 126 checks of a small plugin take a minute instead of the five
-/// minutes that a start of Valgrind for each check would take.
+/// The runner's command starts once under Valgrind, and makes the processes of checks by `fork(2)` as usual. So a check
+/// begins in a process whose code Valgrind has already translated: 126 checks of a small plugin take one minute. With a
+/// start of Valgrind for each check, they would take five minutes.
 public struct MemcheckRun: Hashable, Sendable {
     /// The folder of the logs.
     private let folder: String
@@ -21,8 +21,8 @@ public struct MemcheckRun: Hashable, Sendable {
     private static let programName = "portolan"
     static let programPrefix = "memfd:\(programName)"
 
-    /// Opens an empty file for the program, which stays open across `exec`; negative on failure, with the reason in
-    /// errno.
+    /// Opens an empty file in memory for the program, and returns its descriptor, which stays open across `exec`.
+    /// Returns a negative number on failure, with the reason in errno.
     package static func programFile() -> Int32 { unsafe portolan_memory_file(programName) }
 
     /// - Parameter folder: The folder that ``options(logs:)`` received. No plugin may have been opened in this process.

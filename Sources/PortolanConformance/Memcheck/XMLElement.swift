@@ -81,13 +81,13 @@ struct XMLReader {
             if inside.first == UInt8(ascii: "?") { continue }
             let isEnd = inside.first == UInt8(ascii: "/")
             let isEmpty = inside.last == UInt8(ascii: "/")
-            let name = inside.dropFirst(isEnd ? 1 : 0).prefix { Self.isOfName($0) }
+            let name = inside.dropFirst(isEnd ? 1 : 0).prefix { Self.isNameByte($0) }
             guard !name.isEmpty, name.count <= Self.largestName else { return nil }
             return Tag(kind: isEnd ? .end : isEmpty ? .empty : .start, name: String(decoding: name, as: UTF8.self))
         }
     }
 
-    private static func isOfName(_ byte: UInt8) -> Bool {
+    private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
             UInt8(ascii: "_"), UInt8(ascii: "-"):
@@ -115,9 +115,9 @@ struct XMLReader {
         guard text.contains("&") else { return String(text) }
         var result = ""
         var rest = text
-        while let mark = rest.firstIndex(of: "&") {
-            result += rest[..<mark]
-            rest = rest[mark...]
+        while let ampersand = rest.firstIndex(of: "&") {
+            result += rest[..<ampersand]
+            rest = rest[ampersand...]
             guard let end = rest.firstIndex(of: ";"), let character = character(rest[..<end].dropFirst()) else {
                 result.append(rest.removeFirst())
                 continue
@@ -129,7 +129,7 @@ struct XMLReader {
     }
 
     private static func character(_ name: Substring) -> Character? {
-        if let known = entities[name] { return known }
+        if let entity = entities[name] { return entity }
         guard name.hasPrefix("#"), name.count <= 8 else { return nil }
         let number = name.hasPrefix("#x") ? UInt32(name.dropFirst(2), radix: 16) : UInt32(name.dropFirst())
         return number.flatMap { UnicodeScalar($0) }.map { Character($0) }

@@ -18,11 +18,11 @@ struct PageState: Hashable {
 protocol ConstArgument: Sendable {
     /// Names the argument if the plugin has written to it or made it writable, although it was protected; otherwise
     /// `nil`.
-    var changed: String? { get }
+    var changedArgument: String? { get }
 }
 
-/// Memory between two inaccessible guard pages. It can be made inaccessible, too. An access then, or past its end,
-/// crashes (`mmap(2)`, `mprotect(2)`).
+/// Memory between two inaccessible guard pages, so that an access beyond its end crashes. The memory can be made
+/// inaccessible, too; then every access crashes (`mmap(2)`, `mprotect(2)`).
 @safe
 struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addresses do not change between `init` and `deinit`
     static let pageSize = Int(sysconf(Int32(_SC_PAGESIZE)))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A C struct on a separate page, which can be made inaccessible. The struct can end at the end of the page, before an
-/// inaccessible page, so that a plugin that reads beyond the struct's size crashes. The start of the page holds the
-/// pointer to the object that the functions serve.
+/// A C struct of functions on a separate page, which can be made inaccessible. The struct can end at the end of the
+/// page, before an inaccessible page, so that a plugin that reads beyond the struct's size crashes. The start of the
+/// page contains the pointer to the object that the functions serve.
 @safe
 final class GuardedTable<Head>: @unchecked Sendable {  // … because what is behind the pointer is written before it is shared
     private let pages: GuardedPages

@@ -16,11 +16,11 @@ enum Polling {
     }
 
     /// The first `done` outcome, or the last outcome when `limit` has passed.
-    static func result<Value>(within limit: Duration, _ ask: () -> Outcome<Value>) -> Value {
+    static func result<Value>(within limit: Duration, _ poll: () -> Outcome<Value>) -> Value {
         let end = MonotonicTime.now + limit
         var pause: UInt32 = 200
         while true {
-            switch ask() {
+            switch poll() {
             case .done(let value): return value
             case .notYet(let value): if MonotonicTime.now >= end { return value }
             }
@@ -29,8 +29,8 @@ enum Polling {
         }
     }
 
-    /// Waits, so that something that must not happen could happen.
-    static func watch(_ time: Duration) {
+    /// Sleeps for a fixed time, so that an event that must not happen has time to happen.
+    static func sleep(_ time: Duration) {
         usleep(UInt32(clamping: time.nanoseconds / 1000))
     }
 }

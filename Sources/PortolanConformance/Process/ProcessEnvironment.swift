@@ -21,7 +21,7 @@ struct ProcessEnvironment: Hashable, Sendable {
     /// The address of each signal's handler; 0 is the system's default.
     var signalHandlers: [Int32: UInt]
 
-    static func taken() -> Self {
+    static func current() -> Self {
         let mask = Glibc.umask(0)
         _ = Glibc.umask(mask)
         return Self(
@@ -29,21 +29,21 @@ struct ProcessEnvironment: Hashable, Sendable {
             workingFolder: FileManager.default.currentDirectoryPath,
             umask: mask,
             locale: unsafe setlocale(LC_ALL, nil).map { unsafe String(cString: $0) } ?? "",
-            thread: .taken(),
+            thread: .current(),
             signalHandlers: Self.handlers())
     }
 
     fileprivate static let signals: ClosedRange<Int32> = 1...31
 
     private static func handlers() -> [Int32: UInt] {
-        var found: [Int32: UInt] = [:]
+        var handlers: [Int32: UInt] = [:]
         for signal in signals {
             var action = sigaction()
             guard unsafe sigaction(signal, nil, &action) == 0 else { continue }
             // The handler's address comes first, for either of its two types (`sigaction(2)`).
-            found[signal] = unsafe withUnsafeBytes(of: &action) { unsafe $0.load(as: UInt.self) }
+            handlers[signal] = unsafe withUnsafeBytes(of: &action) { unsafe $0.load(as: UInt.self) }
         }
-        return found
+        return handlers
     }
 
     /// The signals whose handler differs.
@@ -54,41 +54,45 @@ struct ProcessEnvironment: Hashable, Sendable {
     /// The differences; one line each.
     func changes(since before: Self) -> [String] {
         var changes: [String] = []
-        let names = Set(environment.keys).union(before.environment.keys).filter { environment[$0] != before.environment[$0] }
-        if !names.isEmpty { changes.append("the environment changed: \(names.sorted().joined(separator: ", "))") }
+        let changedNames = Set(environment.keys).union(before.environment.keys).filter { environment[$0] != before.environment[$0] }
+        if !changedNames.isEmpty { changes.append("the environment changed: \(changedNames.sorted().joined(separator: ", "))") }
         if workingFolder != before.workingFolder { changes.append("the working folder is now '\(workingFolder)'") }
         if umask != before.umask {
             changes.append("the umask is now 0\(String(umask, radix: 8)), and was 0\(String(before.umask, radix: 8))")
         }
         if locale != before.locale { changes.append("the locale is now '\(locale)', and was '\(before.locale)'") }
         changes += thread.changes(since: before.thread)
-        let handled = signals(handledOtherwiseThan: before)
-        if !handled.isEmpty { changes.append("the handlers of signals changed: \(handled.map(String.init).joined(separator: ", "))") }
+        let changedSignals = signals(handledOtherwiseThan: before)
+        if !changedSignals.isEmpty {
+            changes.append("the handlers of signals changed: \(changedSignals.map(String.init).joined(separator: ", "))")
+        }
         return changes
     }
 }
 
 /// The state of a thread that its next user inherits.
 struct ThreadEnvironment: Hashable, Sendable {
-    let rounding: Int32
+    let roundingMode: Int32
     let blockedSignals: Set<Int32>
     /// The identity of the thread's locale (`uselocale(3)`).
     let locale: Int
 
-    static func taken() -> Self {
+    static func current() -> Self {
         var mask = sigset_t()
         unsafe pthread_sigmask(SIG_BLOCK, nil, &mask)
         return Self(
-            rounding: fegetround(), blockedSignals: Set(ProcessEnvironment.signals.filter { unsafe sigismember(&mask, $0) == 1 }),
+            roundingMode: fegetround(), blockedSignals: Set(ProcessEnvironment.signals.filter { unsafe sigismember(&mask, $0) == 1 }),
             locale: unsafe Int(bitPattern: uselocale(nil)))
     }
 
     /// The differences; one line each.
     func changes(since before: Self) -> [String] {
         var changes: [String] = []
-        if rounding != before.rounding { changes.append("the rounding mode changed") }
-        let masked = blockedSignals.symmetricDifference(before.blockedSignals)
-        if !masked.isEmpty { changes.append("the signal mask changed: \(masked.sorted().map(String.init).joined(separator: ", "))") }
+        if roundingMode != before.roundingMode { changes.append("the rounding mode changed") }
+        let changedSignals = blockedSignals.symmetricDifference(before.blockedSignals)
+        if !changedSignals.isEmpty {
+            changes.append("the signal mask changed: \(changedSignals.sorted().map(String.init).joined(separator: ", "))")
+        }
         if locale != before.locale { changes.append("the thread's locale changed") }
         return changes
     }

@@ -20,12 +20,12 @@ struct ProcessResources: Sendable {
     var idleThreadsOfHost: Int
     /// The timers of `timer_create(2)`, by their line in /proc/self/timers.
     var timers: [String]
-    var surroundings: ProcessEnvironment
+    var environment: ProcessEnvironment
 
-    static func taken() -> Self {
+    static func snapshot() -> Self {
         Self(
             descriptors: Self.descriptors(), threads: Self.threads(), idleThreadsOfHost: LoadThreadPool.idleCount, timers: Self.timers(),
-            surroundings: .taken())
+            environment: .current())
     }
 
     static func threads() -> Set<Int32> {
@@ -43,12 +43,12 @@ struct ProcessResources: Sendable {
     }
 
     static func descriptors() -> [Int32: String] {
-        var found: [Int32: String] = [:]
+        var descriptorTargets: [Int32: String] = [:]
         for number in names(in: "/proc/self/fd").compactMap({ Int32($0) }) {
-            if let target = link("/proc/self/fd/\(number)") { found[number] = target }
+            if let target = link("/proc/self/fd/\(number)") { descriptorTargets[number] = target }
         }
         // The descriptor through which the list was read is closed by now, but its entry can still be in the list.
-        return found.filter { fcntl($0.key, F_GETFD) >= 0 }
+        return descriptorTargets.filter { fcntl($0.key, F_GETFD) >= 0 }
     }
 
     /// The processor time that the whole process has used.
@@ -58,48 +58,51 @@ struct ProcessResources: Sendable {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// The processor time that passes in 200 ms, after a short time for the process to become idle.
+    /// The processor time that the process uses in 200 ms, after a short time to become idle.
     static func processorTimeAtRest() -> Duration {
-        Polling.watch(.milliseconds(50))
-        var most = Duration.zero
+        Polling.sleep(.milliseconds(50))
+        var largestTime = Duration.zero
         // If this thread waits for a processor, other threads wait as well. A longer measurement then shows the time
         // that they need.
         for _ in 0..<5 {
-            let (before, waited) = (processorTime(), ProcessorWait.ofThisThread)
-            Polling.watch(.milliseconds(200))
-            most = max(most, processorTime() - before)
-            if ProcessorWait.ofThisThread - waited < .milliseconds(1) { break }
+            let (before, waitTimeBefore) = (processorTime(), ProcessorWait.ofThisThread)
+            Polling.sleep(.milliseconds(200))
+            largestTime = max(largestTime, processorTime() - before)
+            if ProcessorWait.ofThisThread - waitTimeBefore < .milliseconds(1) { break }
         }
-        return most
+        return largestTime
     }
 
-    /// The resources that remain after the second call of `round`, and again `others` rounds later. A pool that grows
-    /// on its first use is no leak.
-    static func leftBehind(within limit: Duration, after others: Int = 3, _ round: () throws(CheckSkipped) -> Void) throws(CheckSkipped)
+    /// Calls `round` twice, and returns the resources that the second call left behind. If there are any, calls `round`
+    /// `furtherRounds` times more, and returns what the call after that left behind, because a pool that grows only in
+    /// the first rounds is no leak.
+    static func leftBehind(within limit: Duration, after furtherRounds: Int = 3, _ round: () throws(CheckSkipped) -> Void)
+        throws(CheckSkipped)
         -> [String]
     {
         try round()
-        for (rounds, limit) in [(0, limit), (others, min(limit, .seconds(1)))] {
+        for (rounds, limit) in [(0, limit), (furtherRounds, min(limit, .seconds(1)))] {
             for _ in 0..<rounds { try round() }
-            let before = taken()
+            let before = snapshot()
             try round()
-            let left = settledAdditions(since: before, within: limit)
-            if left.isEmpty || rounds > 0 { return left }
+            let remainingResources = settledAdditions(since: before, within: limit)
+            if remainingResources.isEmpty || rounds > 0 { return remainingResources }
         }
         return []
     }
 
-    /// The resident memory without a file on a disk, in bytes: private memory, shared memory and memory files.
+    /// The size of the resident memory that no file on a disk backs, in bytes: private memory, shared memory and memory
+    /// files.
     static func residentBytes() -> Int { bytes(of: ["RssAnon", "RssShmem"]) }
 
     /// The number of heap bytes in use (`mallinfo2(3)`), after a short time for the release of what has just ended.
     static func settledHeapBytes() -> Int {
-        var least = Int.max
+        var smallestCount = Int.max
         for _ in 0..<3 {
-            Polling.watch(.milliseconds(2))
-            least = min(least, Int(clamping: portolan_heap_bytes()))
+            Polling.sleep(.milliseconds(2))
+            smallestCount = min(smallestCount, Int(clamping: portolan_heap_bytes()))
         }
-        return least
+        return smallestCount
     }
 
     /// The largest address space that the process has had, in bytes.
@@ -139,14 +142,14 @@ struct ProcessResources: Sendable {
 extension ProcessResources {
     /// The new resources; one line each.
     func additions(since before: Self) -> [String] {
-        let opened = descriptors.keys.filter { before.descriptors[$0] == nil }.sorted()
-        let new = threads.subtracting(before.threads)
-        let ofPools = new.filter { LoadThreadPool.threadName == Self.name(ofThread: $0) }
-        let started = new.count - min(ofPools.count, max(0, idleThreadsOfHost - before.idleThreadsOfHost))
-        let set = timers.count - before.timers.count
-        return opened.map { "descriptor \($0) (\(descriptors[$0] ?? "?")) was left open" }
-            + (started > 0 ? ["\(started) thread\(started == 1 ? " was" : "s were") left running"] : [])
-            + (set > 0 ? ["\(set) timer\(set == 1 ? " was" : "s were") left"] : [])
+        let openedDescriptors = descriptors.keys.filter { before.descriptors[$0] == nil }.sorted()
+        let newThreads = threads.subtracting(before.threads)
+        let newPoolThreads = newThreads.filter { LoadThreadPool.threadName == Self.name(ofThread: $0) }
+        let startedThreadCount = newThreads.count - min(newPoolThreads.count, max(0, idleThreadsOfHost - before.idleThreadsOfHost))
+        let newTimerCount = timers.count - before.timers.count
+        return openedDescriptors.map { "descriptor \($0) (\(descriptors[$0] ?? "?")) was left open" }
+            + (startedThreadCount > 0 ? ["\(startedThreadCount) thread\(startedThreadCount == 1 ? " was" : "s were") left running"] : [])
+            + (newTimerCount > 0 ? ["\(newTimerCount) timer\(newTimerCount == 1 ? " was" : "s were") left"] : [])
     }
 
     /// The descriptors that are gone and did not belong to the plugin; one line each.
@@ -159,7 +162,7 @@ extension ProcessResources {
     /// Waits until no new resources remain, because a thread takes a moment to end.
     static func settledAdditions(since before: Self, within limit: Duration) -> [String] {
         Polling.result(within: limit) {
-            let additions = taken().additions(since: before)
+            let additions = snapshot().additions(since: before)
             return additions.isEmpty ? .done(additions) : .notYet(additions)
         }
     }

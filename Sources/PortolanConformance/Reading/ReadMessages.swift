@@ -2,6 +2,7 @@
 
 import CPortolan
 
+/// A field as the plugin gave it.
 struct ReadField: Hashable, Sendable {
     let name, value: ReadText
 
@@ -11,6 +12,7 @@ struct ReadField: Hashable, Sendable {
     }
 }
 
+/// A response as the plugin gave it.
 struct DecodedResponse: Hashable, Sendable, CompletenessChecking {
     let status: Int32
     let url, mimeType, charset, name: ReadText
@@ -32,18 +34,21 @@ struct DecodedResponse: Hashable, Sendable, CompletenessChecking {
     }
 }
 
+/// An error as the plugin gave it.
 struct ReadError: Hashable, Sendable, CompletenessChecking {
     let code: Int32
     let domain, message: ReadText
-    /// The codes and domains of its causes, nearest first.
+    /// The causes of the error, nearest first.
     let causes: [Cause]
-    /// Whether the list of causes ends at one that is too short, or cannot be read.
+    /// Whether the list of causes ends at a structure that is too short, or cannot be read.
     let hasBrokenCause: Bool
 
     var unreadable: [String] {
-        var found = [("the domain", domain), ("the message", message)].filter { $1.isUnreadable }.map(\.0)
-        if hasBrokenCause || causes.contains(where: { $0.domain.isUnreadable || $0.message.isUnreadable }) { found.append("a cause") }
-        return found
+        var unreadableParts = [("the domain", domain), ("the message", message)].filter { $1.isUnreadable }.map(\.0)
+        if hasBrokenCause || causes.contains(where: { $0.domain.isUnreadable || $0.message.isUnreadable }) {
+            unreadableParts.append("a cause")
+        }
+        return unreadableParts
     }
 
     struct Cause: Hashable, Sendable {
@@ -56,8 +61,8 @@ struct ReadError: Hashable, Sendable, CompletenessChecking {
         var causes: [Cause] = []
         var (next, isBroken) = unsafe (error.cause, false)
         while causes.count < 8, !isBroken, unsafe next != nil {
-            let given = unsafe ReadStruct(next) { unsafe ($0.code, ReadText($0.domain), ReadText($0.message), $0.cause) }
-            guard let cause = unsafe given.value else {
+            let readCause = unsafe ReadStruct(next) { unsafe ($0.code, ReadText($0.domain), ReadText($0.message), $0.cause) }
+            guard let cause = unsafe readCause.value else {
                 isBroken = true
                 continue
             }
@@ -68,25 +73,26 @@ struct ReadError: Hashable, Sendable, CompletenessChecking {
     }
 }
 
+/// A change of a request as the plugin gave it.
 struct ReadChange: Hashable, Sendable, CompletenessChecking {
     let url, method: ReadText
     let fields: [ReadField]?
     let dropsBody, dropsFields: Bool
-    /// The names of the properties that it replaces or removes.
+    /// The names of the properties that the change replaces or removes; `nil` if the list cannot be read.
     let propertyNames: [ReadText]?
     /// Whether a property's name or bytes cannot be read.
     let hasBrokenProperty: Bool
 
     var unreadable: [String] {
-        var found = [("the URL", url), ("the method", method)].filter { $1.isUnreadable }.map(\.0)
+        var unreadableParts = [("the URL", url), ("the method", method)].filter { $1.isUnreadable }.map(\.0)
         if let fields {
-            if fields.contains(where: { $0.name.isUnreadable || $0.value.isUnreadable }) { found.append("the text of a field") }
+            if fields.contains(where: { $0.name.isUnreadable || $0.value.isUnreadable }) { unreadableParts.append("the text of a field") }
         } else {
-            found.append("the list of fields")
+            unreadableParts.append("the list of fields")
         }
-        if propertyNames == nil { found.append("the list of properties") }
-        if hasBrokenProperty { found.append("a property") }
-        return found
+        if propertyNames == nil { unreadableParts.append("the list of properties") }
+        if hasBrokenProperty { unreadableParts.append("a property") }
+        return unreadableParts
     }
 
     init(_ change: portolan_change) {
@@ -102,25 +108,26 @@ struct ReadChange: Hashable, Sendable, CompletenessChecking {
     }
 }
 
+/// A challenge as the plugin gave it.
 struct ReadChallenge: Hashable, Sendable, CompletenessChecking {
     let method, port, failureCount: Int32
     let isProxy: Bool
     let protocolName, host, realm, scheme: ReadText
     /// Why the last answer failed.
     let previous: ReadStruct<ReadError>
-    /// `nil` if they cannot be read.
+    /// The certificates or issuers; `nil` if the list cannot be read.
     let certificates: [ReadText]?
 
     var unreadable: [String] {
         let texts = [("the protocol", protocolName), ("the host", host), ("the realm", realm), ("the scheme", scheme)]
-        var found = texts.filter { $1.isUnreadable }.map(\.0)
-        if certificates?.contains(where: \.isUnreadable) ?? true { found.append("the list of certificates") }
+        var unreadableParts = texts.filter { $1.isUnreadable }.map(\.0)
+        if certificates?.contains(where: \.isUnreadable) ?? true { unreadableParts.append("the list of certificates") }
         switch previous {
         case .missing: break
-        case .short, .unreadable: found.append("the previous error")
-        case .whole(let error): found += error.unreadable.map { "\($0) of the previous error" }
+        case .short, .unreadable: unreadableParts.append("the previous error")
+        case .whole(let error): unreadableParts += error.unreadable.map { "\($0) of the previous error" }
         }
-        return found
+        return unreadableParts
     }
 
     init(_ challenge: portolan_challenge) {

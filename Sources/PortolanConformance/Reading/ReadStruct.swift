@@ -2,8 +2,9 @@
 
 /// A structure that begins with its size, as a plugin gave it.
 enum ReadStruct<Value> {
+    /// The pointer is NULL.
     case missing
-    /// Its `size` does not cover version 1.
+    /// The member `size` is smaller than in version 1.
     case short(UInt32)
     case unreadable
     case whole(Value)

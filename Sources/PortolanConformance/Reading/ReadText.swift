@@ -10,7 +10,7 @@ struct ReadText: Hashable, Sendable {
     let isUnreadable: Bool
 
     /// The limit of every text of the contract, in bytes.
-    private static let largestLength = 1 << 24
+    private static let maximumLength = 1 << 24
 
     init(_ string: portolan_string) {
         guard let start = unsafe string.bytes else {
@@ -18,7 +18,7 @@ struct ReadText: Hashable, Sendable {
             return
         }
         let length = unsafe string.length
-        guard (0...Self.largestLength).contains(length), unsafe ReadableMemory.contains(start, length) else {
+        guard (0...Self.maximumLength).contains(length), unsafe ReadableMemory.contains(start, length) else {
             (bytes, isUnreadable) = ([], true)
             return
         }

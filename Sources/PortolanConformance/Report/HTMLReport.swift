@@ -5,7 +5,7 @@ import PortolanHTML
 /// The results as one self-contained page without network requests or scripts: first the findings, then the results by
 /// category, then every check, then the text of each rule.
 public struct HTMLReport: Sendable {
-    /// The command that runs one check, up to its ID.
+    /// The command that repeats the checks, without `--filter`.
     private let command: String
 
     public init(repeatingBy command: String) {
@@ -88,10 +88,10 @@ public struct HTMLReport: Sendable {
         let verdicts = Verdict.allCases.filter { summary.count($0) > 0 }
         let head = verdicts.map { #"<th scope="col" class="number">\#($0.rawValue)</th>"# }.joined()
         let rows = RuleCatalogue.categories.compactMap { category -> String? in
-            let own = summary.results.filter { $0.rule.category == category.id }
-            guard !own.isEmpty else { return nil }
+            let categoryResults = summary.results.filter { $0.rule.category == category.id }
+            guard !categoryResults.isEmpty else { return nil }
             let cells = verdicts.map { verdict -> String in
-                let count = own.count { $0.verdict == verdict }
+                let count = categoryResults.count { $0.verdict == verdict }
                 return #"<td class="number \#(count == 0 ? "" : verdict.rawValue)">\#(count == 0 ? "" : "\(count)")</td>"#
             }
             return
@@ -108,9 +108,9 @@ public struct HTMLReport: Sendable {
     }
 
     private func otherChecks(of summary: Summary) -> String {
-        let rest = summary.results.filter { $0.verdict == .passed || $0.verdict == .skipped }
-        guard !rest.isEmpty else { return section("checks", "Passed and skipped checks", ["<p>There are none.</p>"]) }
-        let rows = rest.map { result in
+        let otherResults = summary.results.filter { $0.verdict == .passed || $0.verdict == .skipped }
+        guard !otherResults.isEmpty else { return section("checks", "Passed and skipped checks", ["<p>There are none.</p>"]) }
+        let rows = otherResults.map { result in
             let note = result.note.map { #"<br><span class="note">\#(HTMLEscaping.escaped($0))</span>"# } ?? ""
             return
                 ##"<tr><td class="\##(result.verdict.rawValue)">\##(result.verdict.rawValue)</td><td><a href="#rule-\##(result.rule.id)">\##(result.rule.id)</a></td><td>\##(HTMLEscaping.escaped(result.rule.sentence))\##(note)</td></tr>"##

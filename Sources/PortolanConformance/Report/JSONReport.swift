@@ -4,7 +4,7 @@ package import PortolanJSON
 
 /// Results and rules for programs, in the form of docs/check-results.schema.json.
 package struct JSONReport: Sendable {
-    /// The command that runs one check, up to its ID.
+    /// The command that repeats the checks, without `--filter`.
     private let command: String
 
     package init(repeatingBy command: String) {

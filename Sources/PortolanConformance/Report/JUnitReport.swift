@@ -4,7 +4,7 @@ import PortolanHTML
 
 /// Results for build servers, as JUnit XML: one suite for each category.
 public struct JUnitReport: Sendable {
-    /// The command that runs one check, up to its ID.
+    /// The command that repeats the checks, without `--filter`.
     private let command: String
 
     public init(repeatingBy command: String) {
@@ -20,13 +20,13 @@ public struct JUnitReport: Sendable {
             #"<testsuites name="portolan check" tests="\#(results.count)" failures="\#(failures)" errors="\#(errors)">"#,
         ]
         for category in RuleCatalogue.categories {
-            let own = results.filter { $0.rule.category == category.id }
-            guard !own.isEmpty else { continue }
-            let skipped = own.count { $0.verdict == .skipped }
+            let categoryResults = results.filter { $0.rule.category == category.id }
+            guard !categoryResults.isEmpty else { continue }
+            let skipped = categoryResults.count { $0.verdict == .skipped }
             lines.append(
-                #"  <testsuite name="\#(category.id)" tests="\#(own.count)" failures="\#(own.count { $0.verdict == .failed })" errors="\#(own.count { $0.verdict == .crashed || $0.verdict == .hung })" skipped="\#(skipped)">"#
+                #"  <testsuite name="\#(category.id)" tests="\#(categoryResults.count)" failures="\#(categoryResults.count { $0.verdict == .failed })" errors="\#(categoryResults.count { $0.verdict == .crashed || $0.verdict == .hung })" skipped="\#(skipped)">"#
             )
-            lines += own.flatMap { testCase($0, target: target) }
+            lines += categoryResults.flatMap { testCase($0, target: target) }
             lines.append("  </testsuite>")
         }
         return (lines + ["</testsuites>", ""]).joined(separator: "\n")

@@ -7,9 +7,9 @@ public struct Summary: Sendable {
     public let results: [CheckResult]
 
     public init(_ results: [CheckResult]) {
-        let places = Dictionary(RuleCatalogue.rules.enumerated().map { ($1.id, $0) }) { first, _ in first }
+        let ruleIndexes = Dictionary(RuleCatalogue.rules.enumerated().map { ($1.id, $0) }) { first, _ in first }
         self.results = results.enumerated().sorted { a, b in
-            (places[a.element.rule.id, default: 0], a.offset) < (places[b.element.rule.id, default: 0], b.offset)
+            (ruleIndexes[a.element.rule.id, default: 0], a.offset) < (ruleIndexes[b.element.rule.id, default: 0], b.offset)
         }.map(\.element)
     }
 
@@ -24,9 +24,9 @@ public struct Summary: Sendable {
     /// For example `68 checks: 60 passed, 1 failed; skipped: 7`.
     public var line: String {
         let completed = Verdict.allCases.filter { $0 != .skipped && count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }
-        let rest = count(.skipped)
+        let skippedCount = count(.skipped)
         return "\(ValueFormatting.count(results.count, "check")): \(completed.isEmpty ? "none made" : completed.joined(separator: ", "))"
-            + (rest > 0 ? "; skipped: \(rest)" : "")
+            + (skippedCount > 0 ? "; skipped: \(skippedCount)" : "")
     }
 
     /// Each cause that ended several checks, with the IDs of the checks, each once and in the catalogue's order. The
@@ -42,10 +42,11 @@ public struct Summary: Sendable {
     /// first, then check again: DESC-05, REG-04, REG-05 and 54 others`.
     public var causeLines: [String] {
         causes.map { cause in
-            let rest = cause.ids.count - 3
+            let skippedCount = cause.ids.count - 3
             return
                 "\(ValueFormatting.count(cause.ids.count, "check")) ended in the same way: \(cause.phrase); fix that first, then check again: "
-                + cause.ids.prefix(3).joined(separator: ", ") + (rest > 0 ? " and \(ValueFormatting.count(rest, "other"))" : "")
+                + cause.ids.prefix(3).joined(separator: ", ")
+                + (skippedCount > 0 ? " and \(ValueFormatting.count(skippedCount, "other"))" : "")
         }
     }
 
@@ -74,10 +75,10 @@ public struct Summary: Sendable {
     /// One line for each category, with its title, its ID, and the number of its checks for each verdict.
     public var categoryLines: [String] {
         let rows = RuleCatalogue.categories.compactMap { category -> (title: String, counts: String)? in
-            let own = results.filter { $0.rule.category == category.id }
-            guard !own.isEmpty else { return nil }
+            let categoryResults = results.filter { $0.rule.category == category.id }
+            guard !categoryResults.isEmpty else { return nil }
             let counts = Verdict.allCases.compactMap { verdict -> String? in
-                let count = own.count { $0.verdict == verdict }
+                let count = categoryResults.count { $0.verdict == verdict }
                 return count == 0 ? nil : "\(count) \(verdict.rawValue)"
             }
             return ("\(category.title) (\(category.id))", counts.joined(separator: ", "))

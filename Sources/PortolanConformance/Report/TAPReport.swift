@@ -2,12 +2,12 @@
 
 /// Results for programs that read TAP (https://testanything.org).
 public struct TAPReport: Sendable {
-    /// The command that runs one check, up to its ID.
+    /// The command that repeats the checks, without `--filter`.
     private let command: String
     private let version: Int
 
     /// - Parameters:
-    ///   - command: The command that runs one check, up to its ID.
+    ///   - command: The command that repeats the checks, without `--filter`.
     ///   - version: 14, or 13 for readers that refuse unknown versions. The rest of the output is the same for both.
     public init(repeatingBy command: String, version: Int = 14) {
         (self.command, self.version) = (command, version)
@@ -57,7 +57,7 @@ public struct TAPReport: Sendable {
             case "\"", "\\": result += "\\\(scalar)"
             case "\n": result += "\\n"
             case ":" where index + 1 < scalars.count && scalars[index + 1] == " ": result += "\\x3a"
-            case _ where VisibleText.isUnfit(scalar): result += escape(scalar)
+            case _ where VisibleText.needsEscape(scalar): result += escape(scalar)
             default: result.unicodeScalars.append(scalar)
             }
         }

@@ -2,19 +2,19 @@
 
 /// Results for people.
 public struct TextReport: Sendable {
-    /// The command that runs one check, up to its ID.
+    /// The command that repeats the checks, without `--filter`.
     private let command: String
     /// Whether checks that passed or were skipped are listed, too.
     private let isVerbose: Bool
-    /// The causes that ended a check before. Further checks with the same cause have no lines; the summary names them.
+    /// The causes that ended earlier checks. Further checks with the same cause have no lines; the summary names them.
     private var reportedCauses: Set<CrashSignature> = []
-    /// For each error that failed a check before: the ID of the first of these checks.
+    /// For each error that failed earlier checks: the ID of the first of them.
     private var reportedErrors: [String: String] = [:]
     /// Whether `--sanitizer` could find more.
     private let hasSanitizer: Bool
 
     /// - Parameters:
-    ///   - command: The command that runs one check, up to its ID.
+    ///   - command: The command that repeats the checks, without `--filter`.
     ///   - isVerbose: Whether checks that passed or were skipped are listed, too, and every crash in full.
     ///   - hasSanitizer: Whether the plugin has its own code, which memcheck could observe.
     public init(repeatingBy command: String, isVerbose: Bool, hasSanitizer: Bool = false) {

@@ -30,7 +30,7 @@ struct Timeline: Sendable {
         }
     }
 
-    /// The calls of one load; `nil` is what belongs to no load.
+    /// The calls of one load; `load` is `nil` for calls that belong to no load.
     private struct Group {
         let load: Int?
         var entries: [CallLogEntry] = []
@@ -40,10 +40,12 @@ struct Timeline: Sendable {
     }
 
     private let groups: [Group]
+    /// The times of the first and the last call, in milliseconds since the start of the check.
     private let range: ClosedRange<Double>
+    /// The number of calls.
     private let count: Int
 
-    /// The limit of times, a thousand days: the plugin may have overwritten the log.
+    /// The limit of times in milliseconds, which is a thousand days, because the plugin can have overwritten the log.
     private static let largestTime = 86_400_000_000.0
     private static let (labelWidth, width, laneHeight, axisHeight) = (150.0, 800.0, 34.0, 22.0)
     /// The width of one character of a name in the picture.
@@ -120,7 +122,8 @@ struct Timeline: Sendable {
         Self.labelWidth + (min(max(entry.milliseconds, 0), Self.largestTime) - range.lowerBound) / span * Self.width
     }
 
-    /// The names under the shapes of one lane. A name without room is counted in the name before it: `→ run, +3`.
+    /// The names under the shapes of one lane. If there is no room for a name, it is counted after the name before it:
+    /// `→ run, +3`.
     private func names(of entries: [CallLogEntry], _ span: Double, _ y: Double) -> [String] {
         var labels: [(x: Double, name: String, count: Int)] = []
         for entry in entries {

@@ -5,10 +5,10 @@
 package enum VisibleText {
     /// The text with every control character, line separator and invisible formatting character written as `\u{…}`.
     package static func line(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isUnfit) else { return text }
+        guard text.unicodeScalars.contains(where: needsEscape) else { return text }
         var line = ""
         for scalar in text.unicodeScalars {
-            if isUnfit(scalar) {
+            if needsEscape(scalar) {
                 line += "\\u{\(String(scalar.value, radix: 16))}"
             } else {
                 line.unicodeScalars.append(scalar)
@@ -17,7 +17,7 @@ package enum VisibleText {
         return line
     }
 
-    package static func isUnfit(_ scalar: Unicode.Scalar) -> Bool {
+    package static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: true
         default: false

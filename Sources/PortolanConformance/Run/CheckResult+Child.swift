@@ -2,8 +2,8 @@
 
 /// A result on its way from the check's process. It contains findings and no verdict, which the runner derives itself.
 ///
-/// It consists of numbers and lengths, each count occurs twice, and missing or surplus bytes are errors. So a change of
-/// texts in the process cannot produce another result.
+/// Texts are stored with their lengths, each count is stored twice, and missing or surplus bytes are errors. So the
+/// plugin cannot produce another result by changing texts in the process.
 extension CheckResult {
     private static let (failureMark, warningMark, noNote): (UInt8, UInt8, UInt8) = (0xA6, 0x59, 0x3C)
     private static let (noteMark, start, end): (UInt8, UInt8, UInt8) = (0xC3, 0x95, 0x6A)
@@ -66,7 +66,7 @@ extension CheckResult {
         guard number() == findings.count(where: { $0.weight == .failure }), number() == findings.count(where: { $0.weight == .warning }),
             rest.count == 1, rest.first == Self.end, head.shortage == nil || note != nil
         else { return nil }
-        self.init(rule, .of(findings, rule, isUnjudged: note != nil), findings: findings, note: note)
+        self.init(rule, .of(findings, rule, wasSkipped: note != nil), findings: findings, note: note)
         (lastEvents, hasLeftOpen, shortage, self.hungLoads) = (events, head.hasLeftOpen, head.shortage, hungLoads)
     }
 
@@ -77,7 +77,7 @@ extension CheckResult {
         return shortage == nil && bytes[2] != 0 ? nil : (bytes[1] == 1, shortage, bytes[3] == noteMark)
     }
 
-    /// Finds the names of the crash's stack, as far as they are known.
+    /// Sets the stack of the crash, with the names of functions that could be found.
     ///
     /// - Parameter library: The plugin's library.
     mutating func nameCrash(by names: inout StackNames, library: String?) {

@@ -17,7 +17,7 @@ enum ChildProcess {
     static let (endedStatus, noResultStatus, threadEndedStatus): (Int32, Int32, Int32) = (0, 123, 124)
 
     /// Redirects standard input, output and error to /dev/null.
-    static func closeStreams() {
+    static func redirectStreamsToNull() {
         let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
         for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { dup2(null, number) }
         close(null)
@@ -37,7 +37,7 @@ enum ChildProcess {
         result.close()
         LibraryCopy.parent.withLock { $0 = runner.folder?.path }
         let process = getpid()
-        let isShort = isShortOfResources
+        let lacksResources = isShortOfResources
         // On a thread that starts in this process, because Swift's Mutex stores a thread's number at its first use, and
         // the main thread's number is the parent's.
         do throws(LoadError) {
@@ -47,14 +47,16 @@ enum ChildProcess {
                 // library can ignore it.
                 if runner.target.library != nil { signal(SIGPIPE) { _ in } }
                 let callLog = callLog.restarted()
-                CrashReport.arm(callLog)
-                noteEndOfThread()
+                CrashReport.installHandlers(callLog)
+                exitWhenThreadEnds()
                 checkThread.store(portolan_thread_number(), ordering: .relaxed)
-                guard !isShort else { storeAndExit(short("the system gives no memory or no file", of: check), result, key, process) }
+                guard !lacksResources else {
+                    storeAndExit(skippedResult("the system gives no memory or no file", of: check), result, key, process)
+                }
                 storeAndExit(runner.result(of: check, callLog, isSupervised: true), result, key, process)
             }
         } catch {
-            storeAndExit(short(error.message, of: check), result, key, process)
+            storeAndExit(skippedResult(error.message, of: check), result, key, process)
         }
         // Leave signals to the process for the other thread.
         RunnerSignals.blockAll()
@@ -80,29 +82,30 @@ enum ChildProcess {
         return files.contains { $0 < 0 }
     }
 
-    private static func short(_ reason: String, of check: ConformanceCheck) -> CheckResult {
+    /// The result of a check that lacked resources from its start.
+    private static func skippedResult(_ reason: String, of check: ConformanceCheck) -> CheckResult {
         var result = CheckResult(check.rule, .skipped, note: reason)
         result.shortage = .fromTheStart
         return result
     }
 
     private static func unblockSignals() {
-        var none = sigset_t()
-        unsafe sigemptyset(&none)
-        unsafe pthread_sigmask(SIG_SETMASK, &none, nil)
+        var emptySet = sigset_t()
+        unsafe sigemptyset(&emptySet)
+        unsafe pthread_sigmask(SIG_SETMASK, &emptySet, nil)
     }
 
     /// Makes the process exit if the plugin ends the calling thread (`pthread_exit(3)`).
-    private static func noteEndOfThread() {
+    private static func exitWhenThreadEnds() {
         var key = pthread_key_t()
         guard unsafe pthread_key_create(&key, { _ in _exit(ChildProcess.threadEndedStatus) }) == 0 else { return }
         // The value only has to be non-null.
         unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: 1))
     }
 
-    private static func storeAndExit(_ found: CheckResult, _ result: SealedResult, _ key: ResultKey, _ process: pid_t) -> Never {
+    private static func storeAndExit(_ checkResult: CheckResult, _ result: SealedResult, _ key: ResultKey, _ process: pid_t) -> Never {
         // The plugin may have copied the process by `fork(2)`, and the copy can arrive here, too.
-        guard getpid() == process, result.store(found.childBytes, for: found.rule, key) else { _exit(noResultStatus) }
+        guard getpid() == process, result.store(checkResult.childBytes, for: checkResult.rule, key) else { _exit(noResultStatus) }
         _exit(endedStatus)
     }
 }

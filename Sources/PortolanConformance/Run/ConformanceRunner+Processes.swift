@@ -10,16 +10,16 @@ import PortolanCore
 #endif
 
 extension ConformanceRunner {
-    /// Runs each check in a separate process, `jobs` in parallel, and passes each result to `tell` in the order of
-    /// completion.
+    /// Runs each check in a separate process, `jobs` in parallel, and passes each result to `handleResult` in the order
+    /// of completion.
     ///
     /// The processes are copies of this process (`fork(2)`), which must have no thread other than the caller's. So a
     /// command can use it, but a test cannot. A supervisor process watches each check, notices its end, and ends its
     /// leftover processes. When this process ends in any way, all of them end, and the temporary folder is removed;
     /// SIGINT, SIGTERM and SIGHUP end this process with 128 and their number as its status.
     ///
-    /// - Throws: If this process has other threads, if no temporary folder can be made, and errors of `tell`.
-    public func run(_ checks: [ConformanceCheck], jobs: Int, _ tell: (CheckResult) throws -> Void) throws {
+    /// - Throws: If this process has other threads, if no temporary folder can be made, and errors of `handleResult`.
+    public func run(_ checks: [ConformanceCheck], jobs: Int, _ handleResult: (CheckResult) throws -> Void) throws {
         guard ProcessResources.threads().count == 1 else { throw SeveralThreads() }
         var runner = self
         let folder = if let folder { folder } else { try RunFolder() }
@@ -32,38 +32,39 @@ extension ConformanceRunner {
         defer { _ = portolan_adopt_descendants(0) }
         let openness = portolan_set_open_to_others(0)
         defer { _ = portolan_set_open_to_others(openness) }
-        let isJudged = memcheck == nil && target.library != nil
-        var standing = StandingState(of: isJudged ? target.library : nil)
-        var leftovers = Leftovers(of: checks, isJudged: isJudged)
-        var contradictions = Contradictions(isJudged: isJudged)
-        try runner.make(checks, jobs, &standing) { outcome in
-            if let result = leftovers.add(outcome), let result = contradictions.add(result) { try tell(result) }
+        let isEnabled = memcheck == nil && target.library != nil
+        var standingState = StandingState(of: isEnabled ? target.library : nil)
+        var leftovers = Leftovers(of: checks, isEnabled: isEnabled)
+        var contradictions = Contradictions(isEnabled: isEnabled)
+        try runner.runChecks(checks, jobs, &standingState) { outcome in
+            if let result = leftovers.add(outcome), let result = contradictions.add(result) { try handleResult(result) }
         }
         for result in leftovers.results {
-            if let result = contradictions.add(result) { try tell(result) }
+            if let result = contradictions.add(result) { try handleResult(result) }
         }
-        // Also run the blamed rules that were not selected; their results count if they fail.
-        let blamed = contradictions.missingChecks
-        if !blamed.isEmpty {
-            try runner.make(blamed, jobs, &standing) { outcome in
-                if let result = contradictions.add(outcome.result), result.verdict.isFailure { try tell(result) }
+        // Also runs the checks of the blamed rules that were not selected. Only their failures are reported.
+        let blamedChecks = contradictions.missingChecks
+        if !blamedChecks.isEmpty {
+            try runner.runChecks(blamedChecks, jobs, &standingState) { outcome in
+                if let result = contradictions.add(outcome.result), result.verdict.isFailure { try handleResult(result) }
             }
         }
-        for result in contradictions.results { try tell(result) }
+        for result in contradictions.results { try handleResult(result) }
     }
 
-    private func make(
-        _ checks: [ConformanceCheck], _ jobs: Int, _ standing: inout StandingState, _ tell: (Supervisor.Outcome) throws -> Void
+    private func runChecks(
+        _ checks: [ConformanceCheck], _ jobs: Int, _ standingState: inout StandingState, _ handleResult: (Supervisor.Outcome) throws -> Void
     ) throws {
         var names = StackNames()
         var supervisors = SupervisorPool(self, checks, max(1, min(jobs, checks.count)))
         defer { supervisors.end() }
         while let outcomes = supervisors.next() {
             for var outcome in outcomes {
-                // Not under Valgrind: its log has the stack already, and a lookup would be as slow as everything else.
+                // Names are not looked up under Valgrind, because its log already contains them, and the look-up would
+                // be slow.
                 if memcheck == nil { outcome.result.nameCrash(by: &names, library: target.library) }
-                if !standing.review(&outcome), let supervisor = outcome.supervisor { supervisors.end(supervisor) }
-                try tell(outcome)
+                if !standingState.review(&outcome), let supervisor = outcome.supervisor { supervisors.end(supervisor) }
+                try handleResult(outcome)
             }
         }
     }

@@ -11,7 +11,7 @@ public struct ConformanceRunner: Sendable {
     public let target: ConformanceTarget
     /// The seed of random input.
     public var seed: UInt64 = 0
-    /// The time after which a check counts as hung. A load in it can take a quarter of that.
+    /// The time after which a check counts as hung. Each load in the check can take a quarter of this time.
     public var timeLimit = Duration.seconds(20)
 
     /// The loads that hung in earlier checks.
@@ -32,7 +32,7 @@ public struct ConformanceRunner: Sendable {
         self.target = target
     }
 
-    /// Runs a check in this process, for debuggers. A plugin that crashes or hangs does that to this process, too.
+    /// Runs a check in this process, for debuggers. If the plugin crashes or hangs, so does this process.
     public func result(of check: ConformanceCheck) -> CheckResult {
         do throws(CheckSkipped) {
             return result(of: check, try CallLog())
@@ -47,7 +47,7 @@ public struct ConformanceRunner: Sendable {
             return CheckResult(check.rule, .skipped, note: "the loader has no \(ability.rawValue) yet")
         }
         if let objection = target.objection(to: check.rule) { return CheckResult(check.rule, .skipped, note: objection) }
-        // Before any count, create the resources that the runner's own watches need.
+        // Creates the resources that the runner's own watches need, before a check counts resources.
         if target.library != nil { DescriptorWatches.prepare() }
         var instanceContext = InstanceContext(callLog: callLog, nestedLoads: NestedLoadCache(makeNestedLoader))
         if let folder { instanceContext.folder = folder.path }
@@ -65,13 +65,13 @@ public struct ConformanceRunner: Sendable {
         }
         // A check that goes on without a refused step does not pass.
         problem = instanceContext.steps.refusal ?? problem
-        let verdict = Verdict.of(context.findings, check.rule, isUnjudged: problem != nil)
+        let verdict = Verdict.of(context.findings, check.rule, wasSkipped: problem != nil)
         var result = CheckResult(check.rule, verdict, findings: context.findings, note: problem?.reason)
         if problem?.isResourceShortage == true { result.shortage = .later }
         result.duration = MonotonicTime.now - start
-        // A load that hangs because the system refuses a resource ends otherwise.
+        // In a FAULT check, a load can hang because the system refuses a resource. Such a load is not known to hang.
         if check.rule.category != "FAULT" { result.hungLoads = context.hungLoads }
-        result.hasLeftOpen = !instanceContext.open.isZero
+        result.hasLeftOpen = !instanceContext.openCount.isZero
         if result.verdict == .failed { result.lastEvents = context.lastEvents ?? [] }
         return result
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds plugins that behave differently from check to check. A check was skipped because another rule is violated, but
-/// the check of that rule found no violation. The skipped check fails.
+/// Finds plugins that behave differently from check to check: a check was skipped because another rule is violated, but
+/// the check of that other rule found no violation. Then the skipped check fails.
 struct Contradictions {
-    private let isJudged: Bool
+    private let isEnabled: Bool
     private var verdicts: [String: [Verdict]] = [:]
     private var deferredResults: [CheckResult] = []
 
-    init(isJudged: Bool) { self.isJudged = isJudged }
+    init(isEnabled: Bool) { self.isEnabled = isEnabled }
 
     /// Records the result of a check and returns it, unless it blames another rule and has to wait for that rule's
     /// check.
     mutating func add(_ result: CheckResult) -> CheckResult? {
         verdicts[result.rule.id, default: []].append(result.verdict)
-        guard isJudged, result.verdict == .skipped, result.shortage == nil, !Self.blamed(by: result).isEmpty else { return result }
+        guard isEnabled, result.verdict == .skipped, result.shortage == nil, !Self.blamed(by: result).isEmpty else { return result }
         deferredResults.append(result)
         return nil
     }
@@ -24,7 +24,7 @@ struct Contradictions {
         return ConformanceCheck.all.filter { blamed.contains($0.id) && verdicts[$0.id] == nil }
     }
 
-    /// The results that waited.
+    /// The results that ``add(_:)`` has deferred.
     var results: [CheckResult] {
         deferredResults.map { result in
             guard Self.blamed(by: result).contains(where: { $0.allSatisfy(isContradicted) }) else { return result }

@@ -22,7 +22,7 @@ struct CrashReport {
     nonisolated(unsafe) private static var limits = portolan_limits()
 
     /// Installs handlers that write a crash of this process to the call log. The signal then ends the process as usual.
-    static func arm(_ callLog: CallLog) {
+    static func installHandlers(_ callLog: CallLog) {
         // The first call loads and allocates what it needs. A handler must not do that, because it can interrupt
         // malloc(3).
         unsafe write(0, nil, nil, to: callLog.lastWords)
@@ -55,8 +55,8 @@ struct CrashReport {
         to words: UnsafeMutablePointer<portolan_last_words>
     ) {
         var address = unsafe information.map { unsafe UInt(bitPattern: $0.pointee._sifields._sigfault.si_addr) } ?? 0
-        let isStarved: UInt8 = unsafe portolan_has_less_memory(&limits) == 0 ? 0 : 1
-        var head: (UInt8, UInt8, UInt8) = (mark, UInt8(truncatingIfNeeded: number), isStarved)
+        let lacksMemory: UInt8 = unsafe portolan_has_less_memory(&limits) == 0 ? 0 : 1
+        var head: (UInt8, UInt8, UInt8) = (mark, UInt8(truncatingIfNeeded: number), lacksMemory)
         unsafe portolan_add_words(words, &head, 3)
         unsafe portolan_add_words(words, &address, 8)
         unsafe portolan_write_stack(words, context)
@@ -66,7 +66,7 @@ struct CrashReport {
     /// The address in words, for the signals that have one.
     let what: String?
     /// Whether the process had a lower limit of memory than before the plugin's code ran.
-    let isStarved: Bool
+    let lacksMemory: Bool
     /// The stack without the handler's own frames.
     let stack: CrashStack?
 
@@ -74,7 +74,7 @@ struct CrashReport {
     init?(_ bytes: [UInt8]) {
         guard let start = bytes.firstIndex(of: Self.mark), bytes.count >= start + 11 else { return nil }
         signal = Int32(bytes[start + 1])
-        isStarved = bytes[start + 2] != 0
+        lacksMemory = bytes[start + 2] != 0
         let address = bytes[(start + 3)..<(start + 11)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         what = signal == SIGSEGV || signal == SIGBUS ? "at the address 0x\(String(address, radix: 16))" : nil
         stack = Self.stack(of: bytes[(start + 11)...])

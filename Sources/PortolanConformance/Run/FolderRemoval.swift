@@ -14,25 +14,25 @@ enum FolderRemoval {
         unsafe makeAccessible(path, in: AT_FDCWD)
         let root = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard root >= 0 else { return }
-        var (number, isLess) = (0, true)
-        while isLess {
-            isLess = false
+        var (number, hasProgress) = (0, true)
+        while hasProgress {
+            hasProgress = false
             for name in entries(of: root) {
                 if unsafe unlinkat(root, name, 0) == 0 {
-                    isLess = true
+                    hasProgress = true
                     continue
                 }
                 unsafe makeAccessible(name, in: root)
                 let folder = unsafe openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                 guard folder >= 0 else { continue }
-                for inner in entries(of: folder) where unsafe unlinkat(folder, inner, 0) != 0 {
+                for innerName in entries(of: folder) where unsafe unlinkat(folder, innerName, 0) != 0 {
                     // A folder must be writable so that its parent can change.
-                    unsafe makeAccessible(inner, in: folder)
+                    unsafe makeAccessible(innerName, in: folder)
                     number += 1
-                    if unsafe renameat(folder, inner, root, "moved-\(getpid())-\(number)") == 0 { isLess = true }
+                    if unsafe renameat(folder, innerName, root, "moved-\(getpid())-\(number)") == 0 { hasProgress = true }
                 }
                 close(folder)
-                if unsafe unlinkat(root, name, AT_REMOVEDIR) == 0 { isLess = true }
+                if unsafe unlinkat(root, name, AT_REMOVEDIR) == 0 { hasProgress = true }
             }
         }
         close(root)

@@ -6,21 +6,22 @@ import PortolanPlugins
 struct Leftovers {
     private static let id = "UNLOAD-04"
 
-    private let isJudged: Bool
+    private let isEnabled: Bool
     private var deferredResults: [CheckResult] = []
     /// The checks that left processes behind.
-    private var seen: [(id: String, names: [String])] = []
+    private var checksWithLeftovers: [(id: String, names: [String])] = []
 
-    init(of checks: [ConformanceCheck], isJudged: Bool) { self.isJudged = isJudged }
+    init(of checks: [ConformanceCheck], isEnabled: Bool) { self.isEnabled = isEnabled }
 
     /// Records the processes that a check left. Returns its result, unless it is the rule's own, which waits for the
     /// other checks.
     mutating func add(_ outcome: Supervisor.Outcome) -> CheckResult? {
         let result = outcome.result
-        // Processes of an instance that the check could not end are not leftovers. A crash is not an orderly end
-        // either.
-        let isOver = !result.hasLeftOpen && result.verdict != .crashed && result.verdict != .hung
-        if isJudged, isOver, !outcome.left.isEmpty { seen.append((result.rule.id, outcome.left)) }
+        // After a crash, or if the check could not end an instance, remaining processes are no violation.
+        let didEndOrderly = !result.hasLeftOpen && result.verdict != .crashed && result.verdict != .hung
+        if isEnabled, didEndOrderly, !outcome.leftProcessNames.isEmpty {
+            checksWithLeftovers.append((result.rule.id, outcome.leftProcessNames))
+        }
         guard result.rule.id == Self.id else { return result }
         deferredResults.append(result)
         return nil
@@ -28,11 +29,13 @@ struct Leftovers {
 
     /// The results of the rule's own check; or one failure if the check was not selected and the rule is violated.
     var results: [CheckResult] {
-        guard let first = seen.min(by: { Self.place($0.id) < Self.place($1.id) }), let rule = RuleCatalogue.rule(Self.id) else {
+        guard let first = checksWithLeftovers.min(by: { Self.rulePosition($0.id) < Self.rulePosition($1.id) }),
+            let rule = RuleCatalogue.rule(Self.id)
+        else {
             return deferredResults
         }
         let names = Set(first.names).sorted().map { "'\($0)'" }.joined(separator: ", ")
-        let count = Set(seen.map(\.id)).count - 1
+        let count = Set(checksWithLeftovers.map(\.id)).count - 1
         let others = count > 0 ? "; the same after \(ValueFormatting.count(count, "other check"))" : ""
         var finding = Finding(
             .failure,
@@ -49,5 +52,5 @@ struct Leftovers {
         }
     }
 
-    private static func place(_ id: String) -> Int { RuleCatalogue.rules.firstIndex { $0.id == id } ?? 0 }
+    private static func rulePosition(_ id: String) -> Int { RuleCatalogue.rules.firstIndex { $0.id == id } ?? 0 }
 }

@@ -18,15 +18,14 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     /// The process that removes the folder.
     let remover: pid_t
     /// The run continues while any process has this descriptor open.
-    let life: Int32
+    let lifeDescriptor: Int32
 
-    package struct NotMade: Error, CustomStringConvertible {
+    package struct CreationError: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// Its own process makes the folder, with all signals blocked. So the folder is removed soon, even if this process
-    /// ends early.
-    package init() throws(NotMade) {
+    /// A separate process makes the folder, with all signals blocked, and removes it even if this process ends early.
+    package init() throws(CreationError) {
         let template = "\(LibraryCopy.temporaryFolder)/portolan-check-XXXXXX"
         var (ends, output): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard unsafe pipe(&ends) == 0 else { throw Self.failure("a pipe", errno) }
@@ -36,7 +35,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
             throw Self.failure("a pipe", number)
         }
         for end in ends + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let child = RunnerSignals.holdingBack { () -> pid_t in
+        let child = RunnerSignals.withSignalsBlocked { () -> pid_t in
             let child = fork()
             if child == 0 {
                 for end in [ends[1], output[0]] { close(end) }
@@ -54,7 +53,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
             if child > 0 { Self.wait(for: child) }
             throw Self.failure(child > 0 ? "the temporary folder" : "a process", number)
         }
-        (path, remover, life) = (String(decoding: response, as: UTF8.self), child, ends[1])
+        (path, remover, lifeDescriptor) = (String(decoding: response, as: UTF8.self), child, ends[1])
     }
 
     /// Reads all bytes until the other end is closed.
@@ -73,25 +72,25 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
         while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
     }
 
-    private static func failure(_ what: String, _ number: Int32) -> NotMade {
-        NotMade(description: "can't create \(what) (errno \(number)); set TMPDIR to a folder that you can write to")
+    private static func failure(_ what: String, _ number: Int32) -> CreationError {
+        CreationError(description: "can't create \(what) (errno \(number)); set TMPDIR to a folder that you can write to")
     }
 
-    // MARK: The next program of this process
+    // MARK: Handing over to another program
 
     /// Describes the folder for the program that replaces this one (`execv(3)`); the descriptor stays open for it.
     package func handOver() -> String {
-        _ = fcntl(life, F_SETFD, 0)
-        return "\(life):\(remover):\(path)"
+        _ = fcntl(lifeDescriptor, F_SETFD, 0)
+        return "\(lifeDescriptor):\(remover):\(path)"
     }
 
     /// Takes over the folder from the program that this one has replaced.
     package init?(handedOver words: String) {
         let parts = words.split(separator: ":", maxSplits: 2)
-        guard parts.count == 3, let life = Int32(parts[0]), let remover = pid_t(parts[1]), remover > 1,
-            fcntl(life, F_SETFD, FD_CLOEXEC) == 0
+        guard parts.count == 3, let lifeDescriptor = Int32(parts[0]), let remover = pid_t(parts[1]), remover > 1,
+            fcntl(lifeDescriptor, F_SETFD, FD_CLOEXEC) == 0
         else { return nil }
-        (path, self.remover, self.life) = (String(parts[2]), remover, life)
+        (path, self.remover, self.lifeDescriptor) = (String(parts[2]), remover, lifeDescriptor)
     }
 
     // MARK: The end
@@ -99,7 +98,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     /// Removes the folder, and waits until the remover has ended.
     package func remove() {
         FolderRemoval.remove(path)
-        close(life)
+        close(lifeDescriptor)
         Self.wait(for: remover)
     }
 
@@ -107,13 +106,13 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     private static func serve(_ template: String, writingTo output: Int32, untilEndOf input: Int32) -> Never {
         setsid()
         RunnerSignals.blockAll()
-        ChildProcess.closeStreams()
+        ChildProcess.redirectStreamsToNull()
         var path = Array(template.utf8CString)
         // mkdtemp(3): only this user can access the folder.
         let isMade = unsafe mkdtemp(&path) != nil
         let place = path.dropLast().map { UInt8(bitPattern: $0) }
         let response = isMade ? place : Array(String(errno).utf8)
-        // If nobody reads the pipe any more, the run is over.
+        // If the write fails because no process reads the pipe any more, the run is over.
         while unsafe write(output, response, response.count) < 0, errno == EINTR {}
         close(output)
         guard isMade else { _exit(1) }

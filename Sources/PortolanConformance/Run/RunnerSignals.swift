@@ -13,19 +13,20 @@ import PortolanCore
 /// removed, and the process exits with 128 and the signal's number as its status.
 enum RunnerSignals {
     private static let numbers = [SIGINT, SIGTERM, SIGHUP]
-    private static let room = 128
+    private static let capacity = 128
 
     /// The process of each supervisor, and the descriptor of its orders; 0 if unused. Then the folder's descriptor and
     /// process.
     // … because a signal handler can access nothing else, and only the runner's one thread changes them
-    nonisolated(unsafe) private static var supervisors = UnsafeMutablePointer<(process: pid_t, orders: Int32)>.allocate(capacity: room)
-    nonisolated(unsafe) private static var folder: (life: Int32, remover: pid_t) = (-1, 0)
-    nonisolated(unsafe) private static var before: [(number: Int32, action: sigaction)] = []
+    nonisolated(unsafe) private static var supervisors = UnsafeMutablePointer<(process: pid_t, orderPipe: Int32)>.allocate(
+        capacity: capacity)
+    nonisolated(unsafe) private static var folder: (lifeDescriptor: Int32, remover: pid_t) = (-1, 0)
+    nonisolated(unsafe) private static var previousActions: [(number: Int32, action: sigaction)] = []
 
     /// Installs the handlers. Ignored signals stay ignored, as nohup(1) requires.
     static func observe(_ folder: RunFolder) {
-        unsafe supervisors.initialize(repeating: (0, -1), count: room)
-        unsafe Self.folder = (folder.life, folder.remover)
+        unsafe supervisors.initialize(repeating: (0, -1), count: capacity)
+        unsafe Self.folder = (folder.lifeDescriptor, folder.remover)
         for number in numbers {
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = { RunnerSignals.end($0) }
@@ -33,34 +34,34 @@ enum RunnerSignals {
             guard unsafe sigaction(number, nil, &old) == 0 else { continue }
             let isIgnored = unsafe unsafeBitCast(old.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
             guard !isIgnored, unsafe sigaction(number, &action, nil) == 0 else { continue }
-            unsafe before.append((number, old))
+            unsafe previousActions.append((number, old))
         }
     }
 
     /// Restores the previous handlers.
     static func restore() {
-        for index in unsafe before.indices { unsafe sigaction(before[index].number, &before[index].action, nil) }
-        unsafe before = []
+        for index in unsafe previousActions.indices { unsafe sigaction(previousActions[index].number, &previousActions[index].action, nil) }
+        unsafe previousActions = []
     }
 
-    static func add(process: pid_t, orders: Int32) {
-        for index in 0..<room where unsafe supervisors[index].process == 0 {
-            unsafe supervisors[index] = (process, orders)
+    static func add(process: pid_t, orderPipe: Int32) {
+        for index in 0..<capacity where unsafe supervisors[index].process == 0 {
+            unsafe supervisors[index] = (process, orderPipe)
             return
         }
     }
 
     static func remove(process: pid_t) {
-        for index in 0..<room where unsafe supervisors[index].process == process { unsafe supervisors[index] = (0, -1) }
+        for index in 0..<capacity where unsafe supervisors[index].process == process { unsafe supervisors[index] = (0, -1) }
     }
 
-    /// Runs `body` with all signals blocked.
-    static func holdingBack<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    /// Runs `action` with all signals blocked.
+    static func withSignalsBlocked<Result, Failure: Error>(_ action: () throws(Failure) -> Result) throws(Failure) -> Result {
         var (all, old) = (sigset_t(), sigset_t())
         unsafe sigfillset(&all)
         unsafe pthread_sigmask(SIG_BLOCK, &all, &old)
         defer { unsafe pthread_sigmask(SIG_SETMASK, &old, nil) }
-        return try body()
+        return try action()
     }
 
     /// Blocks all signals that can be blocked on this thread.
@@ -72,13 +73,13 @@ enum RunnerSignals {
 
     /// Uses only functions that are safe in a signal handler (`signal-safety(7)`).
     private static func end(_ number: Int32) {
-        for index in 0..<room where unsafe supervisors[index].process > 0 {
-            unsafe Supervisor.stop(supervisors[index].process, supervisors[index].orders)
+        for index in 0..<capacity where unsafe supervisors[index].process > 0 {
+            unsafe Supervisor.stop(supervisors[index].process, supervisors[index].orderPipe)
         }
         var status: Int32 = 0
-        for index in 0..<room where unsafe supervisors[index].process > 0 { unsafe waitpid(supervisors[index].process, &status, 0) }
-        // From here on, only the folder's process has the descriptor that keeps the run alive.
-        unsafe close(folder.life)
+        for index in 0..<capacity where unsafe supervisors[index].process > 0 { unsafe waitpid(supervisors[index].process, &status, 0) }
+        // The supervisors have ended, so closing the descriptor ends the run, and the remover removes the folder.
+        unsafe close(folder.lifeDescriptor)
         unsafe waitpid(folder.remover, &status, 0)
         _exit(128 + number)
     }

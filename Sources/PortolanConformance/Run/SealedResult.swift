@@ -17,12 +17,12 @@ import PortolanPlugins
 /// result.
 @safe
 final class SealedResult: @unchecked Sendable {  // … because one process at a time writes to it, on one thread
-    private static let tagSize = 64
+    private static let signatureSize = 64
     /// The offsets of the signature, the length, the seal and the bytes.
-    private static let (tagStart, lengthStart, sealStart, bytesStart) = (64, 128, 192, 4096)
+    private static let (signatureStart, lengthStart, sealStart, bytesStart) = (64, 128, 192, 4096)
     /// The limit of a result, in bytes.
-    private static let largestCount = 1 << 20
-    private static var size: Int { bytesStart + largestCount }
+    private static let maximumSize = 1 << 20
+    private static var size: Int { bytesStart + maximumSize }
 
     private let memory: UnsafeMutableRawPointer
     /// The key in the runner's own process, which created it.
@@ -47,7 +47,7 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
     /// Deletes the last result, and creates the key for the next one.
     func renew() {
         key = ResultKey()
-        unsafe (memory + Self.sealStart).copyMemory(from: Self.seal(key), byteCount: Self.tagSize)
+        unsafe (memory + Self.sealStart).copyMemory(from: Self.seal(key), byteCount: Self.signatureSize)
         unsafe memory.storeBytes(of: 0, toByteOffset: Self.lengthStart, as: Int.self)
     }
 
@@ -62,10 +62,10 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
     func content(for rule: ConformanceRule) -> Content {
         let count = unsafe memory.load(fromByteOffset: Self.lengthStart, as: Int.self)
         guard count != 0 else { return .nothing }
-        guard count > 0, count <= Self.largestCount else { return .forged }
+        guard count > 0, count <= Self.maximumSize else { return .forged }
         let bytes = unsafe Array(UnsafeRawBufferPointer(start: memory + Self.bytesStart, count: count))
-        let tag = unsafe Array(UnsafeRawBufferPointer(start: memory + Self.tagStart, count: Self.tagSize))
-        return isSealed(key) && tag == Self.tag(of: bytes, rule, key) ? .result(bytes) : .forged
+        let signature = unsafe Array(UnsafeRawBufferPointer(start: memory + Self.signatureStart, count: Self.signatureSize))
+        return isSealed(key) && signature == Self.signature(of: bytes, rule, key) ? .result(bytes) : .forged
     }
 
     // MARK: The check's process
@@ -77,24 +77,24 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
     ///
     /// - Returns: Whether the result could be stored.
     func store(_ bytes: [UInt8], for rule: ConformanceRule, _ key: ResultKey) -> Bool {
-        guard !bytes.isEmpty, bytes.count <= Self.largestCount, unsafe mprotect(memory, Self.size, PROT_READ | PROT_WRITE) == 0,
+        guard !bytes.isEmpty, bytes.count <= Self.maximumSize, unsafe mprotect(memory, Self.size, PROT_READ | PROT_WRITE) == 0,
             isSealed(key)
         else { return false }
         unsafe (memory + Self.bytesStart).copyMemory(from: bytes, byteCount: bytes.count)
-        unsafe (memory + Self.tagStart).copyMemory(from: Self.tag(of: bytes, rule, key), byteCount: Self.tagSize)
+        unsafe (memory + Self.signatureStart).copyMemory(from: Self.signature(of: bytes, rule, key), byteCount: Self.signatureSize)
         unsafe memory.storeBytes(of: bytes.count, toByteOffset: Self.lengthStart, as: Int.self)
         return true
     }
 
-    /// Whether the memory is unchanged since the check was ordered.
+    /// Whether the seal is the one that ``renew()`` stored.
     private func isSealed(_ key: ResultKey) -> Bool {
-        unsafe Array(UnsafeRawBufferPointer(start: memory + Self.sealStart, count: Self.tagSize)) == Self.seal(key)
+        unsafe Array(UnsafeRawBufferPointer(start: memory + Self.sealStart, count: Self.signatureSize)) == Self.seal(key)
     }
 
     /// A digest that does not reveal the key.
     private static func seal(_ key: ResultKey) -> [UInt8] { Array(SHA256.hexadecimal(of: key.bytes + [0] + key.bytes).utf8) }
 
-    private static func tag(of bytes: [UInt8], _ rule: ConformanceRule, _ key: ResultKey) -> [UInt8] {
+    private static func signature(of bytes: [UInt8], _ rule: ConformanceRule, _ key: ResultKey) -> [UInt8] {
         Array(SHA256.hexadecimal(of: key.bytes + rule.id.utf8 + [0] + bytes + key.bytes).utf8)
     }
 }

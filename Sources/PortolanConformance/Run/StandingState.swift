@@ -8,8 +8,8 @@ import CThreadTrace
     import Musl
 #endif
 
-/// State that must not change during a run: the plugin's library, and the resource limits of the runner's processes. A
-/// plugin that changes them makes later checks impossible, but it must still fail.
+/// State that must not change during a run: the plugin's library, and the resource limits of the runner's processes. If
+/// a plugin changes this state, later checks may be impossible, so the check that ran at that time fails.
 @safe
 struct StandingState {
     private let library: String?
@@ -25,7 +25,7 @@ struct StandingState {
         _ = unsafe portolan_get_limits(0, &limits)
     }
 
-    /// Fails the check of `outcome` for changes of the state, and restores as much as possible.
+    /// Fails the check of `outcome` if the state has changed, and restores as much of the state as possible.
     ///
     /// - Returns: Whether the supervisor of the check can run more checks.
     mutating func review(_ outcome: inout Supervisor.Outcome) -> Bool {
@@ -36,14 +36,14 @@ struct StandingState {
         }
         // If no process was made, no code of the plugin ran.
         if outcome.result.shortage != .fromTheStart { hasRunPlugin = true }
-        let now = LibraryIdentity(library)
-        if now != identity {
-            outcome.result.fail("'\(library)' was \(now == nil ? "removed" : "changed") while this check or a parallel one ran")
-            identity = now
+        let currentIdentity = LibraryIdentity(library)
+        if currentIdentity != identity {
+            outcome.result.fail("'\(library)' was \(currentIdentity == nil ? "removed" : "changed") while this check or a parallel one ran")
+            identity = currentIdentity
         }
-        let isOwnFit = restoreLimits(of: 0, &outcome)
-        guard let supervisor = outcome.supervisor else { return isOwnFit }
-        return restoreLimits(of: supervisor, &outcome) && isOwnFit
+        let hasRestoredOwnLimits = restoreLimits(of: 0, &outcome)
+        guard let supervisor = outcome.supervisor else { return hasRestoredOwnLimits }
+        return restoreLimits(of: supervisor, &outcome) && hasRestoredOwnLimits
     }
 
     private func restoreLimits(of process: pid_t, _ outcome: inout Supervisor.Outcome) -> Bool {

@@ -18,12 +18,12 @@ struct SupervisorProcess {
     let result: SealedResult
     let runnerProcess: pid_t
     /// The pipes for orders, each with the number of the next check, and for reports.
-    let orders, reports: Int32
+    let orderPipe, reportPipe: Int32
 
-    /// The time for a process that the plugin has told to end.
-    private static let grace = Duration.milliseconds(250)
+    /// How long a process that the plugin has told to end can take to end.
+    private static let gracePeriod = Duration.milliseconds(250)
     /// The interval of polls for events without a signal.
-    private static let pace = Duration.milliseconds(250)
+    private static let pollInterval = Duration.milliseconds(250)
     /// The time limit for ending leftover processes.
     private static let endLimit = Duration.seconds(5)
 
@@ -34,13 +34,13 @@ struct SupervisorProcess {
         setsid()
         RunnerSignals.blockAll()
         RunnerSignals.restore()
-        // If it were ignored, the kernel would discard children that end.
+        // If SIGCHLD were ignored, the kernel would discard the statuses of children that end.
         signal(SIGCHLD, SIG_DFL)
-        ChildProcess.closeStreams()
+        ChildProcess.redirectStreamsToNull()
         _ = portolan_adopt_descendants(1)
         _ = portolan_signal_at_end_of_parent(SIGTERM)
         guard getppid() == runnerProcess else { exitNow() }
-        while let order = nextOrder(), checks.indices.contains(order.number) { make(checks[order.number], order).write(to: reports) }
+        while let order = nextOrder(), checks.indices.contains(order.number) { runCheck(checks[order.number], order).write(to: reportPipe) }
         exitNow()
     }
 
@@ -54,20 +54,20 @@ struct SupervisorProcess {
     private func nextOrder() -> CheckOrder? {
         var bytes = [UInt8](repeating: 0, count: CheckOrder.size)
         while true {
-            let count = unsafe read(orders, &bytes, bytes.count)
+            let count = unsafe read(orderPipe, &bytes, bytes.count)
             if count == bytes.count { return CheckOrder(bytes) }
             guard count < 0, errno == EINTR else { return nil }
         }
     }
 
-    private func make(_ check: ConformanceCheck, _ order: CheckOrder) -> SupervisorReport {
+    private func runCheck(_ check: ConformanceCheck, _ order: CheckOrder) -> SupervisorReport {
         var report = SupervisorReport()
         let deadline = MonotonicTime.now + runner.timeLimit
         let supervisor = getpid()
         let child = fork()
         if child == 0 {
-            for number in [orders, reports] { close(number) }
-            if let folder = runner.folder { close(folder.life) }
+            for number in [orderPipe, reportPipe] { close(number) }
+            if let folder = runner.folder { close(folder.lifeDescriptor) }
             var runner = runner
             (runner.hungLoads, runner.hungSteps) = (order.hungLoads, order.hungSteps)
             ChildProcess.run(runner, check, callLog, result, order.key, supervisor: supervisor)
@@ -83,28 +83,29 @@ struct SupervisorProcess {
                 report.status = status
                 break
             }
-            let left = deadline - MonotonicTime.now
-            if left <= .zero, !report.wasEnded {
-                report.wasEnded = true
+            let remainingTime = deadline - MonotonicTime.now
+            if remainingTime <= .zero, !report.wasKilledAtLimit {
+                report.wasKilledAtLimit = true
                 kill(child, SIGKILL)
             }
             // The end of a traced process sends no signal to this process.
-            wait(report.wasEnded ? Self.pace : min(left, Self.pace))
+            wait(report.wasKilledAtLimit ? Self.pollInterval : min(remainingTime, Self.pollInterval))
             if portolan_is_held_after_end(child) == 1 { endTracers(of: child) }
         }
-        report.left = endLeftovers(after: report.status == ChildProcess.endedStatus ? Self.grace : .zero)
+        report.leftProcessNames = endLeftovers(after: report.status == ChildProcess.endedStatus ? Self.gracePeriod : .zero)
         return report
     }
 
-    /// Waits until a child may have ended. Ends everything if the runner has ended, or tells the supervisor to end.
+    /// Waits until a child may have ended. If the runner has ended, or tells this supervisor to end, ends all processes
+    /// of the supervisor.
     private func wait(_ time: Duration) {
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
         for number in [SIGCHLD, SIGTERM] { unsafe sigaddset(&signals, number) }
         var sender: pid_t = 0
         let number = unsafe portolan_await_signal(&signals, max(time, .zero).nanoseconds, &sender)
-        let isToEnd = getppid() != runnerProcess || (number == SIGTERM && sender == runnerProcess)
-        guard isToEnd else { return }
+        let mustEnd = getppid() != runnerProcess || (number == SIGTERM && sender == runnerProcess)
+        guard mustEnd else { return }
         endAll()
         exitNow()
     }
@@ -120,8 +121,8 @@ struct SupervisorProcess {
         }
     }
 
-    /// Kills the descendants that became children of this process when `child` ended. One of them traces `child`, and
-    /// so holds back its end.
+    /// Kills the descendants that became children of this process when `child` ended. One of them traces `child`
+    /// (`ptrace(2)`), so that this process is not notified of the end of `child`.
     private func endTracers(of child: pid_t) {
         for process in Self.children() where process != child { kill(process, SIGKILL) }
     }
@@ -130,18 +131,18 @@ struct SupervisorProcess {
 
     /// Ends the processes that the check's process left behind.
     ///
-    /// - Parameter grace: The time that they have to end by themselves.
-    /// - Returns: The names of those that did not.
+    /// - Parameter grace: How long they can take to end by themselves.
+    /// - Returns: The names of the processes that did not.
     private func endLeftovers(after grace: Duration) -> [String] {
         let end = MonotonicTime.now + grace
         while hasChildren {
-            let left = end - MonotonicTime.now
-            if left <= .zero {
+            let remainingTime = end - MonotonicTime.now
+            if remainingTime <= .zero {
                 let names = Self.children().map { Self.name(of: $0) }
                 endAll()
                 return names
             }
-            wait(left)
+            wait(remainingTime)
         }
         return []
     }

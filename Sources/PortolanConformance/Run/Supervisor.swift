@@ -12,15 +12,16 @@ import PortolanCore
 /// the end of the check's process, and ends leftover processes. When the runner ends, it ends everything, and itself.
 final class Supervisor {
     let process: pid_t
-    private let orders: Int32
+    /// The pipe to which the orders to run checks are written.
+    private let orderPipe: Int32
     /// The pipe that becomes readable when a check is over.
-    let reports: Int32
+    let reportPipe: Int32
     private let callLog: CallLog
-    private let sealed: SealedResult
+    private let sealedResult: SealedResult
     private let runner: ConformanceRunner
-    private(set) var running: Running?
+    private(set) var runningCheck: RunningCheck?
 
-    struct Running {
+    struct RunningCheck {
         let check: ConformanceCheck
         let start: Duration
         /// The time at which the supervisor itself counts as stuck.
@@ -30,104 +31,106 @@ final class Supervisor {
     /// The result of a check, and the names of the processes that outlived it.
     struct Outcome {
         var result: CheckResult
-        var left: [String] = []
+        var leftProcessNames: [String] = []
         /// The supervisor, if it still runs.
         var supervisor: pid_t?
     }
 
     /// The extra time of the supervisor after a check's own time.
-    private static let slack = Duration.seconds(15)
+    private static let extraTime = Duration.seconds(15)
 
     /// - Parameter others: The runner's other supervisors, whose resources the new process closes.
     init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], beside others: [Supervisor]) throws(CheckSkipped) {
-        let (callLog, sealed) = (try CallLog(), try SealedResult())
-        var (order, report): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
-        guard unsafe pipe(&order) == 0 else { throw CheckSkipped.resourceShortage("no pipe could be created (errno \(errno))") }
-        guard unsafe pipe(&report) == 0 else {
+        let (callLog, sealedResult) = (try CallLog(), try SealedResult())
+        var (orderEnds, reportEnds): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        guard unsafe pipe(&orderEnds) == 0 else { throw CheckSkipped.resourceShortage("no pipe could be created (errno \(errno))") }
+        guard unsafe pipe(&reportEnds) == 0 else {
             let number = errno
-            for end in order { close(end) }
+            for end in orderEnds { close(end) }
             throw CheckSkipped.resourceShortage("no pipe could be created (errno \(number))")
         }
-        for end in order + report { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        for end in orderEnds + reportEnds { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let runnerProcess = getpid()
-        let child = RunnerSignals.holdingBack { () -> pid_t in
+        let child = RunnerSignals.withSignalsBlocked { () -> pid_t in
             let child = fork()
             if child == 0 {
-                for end in [order[1], report[0]] { close(end) }
+                for end in [orderEnds[1], reportEnds[0]] { close(end) }
                 for other in others { other.closeResources() }
                 SupervisorProcess(
-                    runner: runner, checks: checks, callLog: callLog, result: sealed, runnerProcess: runnerProcess, orders: order[0],
-                    reports: report[1]
+                    runner: runner, checks: checks, callLog: callLog, result: sealedResult, runnerProcess: runnerProcess,
+                    orderPipe: orderEnds[0],
+                    reportPipe: reportEnds[1]
                 ).serve()
             }
-            if child > 0 { RunnerSignals.add(process: child, orders: order[1]) }
+            if child > 0 { RunnerSignals.add(process: child, orderPipe: orderEnds[1]) }
             return child
         }
         let number = errno
-        for end in [order[0], report[1]] { close(end) }
+        for end in [orderEnds[0], reportEnds[1]] { close(end) }
         guard child > 0 else {
-            for end in [order[1], report[0]] { close(end) }
+            for end in [orderEnds[1], reportEnds[0]] { close(end) }
             throw CheckSkipped.resourceShortage("no process could be created (errno \(number))")
         }
-        (process, orders, reports) = (child, order[1], report[0])
-        (self.callLog, self.sealed, self.runner) = (callLog, sealed, runner)
+        (process, orderPipe, reportPipe) = (child, orderEnds[1], reportEnds[0])
+        (self.callLog, self.sealedResult, self.runner) = (callLog, sealedResult, runner)
     }
 
     /// Closes another supervisor's resources in this process.
     private func closeResources() {
-        for end in [orders, reports] { close(end) }
+        for end in [orderPipe, reportPipe] { close(end) }
         callLog.unmap()
-        sealed.unmap()
+        sealedResult.unmap()
     }
 
-    /// Orders `check`, which has this number.
+    /// Orders the supervisor to run a check.
     ///
     /// - Parameters:
+    ///   - number: The index of the check in the list of checks.
     ///   - hungLoads: The loads that hung in earlier checks.
     ///   - hungSteps: The steps that hung in earlier checks.
-    func make(_ check: ConformanceCheck, _ number: Int, avoiding hungLoads: HungLoads, and hungSteps: HungSteps) {
+    func order(_ check: ConformanceCheck, _ number: Int, avoiding hungLoads: HungLoads, and hungSteps: HungSteps) {
         callLog.clear()
-        sealed.renew()
+        sealedResult.renew()
         let start = MonotonicTime.now
-        running = Running(check: check, start: start, deadline: start + runner.timeLimit + Self.slack)
-        let order = CheckOrder(number, hungLoads, hungSteps, sealed.key).bytes
+        runningCheck = RunningCheck(check: check, start: start, deadline: start + runner.timeLimit + Self.extraTime)
+        let order = CheckOrder(number, hungLoads, hungSteps, sealedResult.key).bytes
         // If the write fails, the supervisor has ended, which shows when its report is read.
-        while unsafe write(orders, order, order.count) < 0, errno == EINTR {}
+        while unsafe write(orderPipe, order, order.count) < 0, errno == EINTR {}
     }
 
-    /// The outcome of the check when it is over. The supervisor may have ended then, too.
+    /// Returns the outcome of the check, and whether the supervisor has ended, too; `nil` while the check runs.
     ///
     /// - Parameter isReady: Whether the report pipe is readable.
     func outcome(isReady: Bool) -> (Outcome, isGone: Bool)? {
-        guard let running else { return nil }
+        guard let runningCheck else { return nil }
         if isReady {
             var bytes = [UInt8](repeating: 0, count: SupervisorReport.size)
-            let count = unsafe read(reports, &bytes, bytes.count)
+            let count = unsafe read(reportPipe, &bytes, bytes.count)
             if count < 0, errno == EINTR { return nil }
             if count > 0, let report = SupervisorReport(bytes[..<count]) {
-                self.running = nil
-                return (outcome(of: running, report), false)
+                self.runningCheck = nil
+                return (outcome(of: runningCheck, report), false)
             }
-        } else if running.deadline > MonotonicTime.now {
+        } else if runningCheck.deadline > MonotonicTime.now {
             return nil
         }
         end()
-        self.running = nil
+        self.runningCheck = nil
         var result = CheckResult(
-            running.check.rule, .crashed,
+            runningCheck.check.rule, .crashed,
             note: "the supervisor process of this check was ended, stopped or disturbed\(CallLogEntry.place(after: callLog.lines))")
-        result.duration = MonotonicTime.now - running.start
+        result.duration = MonotonicTime.now - runningCheck.start
         result.lastEvents = callLog.lines
         return (Outcome(result: result), true)
     }
 
-    private func outcome(of running: Running, _ report: SupervisorReport) -> Outcome {
-        var result = verdict(running.check.rule, report, MonotonicTime.now - running.start)
-        result.duration = MonotonicTime.now - running.start
+    private func outcome(of runningCheck: RunningCheck, _ report: SupervisorReport) -> Outcome {
+        var result = verdict(runningCheck.check.rule, report, MonotonicTime.now - runningCheck.start)
+        result.duration = MonotonicTime.now - runningCheck.start
         result.memory = runner.memcheck?.log(of: report.process)
-        // For a completed check, the events of its findings stay.
+        // The findings of a completed check contain their own events.
         if result.verdict == .crashed || result.verdict == .hung { result.lastEvents = callLog.lines }
-        return Outcome(result: result, left: report.left, supervisor: process)
+        return Outcome(result: result, leftProcessNames: report.leftProcessNames, supervisor: process)
     }
 
     private func verdict(_ rule: ConformanceRule, _ report: SupervisorReport, _ time: Duration) -> CheckResult {
@@ -136,23 +139,23 @@ final class Supervisor {
             result.shortage = .fromTheStart
             return result
         }
-        let content = sealed.content(for: rule)
-        if !report.wasEnded, report.status == ChildProcess.endedStatus, case .result(let bytes) = content,
+        let content = sealedResult.content(for: rule)
+        if !report.wasKilledAtLimit, report.status == ChildProcess.endedStatus, case .result(let bytes) = content,
             let result = CheckResult(childBytes: bytes, rule)
         {
             return result
         }
-        let crash = CrashReport(callLog.lastBytes)
-        if report.wasEnded, crash == nil {
+        let crash = CrashReport(callLog.crashBytes)
+        if report.wasKilledAtLimit, crash == nil {
             return CheckResult(
                 rule, .hung, note: "it was ended after \(ValueFormatting.time(time))\(CallLogEntry.place(after: callLog.lines))")
         }
-        var words = [name(of: report.status, crash?.signal)]
-        if let what = crash?.what { words.append(what) }
-        if case .forged = content { words.append("something other than the runner left a result") }
-        var result = CheckResult(rule, .crashed, note: words.joined(separator: ", "))
+        var phrases = [name(of: report.status, crash?.signal)]
+        if let what = crash?.what { phrases.append(what) }
+        if case .forged = content { phrases.append("something other than the runner left a result") }
+        var result = CheckResult(rule, .crashed, note: phrases.joined(separator: ", "))
         result.crashStack = crash?.stack
-        if crash?.isStarved == true { result.shortage = .later }
+        if crash?.lacksMemory == true { result.shortage = .later }
         return result
     }
 
@@ -168,14 +171,14 @@ final class Supervisor {
 
     /// Ends the supervisor and all its processes.
     func end() {
-        Self.stop(process, orders)
-        close(reports)
+        Self.stop(process, orderPipe)
+        close(reportPipe)
         var status: Int32 = 0
         let limit = MonotonicTime.now + .seconds(10)
         while true {
-            let ended = unsafe waitpid(process, &status, WNOHANG)
-            if ended == process || (ended < 0 && errno != EINTR) { break }
-            // The plugin has stopped it, or holds it by ptrace(2).
+            let reapedProcess = unsafe waitpid(process, &status, WNOHANG)
+            if reapedProcess == process || (reapedProcess < 0 && errno != EINTR) { break }
+            // The plugin has stopped the supervisor, or traces it (ptrace(2)).
             if MonotonicTime.now > limit { kill(process, SIGKILL) }
             usleep(500)
         }
@@ -183,9 +186,9 @@ final class Supervisor {
     }
 
     /// Makes a supervisor end. Safe in a signal handler.
-    static func stop(_ process: pid_t, _ orders: Int32) {
+    static func stop(_ process: pid_t, _ orderPipe: Int32) {
         // A supervisor that waits for an order sees the end of the pipe; one with a running check receives the signal.
-        close(orders)
+        close(orderPipe)
         kill(process, SIGTERM)
         kill(process, SIGCONT)
     }

@@ -13,54 +13,55 @@ struct SupervisorPool {
     private let runner: ConformanceRunner
     private let checks: [ConformanceCheck]
     private let limit: Int
-    private var waiting: Range<Int>
-    private var all: [Supervisor] = []
+    private var waitingChecks: Range<Int>
+    private var supervisors: [Supervisor] = []
     /// The loads that hung in the checks that are over.
     private var hungLoads = HungLoads()
     /// The steps that hung in the checks that are over.
     private var hungSteps = HungSteps()
 
     init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], _ limit: Int) {
-        (self.runner, self.checks, self.limit, waiting) = (runner, checks, limit, checks.indices)
+        (self.runner, self.checks, self.limit, waitingChecks) = (runner, checks, limit, checks.indices)
     }
 
     /// Waits until checks are over, and returns their outcomes; `nil` if there are no more.
     mutating func next() -> [Supervisor.Outcome]? {
         var outcomes: [Supervisor.Outcome] = []
-        while let number = waiting.first {
+        while let number = waitingChecks.first {
             do throws(CheckSkipped) {
-                guard let supervisor = try idle() else { break }
-                supervisor.make(checks[number], number, avoiding: hungLoads, and: hungSteps)
+                guard let supervisor = try idleSupervisor() else { break }
+                supervisor.order(checks[number], number, avoiding: hungLoads, and: hungSteps)
             } catch {
-                // The existing supervisors can run it.
-                if !all.isEmpty { break }
+                // One of the existing supervisors can run the check later.
+                if !supervisors.isEmpty { break }
                 var result = CheckResult(checks[number].rule, .skipped, note: error.reason)
                 result.shortage = .fromTheStart
                 outcomes.append(Supervisor.Outcome(result: result))
             }
-            waiting.removeFirst()
+            waitingChecks.removeFirst()
         }
-        let busy = all.filter { $0.running != nil }
+        let busy = supervisors.filter { $0.runningCheck != nil }
         guard !busy.isEmpty || !outcomes.isEmpty else { return nil }
         return outcomes + wait(busy)
     }
 
-    private mutating func idle() throws(CheckSkipped) -> Supervisor? {
-        if let supervisor = all.first(where: { $0.running == nil }) { return supervisor }
-        guard all.count < limit else { return nil }
-        let supervisor = try Supervisor(runner, checks, beside: all)
-        all.append(supervisor)
+    /// Returns an idle supervisor, and creates one if the limit permits; `nil` if all are busy.
+    private mutating func idleSupervisor() throws(CheckSkipped) -> Supervisor? {
+        if let supervisor = supervisors.first(where: { $0.runningCheck == nil }) { return supervisor }
+        guard supervisors.count < limit else { return nil }
+        let supervisor = try Supervisor(runner, checks, beside: supervisors)
+        supervisors.append(supervisor)
         return supervisor
     }
 
     private mutating func wait(_ busy: [Supervisor]) -> [Supervisor.Outcome] {
-        guard let deadline = busy.compactMap({ $0.running?.deadline }).min() else { return [] }
-        var descriptors = busy.map { pollfd(fd: $0.reports, events: Int16(POLLIN), revents: 0) }
-        let left = min(max(deadline - MonotonicTime.now, .zero), .seconds(1))
-        guard unsafe poll(&descriptors, nfds_t(descriptors.count), Int32(clamping: left.nanoseconds / 1_000_000 + 1)) >= 0 else {
+        guard let deadline = busy.compactMap({ $0.runningCheck?.deadline }).min() else { return [] }
+        var descriptors = busy.map { pollfd(fd: $0.reportPipe, events: Int16(POLLIN), revents: 0) }
+        let remainingTime = min(max(deadline - MonotonicTime.now, .zero), .seconds(1))
+        guard unsafe poll(&descriptors, nfds_t(descriptors.count), Int32(clamping: remainingTime.nanoseconds / 1_000_000 + 1)) >= 0 else {
             return []
         }
-        // The plugin may have stopped it.
+        // The plugin may have stopped a supervisor.
         for supervisor in busy { kill(supervisor.process, SIGCONT) }
         var outcomes: [Supervisor.Outcome] = []
         for (index, supervisor) in busy.enumerated() {
@@ -69,7 +70,7 @@ struct SupervisorPool {
             hungLoads.formUnion(outcome.result.hungLoads)
             hungSteps.add(outcome.result)
             guard isGone else { continue }
-            all.removeAll { $0 === supervisor }
+            supervisors.removeAll { $0 === supervisor }
             endOrphans()
         }
         return outcomes
@@ -77,10 +78,10 @@ struct SupervisorPool {
 
     /// Ends the processes that remain from the checks of an ended supervisor: children that this process did not make.
     private func endOrphans() {
-        let own = Set(all.map(\.process) + [runner.folder?.remover].compactMap { $0 })
+        let ownProcesses = Set(supervisors.map(\.process) + [runner.folder?.remover].compactMap { $0 })
         let limit = MonotonicTime.now + .seconds(5)
         while MonotonicTime.now < limit {
-            let orphans = SupervisorProcess.children().filter { !own.contains($0) }
+            let orphans = SupervisorProcess.children().filter { !ownProcesses.contains($0) }
             if orphans.isEmpty { return }
             for orphan in orphans {
                 kill(orphan, SIGKILL)
@@ -92,14 +93,14 @@ struct SupervisorPool {
 
     /// Ends a supervisor that the plugin has made unusable.
     mutating func end(_ process: pid_t) {
-        guard let supervisor = all.first(where: { $0.process == process && $0.running == nil }) else { return }
-        all.removeAll { $0 === supervisor }
+        guard let supervisor = supervisors.first(where: { $0.process == process && $0.runningCheck == nil }) else { return }
+        supervisors.removeAll { $0 === supervisor }
         supervisor.end()
         endOrphans()
     }
 
     mutating func end() {
-        for supervisor in all { supervisor.end() }
-        all = []
+        for supervisor in supervisors { supervisor.end() }
+        supervisors = []
     }
 }

@@ -40,9 +40,9 @@ struct SupervisorReport {
     /// The status of `waitpid(2)`; errno if there was no process.
     var status: Int32 = 0
     /// Whether the supervisor killed the process after its time limit.
-    var wasEnded = false
+    var wasKilledAtLimit = false
     /// The names of the processes that it left behind.
-    var left: [String] = []
+    var leftProcessNames: [String] = []
 
     /// The size in bytes; small enough for an atomic write to a pipe (`pipe(7)`).
     static let size = 1024
@@ -52,8 +52,9 @@ struct SupervisorReport {
     init() {}
 
     func write(to output: Int32) {
-        let names = Array(left.prefix(32).map { $0.replacing("\n", with: "?") }.joined(separator: "\n").utf8.prefix(Self.size - 64))
-        let numbers = [Self.mark, UInt32(bitPattern: process), UInt32(bitPattern: status), wasEnded ? 1 : 0, UInt32(names.count)]
+        let names = Array(
+            leftProcessNames.prefix(32).map { $0.replacing("\n", with: "?") }.joined(separator: "\n").utf8.prefix(Self.size - 64))
+        let numbers = [Self.mark, UInt32(bitPattern: process), UInt32(bitPattern: status), wasKilledAtLimit ? 1 : 0, UInt32(names.count)]
         var bytes = numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } } + names
         bytes += [UInt8](repeating: 0, count: Self.size - bytes.count)
         while unsafe Glibc.write(output, bytes, bytes.count) < 0, errno == EINTR {}
@@ -67,7 +68,7 @@ struct SupervisorReport {
         }
         let rest = bytes.dropFirst(4 * Self.numberCount)
         guard numbers[0] == Self.mark, numbers[4] <= rest.count else { return nil }
-        (process, status, wasEnded) = (pid_t(bitPattern: numbers[1]), Int32(bitPattern: numbers[2]), numbers[3] == 1)
-        left = rest.prefix(Int(numbers[4])).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+        (process, status, wasKilledAtLimit) = (pid_t(bitPattern: numbers[1]), Int32(bitPattern: numbers[2]), numbers[3] == 1)
+        leftProcessNames = rest.prefix(Int(numbers[4])).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
     }
 }

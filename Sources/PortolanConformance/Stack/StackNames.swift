@@ -26,10 +26,10 @@ struct CodePlace: Hashable, Sendable {
 struct StackNames {
     private var cachedFrames: [CodePlace: [StackFrame]] = [:]
     private let program: String
-    /// The time left for all lookups together, because checks wait for them. A library that took too long is not looked
-    /// up again.
+    /// The time that remains for all lookups together, because checks wait for them. A library whose lookup took too
+    /// long is not looked up again.
     private var timeLeft = Duration.seconds(10)
-    private var slow: Set<String> = []
+    private var slowObjects: Set<String> = []
 
     /// Limits of the output in bytes, and of the time of one lookup, because the plugin author's file is untrusted.
     private static let (largestOutput, lookupTimeLimit) = (1 << 18, Duration.seconds(3))
@@ -37,13 +37,13 @@ struct StackNames {
     /// - Parameter program: A name in the PATH, or a path.
     init(program: String = "addr2line") { self.program = program }
 
-    /// Looks up the unknown ones of `places`, library by library.
+    /// Looks up the places that are not cached, one library after another.
     mutating func lookUp(_ places: [CodePlace]) {
-        var unknown: [String: [UInt64]] = [:]
+        var unknownOffsets: [String: [UInt64]] = [:]
         for place in places where cachedFrames[place] == nil && place.object != "?" {
-            unknown[place.object, default: []].append(place.offset)
+            unknownOffsets[place.object, default: []].append(place.offset)
         }
-        for (object, offsets) in unknown where !slow.contains(object) && timeLeft > .zero {
+        for (object, offsets) in unknownOffsets where !slowObjects.contains(object) && timeLeft > .zero {
             let start = MonotonicTime.now
             let path = object.isEmpty ? Self.ownPath : object
             for (offset, frames) in Self.frames(at: offsets, in: output(for: path, offsets), path) {
@@ -51,7 +51,7 @@ struct StackNames {
             }
             let time = MonotonicTime.now - start
             timeLeft -= time
-            if time >= Self.lookupTimeLimit { slow.insert(object) }
+            if time >= Self.lookupTimeLimit { slowObjects.insert(object) }
         }
     }
 
@@ -109,12 +109,12 @@ struct StackNames {
 
     /// The output of the program; empty if it cannot be run.
     private func output(for object: String, _ offsets: [UInt64]) -> String {
-        let words = [program, "-a", "-f", "-C", "-i", "-e", object] + offsets.map { "0x\(String($0, radix: 16))" }
+        let commandLine = [program, "-a", "-f", "-C", "-i", "-e", object] + offsets.map { "0x\(String($0, radix: 16))" }
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { return "" }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         defer { close(ends[0]) }
-        let child = Self.start(words, writingTo: ends[1])
+        let child = Self.start(commandLine, writingTo: ends[1])
         close(ends[1])
         guard let child else { return "" }
         let text = Self.read(ends[0])
@@ -125,7 +125,7 @@ struct StackNames {
         return text
     }
 
-    private static func start(_ words: [String], writingTo output: Int32) -> pid_t? {
+    private static func start(_ commandLine: [String], writingTo output: Int32) -> pid_t? {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -133,11 +133,11 @@ struct StackNames {
         unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
         unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
         var arguments: [UnsafeMutablePointer<CChar>?] = unsafe []
-        for word in words { unsafe arguments.append(strdup(word)) }
+        for word in commandLine { unsafe arguments.append(strdup(word)) }
         unsafe arguments.append(nil)
         defer { for index in unsafe arguments.indices { unsafe free(arguments[index]) } }
         var child: pid_t = 0
-        return unsafe posix_spawnp(&child, words[0], &actions, nil, arguments, environ) == 0 ? child : nil
+        return unsafe posix_spawnp(&child, commandLine[0], &actions, nil, arguments, environ) == 0 ? child : nil
     }
 
     private static func read(_ input: Int32) -> String {
@@ -145,9 +145,9 @@ struct StackNames {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 14)
         while bytes.count < largestOutput {
-            let left = max(deadline - MonotonicTime.now, .zero)
+            let remainingTime = max(deadline - MonotonicTime.now, .zero)
             var descriptor = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
-            let ready = unsafe poll(&descriptor, 1, Int32(clamping: left.nanoseconds / 1_000_000))
+            let ready = unsafe poll(&descriptor, 1, Int32(clamping: remainingTime.nanoseconds / 1_000_000))
             if ready == 0 { break }
             let count = unsafe Glibc.read(input, &buffer, buffer.count)
             if count == 0 || (count < 0 && errno != EINTR) { break }

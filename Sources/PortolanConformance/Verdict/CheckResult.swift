@@ -19,7 +19,7 @@ public struct CheckResult: Hashable, Sendable {
     var hungLoads = HungLoads()
     /// Whether an instance or a load remains that the runner did not end. Memory that it holds is not a leak.
     var hasLeftOpen = false
-    /// When the runner itself lacked a system resource, if the check was skipped or crashed for that reason.
+    /// When the runner itself lacked a system resource; `nil` unless the check was skipped or crashed for that reason.
     var shortage: ResourceShortage?
     /// The stack of a crash as addresses, and the same with names; `nil` if the process did not crash, or could not
     /// report.
@@ -37,11 +37,11 @@ public struct CheckResult: Hashable, Sendable {
     }
 }
 
-/// When a process had no memory, process, thread or file for the runner.
+/// When the system refused memory, a process, a thread or a file to the runner.
 enum ResourceShortage: UInt8, Hashable, Sendable {
-    /// Before any code of the plugin ran in it.
+    /// Before any code of the plugin had run in the process.
     case fromTheStart = 1
-    /// After it had some before.
+    /// After code of the plugin had run.
     case later
 }
 

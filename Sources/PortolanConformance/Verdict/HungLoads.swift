@@ -5,7 +5,7 @@ import PortolanPlugins
 /// The loads of a target that did not end within their time limit, although the client did nothing unusual. Further
 /// checks do not wait for them again.
 ///
-/// A load is known by its index in the target's list; only the first 64 loads can be.
+/// A load is stored as its index in the target's list. Only the first 64 loads can be stored.
 struct HungLoads: Hashable, Sendable {
     private var bits: UInt64 = 0
 

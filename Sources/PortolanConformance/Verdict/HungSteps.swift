@@ -35,13 +35,17 @@ enum PluginStep: String, CaseIterable, Sendable {
 
 /// The steps that did not return in earlier checks.
 struct HungSteps: Hashable, Sendable {
-    /// For each step, the number of checks in which it hung, and the place of the last of them in the catalogue plus
-    /// one.
+    /// For each step, the number of checks in which it hung.
     private var counts = [UInt16](repeating: 0, count: PluginStep.allCases.count)
-    private var rules = [UInt16](repeating: 0, count: PluginStep.allCases.count)
+    /// For each step, the ID of the rule whose check was the last in which it hung.
+    private var ruleIDs = [String](repeating: "", count: PluginStep.allCases.count)
 
-    /// The size of ``bytes``.
-    static let size = 4 * PluginStep.allCases.count
+    /// The number of bytes that store an ID. The end of a longer ID is not stored.
+    private static let idSize = 16
+    private static let entrySize = 2 + idSize
+
+    /// The size of ``bytes``: for each step the number of checks, high byte first, and the ID, followed by zeros.
+    static let size = entrySize * PluginStep.allCases.count
 
     init() {}
 
@@ -49,27 +53,34 @@ struct HungSteps: Hashable, Sendable {
     init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.size else { return nil }
         let bytes = Array(bytes)
-        let numbers = stride(from: 0, to: Self.size, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
-        (counts, rules) = (Array(numbers.prefix(counts.count)), Array(numbers.dropFirst(counts.count)))
+        for index in counts.indices {
+            let entry = bytes[index * Self.entrySize..<(index + 1) * Self.entrySize]
+            counts[index] = entry.prefix(2).reduce(0) { $0 << 8 | UInt16($1) }
+            ruleIDs[index] = String(decoding: entry.dropFirst(2).prefix { $0 != 0 }, as: UTF8.self)
+        }
     }
 
-    var bytes: [UInt8] { (counts + rules).flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] } }
+    var bytes: [UInt8] {
+        zip(counts, ruleIDs).flatMap { count, id in
+            let idBytes = Array(id.utf8.prefix(Self.idSize))
+            return [UInt8(count >> 8), UInt8(truncatingIfNeeded: count)] + idBytes
+                + [UInt8](repeating: 0, count: Self.idSize - idBytes.count)
+        }
+    }
 
-    /// Notes the step in which the check of `result` hung, if it hung in one.
+    /// Adds the step in which the check of `result` hung, if it hung in a step.
     mutating func add(_ result: CheckResult) {
         guard result.verdict == .hung, let function = CallLogEntry.openFunction(after: result.lastEvents),
             let step = PluginStep(rawValue: function), let index = PluginStep.allCases.firstIndex(of: step)
         else { return }
         counts[index] = min(counts[index], .max - 1) + 1
-        rules[index] = UInt16(clamping: (RuleCatalogue.rules.firstIndex { $0.id == result.rule.id } ?? -1) + 1)
+        ruleIDs[index] = result.rule.id
     }
 
     /// Why checks leave out the step; `nil` if they do not.
     func objection(to step: PluginStep) -> String? {
         guard let index = PluginStep.allCases.firstIndex(of: step), counts[index] >= step.limit else { return nil }
-        let place = Int(rules[index]) - 1
-        let id = RuleCatalogue.rules.indices.contains(place) ? "the check of \(RuleCatalogue.rules[place].id)" : "an earlier check"
-        return "\(step.phrase) did not return in \(id)"
+        return "\(step.phrase) did not return in the check of \(ruleIDs[index])"
     }
 }
 

@@ -10,13 +10,14 @@ public enum Verdict: String, Hashable, Sendable, CaseIterable {
     /// The check did not return within its time limit.
     case hung
 
-    /// The verdict for the findings of a check that ran to its end. They count even if the rest could not be checked.
-    static func of(_ findings: [Finding], _ rule: ConformanceRule, isUnjudged: Bool) -> Self {
-        guard !findings.isEmpty else { return isUnjudged ? .skipped : .passed }
+    /// The verdict for the findings of a check that ran to its end. The findings count even if `wasSkipped`, because a
+    /// part of the rule could not be checked.
+    static func of(_ findings: [Finding], _ rule: ConformanceRule, wasSkipped: Bool) -> Self {
+        guard !findings.isEmpty else { return wasSkipped ? .skipped : .passed }
         return rule.force == .must && findings.contains { $0.weight == .failure } ? .failed : .warned
     }
 
-    /// Whether the plugin fails because of it.
+    /// Whether a plugin with this verdict fails.
     public var isFailure: Bool {
         switch self {
         case .failed, .crashed, .hung: true

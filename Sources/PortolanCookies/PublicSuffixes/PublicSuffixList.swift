@@ -5,7 +5,7 @@
 /// The table is made by scripts/public-suffixes.py (`make update-psl`). Hosts are in lower case and in their `xn--`
 /// form. One dot at the end of a host stays at the end of its domain. publicsuffix.org/list
 package enum PublicSuffixList {
-    /// Whether the host is a public suffix. A host of one label that no rule names is one, too.
+    /// Whether the host is a public suffix. A host of one label is a public suffix even if no rule names it.
     package static func isPublicSuffix(_ host: some StringProtocol) -> Bool {
         let labels = labels(of: host)
         return !host.isEmpty && suffixLength(labels) >= labels.count
@@ -21,10 +21,10 @@ package enum PublicSuffixList {
         return host.hasSuffix(".") ? domain + "." : domain
     }
 
-    /// Whether the host of a URL is an IPv6 address in brackets, or an IPv4 address: hosts of URLs that end in a number
-    /// are (WHATWG URL §3.5).
+    /// Whether the host of a URL is an IPv6 address in brackets, or an IPv4 address. The host of a URL is an IPv4
+    /// address if its last label is a number (WHATWG URL §3.5).
     package static func isAddress(_ host: some StringProtocol) -> Bool {
-        // Whether the label so far has digits, and nothing else.
+        // Whether the current label has digits, and whether it has other characters; and the last byte of the host.
         var (hasDigits, hasOthers, last): (Bool, Bool, UInt8) = (false, false, 0)
         for byte in host.utf8 {
             if byte == UInt8(ascii: ".") {
@@ -68,7 +68,7 @@ struct PublicSuffixRule: OptionSet {
     static let suffix = Self(rawValue: 1)
     /// Each domain directly below is a public suffix.
     static let wildcard = Self(rawValue: 2)
-    /// The domain is none, although a wildcard names it.
+    /// The domain is not a public suffix, although a wildcard rule matches it.
     static let exception = Self(rawValue: 4)
 }
 
@@ -92,7 +92,7 @@ extension PublicSuffixTable {
 
     private enum Order {
         case found(UInt8)
-        /// The line comes before the domain, and ends here.
+        /// The line comes before the domain. The next line begins at this index.
         case before(Int)
         case after
     }

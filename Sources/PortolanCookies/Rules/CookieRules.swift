@@ -7,7 +7,7 @@ enum CookieRules {
     /// The longest life of a cookie, in seconds: 400 days (RFC 6265bis §5.6.1).
     static let longestAge: Int64 = 400 * 86400
 
-    /// The steps of the storage model that need no other cookie.
+    /// Makes a cookie from a received field: the steps of the storage model that need no other cookie.
     ///
     /// RFC 6265bis §5.7
     static func cookie(_ received: SetCookie, in context: CookieContext) throws(CookieRejection) -> Cookie {
@@ -75,7 +75,7 @@ enum CookieRules {
             && (CookieMatching.domainMatches(old.domain, cookie.domain) || CookieMatching.domainMatches(cookie.domain, old.domain))
     }
 
-    /// Whether a request sends the cookie. The caller has looked up the domain.
+    /// Whether a request sends the cookie. The caller has already compared the domains.
     ///
     /// RFC 6265bis §5.8.3
     static func sends(_ cookie: Cookie, in context: CookieContext, isSameSite: Bool, path: Span<UInt8>) -> Bool {

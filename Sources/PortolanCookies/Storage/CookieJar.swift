@@ -8,11 +8,11 @@ struct CookieJar {
     /// A stored cookie. A class, because a request that sends the cookie sets its time without copying it.
     private final class Entry {
         let cookie: Cookie
-        /// Increases with each new cookie. A cookie that replaces another one keeps the number of that one.
+        /// Increases with each new cookie. A cookie that replaces another cookie keeps its number.
         let number: UInt64
         let pathLength: Int
         var lastAccessTime: Date
-        /// Its part of a `Cookie` field: `name=value`.
+        /// The cookie's part of a `Cookie` field: `name=value`.
         let pair: [UInt8]
 
         init(_ cookie: Cookie, number: UInt64) {
@@ -22,7 +22,7 @@ struct CookieJar {
         }
 
         /// The cookie with the time of its last use.
-        var current: Cookie {
+        var cookieWithLastAccessTime: Cookie {
             var cookie = cookie
             cookie.lastAccessTime = lastAccessTime
             return cookie
@@ -56,8 +56,8 @@ struct CookieJar {
         return insert(cookie, at: context.now)
     }
 
-    /// Whether a secure cookie exists that the new cookie would cover. It can have the same domain, one above, or one
-    /// below. A public suffix is between the domains above and below in different sites.
+    /// Whether a secure cookie exists that the new cookie would cover. The secure cookie can have the same domain, a
+    /// domain above or a domain below. A domain above or below is in another site if a public suffix is between them.
     private func hasSecureCookie(under cookie: Cookie, at now: Date) -> Bool {
         let site = Self.site(of: cookie.domain)
         if hasSecureCookie(under: cookie, in: domains[site, default: []], at: now) { return true }
@@ -85,8 +85,8 @@ struct CookieJar {
         entries[identity.domain]?.first { $0.cookie.identity == identity }
     }
 
-    /// Inserts a cookie, and replaces the one with the same identity. If one of the two has expired, the old one is
-    /// removed first, and the new one does not keep its number.
+    /// Inserts a cookie, and replaces the old cookie with the same identity. If one of the two cookies has expired, the
+    /// old cookie is removed first, and the new cookie gets a new number.
     mutating func insert(_ cookie: Cookie, at now: Date) -> [CookieStorage.Change] {
         var (cookie, list) = (cookie, entries[cookie.domain, default: []])
         let identity = cookie.identity
@@ -111,6 +111,9 @@ struct CookieJar {
         return changes + [.added(cookie)] + evict(from: cookie.domain, at: now)
     }
 
+    /// Replaces the entries of a domain.
+    ///
+    /// - Parameter change: the difference between the new and the old number of entries.
     private mutating func store(_ list: [Entry], in domain: String, change: Int) {
         let old = entries.updateValue(list, forKey: domain)
         count += change
@@ -150,15 +153,15 @@ struct CookieJar {
         let neighbours = domains[Self.site(of: domain)] ?? []
         let excess = neighbours.reduce(0) { $0 + (entries[$1]?.count ?? 0) } - limits.perSite
         if excess > 0 { removed += evict(excess, from: neighbours, over: .perSite, at: now) }
-        // A twentieth more than necessary, so that a flood does not sort all cookies for each new one.
+        // Removes a twentieth more than necessary, so that a flood does not sort all cookies for each new one.
         if count > limits.total {
             removed += evict(count - limits.total + limits.total / 20, from: Set(entries.keys), over: .total, at: now)
         }
         return removed.map { .removed($0) }
     }
 
-    /// Removes cookies from these domains: first expired ones, then the others; of these, the ones that were not used
-    /// for the longest time.
+    /// Removes cookies from these domains: first expired cookies, then the others. Among the others, the least recently
+    /// sent cookies are removed first.
     ///
     /// - Parameter limit: the reason. Except for the limit in total, cookies that are not secure are removed before
     ///   secure ones.
@@ -184,18 +187,18 @@ struct CookieJar {
 
     // MARK: Sending
 
-    /// - Parameter hasUse: whether the cookies have the times when they were last sent.
-    func all(at now: Date, withUse hasUse: Bool = false) -> [Cookie] {
+    /// - Parameter hasAccessTimes: whether the cookies have the times when they were last sent.
+    func all(at now: Date, withLastAccessTimes hasAccessTimes: Bool = false) -> [Cookie] {
         let entries = entries.values.joined().filter { !$0.cookie.isExpired(at: now) }.sorted { $0.number < $1.number }
-        return hasUse ? entries.map(\.current) : entries.map(\.cookie)
+        return hasAccessTimes ? entries.map(\.cookieWithLastAccessTime) : entries.map(\.cookie)
     }
 
-    func cookies(for context: CookieContext) -> [Cookie] { matches(context).map(\.current) }
+    func cookies(for context: CookieContext) -> [Cookie] { useEntries(for: context).map(\.cookieWithLastAccessTime) }
 
     /// Finds the cookies to send, in the order in which they are sent, and sets the time of their last use.
     ///
     /// RFC 6265bis §5.8.3
-    private func matches(_ context: CookieContext) -> [Entry] {
+    private func useEntries(for context: CookieContext) -> [Entry] {
         guard !entries.isEmpty else { return [] }
         var matches: [Entry] = []
         let (isSameSite, path, host) = (context.isSameSite, context.url.path, context.host)
@@ -216,7 +219,7 @@ struct CookieJar {
     }
 
     func header(for context: CookieContext, excluding names: [[UInt8]]) -> [UInt8]? {
-        var matches = matches(context)
+        var matches = useEntries(for: context)
         if !names.isEmpty { matches.removeAll { names.contains($0.cookie.nameBytes) } }
         guard !matches.isEmpty else { return nil }
         var header: [UInt8] = []

@@ -6,7 +6,7 @@ public import PortolanCore
 public import PortolanURL
 import Synchronization
 
-/// The cookies of one or several loaders, in memory. `StateFolder` has one that also keeps them on disk.
+/// The cookies of one or several loaders, in memory. A `StateFolder` has a storage that also keeps them on disk.
 ///
 /// Cookies are stored and sent as RFC 6265bis says. Any thread.
 ///
@@ -17,13 +17,14 @@ public final class CookieStorage: Sendable {
     /// Which cookies of responses are stored.
     public enum AcceptPolicy: Hashable, Sendable {
         case always, never
-        /// Only those of the main document's site (`Request.mainDocumentURL`). A request without a main document counts
-        /// as one.
+        /// Only the cookies of the main document's site (`Request.mainDocumentURL`). A request without a main document
+        /// counts as a request to that site.
         case onlyFromMainDocumentSite
     }
 
-    /// How many cookies are kept. Cookies over a limit are evicted: first expired ones, then those that are not secure
-    /// (not for the limit in total), then the others; of these, the ones that were not sent for the longest time.
+    /// The maximum numbers of cookies. Cookies over a limit are evicted in this order: expired cookies, cookies that
+    /// are not secure (except for the limit in total), other cookies. In each group, the least recently sent cookie is
+    /// evicted first.
     ///
     /// RFC 6265bis §5.7, "remove excess cookies"
     package struct Limits: Hashable, Sendable {
@@ -52,12 +53,12 @@ public final class CookieStorage: Sendable {
         var jar: CookieJar
         var acceptPolicy = AcceptPolicy.always
         var observers: [Int: @Sendable ([Change]) -> Void] = [:]
-        var lastObserver = 0
+        var lastObserverNumber = 0
         var log: Log?
 
         /// Records changes for the store on disk, and returns what to do about them without the lock.
         ///
-        /// - Parameter count: how many of the first changes come from the store itself.
+        /// - Parameter count: the number of changes at the start that come from the store itself, and are not recorded.
         func record(_ changes: [Change], skipping count: Int = 0) -> Notification? {
             guard !changes.isEmpty else { return nil }
             if let log { for change in changes.dropFirst(count) { change.record(in: log) } }
@@ -94,7 +95,7 @@ public final class CookieStorage: Sendable {
     /// - Parameters:
     ///   - cookies: the cookies on disk, the oldest first.
     ///   - log: receives the changes.
-    ///   - store: writes them, and stays open as long as the storage exists.
+    ///   - store: writes the changes, and stays open as long as the storage exists.
     package init(limits: Limits = Limits(), stored cookies: [Cookie], log: Log, in store: any AnyObject & Sendable) {
         var jar = CookieJar(limits: limits)
         let now = Date()
@@ -126,16 +127,16 @@ public final class CookieStorage: Sendable {
         return state.withLock { $0.jar.cookies(for: context) }
     }
 
-    /// Stores a cookie, and replaces one with the same name, domain, path and partition.
+    /// Stores a cookie, and replaces a cookie with the same name, domain, path and partition.
     ///
-    /// - Throws: ``CookieError`` if its name, value, domain or path can't be those of a cookie.
+    /// - Throws: ``CookieError`` if its name, value, domain or path is not valid for a cookie.
     public func set(_ cookie: Cookie) throws(CookieError) {
         try cookie.check()
         change { $0.insert(cookie, at: Date()) }
     }
 
-    /// Stores a cookie that was stored before, for example in a file, with its times. Has no effect on one that has
-    /// expired.
+    /// Stores a cookie that was stored before, for example in a file, with its times. Has no effect on an expired
+    /// cookie.
     package func restore(_ cookie: Cookie) { change { $0.insert(cookie, at: Date()) } }
 
     /// Stores cookies that were stored before, the oldest first.
@@ -193,14 +194,14 @@ public final class CookieStorage: Sendable {
 
     // MARK: Changes
 
-    /// Calls `body` after each change, on the thread that made it, without a lock held.
+    /// Calls `observer` after each change, on the thread that made the change, without a lock held.
     ///
-    /// - Returns: an observation. The calls end when it is released.
-    public func observe(_ body: @escaping @Sendable ([Change]) -> Void) -> StorageObservation {
+    /// - Returns: an observation. The calls end when the observation is released.
+    public func observe(_ observer: @escaping @Sendable ([Change]) -> Void) -> StorageObservation {
         let number = state.withLock { state in
-            state.lastObserver += 1
-            state.observers[state.lastObserver] = body
-            return state.lastObserver
+            state.lastObserverNumber += 1
+            state.observers[state.lastObserverNumber] = observer
+            return state.lastObserverNumber
         }
         return StorageObservation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: number) } }
     }
@@ -214,8 +215,8 @@ public final class CookieStorage: Sendable {
         notification?.deliver()
     }
 
-    /// Applies what other processes have changed in the store, except for cookies with a newer change that waits to be
-    /// written.
+    /// Applies changes that other processes made in the store, except for a cookie with a newer change that is not
+    /// written yet.
     package func apply(set cookies: [Cookie], removed: Set<Cookie.Identity>) {
         let notifications = state.withLock { state -> [Notification?] in
             let log = state.log
@@ -229,8 +230,9 @@ public final class CookieStorage: Sendable {
                     guard log?.hasChange(for: cookie.identity) != true else { return nil }
                     let changes = state.jar.insert(cookie, at: now)
                     // Evicted cookies come after the new one. They are changes of this process.
-                    let own = changes.firstIndex { if case .removed = $0 { false } else { true } }.map { $0 + 1 } ?? changes.count
-                    return state.record(changes, skipping: own)
+                    let storeChangeCount =
+                        changes.firstIndex { if case .removed = $0 { false } else { true } }.map { $0 + 1 } ?? changes.count
+                    return state.record(changes, skipping: storeChangeCount)
                 }
         }
         for notification in notifications { notification?.deliver() }
@@ -238,7 +240,7 @@ public final class CookieStorage: Sendable {
 
     /// The cookies that outlive their session, with the times when they were last sent.
     package var persistentCookies: [Cookie] {
-        state.withLock { $0.jar.all(at: Date(), withUse: true) }.filter(\.isPersistent)
+        state.withLock { $0.jar.all(at: Date(), withLastAccessTimes: true) }.filter(\.isPersistent)
     }
 }
 
@@ -263,7 +265,7 @@ extension CookieStorage.Change {
 extension CookieStorage {
     /// Stores a received cookie.
     ///
-    /// - Throws: the reason why it is not stored.
+    /// - Throws: the reason why the cookie is not stored.
     package func receive(_ field: Span<UInt8>, in context: CookieContext) throws(CookieRejection) {
         let received = try SetCookie(parsing: field)
         let notification = try state.withLock { (state) throws(CookieRejection) in
@@ -292,14 +294,14 @@ public struct CookieError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Cookie {
-    /// Whether ``CookieStorage/set(_:)`` stores the cookie, or a response may have set it: public suffixes may have
-    /// cookies for themselves.
+    /// Whether ``CookieStorage/set(_:)`` accepts the cookie. A public suffix may have host-only cookies.
     package var canBeStored: Bool {
         do throws(CookieError) { try check() } catch { return false }
         return true
     }
 
-    /// Checks a cookie that no server sent: the names and values that fit into a `Cookie` field (RFC 6265bis §5.7).
+    /// Checks a cookie from a program or a file: its name and its value must fit into a `Cookie` field (RFC 6265bis
+    /// §5.7).
     func check() throws(CookieError) {
         func fail(_ problem: String) throws(CookieError) -> Never {
             throw CookieError(description: "the cookie '\(name)' can't be stored: \(problem)")

@@ -9,8 +9,8 @@ package import FoundationEssentials
 /// The second field says whether the cookie is sent to hosts below the domain, and the fourth whether it is secure. The
 /// fifth is its expiry in seconds since 1970, or 0 for the end of the session. `#HttpOnly_` before the domain marks a
 /// cookie for HTTP only; other lines that begin with `#` are comments. The format has no `SameSite` and no partitions.
-/// The newest cookie comes first: curl writes it so, and sends cookies of equally long paths in the order of the lines
-/// from below.
+/// The newest cookie comes first, as in a file of curl. Among cookies of equally long paths, curl sends the cookie of
+/// the last line first.
 package enum NetscapeCookieFile {
     /// The largest file that is read, in bytes.
     package static let sizeLimit = 64 << 20
@@ -21,12 +21,12 @@ package enum NetscapeCookieFile {
         package let description: String
     }
 
-    /// The end of the year 9999, in seconds since 1970. A later expiry is reduced to this one.
+    /// The end of the year 9999, in seconds since 1970. A later expiry is reduced to this time.
     private static let latestExpiry = 253_402_300_799.0
 
     private static let httpOnlyPrefix = Array("#HttpOnly_".utf8)
 
-    /// Reads cookies, the oldest first, and reports the lines that are none.
+    /// Reads cookies, the oldest first, and reports the lines that are not cookies.
     package static func parse(_ bytes: [UInt8], now: Date) -> (cookies: [Cookie], problems: [Problem]) {
         var (cookies, problems): ([Cookie], [Problem]) = ([], [])
         for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
@@ -55,7 +55,7 @@ package enum NetscapeCookieFile {
             throw Problem(line: number, description: "line \(number): the second and the fourth field have to be TRUE or FALSE")
         }
         // Some programs write fractions.
-        guard let end = Double(text(fields[4])), end.isFinite else {
+        guard let expirySeconds = Double(text(fields[4])), expirySeconds.isFinite else {
             throw Problem(line: number, description: "line \(number): the fifth field has to be a number of seconds")
         }
         let domain = text(fields[0].first == UInt8(ascii: ".") ? fields[0].dropFirst() : fields[0]).lowercased()
@@ -65,7 +65,7 @@ package enum NetscapeCookieFile {
         // A public suffix may have cookies for itself, as in a response (RFC 6265bis §5.7).
         cookie.isHostOnly = !hasSubdomains || PublicSuffixList.isPublicSuffix(domain)
         cookie.isSecure = isSecure
-        cookie.expiry = end == 0 ? nil : Date(timeIntervalSince1970: min(max(end, -1), latestExpiry))
+        cookie.expiry = expirySeconds == 0 ? nil : Date(timeIntervalSince1970: min(max(expirySeconds, -1), latestExpiry))
         do throws(CookieError) { try cookie.check() } catch {
             throw Problem(line: number, description: "line \(number): \(error)")
         }
@@ -88,15 +88,17 @@ package enum NetscapeCookieFile {
             && !cookie.path.contains("\t")
     }
 
-    /// Writes cookies, given from the oldest to the newest. Leaves out partitioned ones, which other programs would
-    /// send everywhere, and those with a tab or without a name, which the format can't express.
+    /// Returns the contents of a file with the cookies. Leaves out partitioned cookies, which other programs would send
+    /// everywhere, and cookies with a tab or without a name, which the format can't express.
+    ///
+    /// - Parameter cookies: the oldest first.
     package static func bytes(of cookies: [Cookie]) -> [UInt8] {
         var file = Array("# Netscape HTTP Cookie File\n# Written by Portolan. Lines below may be edited.\n\n".utf8)
         for cookie in cookies.reversed() where canHold(cookie) {
-            let end = cookie.expiry.map { Int64(min(max($0.timeIntervalSince1970.rounded(.up), 0), latestExpiry)) } ?? 0
+            let expirySeconds = cookie.expiry.map { Int64(min(max($0.timeIntervalSince1970.rounded(.up), 0), latestExpiry)) } ?? 0
             let head =
                 "\(cookie.isHTTPOnly ? "#HttpOnly_" : "")\(cookie.isHostOnly ? "" : ".")\(cookie.domain)\t\(cookie.isHostOnly ? "FALSE" : "TRUE")"
-                + "\t\(cookie.path)\t\(cookie.isSecure ? "TRUE" : "FALSE")\t\(end)\t"
+                + "\t\(cookie.path)\t\(cookie.isSecure ? "TRUE" : "FALSE")\t\(expirySeconds)\t"
             file += head.utf8
             file += cookie.nameBytes + [0x09] + cookie.valueBytes + [0x0A]
         }

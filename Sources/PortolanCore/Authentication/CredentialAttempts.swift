@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The user names and passwords that one load has sent, through all of its redirects: which of them were refused, and
-/// which were not decided about yet.
+/// The user names and passwords that one load has sent, through all of its redirects: which of them the peers refused,
+/// and which of them still have no result.
 struct CredentialAttempts {
     struct Attempt: Equatable {
         /// In the form of ``ProtectionSpace/canonical``.
@@ -21,8 +21,8 @@ struct CredentialAttempts {
         }
     }
 
-    /// At most one for each peer.
-    private var undecided: [Attempt] = []
+    /// The attempts without a result. At most one for each peer, which is a server or a proxy.
+    private var undecidedAttempts: [Attempt] = []
     private var refused: [Attempt] = []
     /// The spaces in which the load has authenticated with a credential that is not stored; `nil` until it sends one.
     private(set) var authenticatedSpaces: AuthenticatedSpaces?
@@ -38,30 +38,32 @@ struct CredentialAttempts {
 
     /// Handles a challenge for a user name and a password.
     ///
-    /// - Parameter unasked: a credential that the handler sent without a challenge, and that the peer refused.
+    /// - Parameter preemptiveCredential: a credential that the handler sent without a challenge, and that the peer
+    ///   refused.
     /// - Returns: the attempts that the challenge refuses, and those that it accepts. A challenge of an origin means
     ///   that the proxy accepted its credential.
     mutating func receiveChallenge(
-        for space: ProtectionSpace, refusing unasked: Credential? = nil
+        for space: ProtectionSpace, refusing preemptiveCredential: Credential? = nil
     ) -> (refused: [Attempt], accepted: [Attempt]) {
         let space = space.canonical
-        let unaskedAttempts = unasked.map { [Attempt($0, for: space)] } ?? []
-        // None of them is proposed again in this load. But a challenge for another realm or scheme does not say that
-        // the password is wrong.
-        let answered = undecided.filter { $0.space.isSamePeer(as: space) } + unaskedAttempts
-        undecided.removeAll { $0.space.isSamePeer(as: space) }
-        refused += answered
-        let newlyRefused = answered.filter { $0.space == space }
+        let preemptiveAttempts = preemptiveCredential.map { [Attempt($0, for: space)] } ?? []
+        // No challenged attempt is proposed again in this load. But a challenge for another realm or scheme does not
+        // say that the password is wrong.
+        let challengedAttempts = undecidedAttempts.filter { $0.space.isSamePeer(as: space) } + preemptiveAttempts
+        undecidedAttempts.removeAll { $0.space.isSamePeer(as: space) }
+        refused += challengedAttempts
+        let newlyRefused = challengedAttempts.filter { $0.space == space }
         var accepted: [Attempt] = []
         if !space.isProxy {
-            accepted = undecided.filter(\.space.isProxy)
-            undecided.removeAll(where: \.space.isProxy)
+            accepted = undecidedAttempts.filter(\.space.isProxy)
+            undecidedAttempts.removeAll(where: \.space.isProxy)
         }
         return (newlyRefused, accepted)
     }
 
-    mutating func send(_ credential: Credential, for space: ProtectionSpace) {
-        undecided.append(Attempt(credential, for: space))
+    /// Records an attempt without a result: the load sends `credential`.
+    mutating func recordSending(of credential: Credential, for space: ProtectionSpace) {
+        undecidedAttempts.append(Attempt(credential, for: space))
     }
 
     func wasRefused(_ credential: Credential, for space: ProtectionSpace) -> Bool {
@@ -71,22 +73,22 @@ struct CredentialAttempts {
 
     /// Handles a response that is delivered, or that redirects.
     ///
-    /// - Parameter status: the code of HTTP; `nil` for another protocol.
+    /// - Parameter status: the HTTP status code; `nil` for another protocol.
     /// - Returns: the attempts that the response refuses, and those that it accepts.
     mutating func receiveResponse(status: Int?) -> (refused: [Attempt], accepted: [Attempt]) {
-        defer { undecided = [] }
+        defer { undecidedAttempts = [] }
         switch status {
         // A 401 or 407 that is delivered need not mean that the password is wrong: it can follow `stale=true`, or offer
         // only a weaker scheme.
-        case 401: return ([], undecided.filter(\.space.isProxy))
+        case 401: return ([], undecidedAttempts.filter(\.space.isProxy))
         case .some(400...): return ([], [])
-        default: return ([], undecided)
+        default: return ([], undecidedAttempts)
         }
     }
 }
 
 extension ProtectionSpace {
-    /// Whether both are of the same server or proxy. Both are canonical.
+    /// Whether both spaces belong to the same server or proxy. Both spaces must be canonical.
     fileprivate func isSamePeer(as other: ProtectionSpace) -> Bool {
         (protocolName, host, port, isProxy) == (other.protocolName, other.host, other.port, other.isProxy)
     }

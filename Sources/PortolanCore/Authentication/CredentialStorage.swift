@@ -21,8 +21,8 @@ public final class CredentialStorage: Sendable {
 
     /// A change of the stored credentials.
     public enum Change: Hashable, Sendable {
-        /// A credential was added, or replaces the one of the same user. If that one had another persistence, its
-        /// removal comes before.
+        /// A credential was added, or replaced the credential of the same user. If the replaced credential had another
+        /// persistence, a `removed` change for it comes first.
         case set(Credential, for: ProtectionSpace)
         /// A stored credential became the default of its space.
         case madeDefault(Credential, for: ProtectionSpace)
@@ -35,7 +35,7 @@ public final class CredentialStorage: Sendable {
     private struct State {
         var table = CredentialTable()
         var observers: [Int: @Sendable ([Change]) -> Void] = [:]
-        var lastObserver = 0
+        var lastObserverNumber = 0
         /// The changes that the observers have not received yet.
         var pendingChanges: [[Change]] = []
         var isDelivering = false
@@ -77,8 +77,8 @@ public final class CredentialStorage: Sendable {
     /// The credential that a load proposes for a space: the one that was made the default, or the only one.
     public func defaultCredential(for space: ProtectionSpace) -> Credential? { read { $0.defaultCredential(for: space) } }
 
-    /// Stores a credential, and replaces the one of the same user. Has no effect on a credential that is not a user
-    /// name and a password, or whose persistence is `.none`.
+    /// Stores a credential, and replaces the credential of the same user. Has no effect on a credential that is not a
+    /// user name and a password, or whose persistence is `.none`.
     ///
     /// A credential whose user name has a colon is proposed to Digest only, because Basic can't carry it (RFC 7617 §2).
     public func set(_ credential: Credential, for space: ProtectionSpace) {
@@ -101,7 +101,7 @@ public final class CredentialStorage: Sendable {
         change { $0.removeAll() }
     }
 
-    /// Removes a credential that a server refused. One that was replaced in the meantime stays.
+    /// Removes a credential that a server refused. A credential that has replaced it in the meantime stays.
     package func removeRefused(_ credential: Credential, for space: ProtectionSpace) {
         guard case .password(let user, let password, _) = credential else { return }
         change(Log.Change.removedIfUnchanged) { $0.remove(user: user, password: password, for: space) }
@@ -115,15 +115,15 @@ public final class CredentialStorage: Sendable {
 
     // MARK: Changes
 
-    /// Calls `body` after each change, without a lock held: on the thread that made the change, or on one that makes
-    /// another change at the same time. The calls are serial, in the order of the changes.
+    /// Calls `observer` after each change, without a lock held: on the thread that made the change, or on a thread that
+    /// makes another change at the same time. The calls are serial, in the order of the changes.
     ///
-    /// - Returns: an observation. The calls end when it is released.
-    public func observe(_ body: @escaping @Sendable ([Change]) -> Void) -> StorageObservation {
+    /// - Returns: an observation. The calls end when the observation is released.
+    public func observe(_ observer: @escaping @Sendable ([Change]) -> Void) -> StorageObservation {
         let number = state.withLock { state in
-            state.lastObserver += 1
-            state.observers[state.lastObserver] = body
-            return state.lastObserver
+            state.lastObserverNumber += 1
+            state.observers[state.lastObserverNumber] = observer
+            return state.lastObserverNumber
         }
         return StorageObservation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: number) } }
     }
@@ -157,14 +157,14 @@ public final class CredentialStorage: Sendable {
     }
 
     private func publish(_ body: (inout State) -> [Change]) {
-        let isFirst = state.withLock { state in
+        let mustDeliver = state.withLock { state in
             let changes = body(&state)
             guard !changes.isEmpty else { return false }
             state.pendingChanges.append(changes)
             defer { state.isDelivering = true }
             return !state.isDelivering
         }
-        if isFirst { deliverChanges() }
+        if mustDeliver { deliverChanges() }
     }
 
     /// Delivers the changes of all threads until there are no more.

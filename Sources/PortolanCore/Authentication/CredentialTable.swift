@@ -38,7 +38,7 @@ struct CredentialTable {
 
     func credentials(for space: ProtectionSpace) -> [String: Credential] {
         var credentials: [String: Credential] = [:]
-        for key in space.keys {
+        for key in space.applicableSpaces {
             for (user, entry) in spaces[key]?.entries ?? [:] where credentials[user] == nil {
                 credentials[user] = entry.credential(of: user)
             }
@@ -48,17 +48,17 @@ struct CredentialTable {
 
     /// The credential that was made the default, or the only one.
     func defaultCredential(for space: ProtectionSpace) -> Credential? {
-        for key in space.keys {
-            guard let found = spaces[key] else { continue }
-            if let user = found.defaultUser, let entry = found.entries[user] { return entry.credential(of: user) }
-            if found.entries.count == 1, let (user, entry) = found.entries.first { return entry.credential(of: user) }
+        for key in space.applicableSpaces {
+            guard let storedSpace = spaces[key] else { continue }
+            if let user = storedSpace.defaultUser, let entry = storedSpace.entries[user] { return entry.credential(of: user) }
+            if storedSpace.entries.count == 1, let (user, entry) = storedSpace.entries.first { return entry.credential(of: user) }
         }
         return nil
     }
 
     /// Whether the credential of this user for the space has this password.
     func contains(user: String, password: String, for space: ProtectionSpace) -> Bool {
-        space.keys.contains { spaces[$0]?.entries[user]?.password.equals(password) == true }
+        space.applicableSpaces.contains { spaces[$0]?.entries[user]?.password.equals(password) == true }
     }
 
     /// The credential of a user as a store on disk has it; `nil` if it is not permanent.
@@ -67,7 +67,8 @@ struct CredentialTable {
         return StoredCredential(key: key, password: entry.password, defaultTime: entry.defaultTime)
     }
 
-    /// Stores a credential of a user. Has no effect on one that is not to be stored.
+    /// Stores a credential of a user. Has no effect if the credential is not a password, or if its persistence is
+    /// `.none`.
     mutating func set(_ credential: Credential, for space: ProtectionSpace, isDefault: Bool) -> [CredentialStorage.Change] {
         guard case .password(let user, let password, let persistence) = credential, persistence != .none, case .password = space.kind
         else { return [] }
@@ -102,9 +103,9 @@ struct CredentialTable {
 
     /// Removes the credential of a user from a space.
     ///
-    /// - Parameter password: `nil` for any; otherwise a credential with another password stays.
+    /// - Parameter password: the password that the removed credential must have; `nil` for any password.
     mutating func remove(user: String, password: String? = nil, for space: ProtectionSpace) -> [CredentialStorage.Change] {
-        space.keys.flatMap { key -> [CredentialStorage.Change] in
+        space.applicableSpaces.flatMap { key -> [CredentialStorage.Change] in
             guard let entry = spaces[key]?.entries[user], password.map(entry.password.equals) ?? true else { return [] }
             return remove(user, from: key)
         }
@@ -148,7 +149,8 @@ package struct StoredCredential: Sendable {
 }
 
 extension ProtectionSpace {
-    /// The space in the form in which a storage has it: protocol, scheme and host in lower case, and with the port.
+    /// The space in the normalized form that a storage uses as a key: protocol, scheme and host in lower case, and with
+    /// the port.
     package var canonical: ProtectionSpace {
         var space = self
         space.protocolName = protocolName.lowercased()
@@ -159,8 +161,9 @@ extension ProtectionSpace {
         return space
     }
 
-    /// The spaces whose credentials apply, the best first: this one, and the one for Basic if this is for Digest.
-    fileprivate var keys: [ProtectionSpace] {
+    /// The spaces whose credentials apply to this space, the best first: this space and, if it is for Digest, the same
+    /// space for Basic.
+    fileprivate var applicableSpaces: [ProtectionSpace] {
         let space = canonical
         guard case .password("digest") = space.kind else { return [space] }
         var basic = space

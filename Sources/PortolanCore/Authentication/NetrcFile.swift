@@ -9,8 +9,8 @@
 /// The user names and passwords of a netrc file (`ftp(1)`), by host.
 ///
 /// The file is read once, when the value is made. A load proposes its credentials when a server sends a challenge; see
-/// ``Loader/Configuration/netrc``. The first entry for the host that has a password counts, or the default entry, if
-/// that comes before it. Files are read as curl does, but a malformed file is an error.
+/// ``Loader/Configuration/netrc``. The first entry for the host that has a password counts, or the default entry,
+/// if the default entry comes first. Files are read as curl does, but a malformed file is an error.
 ///
 /// An entry names neither a scheme nor a port. In one load it serves the first origin of its host: after a redirect,
 /// another port or scheme of the host gets no password, except `https:` with the same port or both default ports.
@@ -36,8 +36,8 @@ public struct NetrcFile: Sendable {
     /// Reads the user's file: the one that the environment variable `NETRC` names, otherwise `~/.netrc`.
     ///
     /// - Returns: `nil` if `~/.netrc` does not exist.
-    /// - Throws: ``init(contentsOf:)``'s errors; `LoadError.Code.accessDenied` if `~/.netrc` has a password, and others
-    ///   than the user own it or may read or change it, as in ftp(1) and Python's netrc module.
+    /// - Throws: ``init(contentsOf:)``'s errors; `LoadError.Code.accessDenied` if `~/.netrc` has a password, and
+    ///   another user owns the file, or may read or change it, as in ftp(1) and Python's netrc module.
     public static func ofUser() throws(LoadError) -> NetrcFile? {
         if let path = environment("NETRC") { return try NetrcFile(contentsOf: path) }
         guard let home = environment("HOME") else { return nil }
@@ -54,10 +54,10 @@ public struct NetrcFile: Sendable {
     }
 
     package init(contentsOf path: String, requiringPrivacy requiresPrivacy: Bool) throws(LoadError) {
-        guard let place = LocalPath(path) else {
+        guard let localPath = LocalPath(path) else {
             throw LoadError(.notFound, message: "the name of the netrc file is empty, or has a NUL; name a file")
         }
-        let file = try RegularFile(at: place)
+        let file = try RegularFile(at: localPath)
         var bytes = try file.contents(atMost: Self.sizeLimit + 1)
         defer { unsafe bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { unsafe explicit_bzero(start, $0.count) } } }
         guard bytes.count <= Self.sizeLimit else {
@@ -80,7 +80,7 @@ public struct NetrcFile: Sendable {
 
     /// Returns the credential for a host of a URL.
     ///
-    /// - Parameter user: a user whose password is needed; `nil` for the file's own.
+    /// - Parameter user: the user whose password is needed; `nil` for the user that the entry names.
     package func credential(forHost host: some StringProtocol, user: String? = nil) -> Credential? {
         // The brackets of an IPv6 address are part of a URL's host, and usually not of a name in the file.
         let name = host.lowercased()

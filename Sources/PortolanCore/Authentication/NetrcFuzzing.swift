@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the fuzzer of netrc files calls. Not a part of the API.
+/// The netrc parser, for the fuzzer. Not a part of the API.
 @_spi(Fuzzing) public enum NetrcFuzzing {
     public struct Entry: Equatable, Sendable {
         public let machine, user, password: String?

@@ -58,7 +58,8 @@ struct NetrcParser {
         return word
     }
 
-    /// Changes the last entry, unless it already has a user and a password: curl reads no further then.
+    /// Changes the last entry, unless it already has a user and a password, because curl then ignores further keywords
+    /// of the entry.
     private mutating func setInLastEntry(_ change: (inout Entry) -> Void) {
         guard let last = entries.indices.last, entries[last].user == nil || entries[last].password == nil else { return }
         change(&entries[last])
@@ -136,7 +137,7 @@ struct NetrcParser {
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 }
 
-/// Why a netrc file can't be read. Has no part of the file, which contains passwords.
+/// Why a netrc file can't be parsed. Quotes nothing from the file, because the file contains passwords.
 package struct NetrcSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Problem: Hashable, Sendable { case unterminatedQuote, unknownWord, missingValue, notUTF8, nul }
 

@@ -26,7 +26,7 @@
 
     package func reveal() -> String { unsafe String(decoding: bytes, as: UTF8.self) }
 
-    /// Whether this is the text. The time does not depend on where the two differ.
+    /// Whether the secret is equal to `text`. The duration does not depend on where the two differ.
     package func equals(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { other in

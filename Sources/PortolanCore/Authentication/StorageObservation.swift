@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The registration of a closure that a storage calls after each change. The calls end when it is released.
+/// The registration of a closure that a storage calls after each change. The calls end when the observation is
+/// released.
 public final class StorageObservation: Sendable {
     private let cancel: @Sendable () -> Void
 

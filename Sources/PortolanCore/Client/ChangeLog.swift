@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The changes of a storage in memory that a store on disk has not written yet: the last one of each key.
+/// The changes of a storage in memory that a store on disk has not written yet: the last change of each key.
 ///
 /// The storage records its changes while it holds its lock, so that their order is kept, and calls ``notify()`` after
 /// it has released the lock. Neither blocks. Any thread.
@@ -35,7 +35,7 @@ package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendab
     private let state = Mutex(State())
     private let wake: @Sendable () -> Void
 
-    /// - Parameter wake: makes the store take the changes soon. Called on the thread of a change, without a lock held.
+    /// - Parameter wake: makes the store write the changes soon. Called on the thread of a change, without a lock held.
     package init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
 
     package func record(_ change: Change, for key: Key) {
@@ -46,8 +46,8 @@ package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendab
         }
     }
 
-    /// Records changes that are older than all recorded ones, which replace those of the same keys. Does not notify the
-    /// store, which calls this.
+    /// Records changes that are older than all recorded changes. Ignores a change if a newer change of the same key is
+    /// recorded. Does not notify the store, because the store itself calls this method.
     ///
     /// - Parameter changes: the oldest first.
     package func recordOlder(_ changes: some BidirectionalCollection<(key: Key, change: Change)>) {
@@ -64,11 +64,11 @@ package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendab
     }
 
     package func notify() {
-        let isNews = state.withLock { state in
+        let mustWake = state.withLock { state in
             defer { state.needsNotification = false }
             return state.needsNotification
         }
-        if isNews { wake() }
+        if mustWake { wake() }
     }
 
     package func hasChange(for key: Key) -> Bool { state.withLock { $0.changes[key] != nil } }
@@ -76,7 +76,7 @@ package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendab
     package var isEmpty: Bool { state.withLock { $0.changes.isEmpty } }
 
     /// Removes all changes, and returns them, the oldest first.
-    package func take() -> [(key: Key, change: Change)] {
+    package func removeChanges() -> [(key: Key, change: Change)] {
         let changes = state.withLock { state in
             defer { state.changes = [:] }
             return state.changes

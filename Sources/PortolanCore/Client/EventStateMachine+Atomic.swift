@@ -14,14 +14,14 @@ extension EventStateMachine {
 extension Atomic where Value == EventStateMachine {
     /// Begins the delivery of data, as ``EventStateMachine/begin(_:rules:)`` does with the result `.deliver`.
     ///
-    /// - Returns: `false` if the state does not allow the fast path. Then call that method.
+    /// - Returns: `false` if the state does not allow the fast path. The caller must then call `begin`.
     func tryBeginDataFastPath() -> Bool {
         compareExchange(expected: .receivingWithoutFlags, desired: .deliveringWithoutOtherFlags, ordering: .acquiringAndReleasing).exchanged
     }
 
     /// Ends the delivery of data, as ``EventStateMachine/endDelivery(of:flow:)`` does with the result `.keepGoing`.
     ///
-    /// - Returns: `false` if the state does not allow the fast path. Then call that method.
+    /// - Returns: `false` if the state does not allow the fast path. The caller must then call `endDelivery`.
     func tryEndDataFastPath() -> Bool {
         compareExchange(expected: .deliveringWithoutOtherFlags, desired: .receivingWithoutFlags, ordering: .acquiringAndReleasing).exchanged
     }

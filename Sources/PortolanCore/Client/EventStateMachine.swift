@@ -131,7 +131,7 @@ struct EventStateMachine: Equatable, Sendable {
     enum DeliveryResult: Equatable {
         /// The load continues with this flow.
         case flow(Flow)
-        /// The load is over, and the client knows.
+        /// The load is over, and the client has been notified.
         case ended
         /// The load is over, and the client must be notified: of a violation of this rule, or of the pending end.
         case mustReportEnd(ContractRule?)
@@ -236,7 +236,7 @@ struct EventStateMachine: Equatable, Sendable {
     /// Clears the request to release the delegate, after the end of a delivery.
     ///
     /// - Returns: whether the caller must release the delegate.
-    mutating func takeDelegateReleaseRequest() -> Bool {
+    mutating func clearDelegateReleaseRequest() -> Bool {
         flags.remove(.delegateReleaseIsPending) != nil
     }
 

@@ -6,8 +6,9 @@ import Synchronization
 /// The client that a handler's load reports to. It retains the load, checks the order of the load's events with
 /// ``EventStateMachine``, and forwards only allowed events to the next client.
 ///
-/// A task has one handler load for each request: a redirect that is followed ends it, and the task makes the next one.
-/// If a handler passes its request on to the next handler, the load of that handler has another handler load.
+/// A task has one handler load for each request: if a redirect is followed, the handler load ends, and the task makes a
+/// handler load for the next request. If a handler passes its request on to the next handler, the load of that handler
+/// has another handler load.
 package final class HandlerLoad: ProtocolClient {
     private let machine: Atomic<EventStateMachine>
     private let rules: EventStateMachine.Rules
@@ -24,9 +25,10 @@ package final class HandlerLoad: ProtocolClient {
     private let endReason = Mutex<LoadError?>(nil)
     /// Whether ``HandlerLoadObserver/handlerLoadEnded()`` was called.
     private let isLoadReleased = Atomic(false)
-    /// How often each rule was violated after the first violation; `nil` before that.
+    /// How often each rule was violated after the load's first violation; `nil` before the first violation.
     private let violations = Mutex<[ContractRule: Int]?>(nil)
-    /// The number of bytes that are missing from the response's expected length; negative if the length is unknown.
+    /// The number of bytes that must still arrive to reach the response's expected length; negative if the length is
+    /// unknown.
     private let remainingLength = Atomic<Int64>(-1)
 
     package init(
@@ -167,8 +169,10 @@ package final class HandlerLoad: ProtocolClient {
 
     // MARK: Deliveries
 
-    /// Begins the delivery of an event. After `true`, ``finishDelivery(of:flow:)`` must follow.
-    private func allowsDelivery(of event: EventStateMachine.Event) -> Bool {
+    /// Begins the delivery of an event, if the event is allowed. A violation fails the load.
+    ///
+    /// - Returns: whether the event must be delivered. If so, ``finishDelivery(of:flow:)`` must follow.
+    private func beginDelivery(of event: EventStateMachine.Event) -> Bool {
         switch machine.update({ [rules] in $0.begin(event, rules: rules) }) {
         case .deliver: return true
         case .drop: return false
@@ -181,7 +185,7 @@ package final class HandlerLoad: ProtocolClient {
     /// - Parameter flow: the client's return value.
     /// - Returns: the flow for the handler.
     private func finishDelivery(of event: EventStateMachine.Event, flow: Flow = .keepGoing) -> Flow {
-        let (result, mustRelease) = machine.update { ($0.endDelivery(of: event, flow: flow), $0.takeDelegateReleaseRequest()) }
+        let (result, mustRelease) = machine.update { ($0.endDelivery(of: event, flow: flow), $0.clearDelegateReleaseRequest()) }
         if mustRelease { observer.handlerLoadMustReleaseDelegate() }
         switch result {
         case .flow(.pause) where event != .redirect:
@@ -263,18 +267,18 @@ extension HandlerLoad: QueueingClient {
 
 extension HandlerLoad {
     package func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        guard allowsDelivery(of: .redirect) else { return .stopped }
+        guard beginDelivery(of: .redirect) else { return .stopped }
         return finishDelivery(of: .redirect, flow: next.wasRedirected(to: request, redirectResponse: redirectResponse))
     }
 
     package func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {
-        guard allowsDelivery(of: .confirmation) else { return }
+        guard beginDelivery(of: .confirmation) else { return }
         next.cachedResponseIsValid(cached, newer: newer)
         _ = finishDelivery(of: .confirmation)
     }
 
     package func didReceiveInterim(_ response: Response) {
-        guard allowsDelivery(of: .interim) else { return }
+        guard beginDelivery(of: .interim) else { return }
         if interimCount.add(1, ordering: .relaxed).newValue <= interimLimit {
             next.didReceiveInterim(response)
         } else {
@@ -290,22 +294,22 @@ extension HandlerLoad {
 
     /// The state machine handles this as an interim response, which is allowed in the same phases.
     package func willResend(after response: Response) {
-        guard allowsDelivery(of: .interim) else { return }
+        guard beginDelivery(of: .interim) else { return }
         next.willResend(after: response)
         _ = finishDelivery(of: .interim)
     }
 
     package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        guard allowsDelivery(of: .response) else { return .stopped }
-        let missing = remainingLength.exchange(response.expectedLength ?? -1, ordering: .relaxed)
-        if missing > 0, hasBody {
-            return failDelivery(of: .response, .lengthIsKept, "the previous part ended \(missing) bytes before its expected length")
+        guard beginDelivery(of: .response) else { return .stopped }
+        let missingBytes = remainingLength.exchange(response.expectedLength ?? -1, ordering: .relaxed)
+        if missingBytes > 0, hasBody {
+            return failDelivery(of: .response, .lengthIsKept, "the previous part ended \(missingBytes) bytes before its expected length")
         }
         return finishDelivery(of: .response, flow: next.didReceive(response, storage: storage))
     }
 
     package func didLoad(_ bytes: borrowing RawSpan) -> Flow {
-        guard machine.tryBeginDataFastPath() || allowsDelivery(of: .data) else { return .stopped }
+        guard machine.tryBeginDataFastPath() || beginDelivery(of: .data) else { return .stopped }
         let count = Int64(bytes.byteCount)
         let remaining = remainingLength.load(ordering: .relaxed)
         if remaining >= 0 {
@@ -322,19 +326,19 @@ extension HandlerLoad {
     }
 
     package func didReceiveTrailers(_ fields: HTTPFields) {
-        guard allowsDelivery(of: .trailers) else { return }
+        guard beginDelivery(of: .trailers) else { return }
         next.didReceiveTrailers(fields)
         _ = finishDelivery(of: .trailers)
     }
 
     package func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {
-        guard allowsDelivery(of: .sent) else { return }
+        guard beginDelivery(of: .sent) else { return }
         next.didSend(bodyBytes: bodyBytes, total: total, expected: expected)
         _ = finishDelivery(of: .sent)
     }
 
     package func didReach(_ step: LoadStep) {
-        guard allowsDelivery(of: .step) else { return }
+        guard beginDelivery(of: .step) else { return }
         next.didReach(step)
         _ = finishDelivery(of: .step)
     }
@@ -344,7 +348,7 @@ extension HandlerLoad {
     }
 
     package func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
-        guard allowsDelivery(of: .newBody) else { return answer(nil) }
+        guard beginDelivery(of: .newBody) else { return answer(nil) }
         let callback = OneShotCallback(answer, fallback: .some(nil))
         callback.hold()
         next.needsNewBody { callback.answer($0) }
@@ -353,7 +357,7 @@ extension HandlerLoad {
     }
 
     package func didReceive(_ challenge: AuthenticationChallenge) {
-        guard allowsDelivery(of: .challenge) else { return challenge.answer(.cancel) }
+        guard beginDelivery(of: .challenge) else { return challenge.answer(.cancel) }
         challenge.callback.hold()
         next.didReceive(challenge)
         _ = finishDelivery(of: .challenge)
@@ -361,23 +365,23 @@ extension HandlerLoad {
     }
 
     package func didCancel(_ challenge: AuthenticationChallenge) {
-        guard allowsDelivery(of: .challengeCancelled) else { return }
+        guard beginDelivery(of: .challengeCancelled) else { return }
         next.didCancel(challenge)
         _ = finishDelivery(of: .challengeCancelled)
     }
 
     package func didFinishLoading() {
-        let missing = remainingLength.load(ordering: .relaxed)
-        guard missing <= 0 || !hasBody || machine.load(ordering: .relaxed).isOver else {
-            return fail(.lengthIsKept, "the body ended \(missing) bytes before its expected length")
+        let missingBytes = remainingLength.load(ordering: .relaxed)
+        guard missingBytes <= 0 || !hasBody || machine.load(ordering: .relaxed).isOver else {
+            return fail(.lengthIsKept, "the body ended \(missingBytes) bytes before its expected length")
         }
-        guard allowsDelivery(of: .finish) else { return }
+        guard beginDelivery(of: .finish) else { return }
         next.didFinishLoading()
         _ = finishDelivery(of: .finish)
     }
 
     package func didFail(with error: LoadError) {
-        guard allowsDelivery(of: .failure) else { return }
+        guard beginDelivery(of: .failure) else { return }
         next.didFail(with: error)
         _ = finishDelivery(of: .failure)
     }

@@ -13,6 +13,6 @@ public struct HandlerTraits: OptionSet, Hashable, Sendable {
     /// load has stopped. The client drops the events that arrive in between.
     public static let stopsAsynchronously = Self(rawValue: 1 << 2)
     /// Loads send the request's `Cookie` field and deliver `Set-Cookie` fields. The loader then adds its stored cookies
-    /// to their requests, and stores those of their responses.
+    /// to the requests of the loads, and stores the cookies of the responses.
     public static let cookies = Self(rawValue: 1 << 3)
 }

@@ -11,7 +11,7 @@ public import HTTPTypes
 ///         redirect followed | failed | cached response is valid → finished
 ///         | response → (data | sent | challenge | step | response, if multipart)* → trailers? → finished | failed
 ///
-/// Between a handler and the task there is a chain of clients. Each one forwards the events to the next one.
+/// Between a handler and the task there is a chain of clients. Each client forwards the events to the next client.
 public protocol ProtocolClient: AnyObject, Sendable {
     /// The resource is at another URL.
     ///
@@ -32,7 +32,7 @@ public protocol ProtocolClient: AnyObject, Sendable {
     func didReceiveInterim(_ response: Response)
 
     /// The request is sent again, because a credential answers the 401 or 407 in `response`, or because `response` is
-    /// a 417. `response` is not delivered. For observers. Optional.
+    /// a 417. `response` is not delivered. For observers; a client need not implement this method.
     func willResend(after response: Response)
 
     /// The request is about to be sent again because of a challenge.
@@ -88,9 +88,9 @@ public protocol ProtocolClient: AnyObject, Sendable {
     /// The load failed. The last call.
     func didFail(with error: LoadError)
 
-    /// Makes a load that is nested in this one. The task's delegate decides its redirects and challenges, too. It stops
-    /// when this load ends. The handler of this load does not serve it. Beyond the loader's limit on the nesting depth
-    /// it fails with ``LoadError/Code/nestedTooDeep``.
+    /// Makes a load that is nested in this one. The task's delegate also decides the redirects and challenges of the
+    /// nested load. The nested load stops when this load ends. The handler of this load does not serve the nested load.
+    /// Beyond the loader's limit on the nesting depth, the nested load fails with ``LoadError/Code/nestedTooDeep``.
     ///
     /// Not an event: can be called at any time between start and end, on any thread.
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad

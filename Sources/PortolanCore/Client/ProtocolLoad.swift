@@ -13,8 +13,8 @@ public protocol ProtocolLoad: AnyObject, Sendable {
     /// ``stopsAsynchronously``. Idempotent. Can come before the start, but not after the load's own end.
     func stopLoading()
 
-    /// Continues after the client returned `.pause`. Called at most once for each `.pause`, possibly before that call
-    /// of the client has returned.
+    /// Continues after the client returned `.pause`. Called at most once for each `.pause`, possibly before the
+    /// client's call that returns `.pause` has returned.
     func resumeLoading()
 
     /// Whether ``stopLoading()`` can return before the load has stopped, because another thread is about to call the
@@ -22,7 +22,7 @@ public protocol ProtocolLoad: AnyObject, Sendable {
     /// meaning of ``HandlerTraits/stopsAsynchronously``, for one load.
     var stopsAsynchronously: Bool { get }
 
-    /// The load itself, if the thread that waits for the load can do its work; `nil` by default.
+    /// The load itself, if the thread that waits for the load can do the load's work; `nil` by default.
     var waitable: (any WaitableLoad)? { get }
 }
 

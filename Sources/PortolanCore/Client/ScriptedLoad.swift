@@ -24,7 +24,7 @@ public final class ScriptedLoad: ProtocolLoad {
 
     private struct State {
         /// The index of the next event.
-        var next = 0
+        var nextIndex = 0
         /// The clock's time at the start of the load.
         var start: Duration?
         /// Set while the next event waits for its time.
@@ -85,7 +85,7 @@ public final class ScriptedLoad: ProtocolLoad {
 
     public func stopLoading() {
         let timer = state.withLock { state in
-            state.next = events.count
+            state.nextIndex = events.count
             return state.timer.take()
         }
         timer?.cancel()
@@ -106,15 +106,15 @@ public final class ScriptedLoad: ProtocolLoad {
     private func nextStep() -> Step {
         state.withLock { state in
             // The pending timer will resume the load.
-            guard state.next < events.count, state.timer?.isPending != true else { return .none }
+            guard state.nextIndex < events.count, state.timer?.isPending != true else { return .none }
             state.timer = nil
-            if let start = state.start, let time = times?[state.next], start + time > clock.now {
+            if let start = state.start, let time = times?[state.nextIndex], start + time > clock.now {
                 let timer = ScheduledTimer { [self] in calls.submit(.resume) { _ in play() } }
                 state.timer = timer
                 return .wait(timer, until: start + time)
             }
-            defer { state.next += 1 }
-            return .report(events[state.next])
+            defer { state.nextIndex += 1 }
+            return .report(events[state.nextIndex])
         }
     }
 

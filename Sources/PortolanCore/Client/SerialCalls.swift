@@ -19,14 +19,14 @@ public struct SerialCalls: ~Copyable, Sendable {
         public static let resume = Self(rawValue: 1 << 2)
     }
 
-    private static let running: UInt16 = 1 << 8
+    private static let runningFlag: UInt16 = 1 << 8
     private let state = Atomic<UInt16>(0)
 
     public init() {}
 
     /// Performs `call` now, or queues it for the thread that is performing calls.
     ///
-    /// In the first case this thread also performs the calls that other threads queue during that time.
+    /// If this thread performs the call, it also performs the calls that other threads queue during that time.
     public func submit(_ call: Call, perform: (Call) -> Void) {
         if enqueue(call) { run(perform) }
     }
@@ -35,7 +35,7 @@ public struct SerialCalls: ~Copyable, Sendable {
     ///
     /// - Returns: whether ``run(_:)`` must be called for the queued call, on any thread.
     public func enqueue(_ call: Call) -> Bool {
-        state.bitwiseOr(Self.running | UInt16(call.rawValue), ordering: .acquiringAndReleasing).oldValue & Self.running == 0
+        state.bitwiseOr(Self.runningFlag | UInt16(call.rawValue), ordering: .acquiringAndReleasing).oldValue & Self.runningFlag == 0
     }
 
     /// Performs the queued calls until there are none. Call it once for each ``enqueue(_:)`` that returned `true`.
@@ -57,7 +57,7 @@ public struct SerialCalls: ~Copyable, Sendable {
     private func nextCall() -> Call? {
         var old = state.load(ordering: .acquiring)
         while true {
-            let queued = old & ~Self.running
+            let queued = old & ~Self.runningFlag
             let first = queued & (~queued &+ 1)
             let new = queued == 0 ? 0 : old & ~first
             let (exchanged, original) = state.weakCompareExchange(

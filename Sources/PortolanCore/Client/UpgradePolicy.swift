@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which URLs must be loaded by a secure scheme instead. Responses can add hosts to these (HSTS).
+/// Decides which URLs must be loaded with a secure scheme instead. A response can require this for its host (HSTS).
 package protocol UpgradePolicy: Sendable {
     /// Returns the secure URL to load instead; `nil` if the URL can be loaded unchanged.
     func upgraded(_ url: URLRecord) -> URLRecord?

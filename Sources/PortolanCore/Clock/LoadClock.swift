@@ -15,7 +15,7 @@ public protocol LoadClock: Sendable {
     var preciseNanosecondsNow: Int64 { get }
 
     /// Fires the timer at `deadline`, on one of the clock's threads.
-    func schedule(_ alarm: ScheduledTimer, at deadline: Duration)
+    func schedule(_ timer: ScheduledTimer, at deadline: Duration)
 }
 
 extension LoadClock {

@@ -4,7 +4,7 @@
 /// last removal.
 package struct TimerQueue {
     private var heap: [(deadline: Duration, timer: ScheduledTimer)] = []
-    private var nextSweepCount = 64
+    private var sweepThreshold = 64
 
     package init() {}
 
@@ -14,7 +14,7 @@ package struct TimerQueue {
     package var pendingCount: Int { heap.count { $0.timer.isPending } }
 
     package mutating func insert(_ timer: ScheduledTimer, at deadline: Duration) {
-        if heap.count >= nextSweepCount { removeCancelled() }
+        if heap.count >= sweepThreshold { removeCancelled() }
         heap.append((deadline, timer))
         var child = heap.count - 1
         while child > 0, heap[child].deadline < heap[(child - 1) / 2].deadline {
@@ -38,7 +38,7 @@ package struct TimerQueue {
     private mutating func removeCancelled() {
         heap.removeAll { !$0.timer.isPending }
         for index in stride(from: heap.count / 2, through: 0, by: -1) { siftDown(index) }
-        nextSweepCount = max(64, heap.count * 2)
+        sweepThreshold = max(64, heap.count * 2)
     }
 
     private mutating func siftDown(_ start: Int) {

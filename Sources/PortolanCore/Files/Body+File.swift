@@ -46,38 +46,38 @@ private final class FileBodyReader: FileBackedReader {
     }
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
-        guard var openFile = self.openFile.withLock({ $0.take() }) else { return end }
+        guard var openFile = self.openFile.withLock({ $0.take() }) else { return endOrFailure }
         let remaining = length.map { $0 - openFile.offset }
         guard remaining != 0 else { return .end }
         do throws(LoadError) {
             let count = try openFile.file.read(into: &buffer, atMost: remaining.map(Int.init(clamping:)) ?? .max, from: openFile.offset)
-            if count == 0, let remaining { return fail(shrunk(openFile.file.path, by: remaining)) }
+            if count == 0, let remaining { return fail(shrunkFileError(openFile.file.path, by: remaining)) }
             guard count > 0 else { return .end }
             openFile.offset += Int64(count)
         } catch {
             return fail(LoadError(.bodyFailed, message: "the body's file can't be read", underlyingError: error))
         }
-        returnFile(openFile)
+        putBackFile(openFile)
         return .bytes
     }
 
-    func send(_ send: (CInt, Int64, Int) -> FileTransfer) -> FileTransfer {
+    func send(_ send: (CInt, Int64, Int) -> FileSendResult) -> FileSendResult {
         guard var openFile = self.openFile.withLock({ $0.take() }) else { return .unable }
         let remaining = length.map { $0 - openFile.offset } ?? .max
         let transfer = remaining > 0 ? openFile.file.send(Int(clamping: remaining), from: openFile.offset, send) : .unable
-        if case .took(let count) = transfer { openFile.offset += Int64(count) }
-        returnFile(openFile)
+        if case .sent(let count) = transfer { openFile.offset += Int64(count) }
+        putBackFile(openFile)
         return transfer
     }
 
-    private var end: BodyRead { failure.withLock { $0 }.map { .failed($0) } ?? .end }
+    private var endOrFailure: BodyRead { failure.withLock { $0 }.map { .failed($0) } ?? .end }
 
     private func fail(_ error: LoadError) -> BodyRead {
         failure.withLock { $0 = error }
         return .failed(error)
     }
 
-    private func returnFile(_ openFile: consuming OpenFile) {
+    private func putBackFile(_ openFile: consuming OpenFile) {
         var moved = Optional(openFile)
         self.openFile.withLock { $0 = moved.take() }
         if isClosed.load(ordering: .sequentiallyConsistent) { close() }
@@ -88,12 +88,12 @@ private final class FileBodyReader: FileBackedReader {
         _ = openFile.withLock { $0.take() }
     }
 
-    private func shrunk(_ path: LocalPath, by missing: Int64) -> LoadError {
+    private func shrunkFileError(_ path: LocalPath, by missingBytes: Int64) -> LoadError {
         let length = length ?? 0
         return LoadError(
             .bodyFailed,
             message:
-                "file '\(path)' became shorter while it was sent: \(length - missing) of \(length) bytes were there; send it again when complete"
+                "file '\(path)' became shorter while it was sent: \(length - missingBytes) of \(length) bytes were there; send it again when complete"
         )
     }
 }

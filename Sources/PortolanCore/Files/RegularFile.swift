@@ -16,7 +16,7 @@ package struct RegularFile: ~Copyable, Sendable {
     /// contents during the read (`proc(5)`, `sysfs(5)`).
     package let size: Int64?
     /// The time of the last change, in seconds since 1970.
-    package let modified: Int64
+    package let modificationTime: Int64
     /// The user ID of the owner.
     let owner: uid_t
     /// The nine permission bits (`inode(7)`).
@@ -35,8 +35,8 @@ package struct RegularFile: ~Copyable, Sendable {
         let check = unsafe Self.call(with: path) { unsafe stat($0, &attributes) }
         guard check.result == 0 else { throw .fileSystem(.stat, check.number, path) }
         try Self.requireRegular(attributes, path)
-        // O_NONBLOCK and O_NOCTTY have no effect on a regular file. They are for a file that has replaced the checked
-        // one.
+        // O_NONBLOCK and O_NOCTTY have no effect on a regular file. They matter if another kind of file has replaced
+        // the checked file.
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         let (descriptor, number) = unsafe Self.call(with: path) { unsafe open($0, flags) }
         guard descriptor >= 0 else { throw .fileSystem(.open, number, path) }
@@ -49,7 +49,7 @@ package struct RegularFile: ~Copyable, Sendable {
         }
         self.path = path
         self.descriptor = descriptor
-        modified = Int64(attributes.st_mtim.tv_sec)
+        modificationTime = Int64(attributes.st_mtim.tv_sec)
         owner = attributes.st_uid
         permissions = attributes.st_mode & 0o777
         size = Self.hasSize(attributes, descriptor) ? Int64(attributes.st_size) : nil
@@ -69,11 +69,11 @@ package struct RegularFile: ~Copyable, Sendable {
     ///   the next read throws.
     /// - Throws: ``LoadError/Code/ioFailed``, or the error of ``init(at:)`` for the same `errno`.
     package func read(into buffer: inout OutputRawSpan, atMost limit: Int = .max, from offset: Int64) throws(LoadError) -> Int {
-        let wanted = min(buffer.freeCapacity, limit)
+        let requestedCount = min(buffer.freeCapacity, limit)
         var (total, error): (Int, CInt?) = (0, nil)
         unsafe buffer.withUnsafeMutableBytes { bytes, initialized in
-            while total < wanted {
-                let free = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[initialized..<initialized + wanted - total])
+            while total < requestedCount {
+                let free = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[initialized..<initialized + requestedCount - total])
                 let count = unsafe pread(descriptor, free.baseAddress, free.count, off_t(offset) + off_t(total))
                 if count < 0, errno == EINTR { continue }
                 if count < 0 { error = errno }
@@ -88,7 +88,7 @@ package struct RegularFile: ~Copyable, Sendable {
     }
 
     /// Sends bytes of the file with `send` (``FileBackedReader/send(_:)``).
-    package func send(_ count: Int, from offset: Int64, _ send: (CInt, Int64, Int) -> FileTransfer) -> FileTransfer {
+    package func send(_ count: Int, from offset: Int64, _ send: (CInt, Int64, Int) -> FileSendResult) -> FileSendResult {
         send(descriptor, offset, count)
     }
 

@@ -2,9 +2,9 @@
 
 /// SHA-256. Portolan uses it to recognise the files of plugins, and to distinguish large bodies.
 ///
-/// Implemented here although libraries have it, because the library for Swift contains all of BoringSSL: a clean build
-/// of this package took nearly six minutes of processor time with it, and one minute without it. This implementation
-/// does not run in constant time, so do not use it on secrets.
+/// Portolan has its own implementation, because the Swift library that has SHA-256 contains all of BoringSSL: a clean
+/// build of this package took nearly six minutes of processor time with that library, and one minute without it. This
+/// implementation does not run in constant time, so do not use it on secrets.
 ///
 /// Source: FIPS 180-4, section 6.2
 package struct SHA256: Sendable {

@@ -8,8 +8,9 @@ import Synchronization
 ///
 /// Each call returns when the reader is ready for the next event, so a load that awaits its calls is never faster than
 /// its reader. One call at a time. After the load was stopped, every call throws `CancellationError`. If only a child
-/// task is cancelled, its calls still wait, except for the answer to a challenge. The order of events is that of
-/// ``ProtocolClient``; a violation fails the load with ``LoadError/Code/protocolViolation``.
+/// task is cancelled, calls in that task still wait; only ``challenge(_:previousFailureCount:failureResponse:)`` ends.
+/// The order of events is that of ``ProtocolClient``; a violation fails the load with
+/// ``LoadError/Code/protocolViolation``.
 public struct AsyncClient: Sendable {
     let load: AsyncLoad
 
@@ -18,7 +19,7 @@ public struct AsyncClient: Sendable {
 
     /// Delivers a 1xx response, before the response.
     public func didReceiveInterim(_ response: Response) async throws {
-        try load.check()
+        try load.throwIfStopped()
         load.client.didReceiveInterim(response)
     }
 
@@ -28,16 +29,16 @@ public struct AsyncClient: Sendable {
     ///   - response: the response.
     ///   - storage: whether a cache may store it.
     public func didReceive(_ response: Response, storage: CacheStoragePolicy = .notAllowed) async throws {
-        try load.check()
-        try await load.handle(load.client.didReceive(response, storage: storage))
+        try load.throwIfStopped()
+        try await load.waitIfPaused(load.client.didReceive(response, storage: storage))
     }
 
     /// Delivers body bytes. The reader has read or copied them when this call returns.
     public func didLoad(_ bytes: [UInt8]) async throws {
-        try load.check()
+        try load.throwIfStopped()
         let span = bytes.span
         let flow = unsafe load.client.didLoad(span.bytes)
-        try await load.handle(flow)
+        try await load.waitIfPaused(flow)
     }
 
     /// Delivers body bytes.
@@ -52,7 +53,7 @@ public struct AsyncClient: Sendable {
 
     /// Delivers the trailer fields. At most once, after the body.
     public func didReceiveTrailers(_ fields: HTTPFields) async throws {
-        try load.check()
+        try load.throwIfStopped()
         load.client.didReceiveTrailers(fields)
     }
 
@@ -61,8 +62,8 @@ public struct AsyncClient: Sendable {
     /// If the caller does not follow the redirect, this call returns: then deliver `response` and its body as usual. If
     /// the caller follows it, the load is over, and this call throws `CancellationError`.
     public func wasRedirected(to request: Request, response: Response) async throws {
-        try load.check()
-        try await load.handle(load.client.wasRedirected(to: request, redirectResponse: response))
+        try load.throwIfStopped()
+        try await load.waitIfPaused(load.client.wasRedirected(to: request, redirectResponse: response))
     }
 
     /// Sends a challenge for a credential, or for trust in a server, and waits for the answer.
@@ -74,7 +75,7 @@ public struct AsyncClient: Sendable {
     public func challenge(
         _ space: ProtectionSpace, previousFailureCount failureCount: Int = 0, failureResponse response: Response? = nil
     ) async throws -> ChallengeAnswer {
-        try load.check()
+        try load.throwIfStopped()
         let answer = PendingAnswer()
         let challenge = AuthenticationChallenge(
             protectionSpace: space, previousFailureCount: failureCount, failureResponse: response
@@ -85,12 +86,13 @@ public struct AsyncClient: Sendable {
         } onCancel: {
             if answer.set(.cancel) { load.client.didCancel(challenge) }
         }
-        try load.check()
+        try load.throwIfStopped()
         return received
     }
 }
 
-/// The answer to a challenge, or the cancellation of the wait for it. Only the first one has an effect.
+/// The answer to a challenge, or `.cancel` after the wait for the answer was cancelled. Only the first of the two has
+/// an effect.
 private final class PendingAnswer: Sendable {
     private struct State {
         var answer: ChallengeAnswer?
@@ -111,11 +113,11 @@ private final class PendingAnswer: Sendable {
         return isFirst
     }
 
-    func whenSet(_ body: @escaping @Sendable (ChallengeAnswer) -> Void) {
+    func whenSet(_ receive: @escaping @Sendable (ChallengeAnswer) -> Void) {
         let answer = state.withLock { state in
-            if state.answer == nil { state.waiter = body }
+            if state.answer == nil { state.waiter = receive }
             return state.answer
         }
-        if let answer { body(answer) }
+        if let answer { receive(answer) }
     }
 }

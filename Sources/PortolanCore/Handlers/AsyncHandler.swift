@@ -9,11 +9,11 @@
 ///     var configuration = Loader.Configuration.default
 ///     configuration.handlers = [greetings]
 ///
-/// The load finishes when the function returns. If the function throws, the load fails with its ``LoadError``; another
+/// The load finishes when the function returns. If the function throws a ``LoadError``, the load fails with it; another
 /// error becomes ``LoadError/Code/unknown``. The function runs as a task on Swift's pool: it may suspend for any time,
 /// but must not block its thread. When the load is stopped, the task is cancelled, and every call of the client throws
 /// `CancellationError`. A delegate on ``DeliveryQueue/immediate`` is called on a thread of that pool, too, and must not
-/// block it.
+/// block that thread.
 public struct AsyncHandler: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet

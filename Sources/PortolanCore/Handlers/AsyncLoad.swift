@@ -10,19 +10,19 @@ final class AsyncLoad: ProtocolLoad {
         var isOver = false
         /// The load was resumed before it began to wait. The next wait then ends immediately.
         var isResumed = false
-        /// Resumed with whether the load continues.
+        /// The calls that wait until the load is resumed. They receive `true`, or `false` if the load is over.
         var waiters: [CheckedContinuation<Bool, Never>] = []
     }
 
     let client: any ProtocolClient
     /// The identifier of the handler, for messages.
     private let handler: String
-    private let body: @Sendable (AsyncClient) async throws -> Void
+    private let operation: @Sendable (AsyncClient) async throws -> Void
     private let state = Mutex(State())
 
-    init(_ client: any ProtocolClient, handler: String, body: @escaping @Sendable (AsyncClient) async throws -> Void) {
+    init(_ client: any ProtocolClient, handler: String, operation: @escaping @Sendable (AsyncClient) async throws -> Void) {
         (self.client, self.handler) = (client, handler)
-        self.body = body
+        self.operation = operation
     }
 
     /// Always `true`, because the task runs on another thread.
@@ -55,7 +55,7 @@ final class AsyncLoad: ProtocolLoad {
 
     private func run() async {
         do {
-            try await body(AsyncClient(load: self))
+            try await operation(AsyncClient(load: self))
             if !isOver { client.didFinishLoading() }
         } catch let error as LoadError {
             if !isOver { client.didFail(with: error) }
@@ -87,14 +87,14 @@ final class AsyncLoad: ProtocolLoad {
     // MARK: Called by AsyncClient
 
     /// - Throws: `CancellationError` if the load was stopped.
-    func check() throws {
+    func throwIfStopped() throws {
         if isOver { throw CancellationError() }
     }
 
     /// Waits until the client is ready for the next event.
     ///
     /// - Throws: `CancellationError` if the load was stopped.
-    func handle(_ flow: Flow) async throws {
+    func waitIfPaused(_ flow: Flow) async throws {
         switch flow {
         case .keepGoing: return
         case .stopped:

@@ -16,14 +16,14 @@ final class InterceptedLoad: ProtocolLoad {
     private let interceptor: Interceptor
     private let client: any ProtocolClient
     private let state = Mutex(State.created)
-    private struct Decision {
+    private struct RedirectState {
         /// The request of a redirect whose decision was deferred.
-        var proposed: Request?
+        var proposedRequest: Request?
         /// The number of resumes. A resume declines the redirect.
         var resumeCount = 0
     }
 
-    private let decision = Mutex(Decision())
+    private let redirectState = Mutex(RedirectState())
 
     init(_ request: Request, _ interceptor: Interceptor, _ client: any ProtocolClient) {
         (self.request, self.interceptor, self.client) = (request, interceptor, client)
@@ -52,30 +52,30 @@ final class InterceptedLoad: ProtocolLoad {
     }
 
     func stopLoading() {
-        switch takeState() {
+        switch markOver() {
         case .created, .over: return
         case .changing(let task): task?.cancel()
         case .loading(let load): load.stopLoading()
         }
-        interceptor.observeEnd(request, decision.withLock { $0.proposed }.map { .redirected(to: $0) } ?? .stopped)
+        interceptor.observeEnd(request, redirectState.withLock { $0.proposedRequest }.map { .redirected(to: $0) } ?? .stopped)
     }
 
     func resumeLoading() {
-        decision.withLock { $0 = Decision(proposed: nil, resumeCount: $0.resumeCount &+ 1) }
+        redirectState.withLock { $0 = RedirectState(proposedRequest: nil, resumeCount: $0.resumeCount &+ 1) }
         if case .loading(let load) = state.withLock({ $0 }) { load.resumeLoading() }
     }
 
     private func changeAndLoad() async {
-        var changed = request
+        var changedRequest = request
         do {
-            try await interceptor.changeRequest(&changed)
-            guard changed.url == request.url else {
+            try await interceptor.changeRequest(&changedRequest)
+            guard changedRequest.url == request.url else {
                 throw LoadError(
                     .badRequest,
                     message: "the interceptor \(interceptor.identifier) changed the URL \(request.url.shortDescription); it may change "
                         + "everything else")
             }
-            start(changed)
+            start(changedRequest)
         } catch let error as LoadError {
             fail(error)
         } catch let error as CancellationError {
@@ -85,8 +85,8 @@ final class InterceptedLoad: ProtocolLoad {
         }
     }
 
-    private func start(_ changed: Request) {
-        let load = client.makeLoadByNextHandler(for: changed, client: InterceptingClient(self, next: client))
+    private func start(_ changedRequest: Request) {
+        let load = client.makeLoadByNextHandler(for: changedRequest, client: InterceptingClient(self, next: client))
         let mustStart = state.withLock { state in
             if case .over = state { return false }
             state = .loading(load)
@@ -99,7 +99,8 @@ final class InterceptedLoad: ProtocolLoad {
         if finish(.failed(error)) { client.didFail(with: error) }
     }
 
-    private func takeState() -> State {
+    /// - Returns: the state before.
+    private func markOver() -> State {
         state.withLock { state in
             defer { state = .over }
             return state
@@ -114,11 +115,11 @@ final class InterceptedLoad: ProtocolLoad {
 
     /// - Parameter forward: forwards the redirect, and returns the flow. `.pause` means that the decision is deferred.
     func didRedirect(to proposal: Request, _ forward: () -> Flow) -> Flow {
-        let resumeCount = decision.withLock { $0.resumeCount }
+        let resumeCount = redirectState.withLock { $0.resumeCount }
         let flow = forward()
         switch flow {
         case .keepGoing: break
-        case .pause: decision.withLock { if $0.resumeCount == resumeCount { $0.proposed = proposal } }
+        case .pause: redirectState.withLock { if $0.resumeCount == resumeCount { $0.proposedRequest = proposal } }
         case .stopped: _ = finish(.redirected(to: proposal))
         }
         return flow
@@ -128,7 +129,7 @@ final class InterceptedLoad: ProtocolLoad {
     ///
     /// - Returns: `false` if the load had ended before.
     func finish(_ outcome: Interceptor.Outcome) -> Bool {
-        if case .over = takeState() { return false }
+        if case .over = markOver() { return false }
         interceptor.observeEnd(request, outcome)
         return true
     }

@@ -36,7 +36,7 @@ enum ASCII {
     /// Whether the UTF-8 encodes only HTTP quoted-string token code points (WHATWG MIME Sniffing, section 3). `true`
     /// for no bytes at all.
     ///
-    /// U+0080…U+00FF, the greatest of these code points, are the ones with the lead bytes 0xC2 and 0xC3.
+    /// U+0080…U+00FF, the greatest of these code points, have the lead bytes 0xC2 and 0xC3.
     static func isHTTPQuotedStringToken(_ utf8: Span<UInt8>) -> Bool {
         for index in utf8.indices {
             switch utf8[index] {

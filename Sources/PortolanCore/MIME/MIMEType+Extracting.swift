@@ -31,11 +31,11 @@ extension MIMEType {
             let element = value.extracting(start..<position)
             position += 1  // the comma
             guard let type = MIMEType(parsing: element), type.essence != "*/*" else { continue }
-            let own = type.parameters.first { $0.name == "charset" }
+            let ownCharset = type.parameters.first { $0.name == "charset" }
             if type.essence != last?.essence {
-                charset = own
+                charset = ownCharset
                 last = type
-            } else if own == nil, let charset {
+            } else if ownCharset == nil, let charset {
                 last = MIMEType(unchecked: type.essence, parameters: type.parameters + [charset])
             } else {
                 last = type

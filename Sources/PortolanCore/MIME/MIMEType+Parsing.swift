@@ -42,7 +42,8 @@ extension MIMEType {
         self.init(unchecked: essence, parameters: Self.parameters(in: bytes, from: end))
     }
 
-    /// Parses the parameters that start with the semicolon at `start`. There are none if that is the end.
+    /// Parses the parameters that start with the semicolon at `start`. If `start` is the end of the bytes, there are
+    /// none.
     private static func parameters(in bytes: Span<UInt8>, from start: Int) -> [Parameter] {
         var parameters = ParameterList()
         var position = start
@@ -101,13 +102,13 @@ private struct ParameterList {
 
     /// The names of `elements`. Used if there are too many elements for a linear search.
     private var names: Set<String> = []
-    private static let fewElements = 8
+    private static let linearSearchLimit = 8
 
     mutating func append(name: Span<UInt8>, value: Span<UInt8>) {
         let name = ASCII.lowercased(name)
-        if elements.count <= Self.fewElements {
+        if elements.count <= Self.linearSearchLimit {
             guard !elements.contains(where: { $0.name == name }) else { return }
-            if elements.count == Self.fewElements { names = Set(elements.map(\.name) + [name]) }
+            if elements.count == Self.linearSearchLimit { names = Set(elements.map(\.name) + [name]) }
         } else {
             guard names.insert(name).inserted else { return }
         }

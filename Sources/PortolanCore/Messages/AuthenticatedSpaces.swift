@@ -3,15 +3,15 @@
 import Synchronization
 
 /// The protection spaces in which loads have authenticated. The next loads in such a space send the credential without
-/// a challenge, and never outside of it.
+/// a challenge. A load outside of the space never sends it.
 ///
-/// A handler adds and removes spaces; the loader finds the one of a request.
+/// A handler adds and removes spaces; the loader finds the space of a request.
 package final class AuthenticatedSpaces: Sendable {
     package struct Entry: Sendable {
         package let space: ProtectionSpace
         /// The credential that the server has accepted.
         package let credential: Credential
-        /// What the handler needs to send the credential again.
+        /// The state of the handler that it needs to send the credential again.
         package let state: any AnyObject & Sendable
         /// A URL of the server.
         fileprivate let server: URLRecord
@@ -29,7 +29,8 @@ package final class AuthenticatedSpaces: Sendable {
 
         package func covers(_ url: URLRecord) -> Bool { coveringPathLength(url) != nil }
 
-        /// The length of the longest path that the URL is at or below; `nil` if it is outside of the space.
+        /// The length, in bytes, of the longest path of the space that contains the URL's path; `nil` if it is outside
+        /// of the space.
         fileprivate func coveringPathLength(_ url: URLRecord) -> Int? {
             guard url.hasSameOrigin(as: server) else { return nil }
             let path = url.path.isEmpty ? "/" : url.path
@@ -47,13 +48,13 @@ package final class AuthenticatedSpaces: Sendable {
         }
     }
 
-    /// A space that a URL is in, and where it is from.
+    /// A space that contains a URL, and the collection to which the space belongs.
     package struct Match: Sendable {
         package let spaces: AuthenticatedSpaces
         package let entry: Entry
     }
 
-    /// Where a handler finds the spaces of the answer to its challenge.
+    /// Passes a collection of spaces to the handler that sent a challenge. The answer to the challenge sets it.
     package final class Slot: Sendable {
         private let spaces = Mutex<AuthenticatedSpaces?>(nil)
 
@@ -66,9 +67,9 @@ package final class AuthenticatedSpaces: Sendable {
         }
     }
 
-    /// How many spaces are kept. The oldest ones are removed first.
-    private static let limit = 100
-    /// How many paths one space has. A path over it is not added.
+    /// The maximum number of spaces. The oldest spaces are removed first.
+    private static let spaceLimit = 100
+    /// The maximum number of paths of one space. Further paths are not added.
     private static let pathLimit = 100
 
     private let entries = Mutex<[Entry]>([])
@@ -76,7 +77,7 @@ package final class AuthenticatedSpaces: Sendable {
 
     package init() {}
 
-    /// Returns the space that a URL is in. Of several ones, the one with the longest path.
+    /// Returns the space that contains a URL; if there are several, the space with the longest path.
     package func match(for url: URLRecord) -> Match? {
         guard count.load(ordering: .relaxed) > 0 else { return nil }
         let entry = entries.withLock { entries in
@@ -90,8 +91,8 @@ package final class AuthenticatedSpaces: Sendable {
         return entry.map { Match(spaces: self, entry: $0) }
     }
 
-    /// Adds a space, and replaces the one with the same server, scheme and realm. If both have the same credential, the
-    /// new space also has the paths of the old one.
+    /// Adds a space, and replaces the space with the same server, scheme and realm. If both have the same credential,
+    /// the new space also has the paths of the old one.
     package func add(_ entry: Entry) {
         change { entries in
             var entry = entry
@@ -102,7 +103,7 @@ package final class AuthenticatedSpaces: Sendable {
                 }
             }
             entries.append(entry)
-            if entries.count > Self.limit { entries.removeFirst() }
+            if entries.count > Self.spaceLimit { entries.removeFirst() }
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A question that must be answered before a load can continue: which credential is sent, or is this server trusted?
+/// Asks which credential to send, or whether to trust a server. The load continues after the answer.
 ///
 /// Answer it once, immediately or later, on any thread. Further answers are ignored. If a challenge is released without
 /// an answer, the answer is ``ChallengeAnswer/performDefault``, so that no load waits forever.
@@ -18,8 +18,8 @@ public final class AuthenticationChallenge: Sendable {
     public let failureResponse: Response?
     /// A credential that the handler sent without a challenge, and that the peer refused.
     package let refusedCredential: Credential?
-    /// Filled before the answer, if its credential is kept: a handler can then send the credential again without a
-    /// challenge. `nil` if the handler can't.
+    /// Set before the answer if the credential of the answer is kept. The handler can then send the credential again
+    /// without a challenge. `nil` if the handler has no support for this.
     let authenticatedSpaces: AuthenticatedSpaces.Slot?
     let callback: OneShotCallback<ChallengeAnswer>
 
@@ -61,7 +61,7 @@ public enum ChallengeAnswer: Sendable {
     case use(Credential)
     /// Continue without a credential.
     case continueWithoutCredential
-    /// Do what happens without a delegate.
+    /// Handle the challenge as if there were no delegate.
     case performDefault
     /// Send a challenge for another authentication scheme, if the server offers one. Otherwise fail.
     case rejectProtectionSpace
@@ -76,7 +76,7 @@ public struct ProtectionSpace: Hashable, Sendable {
         case password(scheme: String)
         /// A client certificate. The names of accepted issuers are in DER.
         case clientCertificate(acceptedIssuers: [[UInt8]])
-        /// Whether the server's chain is trusted. The chain is in DER, leaf first.
+        /// Trust in a server. Its certificate chain is in DER, leaf first.
         case serverTrust(chain: [[UInt8]])
     }
 
@@ -99,8 +99,8 @@ public struct ProtectionSpace: Hashable, Sendable {
 }
 
 extension ProtectionSpace {
-    /// Whether scheme, host and port are those of a URL. Where a port is missing, the default port of the scheme is
-    /// used, if the scheme has one.
+    /// Whether the space has the scheme, host and port of a URL. Where a port is missing, the default port of the
+    /// scheme is used, if the scheme has one.
     package func isOrigin(of url: URLRecord) -> Bool {
         guard !isProxy, let urlHost = url.host, !urlHost.isEmpty else { return false }
         guard protocolName.lowercased() == url.scheme, host.lowercased() == urlHost.lowercased() else { return false }
@@ -123,7 +123,7 @@ public enum Credential: Hashable, Sendable {
         case none
         /// They are in memory, for all loads of the loaders that share the storage.
         case loader
-        /// They are also there in later processes, if the storage can write them to a disk. Otherwise like `loader`.
+        /// Later processes can use them, too, if the storage can write them to a disk. Otherwise like `loader`.
         case permanent
     }
 

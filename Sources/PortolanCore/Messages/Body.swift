@@ -75,15 +75,15 @@ package protocol FileBackedReader: BodyReader {
     /// Sends the next bytes with `send`, instead of ``BodyReader/read(into:whenReady:)``.
     ///
     /// - Parameter send: receives the file's descriptor, the offset of the bytes, and their maximum number.
-    /// - Returns: the result of `send`; ``FileTransfer/unable`` also if there is nothing to send. The next read returns
-    ///   the reason.
-    func send(_ send: (_ descriptor: CInt, _ offset: Int64, _ count: Int) -> FileTransfer) -> FileTransfer
+    /// - Returns: the result of `send`; ``FileSendResult/unable`` also if there is nothing to send. The next read
+    ///   returns the reason.
+    func send(_ send: (_ descriptor: CInt, _ offset: Int64, _ count: Int) -> FileSendResult) -> FileSendResult
 }
 
-/// The result of a transfer by the kernel from a file.
-package enum FileTransfer: Sendable, Equatable {
-    /// This number of bytes was sent, at least one.
-    case took(Int)
+/// The result of ``FileBackedReader/send(_:)``.
+package enum FileSendResult: Sendable, Equatable {
+    /// The number of bytes that were sent, at least one.
+    case sent(Int)
     /// No bytes can be sent at the moment, because the buffer of the socket is full.
     case full
     /// The bytes cannot be sent in this way.

@@ -12,7 +12,7 @@ public final class BodyWriter: Sendable {
     private struct State {
         var buffer: [UInt8] = []
         /// The index of the first byte that was not read.
-        var firstUnread = 0
+        var firstUnreadIndex = 0
         var end: Result<Void, LoadError>?
         var hasReader = false
         var isClosed = false
@@ -21,7 +21,7 @@ public final class BodyWriter: Sendable {
         var writers: [ObjectIdentifier: CheckedContinuation<Void, Never>] = [:]
         var yieldCounter = YieldCounter()
 
-        var count: Int { buffer.count - firstUnread }
+        var count: Int { buffer.count - firstUnreadIndex }
         var acceptsBytes: Bool { !isClosed && end == nil }
 
         mutating func removeWriters() -> [CheckedContinuation<Void, Never>] {
@@ -33,7 +33,7 @@ public final class BodyWriter: Sendable {
     private let capacity: Int
     private let state = Mutex(State())
 
-    /// - Parameter capacity: the number of unsent bytes from which ``write(_:)`` waits.
+    /// - Parameter capacity: the number of unsent bytes at which ``write(_:)`` begins to wait.
     public init(capacity: Int = 64 << 10) {
         self.capacity = max(1, capacity)
     }
@@ -116,11 +116,11 @@ public final class BodyWriter: Sendable {
                     return ([], .wait, [])
                 }
             }
-            let bytes = Array(state.buffer[state.firstUnread..<state.firstUnread + count])
-            state.firstUnread += count
-            if state.firstUnread * 2 > state.buffer.count {
-                state.buffer.removeFirst(state.firstUnread)
-                state.firstUnread = 0
+            let bytes = Array(state.buffer[state.firstUnreadIndex..<state.firstUnreadIndex + count])
+            state.firstUnreadIndex += count
+            if state.firstUnreadIndex * 2 > state.buffer.count {
+                state.buffer.removeFirst(state.firstUnreadIndex)
+                state.firstUnreadIndex = 0
             }
             guard state.count < capacity else { return (bytes, .bytes, []) }
             return (bytes, .bytes, state.removeWriters())
@@ -135,7 +135,7 @@ public final class BodyWriter: Sendable {
         let writers = state.withLock { state in
             state.isClosed = true
             state.buffer = []
-            state.firstUnread = 0
+            state.firstUnreadIndex = 0
             state.whenReady = nil
             return state.removeWriters()
         }

@@ -15,7 +15,7 @@ public enum LoadStep: Int32, Hashable, Sendable, CaseIterable {
     case domainResolved = 1
     case connected, tlsEstablished, connectionReused, requestSent, firstByte
 
-    /// The name in the output of the command, which stays the same over releases.
+    /// The name in the output of `portolan`. It is the same in all releases.
     package var name: String {
         switch self {
         case .domainResolved: "nameFound"

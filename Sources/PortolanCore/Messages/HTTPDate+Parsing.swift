@@ -8,7 +8,7 @@ extension HTTPDate {
     ///     Sun Nov  6 08:49:37 1994
     ///
     /// Names are case-sensitive, as in the grammar. The day of the week is not checked against the date. Second 60 of a
-    /// minute is the first second of the next one.
+    /// minute is the first second of the next minute.
     ///
     /// - Parameter now: the current time in seconds since 1970. It determines the century of a two-digit year, which is
     ///   at most fifty years in the future.

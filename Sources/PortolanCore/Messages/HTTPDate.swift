@@ -5,7 +5,7 @@
 /// RFC 9110 §5.6.7, IMF-fixdate
 package struct HTTPDate: Hashable, Sendable, CustomStringConvertible {
     package let description: String
-    /// Without leap seconds.
+    /// Seconds since 1970-01-01 00:00:00 UTC, without leap seconds.
     package let secondsSince1970: Int64
 
     /// - Parameter seconds: since 1970-01-01 00:00:00 UTC, without leap seconds.

@@ -2,7 +2,8 @@
 
 import Synchronization
 
-/// A reader that fails if a body has more or fewer bytes than its declared length. The peer has received that length.
+/// A reader that fails if a body has more or fewer bytes than its declared length. The declared length has already been
+/// sent to the peer.
 final class LengthValidatingReader: BodyReader {
     private let reader: any BodyReader
     private let length: Int64

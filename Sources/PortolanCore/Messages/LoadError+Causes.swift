@@ -12,17 +12,17 @@ extension LoadError {
     /// If there are more than `limit`, the nearest ones and the last are kept. The last one states what happened. Its
     /// message then begins with the number of missing causes: `(3 causes left out)`.
     package func causes(atMost limit: Int = causeLimit) -> [any Error] {
-        Self.shortened(Self.list(underlyingError), to: limit)
+        Self.shortened(Self.causeList(from: underlyingError), to: limit)
     }
 
-    /// Returns `cause`. If it and the causes below it are more than ``causeLimit``, some are left out.
-    static func limited(_ cause: (any Error)?) -> (any Error)? {
+    /// Returns `cause` with at most ``causeLimit`` errors, including itself. The others are left out.
+    static func withLimitedCauses(_ cause: (any Error)?) -> (any Error)? {
         guard let cause else { return nil }
-        let all = listWithNestedErrors(cause)
+        let all = causeListWithNestedErrors(cause)
         guard all.count > causeLimit else { return cause }
-        var kept = shortened(all, to: causeLimit)
-        var below = kept.popLast()
-        while let next = kept.popLast() {
+        var keptErrors = shortened(all, to: causeLimit)
+        var below = keptErrors.popLast()
+        while let next = keptErrors.popLast() {
             var error = next as? LoadError ?? LoadError(.unknown, message: String(describing: type(of: next)))
             error.underlyingError = below
             below = error
@@ -30,8 +30,8 @@ extension LoadError {
         return below
     }
 
-    /// Does what ``list(_:)`` does, and also lists the errors inside errors of other types.
-    private static func listWithNestedErrors(_ first: any Error) -> [any Error] {
+    /// Does what ``causeList(from:)`` does, and also lists the errors inside errors of other types.
+    private static func causeListWithNestedErrors(_ first: any Error) -> [any Error] {
         var all: [any Error] = []
         var next = Optional(first)
         while let error = next {
@@ -47,6 +47,7 @@ extension LoadError {
         return all
     }
 
+    /// The maximum number of listed errors.
     private static let maximumListLength = 1000
 
     /// Returns the first error in a property, or in an associated value, of another error.
@@ -62,7 +63,7 @@ extension LoadError {
         return nil
     }
 
-    private static func list(_ first: (any Error)?) -> [any Error] {
+    private static func causeList(from first: (any Error)?) -> [any Error] {
         var all: [any Error] = []
         var next = first
         while let error = next {
@@ -88,8 +89,8 @@ package enum OmittedCauses {
     /// Returns `message` with `count` added to the number of causes that it states as left out.
     package static func adding(_ count: Int, to message: String) -> String {
         guard count > 0 else { return message }
-        let (known, text) = parse(message)
-        let (sum, overflows) = known.addingReportingOverflow(count)
+        let (omittedCount, text) = parse(message)
+        let (sum, overflows) = omittedCount.addingReportingOverflow(count)
         let total = overflows ? Int.max : sum
         return "(\(total) cause\(total == 1 ? "" : "s") left out) \(text)"
     }

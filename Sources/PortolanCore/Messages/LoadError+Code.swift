@@ -16,9 +16,9 @@ extension LoadError.Code {
     public static let unknown = Self(rawValue: -1)
     /// The URL is malformed for its scheme.
     public static let badURL = Self(rawValue: -2)
-    /// No handler takes this request.
+    /// No handler accepts this request.
     public static let unsupportedScheme = Self(rawValue: -3)
-    /// A method, field or property that the handler cannot serve.
+    /// The handler does not support a method, field or property of the request.
     public static let badRequest = Self(rawValue: -4)
     /// Nothing exists at that URL.
     public static let notFound = Self(rawValue: -5)

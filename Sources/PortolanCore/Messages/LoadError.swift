@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a load, or the set-up of one, failed.
+/// Why a load, or the set-up of a load, failed.
 ///
 /// Branch on ``code``; show ``message`` to a person. The message is one line that says what happened, with values
 /// quoted, and how to fix it. ``underlyingError`` is its cause, if there is one.
@@ -15,7 +15,7 @@ public struct LoadError: Error, Sendable {
     public var domain: String?
     public var message: String
     public var underlyingError: (any Error)? {
-        didSet { underlyingError = Self.limited(underlyingError) }
+        didSet { underlyingError = Self.withLimitedCauses(underlyingError) }
     }
     /// The contract rule that a handler violated. Set only if the core reports ``Code/protocolViolation``.
     package private(set) var rule: ContractRule?
@@ -26,7 +26,7 @@ public struct LoadError: Error, Sendable {
         self.code = code
         self.domain = domain
         self.message = message
-        self.underlyingError = Self.limited(underlyingError)
+        self.underlyingError = Self.withLimitedCauses(underlyingError)
     }
 
     package init(violating rule: ContractRule, _ detail: String? = nil) {
@@ -46,7 +46,7 @@ extension LoadError: CustomStringConvertible {
     /// The message and, after colons, the causes. A cause whose description ends the message is not repeated.
     public var description: String {
         guard let underlyingError else { return message }
-        // Evaluated only once, because two evaluations here and in each cause below would be 2^8 for the last one.
+        // Evaluated only once: with two evaluations at each level, the last cause would be described 2^8 times.
         let causeDescription = String(describing: underlyingError)
         return message.hasSuffix(causeDescription) ? message : "\(message): \(causeDescription)"
     }

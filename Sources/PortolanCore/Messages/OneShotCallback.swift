@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// A callback that receives one answer: the first one. While the callback is held, the answer waits.
+/// A callback that receives only the first answer. While the callback is held, the answer is stored.
 final class OneShotCallback<Value: Sendable>: Sendable {
     private struct State {
         var callback: (@Sendable (Value) -> Void)?
@@ -11,7 +11,9 @@ final class OneShotCallback<Value: Sendable>: Sendable {
         var holdCount = 0
         var answer: Value?
 
-        mutating func takeCall() -> (@Sendable () -> Void)? {
+        /// Returns the call of the callback if an answer is stored and no hold remains. Removes the callback, so that
+        /// it is called only once.
+        mutating func removeReadyCall() -> (@Sendable () -> Void)? {
             guard holdCount == 0, let answer, let callback else { return nil }
             self.callback = nil
             return { callback(answer) }
@@ -35,7 +37,7 @@ final class OneShotCallback<Value: Sendable>: Sendable {
     func answer(_ answer: Value) {
         state.withLock { state in
             if state.answer == nil { state.answer = answer }
-            return state.takeCall()
+            return state.removeReadyCall()
         }?()
     }
 
@@ -45,11 +47,11 @@ final class OneShotCallback<Value: Sendable>: Sendable {
         state.withLock { $0.holdCount += 1 }
     }
 
-    /// Ends a ``hold()``. If no other hold remains, passes on an answer that waits.
+    /// Ends a ``hold()``. If no other hold remains, passes a stored answer to the callback.
     func release() {
         state.withLock { state in
             state.holdCount -= 1
-            return state.takeCall()
+            return state.removeReadyCall()
         }?()
     }
 }

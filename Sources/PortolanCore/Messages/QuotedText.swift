@@ -3,6 +3,7 @@
 /// A text from a file or a peer, for a message: in quotes, with invisible characters escaped, shortened to sixty code
 /// points.
 package struct QuotedText: CustomStringConvertible {
+    /// In code points.
     private static let maximumLength = 60
     package let description: String
 

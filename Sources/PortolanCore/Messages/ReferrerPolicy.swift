@@ -53,14 +53,14 @@ enum ReferrerPolicy: String, Sendable {
 struct RedirectReferrer: Sendable {
     /// The value that the caller set.
     private var source: String
-    /// The value that the last redirect left.
+    /// The value in the request after the last redirect; `nil` for none.
     private var current: String?
     private var policy = ReferrerPolicy.strictOriginWhenCrossOrigin
 
     /// Returns the `Referer` of the request after a redirect, and the state for the redirect after that.
     ///
     /// - Parameters:
-    ///   - old: the state that the redirect before returned, if there was one.
+    ///   - old: the result for the previous redirect, if there was one.
     ///   - value: the value that the current request has.
     ///   - response: the redirect response. Its `Referrer-Policy` applies to this redirect and the next ones.
     ///
@@ -68,11 +68,11 @@ struct RedirectReferrer: Sendable {
     static func afterRedirect(
         _ old: RedirectReferrer?, value: String?, response: Response?, from current: URLRecord, to target: URLRecord
     ) -> RedirectReferrer? {
-        // A value that differs was set by the delegate in the meantime.
+        // If the value differs, the delegate has set it in the meantime.
         guard var referrer = old.flatMap({ $0.current == value ? $0 : nil }) ?? value.map({ RedirectReferrer(source: $0, current: $0) })
         else { return nil }
         if let response, let policy = ReferrerPolicy(in: response.fields) { referrer.policy = policy }
-        // `try?` because a value that is not an absolute URL tells no other server anything: it is left out there.
+        // `try?` because a value that is not an absolute URL is sent only to the same origin.
         if let source = try? URLRecord(parsing: referrer.source) {
             referrer.current = referrer.policy.referrer(from: source, to: target)
         } else {

@@ -67,29 +67,29 @@ public struct Request: Sendable {
         get { parts.visitedHandlers }
         set { ownParts.visitedHandlers = newValue }
     }
-    /// The number of loads around the load of this request; 0 for a request of the caller.
+    /// The number of parent loads, at all levels, of the load of this request; 0 for a request of the caller.
     package var nestingDepth: Int {
         get { parts.nestingDepth }
         set { ownParts.nestingDepth = newValue }
     }
 
-    /// What redirects have left of the caller's `Referer`.
+    /// The caller's `Referer` after the redirects of the load; `nil` before the first redirect.
     var redirectReferrer: RedirectReferrer? {
         get { parts.redirectReferrer }
         set { ownParts.redirectReferrer = newValue }
     }
 
-    /// A credential that the server has accepted for URLs like this one, and that is sent without a challenge. Set by
+    /// A credential that the server has accepted for URLs like this URL, and that is sent without a challenge. Set by
     /// the loader for one handler load.
     package var authenticatedSpace: AuthenticatedSpaces.Match? {
         get { parts.authenticatedSpace }
         set { ownParts.authenticatedSpace = newValue }
     }
 
-    /// Whether the loader can send a credential that the server accepted from an earlier load, before it is asked.
-    package var usesKnownSpaces: Bool {
-        get { parts.usesKnownSpaces }
-        set { ownParts.usesKnownSpaces = newValue }
+    /// Whether the loader may send a credential without a challenge, because the server accepted it in an earlier load.
+    package var usesAuthenticatedSpaces: Bool {
+        get { parts.usesAuthenticatedSpaces }
+        set { ownParts.usesAuthenticatedSpaces = newValue }
     }
 
     public init(url: URLRecord, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) {
@@ -122,7 +122,7 @@ public struct Request: Sendable {
         var nestingDepth = 0
         var redirectReferrer: RedirectReferrer?
         var authenticatedSpace: AuthenticatedSpaces.Match?
-        var usesKnownSpaces = true
+        var usesAuthenticatedSpaces = true
 
         init(url: URLRecord, method: HTTPRequest.Method, fields: HTTPFields, body: Body?) {
             self.url = url
@@ -145,7 +145,7 @@ public struct Request: Sendable {
             nestingDepth = other.nestingDepth
             redirectReferrer = other.redirectReferrer
             authenticatedSpace = other.authenticatedSpace
-            usesKnownSpaces = other.usesKnownSpaces
+            usesAuthenticatedSpaces = other.usesAuthenticatedSpaces
         }
     }
 

@@ -40,7 +40,7 @@ public struct Response: Sendable {
     }
     /// The content codings that were not decoded, in the order in which they were applied, in lower case. Empty if the
     /// body was decoded, although the field Content-Encoding still names the codings. If one coding is unknown, or if
-    /// decoding is disabled, all of them.
+    /// decoding is disabled, the list contains all codings.
     public var remainingContentCodings: [String] {
         get { parts.remainingContentCodings }
         set { ownParts.remainingContentCodings = newValue }
@@ -58,7 +58,7 @@ public struct Response: Sendable {
     ) {
         parts = Parts(
             url: url, mimeType: mimeType, textEncodingName: textEncodingName ?? mimeType?.charset, expectedLength: expectedLength,
-            givenFilename: suggestedFilename, status: status, fields: fields)
+            unsanitizedFilename: suggestedFilename, status: status, fields: fields)
     }
 
     private var ownParts: Parts {
@@ -73,21 +73,21 @@ public struct Response: Sendable {
         var mimeType: MIMEType?
         var textEncodingName: String?
         var expectedLength: Int64?
-        var givenFilename: String?
+        var unsanitizedFilename: String?
         var status: HTTPResponse.Status?
         var fields: HTTPFields
         var remainingContentCodings: [String] = []
         var isVerified = false
 
         init(
-            url: URLRecord, mimeType: MIMEType?, textEncodingName: String?, expectedLength: Int64?, givenFilename: String?,
+            url: URLRecord, mimeType: MIMEType?, textEncodingName: String?, expectedLength: Int64?, unsanitizedFilename: String?,
             status: HTTPResponse.Status?, fields: HTTPFields
         ) {
             self.url = url
             self.mimeType = mimeType
             self.textEncodingName = textEncodingName
             self.expectedLength = expectedLength
-            self.givenFilename = givenFilename
+            self.unsanitizedFilename = unsanitizedFilename
             self.status = status
             self.fields = fields
         }
@@ -95,7 +95,7 @@ public struct Response: Sendable {
         convenience init(copying other: Parts) {
             self.init(
                 url: other.url, mimeType: other.mimeType, textEncodingName: other.textEncodingName, expectedLength: other.expectedLength,
-                givenFilename: other.givenFilename, status: other.status, fields: other.fields)
+                unsanitizedFilename: other.unsanitizedFilename, status: other.status, fields: other.fields)
             remainingContentCodings = other.remainingContentCodings
             isVerified = other.isVerified
         }
@@ -104,19 +104,19 @@ public struct Response: Sendable {
     /// A safe name for a file with the body: not empty, not `.` or `..`, without `/` and control characters, at most
     /// 255 bytes.
     ///
-    /// It is the handler's suggestion. Without one, the last component of the URL's path, or `download`.
+    /// The name is the handler's suggestion; if there is none, the last component of the URL's path, or `download`.
     public var suggestedFilename: String {
-        SafeFilename(parts.givenFilename ?? Self.lastComponent(of: url)).text
+        SafeFilename(parts.unsanitizedFilename ?? Self.lastComponent(of: url)).text
     }
 
     /// The file name that the handler suggested, unchanged.
-    package var givenFilename: String? {
-        get { parts.givenFilename }
-        set { ownParts.givenFilename = newValue }
+    package var unsanitizedFilename: String? {
+        get { parts.unsanitizedFilename }
+        set { ownParts.unsanitizedFilename = newValue }
     }
 
     /// The file name that the handler suggested, made safe like ``suggestedFilename``; `nil` if there is none.
-    package var proposedFilename: String? { parts.givenFilename.map { SafeFilename($0).text } }
+    package var proposedFilename: String? { parts.unsanitizedFilename.map { SafeFilename($0).text } }
 
     private static func lastComponent(of url: URLRecord) -> String {
         guard !url.hasOpaquePath, let last = url.path.split(separator: "/").last else { return "" }
@@ -131,7 +131,7 @@ public enum CacheStoragePolicy: Int32, Hashable, Sendable, CaseIterable {
     case allowed
 }
 
-/// A response from a cache. A handler receives it to check with the source whether it is still valid.
+/// A response from a cache. A handler receives it to ask the source whether the response is still valid.
 ///
 /// The body is read in pieces and is never completely in memory.
 public struct CachedResponse: Sendable {

@@ -14,7 +14,7 @@ public struct RedirectPolicy: Sendable {
     }
 
     public var mode: Mode
-    /// The maximum number of redirects. One more fails the load with ``LoadError/Code/tooManyRedirects``.
+    /// The maximum number of redirects. One more redirect fails the load with ``LoadError/Code/tooManyRedirects``.
     public var limit: Int
     /// The schemes to which only a URL of the same scheme can redirect. By default `file`, so that no server can make
     /// the load read the user's files. For a nested URL such as `gzip:file:///x`, the outer schemes must be the same,
@@ -126,7 +126,7 @@ extension RedirectPolicy {
 }
 
 extension Request {
-    /// Sets what the redirect leaves of the caller's `Referer`.
+    /// Changes the `Referer` field as the referrer policy requires for this redirect.
     fileprivate mutating func setReferrer(after response: Response?, from current: Request) {
         guard current.redirectReferrer != nil || fields.contains(where: { $0.name == .referer }) else { return }
         redirectReferrer = .afterRedirect(

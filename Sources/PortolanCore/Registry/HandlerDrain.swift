@@ -9,12 +9,12 @@ public struct HandlerDrain: Sendable {
     /// Whether no load of the handlers runs any more.
     public var isFinished: Bool { entries.allSatisfy(\.isDrained) }
 
-    /// Calls `body` once when the last load has ended, on the thread on which that load ends. If no load runs any more,
-    /// calls `body` immediately.
-    package func whenFinished(_ body: @escaping @Sendable () -> Void) {
-        guard !entries.isEmpty else { return body() }
+    /// Calls `completion` once when the last load has ended, on the thread on which that load ends. If no load runs any
+    /// more, calls `completion` immediately.
+    package func whenFinished(_ completion: @escaping @Sendable () -> Void) {
+        guard !entries.isEmpty else { return completion() }
         let remaining = Countdown(entries.count)
-        for entry in entries { entry.whenDrained { if remaining.decrement() == 0 { body() } } }
+        for entry in entries { entry.whenDrained { if remaining.decrement() == 0 { completion() } } }
     }
 
     /// Returns when the last load has ended.

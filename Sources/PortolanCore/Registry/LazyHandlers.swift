@@ -40,10 +40,10 @@ package final class LazyHandlers: Sendable {
         self.registry = Mutex(Weak(registry: registry))
     }
 
-    /// Makes the handlers, replaces this entry by them, and then calls `body` on another thread.
-    package func resolve(then body: @escaping @Sendable (Outcome) -> Void) {
+    /// Makes the handlers, replaces this entry by them, and then calls `completion` on another thread.
+    package func resolve(then completion: @escaping @Sendable (Outcome) -> Void) {
         let isFirst = waiters.withLock { waiters in
-            defer { waiters = (waiters ?? []) + [body] }
+            defer { waiters = (waiters ?? []) + [completion] }
             return waiters == nil
         }
         guard isFirst else { return }
@@ -96,11 +96,13 @@ package final class LazyHandlers: Sendable {
     }
 
     /// The message of the last failure that was reported.
-    private let lastMessage = Mutex(String?.none)
+    private let lastFailureMessage = Mutex(String?.none)
 
-    /// Stores the failure's message, and returns whether it differs from that of the last failure.
-    func isNewFailure(_ error: LoadError) -> Bool {
-        lastMessage.withLock { message in
+    /// Stores the failure's message.
+    ///
+    /// - Returns: whether the message differs from the message of the last failure.
+    func recordFailure(_ error: LoadError) -> Bool {
+        lastFailureMessage.withLock { message in
             defer { message = error.message }
             return message != error.message
         }

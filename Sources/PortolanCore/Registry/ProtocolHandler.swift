@@ -14,13 +14,14 @@ public protocol ProtocolHandler: Sendable {
     /// concurrently. Not called for schemes outside ``schemes``, nor for a URL that this handler requested itself.
     func canInit(_ request: Request) -> Bool
 
-    /// Returns the canonical form of the request: equivalent requests have the same one. Idempotent. Any thread.
+    /// Returns the canonical form of the request. Equivalent requests have the same canonical form. Idempotent. Any
+    /// thread.
     func canonicalRequest(for request: Request) -> Request
 
     /// Whether a stored response to one canonical request can be used for the other one. Any thread.
     func isCacheEquivalent(_ a: Request, to b: Request) -> Bool
 
-    /// Makes a load that is ready to start. It must not call `client` before its start. Any thread.
+    /// Makes a load that is ready to start. The load must not call `client` before its start. Any thread.
     ///
     /// - Parameters:
     ///   - request: a request that ``canInit(_:)`` accepted.

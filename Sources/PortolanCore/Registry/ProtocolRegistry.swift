@@ -48,13 +48,13 @@ public final class ProtocolRegistry: Sendable {
         }
     }
 
-    /// Registers handlers that `source` makes when the first request with one of its schemes comes. They have
+    /// Registers handlers that `provider` makes when the first request with one of its schemes comes. They have
     /// precedence over all handlers that are registered now.
     @discardableResult
-    package func register(deferred source: some HandlerProvider) -> Registration {
+    package func register(deferred provider: some HandlerProvider) -> Registration {
         updateEntries { state in
             let number = state.makeRegistrationNumber()
-            state.entries.append(.deferred(LazyHandlers(source, registration: number, in: self)))
+            state.entries.append(.deferred(LazyHandlers(provider, registration: number, in: self)))
             return Registration(number: number)
         }
     }
@@ -74,8 +74,8 @@ public final class ProtocolRegistry: Sendable {
     }
 
     /// Replaces the handlers of a registration, or the provider that would make them. New loads use the new handlers,
-    /// and running loads continue with the old ones. A look-up during the replacement finds either the old or the new
-    /// ones.
+    /// and running loads continue with the old handlers. A look-up during the replacement finds either the old or the
+    /// new handlers.
     ///
     /// - Parameters:
     ///   - registration: the result of ``register(_:)``.
@@ -110,7 +110,7 @@ public final class ProtocolRegistry: Sendable {
         }
     }
 
-    /// The registered handlers in order of precedence, except those that are not made yet.
+    /// The registered handlers in order of precedence, except deferred handlers that are not made yet.
     public var handlers: [any ProtocolHandler] {
         state.withLock { state in
             state.entries.reversed().compactMap { if case .handler(let entry) = $0 { entry.handler } else { nil } }
@@ -123,11 +123,11 @@ public final class ProtocolRegistry: Sendable {
     }
 
     /// Does what ``RegistryIndex/find(_:excluding:)`` does, with a snapshot that is not stale.
-    func find(_ request: Request, excluding failed: [LazyHandlers]) -> RegistryIndex.LookUpResult? {
+    func find(_ request: Request, excluding failedHandlers: [LazyHandlers]) -> RegistryIndex.LookUpResult? {
         while !isEmpty.load(ordering: .acquiring) {
             // If the snapshot is stale, the next one does not contain the removed handler: a handler is retired only
             // after the entries have changed.
-            do throws(RegistryIndex.StaleIndexError) { return try snapshot().find(request, excluding: failed) } catch {}
+            do throws(RegistryIndex.StaleIndexError) { return try snapshot().find(request, excluding: failedHandlers) } catch {}
         }
         return nil
     }

@@ -10,7 +10,7 @@ package final class RegisteredHandler: Sendable {
     let upgradesToHTTPS: Bool
 
     /// Twice the number of running loads. After the handler was retired, one more.
-    private let count = Atomic(0)
+    private let doubledLoadCount = Atomic(0)
     private static let retiredFlag = 1
     private static let oneLoad = 2
     private let waiters = Mutex<[@Sendable () -> Void]>([])
@@ -25,9 +25,9 @@ package final class RegisteredHandler: Sendable {
     ///
     /// - Returns: `false` if the handler was retired and must not serve the request.
     package func beginLoad() -> Bool {
-        var old = count.load(ordering: .relaxed)
+        var old = doubledLoadCount.load(ordering: .relaxed)
         while old & Self.retiredFlag == 0 {
-            let (exchanged, original) = count.weakCompareExchange(
+            let (exchanged, original) = doubledLoadCount.weakCompareExchange(
                 expected: old, desired: old + Self.oneLoad, ordering: .acquiringAndReleasing)
             if exchanged { return true }
             old = original
@@ -36,19 +36,19 @@ package final class RegisteredHandler: Sendable {
     }
 
     package func endLoad() {
-        if count.subtract(Self.oneLoad, ordering: .acquiringAndReleasing).newValue == Self.retiredFlag { notify() }
+        if doubledLoadCount.subtract(Self.oneLoad, ordering: .acquiringAndReleasing).newValue == Self.retiredFlag { notify() }
     }
 
     /// Allows no new loads, because the handler was removed from its registry.
     func retire() {
-        if count.bitwiseOr(Self.retiredFlag, ordering: .acquiringAndReleasing).newValue == Self.retiredFlag { notify() }
+        if doubledLoadCount.bitwiseOr(Self.retiredFlag, ordering: .acquiringAndReleasing).newValue == Self.retiredFlag { notify() }
     }
 
     /// Whether the handler was retired and its last load has ended.
-    var isDrained: Bool { count.load(ordering: .acquiring) == Self.retiredFlag }
+    var isDrained: Bool { doubledLoadCount.load(ordering: .acquiring) == Self.retiredFlag }
 
-    func whenDrained(_ body: @escaping @Sendable () -> Void) {
-        waiters.withLock { $0.append(body) }
+    func whenDrained(_ completion: @escaping @Sendable () -> Void) {
+        waiters.withLock { $0.append(completion) }
         if isDrained { notify() }
     }
 

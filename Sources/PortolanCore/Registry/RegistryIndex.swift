@@ -52,8 +52,8 @@ package final class RegistryIndex: Sendable {
     /// Returns the first handler that accepts `request`, or the handlers that must be made before the look-up can
     /// continue.
     ///
-    /// - Parameter failed: the handlers that could not be made. They are skipped.
-    func find(_ request: Request, excluding failed: [LazyHandlers] = []) throws(StaleIndexError) -> LookUpResult? {
+    /// - Parameter failedHandlers: the handlers that could not be made. They are skipped.
+    func find(_ request: Request, excluding failedHandlers: [LazyHandlers] = []) throws(StaleIndexError) -> LookUpResult? {
         var result: LookUpResult?
         var isStale = false
         forEachEntry(for: request) { entry in
@@ -62,7 +62,7 @@ package final class RegistryIndex: Sendable {
                 guard Self.refusal(of: registered.handler, for: request) == nil else { return false }
                 if registered.beginLoad() { result = .handler(registered) } else { isStale = true }
             case .deferred(let deferred):
-                if failed.contains(where: { $0 === deferred }) { return false }
+                if failedHandlers.contains(where: { $0 === deferred }) { return false }
                 result = .deferred(deferred)
             }
             return true
@@ -71,9 +71,9 @@ package final class RegistryIndex: Sendable {
         return result
     }
 
-    /// Returns the handlers that a look-up for `request` considers, with the decision of each, up to the one that
+    /// Returns the handlers that a look-up for `request` considers, with the decision of each, up to the handler that
     /// accepts the request or must be made.
-    package func handlerCandidates(for request: Request, failed: [(LazyHandlers, LoadError)]) -> (
+    package func handlerCandidates(for request: Request, unavailableHandlers: [(LazyHandlers, LoadError)]) -> (
         candidates: [HandlerCandidate], unresolved: LazyHandlers?
     ) {
         var candidates: [HandlerCandidate] = []
@@ -86,7 +86,7 @@ package final class RegistryIndex: Sendable {
                     HandlerCandidate(handler: registered.handler.identifier, schemes: registered.handler.schemes, refusal: refusal))
                 return refusal == nil
             case .deferred(let deferred):
-                guard let (_, error) = failed.first(where: { $0.0 === deferred }) else {
+                guard let (_, error) = unavailableHandlers.first(where: { $0.0 === deferred }) else {
                     unresolved = deferred
                     return true
                 }
@@ -109,13 +109,13 @@ package final class RegistryIndex: Sendable {
     /// `true`. Entries for other schemes are skipped (CAN-02).
     private func forEachEntry(for request: Request, until accepts: (Entry) -> Bool) {
         let entriesForScheme = entriesByScheme[request.scheme] ?? []
-        var (i, j) = (0, 0)
-        while i < entriesForScheme.count || j < entriesForAnyScheme.count {
+        var (schemeIndex, anyIndex) = (0, 0)
+        while schemeIndex < entriesForScheme.count || anyIndex < entriesForAnyScheme.count {
             let isForScheme =
-                j == entriesForAnyScheme.count
-                || (i < entriesForScheme.count && entriesForScheme[i].position > entriesForAnyScheme[j].position)
-            let next = isForScheme ? entriesForScheme[i] : entriesForAnyScheme[j]
-            if isForScheme { i += 1 } else { j += 1 }
+                anyIndex == entriesForAnyScheme.count
+                || (schemeIndex < entriesForScheme.count && entriesForScheme[schemeIndex].position > entriesForAnyScheme[anyIndex].position)
+            let next = isForScheme ? entriesForScheme[schemeIndex] : entriesForAnyScheme[anyIndex]
+            if isForScheme { schemeIndex += 1 } else { anyIndex += 1 }
             if accepts(next.entry) { return }
         }
     }

@@ -15,7 +15,7 @@ final class BodyAccumulator: DelegatingDelegate {
         var waiter: (@Sendable (Outcome) -> Void)?
     }
 
-    /// The maximum number of bytes that are reserved before the body arrives. A response can announce more.
+    /// The maximum number of bytes that are reserved before the body arrives. A response can announce a longer body.
     private static let reserveLimit: Int64 = 1 << 20
 
     let delegate: (any LoadDelegate)?
@@ -40,13 +40,13 @@ final class BodyAccumulator: DelegatingDelegate {
         state.withLock { $0.outcome.take() }
     }
 
-    /// Calls `body` once, when the load has ended. If it has already ended, calls `body` immediately.
-    func whenEnded(_ body: @escaping @Sendable (Outcome) -> Void) {
+    /// Calls `receive` once, when the load has ended. If the load has already ended, calls `receive` immediately.
+    func whenEnded(_ receive: @escaping @Sendable (Outcome) -> Void) {
         let outcome = state.withLock { state -> Outcome? in
-            if state.outcome == nil { state.waiter = body }
+            if state.outcome == nil { state.waiter = receive }
             return state.outcome.take()
         }
-        if let outcome { body(outcome) }
+        if let outcome { receive(outcome) }
     }
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
@@ -70,7 +70,7 @@ final class BodyAccumulator: DelegatingDelegate {
         defer { waitingThread?.end() }
         delegate?.loadTask(task, didEndWith: error)
         let waiting = state.withLock { state -> (waiter: @Sendable (Outcome) -> Void, outcome: Outcome)? in
-            state.end(error)
+            state.setOutcome(error)
             guard let waiter = state.waiter.take(), let outcome = state.outcome.take() else { return nil }
             return (waiter, outcome)
         }
@@ -79,7 +79,7 @@ final class BodyAccumulator: DelegatingDelegate {
 }
 
 extension BodyAccumulator.State {
-    fileprivate mutating func end(_ error: LoadError?) {
+    fileprivate mutating func setOutcome(_ error: LoadError?) {
         if let error {
             outcome = .failure(error)
         } else if let response {

@@ -14,7 +14,7 @@ final class ChunkQueue: DelegatingDelegate {
         var response: ResponseResult?
         var chunks: [[UInt8]] = []
         /// The index of the first chunk that was not read.
-        var firstUnread = 0
+        var firstUnreadIndex = 0
         var bufferedByteCount = 0
         var end: Piece?
         /// The reader has received the end.
@@ -40,13 +40,13 @@ final class ChunkQueue: DelegatingDelegate {
 
     // MARK: Called by the reader
 
-    /// Calls `body` once, with the response or the reason why there is none.
-    func whenResponseIsKnown(_ body: @escaping @Sendable (ResponseResult) -> Void) {
+    /// Calls `receive` once, with the response or the reason why there is none.
+    func whenResponseIsKnown(_ receive: @escaping @Sendable (ResponseResult) -> Void) {
         let response = state.withLock { state -> ResponseResult? in
-            if state.response == nil { state.responseReader = body }
+            if state.response == nil { state.responseReader = receive }
             return state.response
         }
-        if let response { body(response) }
+        if let response { receive(response) }
     }
 
     var response: ResponseResult? { state.withLock { $0.response } }
@@ -58,8 +58,8 @@ final class ChunkQueue: DelegatingDelegate {
         return piece
     }
 
-    /// Calls `body` once, with the next piece.
-    func whenNextPiece(of task: LoadTask, _ body: @escaping @Sendable (Piece) -> Void) {
+    /// Calls `receive` once, with the next piece.
+    func whenNextPiece(of task: LoadTask, _ receive: @escaping @Sendable (Piece) -> Void) {
         let (piece, mustResume) = state.withLock { state -> (Piece?, Bool) in
             guard state.reader == nil else {
                 return (
@@ -67,11 +67,11 @@ final class ChunkQueue: DelegatingDelegate {
                 )
             }
             let next = state.next(limit: limit)
-            if next.0 == nil { state.reader = body }
+            if next.0 == nil { state.reader = receive }
             return next
         }
         if mustResume { task.readMore() }
-        if let piece { body(piece) }
+        if let piece { receive(piece) }
     }
 
     /// Cancels the reader and drops the buffered bytes. The reader receives `error`, unless it has already received the
@@ -121,17 +121,18 @@ final class ChunkQueue: DelegatingDelegate {
 }
 
 extension ChunkQueue.State {
+    /// Removes and returns the next chunk, or returns the end; `nil` if the reader must wait.
     fileprivate mutating func next(limit: Int) -> (ChunkQueue.Piece?, mustResume: Bool) {
-        guard firstUnread < chunks.count else {
+        guard firstUnreadIndex < chunks.count else {
             if end != nil { hasReaderEnded = true }
             return (end, false)
         }
-        let chunk = chunks[firstUnread]
-        chunks[firstUnread] = []
-        firstUnread += 1
-        if firstUnread == chunks.count {
+        let chunk = chunks[firstUnreadIndex]
+        chunks[firstUnreadIndex] = []
+        firstUnreadIndex += 1
+        if firstUnreadIndex == chunks.count {
             chunks.removeAll(keepingCapacity: true)
-            firstUnread = 0
+            firstUnreadIndex = 0
         }
         bufferedByteCount -= chunk.count
         guard isPaused, bufferedByteCount <= limit / 2 else { return (.success(chunk), false) }
@@ -148,10 +149,12 @@ extension ChunkQueue.State {
 
     fileprivate mutating func dropChunks() {
         chunks = []
-        (firstUnread, bufferedByteCount) = (0, 0)
+        (firstUnreadIndex, bufferedByteCount) = (0, 0)
     }
 
-    /// - Returns: the reader, if one waits. It must receive the chunk. Otherwise the chunk is buffered.
+    /// Appends a chunk to the buffer, unless a reader waits.
+    ///
+    /// - Returns: the waiting reader, if there is one. The caller must pass the chunk to this reader.
     fileprivate mutating func append(
         _ chunk: [UInt8], limit: Int, coalescedSize: Int
     ) -> ((@Sendable (ChunkQueue.Piece) -> Void)?, Flow) {
@@ -160,12 +163,12 @@ extension ChunkQueue.State {
             return (reader, .keepGoing)
         }
         bufferedByteCount += chunk.count
-        if firstUnread < chunks.count, chunks[chunks.count - 1].count + chunk.count <= coalescedSize {
+        if firstUnreadIndex < chunks.count, chunks[chunks.count - 1].count + chunk.count <= coalescedSize {
             chunks[chunks.count - 1] += chunk
         } else {
-            if firstUnread > 64, firstUnread * 2 > chunks.count {
-                chunks.removeFirst(firstUnread)
-                firstUnread = 0
+            if firstUnreadIndex > 64, firstUnreadIndex * 2 > chunks.count {
+                chunks.removeFirst(firstUnreadIndex)
+                firstUnreadIndex = 0
             }
             chunks.append(chunk)
         }

@@ -15,7 +15,7 @@ public final class ClosureDelegate: LoadDelegate {
     private let onNewBody: (@Sendable (LoadTask) async -> Body?)?
     private let onProgress: (@Sendable (LoadProgress) -> Void)?
     /// The task that runs the closure of the pending decision. It is cancelled if the decision is no longer needed.
-    private let decision = Mutex<Task<Void, Never>?>(nil)
+    private let decisionTask = Mutex<Task<Void, Never>?>(nil)
 
     /// - Parameters:
     ///   - onRedirect: decides about a redirect to the proposed request. Without it, redirects are followed.
@@ -47,11 +47,11 @@ public final class ClosureDelegate: LoadDelegate {
     public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { cancelDecision() }
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { cancelDecision() }
 
-    private func runDecision(_ body: @escaping @Sendable () async -> Void) {
-        decision.withLock { $0 = Task { await body() } }
+    private func runDecision(_ decide: @escaping @Sendable () async -> Void) {
+        decisionTask.withLock { $0 = Task { await decide() } }
     }
 
-    private func cancelDecision() { decision.withLock { $0.take() }?.cancel() }
+    private func cancelDecision() { decisionTask.withLock { $0.take() }?.cancel() }
 
     public func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         guard let onNewBody else {

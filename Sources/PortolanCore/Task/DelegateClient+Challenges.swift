@@ -23,7 +23,7 @@ extension DelegateClient {
         guard case .password = challenge.protectionSpace.kind else {
             return forward(challenge, proposing: challenge.proposedCredential, of: task)
         }
-        settleCredentials(by: challenge, of: task)
+        updateCredentials(by: challenge, of: task)
         let space = challenge.protectionSpace
         let own = Credential.inUserInformation(of: task.currentRequest.url, for: space)
         if challenge.proposedCredential == nil, let own, !task.wasRefused(own, for: space) {
@@ -67,7 +67,7 @@ extension DelegateClient {
     private func answer(_ challenge: AuthenticationChallenge, _ answer: ChallengeAnswer, of task: LoadTask) {
         guard closeIfOpen(challenge) != nil else { return }
         if case .use(let credential) = answer, case .password = challenge.protectionSpace.kind {
-            task.credentialAttempts.withLock { $0.send(credential, for: challenge.protectionSpace) }
+            task.credentialAttempts.withLock { $0.recordSending(of: credential, for: challenge.protectionSpace) }
             hasUndecidedCredential.store(true, ordering: .relaxed)
             // A credential that is not stored is for this load only: for redirects and other challenges in its space.
             let stored = credential.persistence == .none ? nil : task.loader.configuration.credentials?.authenticatedSpaces
@@ -94,7 +94,7 @@ extension DelegateClient {
     struct OpenChallenge {
         /// The challenge from the handler.
         let received: AuthenticationChallenge
-        /// The challenge that the caller received. Weak, because its release by the caller answers it.
+        /// The challenge that the caller received. Weak, because the challenge is answered when the caller releases it.
         weak var forwarded: AuthenticationChallenge?
     }
 }
@@ -102,20 +102,21 @@ extension DelegateClient {
 // MARK: Results of credentials
 
 extension DelegateClient {
-    /// Removes the credentials that a challenge refuses from the storage, and stores those that it accepts.
-    private func settleCredentials(by challenge: AuthenticationChallenge, of task: LoadTask) {
+    /// Removes from the storage the credentials that a challenge refuses, and stores the credentials that the challenge
+    /// accepts.
+    private func updateCredentials(by challenge: AuthenticationChallenge, of task: LoadTask) {
         let (refused, accepted) = task.credentialAttempts.withLock { attempts in
             attempts.receiveChallenge(for: challenge.protectionSpace, refusing: challenge.refusedCredential)
         }
-        task.loader.configuration.credentials?.settle(refused: refused, accepted: accepted)
+        task.loader.configuration.credentials?.applyResults(refused: refused, accepted: accepted)
     }
 
-    /// Does the same for a response that is delivered, or that redirects.
-    func settleCredentials(by response: Response, of task: LoadTask) {
+    /// Removes and stores credentials in the same way for a response that is delivered, or that redirects.
+    func updateCredentials(by response: Response, of task: LoadTask) {
         guard hasUndecidedCredential.load(ordering: .relaxed) else { return }
         hasUndecidedCredential.store(false, ordering: .relaxed)
         let (refused, accepted) = task.credentialAttempts.withLock { $0.receiveResponse(status: response.status?.code) }
-        task.loader.configuration.credentials?.settle(refused: refused, accepted: accepted)
+        task.loader.configuration.credentials?.applyResults(refused: refused, accepted: accepted)
     }
 }
 
@@ -139,8 +140,9 @@ extension LoadTask {
 }
 
 extension CredentialStorage {
-    /// Removes refused credentials, and stores accepted ones, each as the default of its space, if it is to be kept.
-    fileprivate func settle(refused: [CredentialAttempts.Attempt], accepted: [CredentialAttempts.Attempt]) {
+    /// Removes refused credentials. Stores accepted credentials whose persistence is not `.none`, each as the default
+    /// of its space.
+    fileprivate func applyResults(refused: [CredentialAttempts.Attempt], accepted: [CredentialAttempts.Attempt]) {
         for attempt in refused { removeRefused(attempt.credential, for: attempt.space) }
         for attempt in accepted where attempt.credential.persistence != .none && !contains(attempt.credential, for: attempt.space) {
             setDefaultCredential(attempt.credential, for: attempt.space)
@@ -149,8 +151,8 @@ extension CredentialStorage {
 }
 
 extension ChallengeAnswer {
-    /// Resolves the default handling of a password: the proposed credential, or none. The handler has the default for
-    /// certificates.
+    /// Replaces the default handling of a password by an explicit answer: the proposed credential, or none. For
+    /// certificates, the handler performs the default handling.
     fileprivate func resolved(for space: ProtectionSpace, proposed: Credential?) -> ChallengeAnswer {
         guard case .performDefault = self, case .password = space.kind else { return self }
         return proposed.map { .use($0) } ?? .continueWithoutCredential
@@ -168,7 +170,7 @@ extension Credential {
 }
 
 extension NetrcFile {
-    /// The credential for the server of a space. Proxies get none.
+    /// Returns the credential for the server of a space; `nil` for a proxy.
     fileprivate func credential(for space: ProtectionSpace) -> Credential? {
         space.isProxy || space.host.isEmpty ? nil : credential(forHost: space.host)
     }

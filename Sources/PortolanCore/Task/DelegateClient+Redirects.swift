@@ -2,12 +2,12 @@
 
 import Synchronization
 
-/// Decides each redirect: first the policy, then the delegate. The task follows it.
+/// Decides each redirect: first the policy, then the delegate. The task follows the redirect.
 extension DelegateClient {
     func wasRedirected(to request: Request, redirectResponse response: Response) -> Flow {
         guard let task else { return .stopped }
         task.loader.updatePolicies(from: response)
-        settleCredentials(by: response, of: task)
+        updateCredentials(by: response, of: task)
         do throws(LoadError) {
             let policy = task.loader.configuration.redirects
             guard
@@ -34,7 +34,7 @@ extension DelegateClient {
             }
         }
         task.notifyDelegate(.redirect(successor, response, decide))
-        switch box.currentDecision() {
+        switch box.endDelivery() {
         case .follow(let request):
             task.follow(request, wasDeferred: false)
             return .stopped
@@ -47,6 +47,7 @@ extension DelegateClient {
 /// The caller's decision about a redirect. It can come during the delivery of the redirect, or later. A caller that
 /// releases the callback without a decision follows the redirect.
 private final class DecisionBox: Sendable {
+    /// When a decision arrives.
     enum Arrival {
         /// During the delivery of the redirect.
         case inTime
@@ -90,8 +91,10 @@ private final class DecisionBox: Sendable {
         }
     }
 
-    /// Returns the decision at the end of the delivery; `nil` if it was deferred.
-    func currentDecision() -> RedirectDecision? {
+    /// Ends the delivery of the redirect.
+    ///
+    /// - Returns: the decision; `nil` if the caller defers it.
+    func endDelivery() -> RedirectDecision? {
         state.withLock { state in
             guard case .decided(let decision) = state else {
                 state = .deferred

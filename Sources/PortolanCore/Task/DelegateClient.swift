@@ -15,7 +15,7 @@ final class DelegateClient: ProtocolClient {
     /// Whether the load only redirects to a secure URL (``UpgradeHandler``).
     let upgradesToHTTPS: Bool
     let openChallenge = Mutex<OpenChallenge?>(nil)
-    /// Whether a password was sent, and no response has decided about it yet.
+    /// Whether a password was sent, and no response has accepted or refused it yet.
     let hasUndecidedCredential = Atomic(false)
 
     init(task: LoadTask, redirectCount: Int, upgradesToHTTPS: Bool = false) {
@@ -42,7 +42,7 @@ final class DelegateClient: ProtocolClient {
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         guard let task else { return .stopped }
         task.loader.updatePolicies(from: response)
-        settleCredentials(by: response, of: task)
+        updateCredentials(by: response, of: task)
         if let error = task.loader.configuration.redirects.error(for: response) {
             task.end(with: error)
             return .stopped
@@ -62,7 +62,7 @@ final class DelegateClient: ProtocolClient {
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         guard let task else { return .stopped }
         task.resetIdleTimer()
-        let total = task.counts.receive(bytes.byteCount)
+        let total = task.counts.recordReceived(bytes.byteCount)
         if let limit = task.bodyLimit, total > limit { return failOverLimit(task, limit) }
         switch task.acquireDelegate(for: .data, orQueue: .data([UInt8](copying: bytes))) {
         case .acquired:
@@ -92,7 +92,7 @@ final class DelegateClient: ProtocolClient {
     func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {
         guard let task else { return }
         task.resetIdleTimer()
-        task.counts.send(total: total, expected: expected)
+        task.counts.recordSent(total: total, expected: expected)
         task.notifyDelegate(.sent)
     }
 

@@ -13,7 +13,7 @@ enum DelegateEvent {
     case step(LoadStep)
     /// Bytes of the request's body were sent.
     case sent
-    /// Bytes of the response's body were received, and another delegate has them.
+    /// Bytes of the response's body were received. Another delegate receives the bytes themselves.
     case received
     case redirect(Request, Response, @Sendable (RedirectDecision) -> Void)
     case challenge(AuthenticationChallenge)
@@ -89,11 +89,11 @@ enum DelegateEvent {
 struct DelegateEventQueue {
     private var events: [DelegateEvent] = []
     /// The index of the first event that was not removed.
-    private var first = 0
+    private var firstIndex = 0
     /// Bytes of body in the queue, including the overhead of the pieces.
     private(set) var size = 0
     /// The number of responses and pieces of body in the queue.
-    private(set) var deliveries = 0
+    private(set) var deliveryCount = 0
 
     /// If at least `mergeThreshold` responses and pieces of body wait, small pieces are merged into pieces of at most
     /// `coalescedSize` bytes.
@@ -101,9 +101,9 @@ struct DelegateEventQueue {
     /// If more events wait, the load fails. Only a handler that ignores every pause reaches this limit.
     static let maximumCount = 16384
 
-    var isEmpty: Bool { first == events.count }
+    var isEmpty: Bool { firstIndex == events.count }
     /// The number of waiting events.
-    var count: Int { events.count - first }
+    var count: Int { events.count - firstIndex }
     var isOverfull: Bool { count > Self.maximumCount }
 
     /// Whether the load's end is in the queue.
@@ -113,32 +113,32 @@ struct DelegateEventQueue {
 
     /// Appends an event, or merges it with the last one.
     ///
-    /// - Parameter kept: if `event` is a failure, the number of waiting events that it does not drop; `nil` for all. A
-    ///   cancellation always drops all events, except those about nested loads.
+    /// - Parameter keptCount: if `event` is a failure, the number of waiting events that it does not drop; `nil` for
+    ///   all. A cancellation always drops all events, except those about nested loads.
     /// - Returns: the dropped events. The caller must release them without a lock, because their release can call other
     ///   code: it answers a challenge, for example.
-    mutating func append(_ event: DelegateEvent, keepingAtFailure kept: Int? = nil) -> [DelegateEvent] {
+    mutating func append(_ event: DelegateEvent, keepingAtFailure keptCount: Int? = nil) -> [DelegateEvent] {
         var dropped: [DelegateEvent] = []
-        if case .end(let error?) = event, let kept = error.code == .cancelled ? 0 : kept {
-            let (before, after) = (events[first...].prefix(kept), events[first...].dropFirst(kept))
+        if case .end(let error?) = event, let keptCount = error.code == .cancelled ? 0 : keptCount {
+            let (before, after) = (events[firstIndex...].prefix(keptCount), events[firstIndex...].dropFirst(keptCount))
             dropped = after.filter { !$0.concernsNestedLoad }
             events = before + after.filter(\.concernsNestedLoad)
-            first = 0
+            firstIndex = 0
             size = before.reduce(0) { $0 + $1.size }
-            deliveries = before.count(where: \.isDelivery)
+            deliveryCount = before.count(where: \.isDelivery)
         }
         if merge(event) { return dropped }
-        if first > 64, first * 2 > events.count {
-            events.removeFirst(first)
-            first = 0
+        if firstIndex > 64, firstIndex * 2 > events.count {
+            events.removeFirst(firstIndex)
+            firstIndex = 0
         }
         events.append(event)
         size += event.size
-        if event.isDelivery { deliveries += 1 }
+        if event.isDelivery { deliveryCount += 1 }
         return dropped
     }
 
-    /// How a new event can be merged with the last waiting event, so that the delegate cannot notice it.
+    /// How a new event can be merged with the last waiting event, so that the delegate sees no difference.
     private enum MergeAction {
         case none, append([UInt8]), drop, removeLast
     }
@@ -149,7 +149,7 @@ struct DelegateEventQueue {
         case (.sent, .sent), (.received, .received): return .drop
         case (.data(let before), .data(let bytes)):
             let fits = before.count + bytes.count <= Self.coalescedSize
-            return fits && deliveries >= Self.mergeThreshold ? .append(bytes) : .none
+            return fits && deliveryCount >= Self.mergeThreshold ? .append(bytes) : .none
         case (.challenge(let waiting), .challengeCancelled(let cancelled)): return waiting === cancelled ? .removeLast : .none
         default: return .none
         }
@@ -171,24 +171,25 @@ struct DelegateEventQueue {
         return true
     }
 
-    /// Removes and returns the first event. If the task is suspended, only an event that ignores the suspension.
+    /// Removes and returns the first event; `nil` if there is none, or if the task is suspended and the event does not
+    /// ignore the suspension.
     mutating func removeFirst(isSuspended: Bool) -> DelegateEvent? {
-        guard first < events.count, !isSuspended || events[first].ignoresSuspension else { return nil }
-        let event = events[first]
-        events[first] = .sent
-        first += 1
+        guard firstIndex < events.count, !isSuspended || events[firstIndex].ignoresSuspension else { return nil }
+        let event = events[firstIndex]
+        events[firstIndex] = .sent
+        firstIndex += 1
         if isEmpty {
             events.removeAll(keepingCapacity: true)
-            first = 0
+            firstIndex = 0
         }
         size -= event.size
-        if event.isDelivery { deliveries -= 1 }
+        if event.isDelivery { deliveryCount -= 1 }
         return event
     }
 
     mutating func removeAll() -> [DelegateEvent] {
         guard !isEmpty else { return [] }
         defer { self = DelegateEventQueue() }
-        return Array(events[first...])
+        return Array(events[firstIndex...])
     }
 }

@@ -12,26 +12,26 @@ import Synchronization
 /// If the delegate has a ``DeliveryQueue``, all its events are queued, and a job on that queue delivers them. The job
 /// releases the delegate when no event is left.
 ///
-/// A series of data events costs less: the first one acquires the delegate and retains it, so that each later one only
-/// reads the flags. Another event of the same load can take over the retained delegate, because a load's own events
-/// never overlap (``EventStateMachine``). Before its first event, a nested load calls ``disableRetention()``. The
-/// retention then ends (``endRetention()``) as soon as no data is being delivered.
+/// A series of data events costs less: the first event acquires the delegate and retains it, so that each later event
+/// only reads the flags. Another event of the same load can take over the retained delegate, because a load's own
+/// events never overlap (``EventStateMachine``). Before its first event, a nested load calls ``disableRetention()``.
+/// The retention then ends (``endRetention()``) as soon as no data is being delivered.
 struct DelegateSerializer: ~Copyable, Sendable {
     /// The delegate is acquired.
-    private static let busy: UInt8 = 1 << 0
-    /// Events are queued. While this is set, only a holder of the lock sets `busy`.
-    private static let pending: UInt8 = 1 << 1
+    private static let busyFlag: UInt8 = 1 << 0
+    /// Events are queued. While this is set, only a holder of the lock sets `busyFlag`.
+    private static let pendingFlag: UInt8 = 1 << 1
     /// The task is suspended.
-    private static let suspended: UInt8 = 1 << 2
+    private static let suspendedFlag: UInt8 = 1 << 2
     /// The end was delivered, and no event follows. Changed under the lock.
-    private static let closed: UInt8 = 1 << 3
-    /// Data retains the delegate, also between two events. Always set together with `busy`.
-    private static let retained: UInt8 = 1 << 4
+    private static let closedFlag: UInt8 = 1 << 3
+    /// Data retains the delegate, also between two events. Always set together with `busyFlag`.
+    private static let retainedFlag: UInt8 = 1 << 4
     /// Nested loads use the delegate, too, so data no longer retains it.
-    private static let shared: UInt8 = 1 << 5
+    private static let sharedFlag: UInt8 = 1 << 5
 
     /// How the response and the body reach a delegate on a queue.
-    enum Bytes {
+    enum BodyRoute {
         /// Through the queue, like the other events. The reader pauses while more than `limit` bytes wait.
         case queued(limit: Int)
         /// On the load's threads, even during another call of the delegate. The delegate's return value controls the
@@ -49,17 +49,17 @@ struct DelegateSerializer: ~Copyable, Sendable {
         var isDelivering = false
 
         /// Whether a queued response or queued data has not completely reached the delegate.
-        var hasDeliveries: Bool { isDelivering || events.deliveries > 0 }
+        var hasDeliveries: Bool { isDelivering || events.deliveryCount > 0 }
     }
 
     /// Starts a job on the delegate's queue; `nil` if events are delivered on the thread on which they occur.
     let enqueue: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
     /// `nil` without a queue.
-    private let bytes: Bytes?
+    private let bytes: BodyRoute?
     private let flags = Atomic<UInt8>(0)
     private let state = Mutex(State())
 
-    init(on queue: DeliveryQueue = .immediate, bytes: Bytes = .bypassing) {
+    init(on queue: DeliveryQueue = .immediate, bytes: BodyRoute = .bypassing) {
         enqueue = queue.enqueue
         self.bytes = enqueue == nil ? nil : bytes
     }
@@ -74,7 +74,7 @@ struct DelegateSerializer: ~Copyable, Sendable {
     /// earlier response or data is in the queue.
     var canBypass: Bool {
         guard case .bypassing = bytes else { return false }
-        return state.withLock { !$0.hasDeliveries && flags.load(ordering: .relaxed) & Self.suspended == 0 }
+        return state.withLock { !$0.hasDeliveries && flags.load(ordering: .relaxed) & Self.suspendedFlag == 0 }
     }
 
     /// Whether the response or data in delivery was queued. The delegate is then acquired.
@@ -88,19 +88,19 @@ struct DelegateSerializer: ~Copyable, Sendable {
     func tryAcquire(retaining retains: Bool = false) -> Bool {
         guard enqueue == nil else { return false }
         let current = flags.load(ordering: .relaxed)
-        if current == Self.busy | Self.retained {
-            return retains || exchange(current, for: Self.busy)
+        if current == Self.busyFlag | Self.retainedFlag {
+            return retains || exchange(current, for: Self.busyFlag)
         }
-        guard current & ~Self.shared == 0 else { return false }
-        return exchange(current, for: current | (retains && current == 0 ? Self.busy | Self.retained : Self.busy))
+        guard current & ~Self.sharedFlag == 0 else { return false }
+        return exchange(current, for: current | (retains && current == 0 ? Self.busyFlag | Self.retainedFlag : Self.busyFlag))
     }
 
     /// Releases the delegate after a call, unless data retains it. First delivers the events that were queued during
     /// the call.
     func release(performing perform: (DelegateEvent) -> Void) {
         let current = flags.load(ordering: .relaxed)
-        guard current & Self.retained == 0 else { return }
-        if current & ~Self.shared == Self.busy, exchange(current, for: current & ~Self.busy) { return }
+        guard current & Self.retainedFlag == 0 else { return }
+        if current & ~Self.sharedFlag == Self.busyFlag, exchange(current, for: current & ~Self.busyFlag) { return }
         while let event = nextEventOrRelease() { perform(event) }
     }
 
@@ -112,35 +112,35 @@ struct DelegateSerializer: ~Copyable, Sendable {
 
     /// From now on, data does not retain the delegate, because nested loads use it, too.
     func disableRetention() {
-        flags.bitwiseOr(Self.shared, ordering: .acquiringAndReleasing)
+        flags.bitwiseOr(Self.sharedFlag, ordering: .acquiringAndReleasing)
     }
 
-    var isRetained: Bool { flags.load(ordering: .relaxed) & Self.retained != 0 }
+    var isRetained: Bool { flags.load(ordering: .relaxed) & Self.retainedFlag != 0 }
 
     /// Ends the retention by data. Call it only while no data is being delivered.
     ///
     /// - Returns: whether this call ended the retention. If so, ``release(performing:)`` must follow.
     func endRetention() -> Bool {
         guard isRetained else { return false }
-        return flags.bitwiseAnd(~Self.retained, ordering: .acquiringAndReleasing).oldValue & Self.retained != 0
+        return flags.bitwiseAnd(~Self.retainedFlag, ordering: .acquiringAndReleasing).oldValue & Self.retainedFlag != 0
     }
 
     // MARK: Queued events
 
-    /// Queues an event because the delegate could not be acquired.
+    /// Queues an event because the delegate could not be acquired. If the delegate has become free, acquires it.
     ///
     /// - Returns: whether this call acquired the delegate, because it has become free. If so, ``release(performing:)``
     ///   must follow, on the delegate's queue if it has one.
-    func deferEvent(_ event: DelegateEvent) -> Bool {
+    func deferEventOrAcquire(_ event: DelegateEvent) -> Bool {
         let (isAcquired, dropped) = state.withLock { state -> (Bool, [DelegateEvent]) in
             let current = flags.load(ordering: .relaxed)
-            guard current & Self.closed == 0, !state.events.containsEnd else { return (false, [event]) }
-            let isSuspended = current & Self.suspended != 0
+            guard current & Self.closedFlag == 0, !state.events.containsEnd else { return (false, [event]) }
+            let isSuspended = current & Self.suspendedFlag != 0
             // A failure drops the events that wait because of the suspension. Earlier events are delivered before it.
-            let kept = isSuspended ? (enqueue == nil ? 0 : state.countBeforeSuspension) : nil
-            let dropped = state.events.append(event, keepingAtFailure: kept)
+            let keptCount = isSuspended ? (enqueue == nil ? 0 : state.countBeforeSuspension) : nil
+            let dropped = state.events.append(event, keepingAtFailure: keptCount)
             if let readerLimit, state.events.size > readerLimit { state.isReaderPaused = true }
-            let old = flags.bitwiseOr(Self.pending, ordering: .acquiringAndReleasing).oldValue
+            let old = flags.bitwiseOr(Self.pendingFlag, ordering: .acquiringAndReleasing).oldValue
             return (acquireIfFree(old, hasDeliverableEvent: !isSuspended || event.ignoresSuspension), dropped)
         }
         withExtendedLifetime(dropped) {}
@@ -185,7 +185,7 @@ struct DelegateSerializer: ~Copyable, Sendable {
     /// Drops the queued events and all later ones. Called before the last call of the delegate.
     func close() {
         let dropped = state.withLock { state in
-            flags.bitwiseOr(Self.closed, ordering: .relaxed)
+            flags.bitwiseOr(Self.closedFlag, ordering: .relaxed)
             return state.events.removeAll()
         }
         withExtendedLifetime(dropped) {}
@@ -194,7 +194,7 @@ struct DelegateSerializer: ~Copyable, Sendable {
     /// The task is suspended. From now on all events are queued.
     func beginSuspension() {
         state.withLock { state in
-            let isFirst = flags.bitwiseOr(Self.suspended, ordering: .acquiringAndReleasing).oldValue & Self.suspended == 0
+            let isFirst = flags.bitwiseOr(Self.suspendedFlag, ordering: .acquiringAndReleasing).oldValue & Self.suspendedFlag == 0
             if isFirst { state.countBeforeSuspension = state.events.count }
         }
     }
@@ -205,9 +205,9 @@ struct DelegateSerializer: ~Copyable, Sendable {
     ///   delegate's queue if it has one. `canReadMore` is `false` while a response or data waits: its delivery decides
     ///   how the reader continues.
     func endSuspension() -> (isAcquired: Bool, canReadMore: Bool) {
-        guard enqueue != nil || flags.load(ordering: .relaxed) & Self.suspended != 0 else { return (false, true) }
+        guard enqueue != nil || flags.load(ordering: .relaxed) & Self.suspendedFlag != 0 else { return (false, true) }
         return state.withLock { state in
-            let old = flags.bitwiseAnd(~Self.suspended, ordering: .acquiringAndReleasing).oldValue
+            let old = flags.bitwiseAnd(~Self.suspendedFlag, ordering: .acquiringAndReleasing).oldValue
             let canReadMore = readerLimit == nil ? !state.hasDeliveries : !state.isReaderPaused
             return (acquireIfFree(old, hasDeliverableEvent: !state.events.isEmpty), canReadMore)
         }
@@ -215,18 +215,18 @@ struct DelegateSerializer: ~Copyable, Sendable {
 
     /// Acquires the delegate if it is free and an event can be delivered. Called with the lock held.
     private func acquireIfFree(_ old: UInt8, hasDeliverableEvent: Bool) -> Bool {
-        guard hasDeliverableEvent, old & Self.busy == 0 else { return false }
-        // Another thread can have acquired the delegate since `old` was read, if `pending` was not set then.
-        return flags.bitwiseOr(Self.busy, ordering: .acquiringAndReleasing).oldValue & Self.busy == 0
+        guard hasDeliverableEvent, old & Self.busyFlag == 0 else { return false }
+        // Another thread can have acquired the delegate since `old` was read, if `pendingFlag` was not set then.
+        return flags.bitwiseOr(Self.busyFlag, ordering: .acquiringAndReleasing).oldValue & Self.busyFlag == 0
     }
 
     private func nextEventOrRelease() -> DelegateEvent? {
         state.withLock { state in
-            let isSuspended = flags.load(ordering: .acquiring) & Self.suspended != 0
+            let isSuspended = flags.load(ordering: .acquiring) & Self.suspendedFlag != 0
             let event = state.events.removeFirst(isSuspended: isSuspended)
             if case .bypassing = bytes { state.isDelivering = event?.isDelivery == true }
             if let event { return event }
-            flags.bitwiseAnd(~(Self.busy | (state.events.isEmpty ? Self.pending : 0)), ordering: .releasing)
+            flags.bitwiseAnd(~(Self.busyFlag | (state.events.isEmpty ? Self.pendingFlag : 0)), ordering: .releasing)
             return nil
         }
     }

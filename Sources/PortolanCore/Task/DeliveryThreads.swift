@@ -30,13 +30,13 @@ package final class DeliveryThreads: Sendable {
 
     private func watch() {
         guard !isWatched.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        let begun = pool.startedJobCount
-        after(Self.stallTime) { $0.addThreadsIfStalled(since: begun) }
+        let initialJobCount = pool.startedJobCount
+        after(Self.stallTime) { $0.addThreadsIfStalled(since: initialJobCount) }
     }
 
-    private func addThreadsIfStalled(since begun: UInt64) {
+    private func addThreadsIfStalled(since initialJobCount: UInt64) {
         isWatched.store(false, ordering: .releasing)
-        if pool.isExhausted, pool.startedJobCount == begun {
+        if pool.isExhausted, pool.startedJobCount == initialJobCount {
             let (threads, idle) = pool.threadCounts
             let busy = threads - idle
             pool.runWaitingJobsWithoutSlots(atMost: max(idle, min(busy, Self.maximumThreads - busy)))
@@ -45,8 +45,8 @@ package final class DeliveryThreads: Sendable {
         if pool.hasWaitingJobs { watch() }
     }
 
-    private func after(_ time: Duration, _ body: @escaping @Sendable (DeliveryThreads) -> Void) {
+    private func after(_ time: Duration, _ action: @escaping @Sendable (DeliveryThreads) -> Void) {
         let clock = SystemClock.shared
-        clock.schedule(ScheduledTimer { [self] in body(self) }, at: clock.now + time)
+        clock.schedule(ScheduledTimer { [self] in action(self) }, at: clock.now + time)
     }
 }

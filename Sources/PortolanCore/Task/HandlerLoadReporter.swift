@@ -13,7 +13,9 @@ struct HandlerLoadReporter: HandlerLoadObserver {
         loader.report(violationOf: rule, by: handler, isFirst: isFirst)
     }
 
-    func handlerLoadRepeatedViolations(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
+    func handlerLoadRepeatedViolations(_ counts: [ContractRule: Int], by handler: String) {
+        loader.report(repeatedViolations: counts, by: handler)
+    }
 
     func handlerLoadMustReleaseDelegate() { if servesDelegate { task?.endDelegateRetention() } }
 

@@ -16,13 +16,13 @@ struct HandlerLoadWaits {
     private var isOver = false
 
     /// The wait that began first; `nil` if no handler load waits.
-    var first: QueueWait? { entries.first { $0.isInQueue }?.wait }
+    var firstWait: QueueWait? { entries.first { $0.isInQueue }?.wait }
 
     /// The earliest time at which a wait reaches its limit; `nil` if no wait has a limit.
     var deadline: Duration? { entries.lazy.filter(\.isInQueue).compactMap(\.deadline).min() }
 
     /// Returns a wait that has reached its limit at `time`; `nil` if there is none.
-    func expired(at time: Duration) -> QueueWait? {
+    func expiredWait(at time: Duration) -> QueueWait? {
         entries.first { $0.isInQueue && $0.deadline.map { $0 <= time } ?? false }?.wait
     }
 

@@ -4,7 +4,7 @@ public import HTTPTypes
 
 /// Receives the events of a task in order, and decides about redirects and challenges.
 ///
-/// Calls come one at a time, also those about nested loads, on the ``DeliveryQueue`` of the task. Every member has a
+/// Calls come one at a time, also calls about nested loads, on the ``DeliveryQueue`` of the task. Every member has a
 /// default: data is dropped, redirects are followed, challenges get default handling.
 public protocol LoadDelegate: AnyObject, Sendable {
     /// The response. In a multipart load, each part has its own response.
@@ -44,7 +44,7 @@ public protocol LoadDelegate: AnyObject, Sendable {
     /// The challenge was cancelled: an answer has no effect any more.
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge)
 
-    /// The request's body must be sent again. By default, that is the request's own body if it can be read twice.
+    /// The request's body must be sent again. By default, the request's own body is sent again if it can be read twice.
     ///
     /// - Parameter answer: call it once, immediately or later, on any thread. `nil` fails the load.
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void)
@@ -52,7 +52,8 @@ public protocol LoadDelegate: AnyObject, Sendable {
     /// A nested load began, at any depth (``LoadTask/parent``, ``LoadTask/nestingDepth``). A handler made it as a part
     /// of its own load, for example to load the URL inside a `gzip:` URL.
     ///
-    /// For observers: its bytes go to that handler. This delegate decides about its redirects and challenges, too.
+    /// For observers: the bytes of the nested load go to that handler. This delegate also decides about the redirects
+    /// and challenges of the nested load.
     func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask)
 
     /// A nested load ended, before its parent. Called for each nested load that began. `error` is `nil` if the nested

@@ -9,7 +9,7 @@ extension LoadMetrics: CustomStringConvertible {
     ///     1: 41.0 ms (DNS 0.4 ms, TCP 10.2 ms, sending 0.1 ms, response 30.3 ms), http/1.1, …
     ///     2: 40.3 ms (waiting 0.2 ms, sending 0.1 ms, response 38.6 ms, body 1.4 ms), http/1.1, reused, …
     ///
-    /// After ten requests, a last line states the number of further ones.
+    /// After ten requests, a last line states the number of further requests.
     public var description: String {
         let timings = timings
         var parts = [Self.count(timings.count, "request") + (timeToEnd.map { " in \($0.inMilliseconds)" } ?? ", running")]
@@ -19,10 +19,10 @@ extension LoadMetrics: CustomStringConvertible {
             parts.append("\(transfers.reduce(0) { $0 + $1.bytesSent }) bytes sent")
             parts.append("\(transfers.reduce(0) { $0 + $1.bytesReceived }) bytes received")
         }
-        let mostLines = 10
+        let lineLimit = 10
         var lines = [parts.joined(separator: ", ")]
-        lines += timings.prefix(mostLines).enumerated().map { "\($0.offset + 1): \($0.element)" }
-        if timings.count > mostLines { lines.append("… and \(timings.count - mostLines) more") }
+        lines += timings.prefix(lineLimit).enumerated().map { "\($0.offset + 1): \($0.element)" }
+        if timings.count > lineLimit { lines.append("… and \(timings.count - lineLimit) more") }
         return lines.joined(separator: "\n")
     }
 

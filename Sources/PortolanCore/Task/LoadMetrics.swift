@@ -23,7 +23,8 @@ public struct LoadMetrics: Hashable, Sendable {
     /// The response after which the current request is sent again.
     private var pendingRefusal: HTTPResponse?
 
-    private static let limit = 1024
+    /// The maximum number of steps, of transfers and of redirects that are recorded.
+    private static let entryLimit = 1024
 
     package init() {}
 
@@ -58,7 +59,7 @@ public struct LoadMetrics: Hashable, Sendable {
     @discardableResult
     package mutating func recordStep(_ step: LoadStep, at time: Duration) -> Bool {
         if steps.isEmpty { steps.reserveCapacity(4) }  // a transaction on a reused connection has three
-        guard steps.count < Self.limit else { return false }
+        guard steps.count < Self.entryLimit else { return false }
         steps.append(Step(step: step, time: time))
         return true
     }
@@ -66,7 +67,7 @@ public struct LoadMetrics: Hashable, Sendable {
     /// - Parameter count: the number of redirects before the request. The report of a redirected request can come after
     ///   the next request has begun.
     package mutating func recordTransfer(_ report: TransferReport, at time: Duration, afterRedirects count: Int = 0) {
-        guard transferEnds.count < Self.limit else { return }
+        guard transferEnds.count < Self.entryLimit else { return }
         guard count < redirectBoundaries.count else {
             let refusal = pendingRefusal.take()
             return transferEnds.append(
@@ -82,7 +83,7 @@ public struct LoadMetrics: Hashable, Sendable {
     /// Records that a redirect is followed. Later steps belong to the next request.
     package mutating func recordRedirect(at time: Duration) {
         redirectCount += 1
-        guard redirectBoundaries.count < Self.limit else { return }
+        guard redirectBoundaries.count < Self.entryLimit else { return }
         redirectBoundaries.append(Boundary(time: time, stepCount: steps.count, refusal: pendingRefusal.take()))
     }
 

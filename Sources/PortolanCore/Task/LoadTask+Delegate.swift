@@ -23,7 +23,7 @@ extension LoadTask {
     /// The kind of event for which the delegate is acquired.
     enum DelegatePurpose {
         case response
-        /// May retain the delegate until the next data.
+        /// Data, which may retain the delegate until the next data.
         case data
         case other
     }
@@ -44,7 +44,7 @@ extension LoadTask {
     }
 
     private func deferEvent(_ event: DelegateEvent) {
-        if delegateSerializer.deferEvent(event) { deliverQueuedEvents() }
+        if delegateSerializer.deferEventOrAcquire(event) { deliverQueuedEvents() }
         if delegateSerializer.isOverfull { failForTooManyEvents() }
     }
 
@@ -72,7 +72,7 @@ extension LoadTask {
         if delegateSerializer.tryAcquire() {
             deliver(event)
             releaseDelegate()
-        } else if delegateSerializer.deferEvent(event) {
+        } else if delegateSerializer.deferEventOrAcquire(event) {
             deliverQueuedEvents()
         } else if delegateSerializer.isOverfull {
             failForTooManyEvents()
@@ -143,13 +143,13 @@ extension LoadTask {
 
     // MARK: Nested loads
 
-    /// The task that the caller made: this task, or the one in which it is nested at any depth.
-    var outermost: LoadTask { parent?.outermost ?? self }
+    /// The task that the caller made: this task, or its outermost parent.
+    var outermostTask: LoadTask { parent?.outermostTask ?? self }
 
     /// Notifies the delegate of the end of each open load that is nested in `parent`, the innermost first. Called while
     /// the delegate is acquired.
     ///
-    /// - Returns: whether `parent` itself was an open nested load. It is not any more.
+    /// - Returns: whether `parent` itself was an open nested load. After this call, it is closed.
     private func reportEndOfNestedLoads(in parent: LoadTask) -> Bool {
         let (ended, wasOpen) = openNestedLoads.withLock { open -> ([LoadTask], Bool) in
             guard !open.isEmpty else { return ([], false) }

@@ -17,7 +17,7 @@ public final class LoadTask: Sendable {
     let delegate: any LoadDelegate
     /// The maximum size of the body in bytes, for callers that collect it; `nil` for no limit.
     let bodyLimit: Int64?
-    /// The task in which this one is nested, while it exists; `nil` for a task that the caller made.
+    /// The task in which this task is nested, while the parent exists; `nil` for a task that the caller made.
     public weak let parent: LoadTask?
     /// The thread that waits for the task, if there is one.
     private let waiter: LoadWaiter?
@@ -39,7 +39,7 @@ public final class LoadTask: Sendable {
     ///   - queue: where `delegate` is called.
     ///   - queuesBodyEvents: whether the response and the body are delivered on `queue`, too. If not, `delegate` must
     ///     accept them on any thread, also during another call.
-    ///   - parent: the task in which this one is nested.
+    ///   - parent: the task in which this task is nested.
     init(
         _ request: Request, loader: Loader, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate, queuesBodyEvents: Bool = true,
         bodyLimit: Int64? = nil, parent: LoadTask? = nil, waiter: LoadWaiter? = nil
@@ -89,14 +89,14 @@ public final class LoadTask: Sendable {
         }
     }
 
-    /// The current request, in canonical form: the original request, or the one to which redirects led.
+    /// The current request, in canonical form: the original request, or the request to which redirects led.
     public var currentRequest: Request { machine.withLock { $0.request } }
     public var progress: LoadProgress { counts.progress }
     public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
-    /// The number of the current request, counted from 1: each redirect leads to another one.
+    /// The number of the current request, counted from 1: each redirect adds a request.
     var requestNumber: Int { machine.withLock { $0.metrics.redirectCount } + 1 }
     public var priority: LoadPriority { originalRequest.priority }
-    /// The number of tasks around this one; 0 for a task that the caller made.
+    /// The number of parent tasks, at all levels; 0 for a task that the caller made.
     package var nestingDepth: Int { originalRequest.nestingDepth }
 
     // MARK: Called by the caller
@@ -211,7 +211,7 @@ public final class LoadTask: Sendable {
         let isSafe = originalRequest.method.isSafe
         if isSafe { resume() }
         guard !waiter.isOver else { return }
-        guard !NonBlockingThreads.includeCurrent else {
+        guard !NonBlockingThreads.includeCurrentThread else {
             throw LoadError(
                 .noResources,
                 message: "can't wait for \(originalRequest.url.shortDescription) inside a call of a load, on the thread of an event loop; "
@@ -239,7 +239,8 @@ public final class LoadTask: Sendable {
 
     /// Requests that the handler load releases the delegate, which data can retain.
     ///
-    /// - Returns: whether it will do so: after the current delivery, or because it is ending.
+    /// - Returns: whether the handler load will release the delegate: after the current delivery, or because the
+    ///   handler load is ending.
     func requestDelegateRelease() -> Bool { machine.withLock { $0.handlerLoad }?.requestDelegateRelease() ?? true }
 
     /// Why no events arrive; `nil` if the running load does not know.
@@ -254,13 +255,13 @@ public final class LoadTask: Sendable {
     // MARK: Queues
 
     /// The load's wait in a queue; `nil` if it waits in none.
-    var queueWait: QueueWait? { queueWaits.withLock { $0.first } }
+    var queueWait: QueueWait? { queueWaits.withLock { $0.firstWait } }
 
     /// The time at which the load's wait in a queue reaches its limit; `nil` if there is no limit.
     var queueDeadline: Duration? { queueWaits.withLock { $0.deadline } }
 
     /// Returns the wait in a queue that has reached its limit at `time`; `nil` if there is none.
-    func expiredQueueWait(at time: Duration) -> QueueWait? { queueWaits.withLock { $0.expired(at: time) } }
+    func expiredQueueWait(at time: Duration) -> QueueWait? { queueWaits.withLock { $0.expiredWait(at: time) } }
 
     /// Whether this load, or a nested one, waits in a queue.
     var isQueued: Bool { queuedCount.load(ordering: .relaxed) > 0 }
@@ -423,8 +424,8 @@ extension LoadTask {
         return NextHandlerLoad(next, of: self, client: client)
     }
 
-    /// Returns the loop guards for a request that a handler makes during this task's current request: those of both
-    /// requests, and one for the handler of the current request.
+    /// Returns the loop guards for a request that a handler makes during this task's current request: the loop guards
+    /// of both requests, and a loop guard for the handler of the current request.
     private func visitedHandlers(of current: Request, and request: Request) -> [LoopGuard] {
         var visitedHandlers = current.visitedHandlers
         if let handler = machine.withLock({ $0.handlerLoad })?.handler {

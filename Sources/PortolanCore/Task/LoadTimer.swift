@@ -9,6 +9,7 @@ struct LoadTimer: ~Copyable, Sendable {
     /// The time of the start in nanoseconds of the clock.
     private let startTime = Atomic<Int64>(notStarted)
     private static let notStarted = Int64.min
+    /// The time of the last activity in nanoseconds of the clock.
     private let lastActivity = Atomic<Int64>(0)
     private let schedule = Mutex(Schedule.none)
 
@@ -111,7 +112,7 @@ struct LoadTimer: ~Copyable, Sendable {
 }
 
 extension Timeouts {
-    /// Returns these limits. A limit that is `nil` is replaced by the one of `defaults`.
+    /// Returns these limits. A limit that is `nil` is replaced by the limit of `defaults`.
     func withDefaults(_ defaults: Timeouts) -> Timeouts {
         Timeouts(idle: idle ?? defaults.idle, total: total ?? defaults.total)
     }

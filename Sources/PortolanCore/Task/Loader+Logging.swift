@@ -59,17 +59,17 @@ extension Loader {
     /// Logs why handlers could not be made. A repeated failure is logged below warning level, because thousands of
     /// requests can need the same handlers.
     func report(_ error: LoadError, of handlers: LazyHandlers) {
-        log(handlers.isNewFailure(error) ? .warning : .debug, error.message, handler: handlers.provider.identifier)
+        log(handlers.recordFailure(error) ? .warning : .debug, error.message, handler: handlers.provider.identifier)
     }
 
-    /// Reports a violation to the observer, and logs it if it is the first one of its load.
+    /// Reports a violation to the observer, and logs the first violation of each load.
     func report(violationOf rule: ContractRule, by handler: String, isFirst: Bool) {
         if isFirst { log(.warning, "contract broken: \(rule.sentence)", handler: handler, ["rule": "\(rule.id)"]) }
         configuration.violationObserver?(rule, handler)
     }
 
     /// - Parameter counts: how often a load violated each rule after its first violation.
-    func report(repeated counts: [ContractRule: Int], by handler: String) {
+    func report(repeatedViolations counts: [ContractRule: Int], by handler: String) {
         let total = counts.values.reduce(0, +)
         let list = counts.sorted { $0.key.id < $1.key.id }.map { "\($0.key.id): \($0.value)" }.joined(separator: ", ")
         log(.warning, "contract broken \(total) more \(total == 1 ? "time" : "times") by the same load (\(list))", handler: handler)

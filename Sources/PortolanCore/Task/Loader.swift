@@ -5,7 +5,7 @@ import Synchronization
 
 /// Loads URLs of every scheme for which a handler is registered.
 ///
-/// A loader's own handlers have precedence over those of its registry. Any thread.
+/// A loader's own handlers have precedence over the handlers of its registry. Any thread.
 public final class Loader: Sendable {
     public let configuration: Configuration
     /// The loader's own handlers.
@@ -16,7 +16,7 @@ public final class Loader: Sendable {
 
     /// - Parameters:
     ///   - configuration: copied; later changes to the value have no effect.
-    ///   - registry: handlers with lower precedence than those of the configuration.
+    ///   - registry: handlers with lower precedence than the handlers of the configuration.
     public init(configuration: Configuration, registry: ProtocolRegistry) {
         self.configuration = configuration
         logsSteps = configuration.logger.logLevel <= .debug
@@ -49,16 +49,16 @@ public final class Loader: Sendable {
         ///
         /// Each message is one line, without the user names and passwords of URLs.
         public var logger = Logger(label: "org.portolan.loader")
-        /// Receives each violation of the contract, also those after a load's end, which cannot fail the load. Any
-        /// thread. The logger logs only the first violation of each load, and the number of the others when the load is
-        /// released.
+        /// Receives each violation of the contract, also violations after a load's end, which cannot fail the load. Any
+        /// thread. The logger logs only the first violation of each load, and the number of its other violations when
+        /// the load is released.
         package var violationObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
 
         /// The user names and passwords that loads propose to servers and proxies that ask for them; `nil` for none. A
         /// credential in the URL has precedence.
         public var credentials: CredentialStorage?
-        /// A netrc file whose passwords loads propose to servers that ask for one, after those of the URL and of
-        /// ``credentials``; `nil` for none. Proxies do not receive them.
+        /// A netrc file; `nil` for none. Loads propose its passwords to servers that ask for one, after the passwords
+        /// of the URL and of ``credentials``. Proxies do not receive the passwords of the file.
         public var netrc: NetrcFile?
         /// The policy that applies stored cookies; `nil` for none. `Loader.Configuration.cookies` sets it.
         package var cookiePolicy: (any LoadPolicy)?
@@ -76,25 +76,25 @@ public final class Loader: Sendable {
         Set(handlers.schemes).union(sharedHandlers.schemes).sorted()
     }
 
-    /// Returns the handlers that a look-up for `request` considers, with the decision of each, up to the one that
+    /// Returns the handlers that a look-up for `request` considers, with the decision of each, up to the handler that
     /// serves the request.
     ///
     /// Makes handlers that are not made yet, which opens the library of a plugin. Blocks until that is done.
     package func handlerCandidates(for request: Request) -> [HandlerCandidate] {
-        var failed: [(LazyHandlers, LoadError)] = []
+        var unavailableHandlers: [(LazyHandlers, LoadError)] = []
         while true {
-            let (candidates, unresolved) = handlerCandidates(for: request, failed: failed)
+            let (candidates, unresolved) = handlerCandidates(for: request, unavailableHandlers: unavailableHandlers)
             guard let unresolved else { return candidates }
-            do throws(LoadError) { try unresolved.resolve() } catch { failed.append((unresolved, error)) }
+            do throws(LoadError) { try unresolved.resolve() } catch { unavailableHandlers.append((unresolved, error)) }
         }
     }
 
     private func handlerCandidates(
-        for request: Request, failed: [(LazyHandlers, LoadError)]
+        for request: Request, unavailableHandlers: [(LazyHandlers, LoadError)]
     ) -> (candidates: [HandlerCandidate], unresolved: LazyHandlers?) {
-        let own = handlers.snapshot().handlerCandidates(for: request, failed: failed)
+        let own = handlers.snapshot().handlerCandidates(for: request, unavailableHandlers: unavailableHandlers)
         if own.unresolved != nil || (own.candidates.last.map { $0.refusal == nil } ?? false) { return own }
-        let shared = sharedHandlers.snapshot().handlerCandidates(for: request, failed: failed)
+        let shared = sharedHandlers.snapshot().handlerCandidates(for: request, unavailableHandlers: unavailableHandlers)
         return (own.candidates + shared.candidates, shared.unresolved)
     }
 
@@ -117,7 +117,7 @@ public final class Loader: Sendable {
         }
         let excluded = unavailableHandlers.map(\.deferred)
         if let result = handlers.find(request, excluding: excluded) ?? sharedHandlers.find(request, excluding: excluded) { return result }
-        throw unavailableHandlers.first?.error ?? unsupported(request)
+        throw unavailableHandlers.first?.error ?? unsupportedSchemeError(request)
     }
 
     /// Lists at most 20 schemes for a message.
@@ -127,13 +127,13 @@ public final class Loader: Sendable {
         return schemes.prefix(maximumCount).joined(separator: ", ") + rest
     }
 
-    private func unsupported(_ request: Request) -> LoadError {
+    private func unsupportedSchemeError(_ request: Request) -> LoadError {
         let scheme = String(request.url.scheme)
-        let known = schemes
-        guard known.contains(scheme) else {
-            let list = known.isEmpty ? "none; register a handler" : Self.list(known)
+        let knownSchemes = schemes
+        guard knownSchemes.contains(scheme) else {
+            let list = knownSchemes.isEmpty ? "none; register a handler" : Self.list(knownSchemes)
             return LoadError(
-                .unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)\(impossibleScheme ?? "")")
+                .unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)\(invalidSchemeNote ?? "")")
         }
         let candidates = handlerCandidates(for: request)
         let decisions = candidates.map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
@@ -147,7 +147,7 @@ public final class Loader: Sendable {
 
     /// The part of a message about a handler for a scheme that no URL can have, such as `my scheme`; `nil` if there is
     /// none.
-    private var impossibleScheme: String? {
+    private var invalidSchemeNote: String? {
         for handler in handlers.handlers + sharedHandlers.handlers {
             guard case .only(let schemes) = handler.schemes else { continue }
             for scheme in schemes {
@@ -177,10 +177,10 @@ public final class Loader: Sendable {
     /// Adds the credential that the server has accepted for URLs like the request's, for handlers that can send it
     /// without a challenge. One of this load has precedence over one of the storage.
     private func addCredential(to request: inout Request, of task: LoadTask) {
-        var known = request.usesKnownSpaces ? configuration.credentials?.authenticatedSpaces.match(for: request.url) : nil
-        if let entry = known?.entry, configuration.credentials?.contains(entry.credential, for: entry.space) != true { known = nil }
-        if let own = task.credentialAttempts.withLock({ $0.authenticatedSpaces })?.match(for: request.url) { known = own }
-        if known != nil || request.authenticatedSpace != nil { request.authenticatedSpace = known }
+        var match = request.usesAuthenticatedSpaces ? configuration.credentials?.authenticatedSpaces.match(for: request.url) : nil
+        if let entry = match?.entry, configuration.credentials?.contains(entry.credential, for: entry.space) != true { match = nil }
+        if let own = task.credentialAttempts.withLock({ $0.authenticatedSpaces })?.match(for: request.url) { match = own }
+        if match != nil || request.authenticatedSpace != nil { request.authenticatedSpace = match }
     }
 
     /// Passes a response to the policies that store information about its host (HSTS).

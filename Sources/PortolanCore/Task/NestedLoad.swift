@@ -29,7 +29,7 @@ final class NestedLoad: ProtocolLoad {
 
     func startLoading() {
         guard advance(from: .made, to: .starting) else { return }
-        task.outermost.notifyDelegateOfNestedLoad(.nestedLoadBegan(task))
+        task.outermostTask.notifyDelegateOfNestedLoad(.nestedLoadBegan(task))
         // The delegate can have stopped the load in that call.
         if advance(from: .starting, to: .started) { task.resume() } else { task.cancel() }
     }
@@ -94,22 +94,22 @@ private final class NestedLoadDelegate: LoadDelegate {
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
         guard isActive, let parent else { return decide(.deliver) }
-        parent.outermost.notifyDelegateOfNestedLoad(.redirect(request, response, decide))
+        parent.outermostTask.notifyDelegateOfNestedLoad(.redirect(request, response, decide))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         guard isActive, let parent else { return challenge.answer(.cancel) }
-        parent.outermost.notifyDelegateOfNestedLoad(.challenge(challenge))
+        parent.outermostTask.notifyDelegateOfNestedLoad(.challenge(challenge))
     }
 
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
         guard isActive else { return }
-        parent?.outermost.notifyDelegateOfNestedLoad(.challengeCancelled(challenge))
+        parent?.outermostTask.notifyDelegateOfNestedLoad(.challengeCancelled(challenge))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         parent?.removeNestedLoad(task)
-        parent?.outermost.notifyDelegateOfNestedLoad(.nestedLoadEnded(task, error))
+        parent?.outermostTask.notifyDelegateOfNestedLoad(.nestedLoadEnded(task, error))
         guard isActive else { return }
         if let error { client.didFail(with: error) } else { client.didFinishLoading() }
     }

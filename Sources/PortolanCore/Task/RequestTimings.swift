@@ -8,7 +8,7 @@ public import HTTPTypes
 ///                      └─ (a reused connection) ──────────────┘
 ///
 /// A phase is `nil` if it did not take place or did not end. If the request had to be sent again because its first
-/// connection was dead, the phases are those of the second transmission, and ``waiting`` includes the first.
+/// connection was dead, the phases describe the second transmission, and ``waiting`` includes the first transmission.
 public struct RequestTimings: Hashable, Sendable {
     /// The time from the load's start to the request's start: zero for the first request, otherwise the end of the
     /// previous request.

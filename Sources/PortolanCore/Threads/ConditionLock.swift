@@ -9,7 +9,7 @@
 /// State that is protected by a lock, with a condition variable for threads that wait for a change
 /// (`pthread_cond_wait(3p)`).
 ///
-/// For threads that may block: those of blocking loads, of the clock, and of callers that wait. All other code uses
+/// For threads that may block: threads of blocking loads and of the clock, and callers that wait. All other code uses
 /// `Mutex`.
 // @unchecked Sendable … because `state` is used only between lock and unlock; @safe because no pointer leaves this
 // type.

@@ -45,30 +45,30 @@ public final class LoadThreadPool: Sendable {
 
     private struct State {
         /// Jobs that wait for a slot. If no thread can be started, also jobs that could have a slot.
-        var waiting: [QueuedJob?] = []
+        var waitingJobs: [QueuedJob?] = []
         var firstWaiting = 0
         /// Jobs that need no slot, and wait because no thread could be started.
-        var nested: [QueuedJob] = []
+        var nestedJobs: [QueuedJob] = []
         /// Whether a timer is scheduled that tries again to start a thread.
         var willRetry = false
         /// Jobs for idle threads, which are being woken.
-        var handedOver: [ThreadJob] = []
-        /// The number of idle threads for which there is no job in `handedOver`.
-        var idle = 0
+        var handedOverJobs: [ThreadJob] = []
+        /// The number of idle threads for which there is no job in `handedOverJobs`.
+        var idleThreadCount = 0
         /// The number of running jobs with a slot.
-        var running = 0
+        var runningJobCount = 0
         /// The number of threads that were started and have not ended.
-        var threads = 0
+        var threadCount = 0
         /// The number of jobs that wait for another load and have given up their slots.
         var waitingForLoadCount = 0
         /// The number of jobs that have begun.
         var startedJobCount: UInt64 = 0
 
-        var hasWaitingJobs: Bool { firstWaiting < waiting.count }
+        var hasWaitingJobs: Bool { firstWaiting < waitingJobs.count }
 
         mutating func assign(_ job: QueuedJob, isNested: Bool, limit: Int) -> Assignment {
-            guard isNested || running < limit else {
-                waiting.append(job)
+            guard isNested || runningJobCount < limit else {
+                waitingJobs.append(job)
                 return .queued
             }
             return assignThread(to: ThreadJob(job: job, hasSlot: !isNested))
@@ -76,40 +76,40 @@ public final class LoadThreadPool: Sendable {
 
         /// Assigns the job to an idle thread, or counts the thread that must be started for it.
         mutating func assignThread(to threadJob: ThreadJob) -> Assignment {
-            if threadJob.hasSlot { running += 1 }
-            guard idle > 0 else {
-                threads += 1
+            if threadJob.hasSlot { runningJobCount += 1 }
+            guard idleThreadCount > 0 else {
+                threadCount += 1
                 return .needsThread(threadJob)
             }
-            idle -= 1
-            handedOver.append(threadJob)
+            idleThreadCount -= 1
+            handedOverJobs.append(threadJob)
             return .handedOver
         }
 
         /// Reverts ``assignThread(to:)``, because no thread could be started for the job.
         mutating func revertAssignment(_ threadJob: ThreadJob) {
-            threads -= 1
-            if threadJob.hasSlot { running -= 1 }
+            threadCount -= 1
+            if threadJob.hasSlot { runningJobCount -= 1 }
         }
 
         /// Puts a job back in front of the waiting jobs.
         mutating func requeue(_ threadJob: ThreadJob, isNested: Bool) {
             if isNested {
-                nested.append(threadJob.job)
+                nestedJobs.append(threadJob.job)
             } else if firstWaiting > 0 {
                 firstWaiting -= 1
-                waiting[firstWaiting] = threadJob.job
+                waitingJobs[firstWaiting] = threadJob.job
             } else {
-                waiting.insert(threadJob.job, at: 0)
+                waitingJobs.insert(threadJob.job, at: 0)
             }
         }
 
-        mutating func nextWaiting() -> QueuedJob? {
-            guard firstWaiting < waiting.count else { return nil }
-            let job = waiting[firstWaiting].take()
+        mutating func nextWaitingJob() -> QueuedJob? {
+            guard firstWaiting < waitingJobs.count else { return nil }
+            let job = waitingJobs[firstWaiting].take()
             firstWaiting += 1
-            if firstWaiting > 64, firstWaiting * 2 > waiting.count {
-                waiting.removeFirst(firstWaiting)
+            if firstWaiting > 64, firstWaiting * 2 > waitingJobs.count {
+                waitingJobs.removeFirst(firstWaiting)
                 firstWaiting = 0
             }
             return job
@@ -117,13 +117,13 @@ public final class LoadThreadPool: Sendable {
 
         /// Removes and returns a job that can run now: one that needs no slot, or, if a slot is free, the first waiting
         /// job.
-        mutating func nextRunnable(limit: Int) -> (job: QueuedJob, isNested: Bool)? {
-            if let job = nested.popLast() { return (job, true) }
-            guard running < limit, let job = nextWaiting() else { return nil }
+        mutating func nextRunnableJob(limit: Int) -> (job: QueuedJob, isNested: Bool)? {
+            if let job = nestedJobs.popLast() { return (job, true) }
+            guard runningJobCount < limit, let job = nextWaitingJob() else { return nil }
             return (job, false)
         }
 
-        func hasRunnable(limit: Int) -> Bool { !nested.isEmpty || running < limit && hasWaitingJobs }
+        func hasRunnableJob(limit: Int) -> Bool { !nestedJobs.isEmpty || runningJobCount < limit && hasWaitingJobs }
     }
 
     /// The pool that all loaders share.
@@ -163,13 +163,13 @@ public final class LoadThreadPool: Sendable {
     package static var idleCount: Int { idleThreadCount.load(ordering: .relaxed) }
 
     /// The number of threads, and the number of those that are idle.
-    package var threadCounts: (total: Int, idle: Int) { lock.withLock { ($0.threads, $0.idle) } }
+    package var threadCounts: (total: Int, idle: Int) { lock.withLock { ($0.threadCount, $0.idleThreadCount) } }
 
     /// Whether a job waits for a slot, because the maximum number of jobs run.
-    package var isExhausted: Bool { lock.withLock { $0.running >= limit && $0.hasWaitingJobs } }
+    package var isExhausted: Bool { lock.withLock { $0.runningJobCount >= limit && $0.hasWaitingJobs } }
 
     /// Whether a job waits, for a slot or for a thread.
-    package var hasWaitingJobs: Bool { lock.withLock { $0.hasWaitingJobs || !$0.nested.isEmpty } }
+    package var hasWaitingJobs: Bool { lock.withLock { $0.hasWaitingJobs || !$0.nestedJobs.isEmpty } }
 
     /// Runs `job` on a thread that may block.
     ///
@@ -187,7 +187,7 @@ public final class LoadThreadPool: Sendable {
                 try start(threadJob)
             } catch {
                 lock.withLock { $0.revertAssignment(threadJob) }
-                // Another job can have been queued because this one had the last slot. It must run later.
+                // Another job can have been queued because this job had the last slot. The other job must run later.
                 retryLater()
                 throw error
             }
@@ -198,9 +198,9 @@ public final class LoadThreadPool: Sendable {
     package func runEventually(isNested: Bool = false, _ job: @escaping Job) {
         let job = QueuedJob(job)
         let assignment = lock.withLock { state -> Assignment in
-            guard state.willRetry, state.idle == 0 else { return state.assign(job, isNested: isNested, limit: limit) }
+            guard state.willRetry, state.idleThreadCount == 0 else { return state.assign(job, isNested: isNested, limit: limit) }
             // The last attempt to start a thread failed. The next attempt serves all waiting jobs.
-            if isNested { state.nested.append(job) } else { state.waiting.append(job) }
+            if isNested { state.nestedJobs.append(job) } else { state.waitingJobs.append(job) }
             return .queued
         }
         switch assignment {
@@ -212,7 +212,7 @@ public final class LoadThreadPool: Sendable {
 
     private func start(_ threadJob: ThreadJob) throws(LoadError) {
         let first = Handover(threadJob)
-        try startThread { [self] in work(first) }
+        try startThread { [self] in runThread(first) }
     }
 
     /// Starts a thread for the job. If none can be started, the job waits for the next attempt.
@@ -241,7 +241,7 @@ public final class LoadThreadPool: Sendable {
     /// also runs them.
     private func retryLater() {
         let mustSchedule = lock.withLock { state in
-            guard !state.willRetry, state.hasRunnable(limit: limit) else { return false }
+            guard !state.willRetry, state.hasRunnableJob(limit: limit) else { return false }
             state.willRetry = true
             return true
         }
@@ -259,7 +259,7 @@ public final class LoadThreadPool: Sendable {
     private func runWaitingJobs() {
         while true {
             let next = lock.withLock { state -> (assignment: Assignment, isNested: Bool)? in
-                guard let (job, isNested) = state.nextRunnable(limit: limit) else { return nil }
+                guard let (job, isNested) = state.nextRunnableJob(limit: limit) else { return nil }
                 return (state.assignThread(to: ThreadJob(job: job, hasSlot: !isNested)), isNested)
             }
             switch next?.assignment {
@@ -281,7 +281,7 @@ public final class LoadThreadPool: Sendable {
     }
 
     /// The main function of a thread.
-    private func work(_ first: Handover) {
+    private func runThread(_ first: Handover) {
         Self.nameThread()
         let worker = LoadWorker(of: self)
         worker.becomeCurrent()
@@ -297,17 +297,17 @@ public final class LoadThreadPool: Sendable {
         worker.hasSlot = hasSlot
         threadJob?.job.run()
         threadJob = nil
-        return nextWaiting(afterSlot: hasSlot) ?? nextHandedOver()
+        return nextWaitingJob(afterSlot: hasSlot) ?? waitForHandedOverJob()
     }
 
     /// Releases the slot of the last job, and returns a waiting job if one can run.
-    private func nextWaiting(afterSlot hasSlot: Bool) -> ThreadJob? {
+    private func nextWaitingJob(afterSlot hasSlot: Bool) -> ThreadJob? {
         lock.withLock { state in
             // More jobs than the limit can run, because a job that has waited for another load continues without a free
             // slot.
-            if hasSlot { state.running -= 1 }
-            guard let (job, isNested) = state.nextRunnable(limit: limit) else { return nil }
-            if !isNested { state.running += 1 }
+            if hasSlot { state.runningJobCount -= 1 }
+            guard let (job, isNested) = state.nextRunnableJob(limit: limit) else { return nil }
+            if !isNested { state.runningJobCount += 1 }
             return ThreadJob(job: job, hasSlot: !isNested)
         }
     }
@@ -321,8 +321,8 @@ public final class LoadThreadPool: Sendable {
         let (isReleased, canRunOthers) = lock.withLock { state -> (Bool, Bool) in
             guard state.waitingForLoadCount < Self.maximumWaitingForLoads else { return (false, false) }
             state.waitingForLoadCount += 1
-            state.running -= 1
-            return (true, !state.willRetry && state.hasRunnable(limit: limit))
+            state.runningJobCount -= 1
+            return (true, !state.willRetry && state.hasRunnableJob(limit: limit))
         }
         guard isReleased else {
             throw LoadError(
@@ -338,7 +338,7 @@ public final class LoadThreadPool: Sendable {
     func reacquireSlot() {
         lock.withLock { state in
             state.waitingForLoadCount -= 1
-            state.running += 1
+            state.runningJobCount += 1
         }
     }
 
@@ -350,7 +350,7 @@ public final class LoadThreadPool: Sendable {
     package func runWaitingJobsWithoutSlots(atMost count: Int) {
         for _ in 0..<count {
             let assignment = lock.withLock { state in
-                state.nextWaiting().map { state.assignThread(to: ThreadJob(job: $0, hasSlot: false)) }
+                state.nextWaitingJob().map { state.assignThread(to: ThreadJob(job: $0, hasSlot: false)) }
             }
             switch assignment {
             case nil, .queued: return
@@ -360,23 +360,24 @@ public final class LoadThreadPool: Sendable {
         }
     }
 
-    private func nextHandedOver() -> ThreadJob? {
-        lock.withLock { $0.idle += 1 }
+    /// Waits as an idle thread for a job; `nil` after the idle time. The thread must then end.
+    private func waitForHandedOverJob() -> ThreadJob? {
+        lock.withLock { $0.idleThreadCount += 1 }
         Self.idleThreadCount.add(1, ordering: .relaxed)
-        let handed = lock.wait(atMost: idleTime) { state in state.handedOver.popLast() }
+        let handedOverJob = lock.wait(atMost: idleTime) { state in state.handedOverJobs.popLast() }
         Self.idleThreadCount.subtract(1, ordering: .relaxed)
-        return handed
+        return handedOverJob
             ?? lock.withLock { state in
                 // A job can have been handed over after the time limit. This thread is then no longer counted as idle.
-                if let handed = state.handedOver.popLast() { return handed }
-                state.idle -= 1
-                state.threads -= 1
+                if let handedOverJob = state.handedOverJobs.popLast() { return handedOverJob }
+                state.idleThreadCount -= 1
+                state.threadCount -= 1
                 return nil
             }
     }
 
     /// Passes the first job to a new thread. The thread's closure retains this object for the life of the thread, but
-    /// must not retain the job so long.
+    /// must not retain the job for that time.
     private final class Handover: Sendable {
         private let threadJob: Mutex<ThreadJob?>
 

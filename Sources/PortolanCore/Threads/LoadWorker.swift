@@ -31,18 +31,18 @@ final class LoadWorker {
         return unsafe Unmanaged<LoadWorker>.fromOpaque(worker).takeUnretainedValue()
     }
 
-    /// Calls `body`, in which the thread waits for a load. If the thread belongs to a pool, another job can use its
-    /// slot during the wait.
+    /// Calls `operation`, in which the thread waits for a load. If the thread belongs to a pool, another job can use
+    /// its slot during the wait.
     ///
-    /// - Throws: ``LoadError/Code/noResources`` if too many jobs of the pool wait, and the errors of `body`.
-    static func withSlotReleased(_ body: () throws(LoadError) -> Void) throws(LoadError) {
-        guard let worker = current, worker.hasSlot else { return try body() }
+    /// - Throws: ``LoadError/Code/noResources`` if too many jobs of the pool wait, and the errors of `operation`.
+    static func withSlotReleased(_ operation: () throws(LoadError) -> Void) throws(LoadError) {
+        guard let worker = current, worker.hasSlot else { return try operation() }
         try worker.pool.releaseSlot()
         worker.hasSlot = false
         defer {
             worker.pool.reacquireSlot()
             worker.hasSlot = true
         }
-        try body()
+        try operation()
     }
 }

@@ -14,5 +14,5 @@ package enum NonBlockingThreads {
         checks.withLock { $0.append(isCurrent) }
     }
 
-    static var includeCurrent: Bool { checks.withLock { $0 }.contains { $0() } }
+    static var includeCurrentThread: Bool { checks.withLock { $0 }.contains { $0() } }
 }

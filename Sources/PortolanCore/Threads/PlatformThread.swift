@@ -12,8 +12,8 @@ package enum PlatformThread {
     /// and does not end the process.
     ///
     /// - Throws: ``LoadError/Code/noResources``, with the reason.
-    package static func start(stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void) throws(LoadError) {
-        let job = Job(body)
+    package static func start(stackSize: Int = 512 << 10, _ operation: @escaping @Sendable () -> Void) throws(LoadError) {
+        let job = Job(operation)
         var attributes = pthread_attr_t()
         unsafe pthread_attr_init(&attributes)
         defer { unsafe pthread_attr_destroy(&attributes) }
@@ -29,10 +29,10 @@ package enum PlatformThread {
     }
 
     private final class Job: Sendable {
-        let body: @Sendable () -> Void
+        let operation: @Sendable () -> Void
 
-        init(_ body: @escaping @Sendable () -> Void) {
-            self.body = body
+        init(_ operation: @escaping @Sendable () -> Void) {
+            self.operation = operation
         }
 
         static func main(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
@@ -42,7 +42,7 @@ package enum PlatformThread {
             unsafe sigemptyset(&signals)
             unsafe sigaddset(&signals, SIGPIPE)
             unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
-            job.body()
+            job.operation()
             return nil
         }
     }

@@ -20,10 +20,10 @@ public final class SystemClock: LoadClock {
     public var nanosecondsNow: Int64 { MonotonicTime.coarseNanoseconds }
     public var preciseNanosecondsNow: Int64 { MonotonicTime.nanoseconds }
 
-    public func schedule(_ alarm: ScheduledTimer, at deadline: Duration) {
+    public func schedule(_ timer: ScheduledTimer, at deadline: Duration) {
         let (needsThread, isNext) = lock.withLock { state in
             let isNext = state.timers.nextDeadline.map { deadline < $0 } ?? true
-            state.timers.insert(alarm, at: deadline)
+            state.timers.insert(timer, at: deadline)
             defer { state.hasThread = true }
             return (!state.hasThread, isNext)
         }

@@ -3,7 +3,7 @@
 /// A pattern of file names. `*` matches any bytes, `?` one byte, `[a-z]` one byte of a set, and `[!a-z]` one byte
 /// outside it.
 ///
-/// The time to match is at most proportional to the product of the two lengths.
+/// The time to match is at most proportional to the product of the lengths of pattern and name.
 ///
 /// `glob(7)`
 struct Glob {
@@ -81,8 +81,8 @@ struct Glob {
 
     func matches(_ name: ArraySlice<UInt8>) -> Bool {
         var (element, byte) = (0, name.startIndex)
-        // Where matching continues after a mismatch: behind the last star, which then matches one more byte. Earlier
-        // stars never have to match more.
+        // The element after the last star, and the first byte that this star does not match. After a mismatch, the star
+        // matches one more byte. Earlier stars never have to match more bytes.
         var retry: (element: Int, byte: Int)?
         while byte < name.endIndex || element < elements.count {
             if element < elements.count {

@@ -3,15 +3,16 @@
 internal import PortolanCore
 
 extension GlobTable {
+    /// In bytes.
     private static let longestLine = 4096
-    /// The weight of patterns from mime.types, which has none: the specification's default.
+    /// The weight of patterns from mime.types, which states no weights. It is the default of the specification.
     private static let defaultWeight = 50
 
-    /// Adds the patterns of a `globs2` file of shared-mime-info, from a folder that is less important than those added
-    /// before.
+    /// Adds the patterns of a `globs2` file of shared-mime-info. The file's folder is less important than the folders
+    /// whose files were added before.
     ///
-    /// A line is `weight:type:pattern`, with `:cs` if case matters. The pattern `__NOGLOBS__` makes less important
-    /// folders irrelevant for the type. Lines of another form are ignored.
+    /// A line is `weight:type:pattern`, with `:cs` if case matters. The pattern `__NOGLOBS__` means that the patterns
+    /// of less important folders are ignored for the type. Lines of another form are ignored.
     mutating func add(globs2 text: [UInt8]) {
         var newlyIgnored: [MIMEType] = []
         var types = TypeCache()
@@ -55,7 +56,7 @@ private struct TypeCache {
 
     /// - Returns: `nil` if the text is not a type.
     mutating func type(_ text: ArraySlice<UInt8>) -> MIMEType? {
-        if let known = types[text] { return known }
+        if let cachedType = types[text] { return cachedType }
         let type = MIMEType(parsing: text.span)
         types[text] = type
         return type

@@ -19,17 +19,19 @@ struct GlobTable {
         }
     }
 
-    /// The patterns for which case matters, or those for which it does not. The latter are stored in lower case.
+    /// The patterns for which case matters, or the patterns for which it does not matter. The second kind is stored in
+    /// lower case.
     private struct Patterns {
         var names: [ArraySlice<UInt8>: Entry] = [:]
         var endings: [ArraySlice<UInt8>: Entry] = [:]
         /// The first bytes of the endings: nearly always a dot.
         var firstBytesOfEndings: Set<UInt8> = []
-        var others: [(glob: Glob, entry: Entry)] = []
+        var otherPatterns: [(glob: Glob, entry: Entry)] = []
     }
 
     /// The maximum number of other patterns, because each of them costs time in every search.
-    private static let maximumOtherCount = 1000
+    private static let maximumOtherPatternCount = 1000
+    /// In bytes.
     private static let longestPattern = 255
 
     private var caseSensitive = Patterns()
@@ -37,10 +39,10 @@ struct GlobTable {
     /// The types whose patterns in less important folders are ignored.
     var ignoredTypes: Set<MIMEType> = []
 
-    /// Adds a pattern, unless the table has an equally good entry for it.
+    /// Adds a pattern, unless the table has an equally good or better entry for it.
     ///
     /// - Parameters:
-    ///   - weight: of two patterns that match, the one of more weight wins, whatever their lengths.
+    ///   - weight: of two patterns that match, the pattern with more weight is used, whatever their lengths are.
     ///   - matchesCase: whether `A` and `a` differ.
     mutating func add(_ pattern: ArraySlice<UInt8>, type: MIMEType, weight: Int, matchesCase: Bool = false) {
         guard !pattern.isEmpty, pattern.count <= Self.longestPattern else { return }
@@ -58,13 +60,13 @@ struct GlobTable {
         } else if let ending = Glob.ending(of: pattern) {
             if entry.isBetter(than: patterns.endings[ending]) { patterns.endings[ending] = entry }
             ending.first.map { _ = patterns.firstBytesOfEndings.insert($0) }
-        } else if patterns.others.count < maximumOtherCount, let glob = Glob(pattern) {
-            patterns.others.append((glob, entry))
+        } else if patterns.otherPatterns.count < maximumOtherPatternCount, let glob = Glob(pattern) {
+            patterns.otherPatterns.append((glob, entry))
         }
     }
 
-    /// The type of the best pattern that matches: the one with the most weight, then the longest, then one for which
-    /// case matters, then the first added.
+    /// The type of the best pattern that matches: the pattern with the most weight; among these the longest, then a
+    /// pattern for which case matters, then the pattern that was added first.
     func type(ofFileNamed name: ArraySlice<UInt8>) -> MIMEType? {
         // No file system allows longer names, so they need no search.
         guard !name.isEmpty, name.count <= Self.longestPattern else { return nil }
@@ -79,7 +81,7 @@ struct GlobTable {
         for index in name.indices where patterns.firstBytesOfEndings.contains(name[index]) {
             if let entry = patterns.endings[name[index...]], entry.isBetter(than: best) { best = entry }
         }
-        for (glob, entry) in patterns.others where entry.isBetter(than: best) && glob.matches(name) { best = entry }
+        for (glob, entry) in patterns.otherPatterns where entry.isBetter(than: best) && glob.matches(name) { best = entry }
     }
 
     /// ASCII only, because the tables have no other endings.

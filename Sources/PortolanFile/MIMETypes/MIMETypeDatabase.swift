@@ -26,6 +26,7 @@ public final class MIMETypeDatabase: Sendable {
         var builtIn: GlobTable?
     }
 
+    /// The maximum number of bytes that are read of a table.
     private static let sizeLimit = 4 << 20
 
     private let dataFolders: [String]
@@ -50,13 +51,13 @@ public final class MIMETypeDatabase: Sendable {
 
     func mimeType(ofFileNamed name: ArraySlice<UInt8>) -> MIMEType? {
         tables.withLock { tables in
-            Self.loadedTable(&tables.globs, by: readGlobs).type(ofFileNamed: name)
-                ?? Self.loadedTable(&tables.mimeTypes, by: readMIMETypes).type(ofFileNamed: name)
-                ?? Self.loadedTable(&tables.builtIn, by: GlobTable.makeBuiltIn).type(ofFileNamed: name)
+            Self.cachedTable(&tables.globs, by: readGlobs).type(ofFileNamed: name)
+                ?? Self.cachedTable(&tables.mimeTypes, by: readMIMETypes).type(ofFileNamed: name)
+                ?? Self.cachedTable(&tables.builtIn, by: GlobTable.makeBuiltIn).type(ofFileNamed: name)
         }
     }
 
-    private static func loadedTable(_ table: inout GlobTable?, by make: () -> GlobTable) -> GlobTable {
+    private static func cachedTable(_ table: inout GlobTable?, by make: () -> GlobTable) -> GlobTable {
         if let table { return table }
         let newTable = make()
         table = newTable
@@ -90,8 +91,8 @@ public final class MIMETypeDatabase: Sendable {
         return ([home].compactMap(\.self) + others.split(separator: ":").map(String.init)).filter { $0.hasPrefix("/") }
     }
 
-    /// An empty variable counts as unset. In a set-uid program every variable does, because the environment is another
-    /// user's.
+    /// An empty variable counts as unset. In a set-uid program, every variable counts as unset, because the environment
+    /// belongs to another user.
     private static func environment(_ name: String) -> String? {
         guard getuid() == geteuid(), getgid() == getegid(), let value = unsafe getenv(name) else { return nil }
         let text = unsafe String(cString: value)

@@ -3,7 +3,8 @@
 import PortolanCore
 import PortolanTransport
 
-/// The authentication of one load to one peer. Decides which challenge the caller receives, and what its answer means.
+/// The authentication of one load to one peer. Decides which challenge the caller receives, and
+/// how the load continues after the caller's answer.
 struct AuthenticationDialogue {
     /// The server or proxy that requests authentication.
     struct Peer {
@@ -37,8 +38,8 @@ struct AuthenticationDialogue {
         let credential: PasswordCredential
         /// The offer that it answered; `nil` if it was sent by Basic without an offer.
         let offer: AuthenticationOffer?
-        /// Whether the caller did not give it as the answer to a challenge.
-        let isUnasked: Bool
+        /// Whether the credential was sent before a challenge, not as the caller's answer to one.
+        let isPreemptive: Bool
         /// Whether the offer is one of an earlier load.
         var isReused = false
     }
@@ -50,7 +51,7 @@ struct AuthenticationDialogue {
     private let peer: Peer
     private var credentialCount = 0
     private var sent: SentCredential?
-    /// The space of the last challenge, and how many credentials it has refused in a row.
+    /// The space of the last challenge, and how many credentials in a row the peer has refused there.
     private var failures: (space: AuthenticationOffer.Space?, count: Int) = (nil, 0)
     /// The peer's offers without those that the caller rejected.
     private var offers: [AuthenticationOffer] = []
@@ -63,27 +64,27 @@ struct AuthenticationDialogue {
     init(with peer: Peer, sending credential: PasswordCredential? = nil, reusing authorization: Authorization? = nil) {
         self.peer = peer
         if let authorization {
-            sent = SentCredential(credential: authorization.credential, offer: authorization.offer, isUnasked: true, isReused: true)
+            sent = SentCredential(credential: authorization.credential, offer: authorization.offer, isPreemptive: true, isReused: true)
         } else {
-            sent = credential.map { SentCredential(credential: $0, offer: nil, isUnasked: true) }
+            sent = credential.map { SentCredential(credential: $0, offer: nil, isPreemptive: true) }
         }
     }
 
     /// Handles a challenge of the peer, the first or a repeated one.
     ///
-    /// - Returns: to send a challenge to the caller, or to send the same credential again if the peer refused only the
-    ///   age of its nonce or wants another scheme; `nil` if the peer offers nothing that can be answered, or if the
-    ///   limit of credentials is reached.
-    mutating func receiveChallenge(offering offered: [AuthenticationOffer]) -> Decision? {
+    /// - Returns: ``Decision/sendChallenge(_:)``, or ``Decision/use(_:)`` with the same credential if the peer refused
+    ///   only the age of the nonce, or wants another scheme; `nil` if the peer offers nothing that can be answered, or
+    ///   if the limit of credentials is reached.
+    mutating func receiveChallenge(offering peerOffers: [AuthenticationOffer]) -> Decision? {
         // A peer that offered a strong scheme gets no password by a weaker one.
         let strength = sent?.offer?.strength ?? 0
-        offers = offered.filter { !rejectedSpaces.contains($0.space) && $0.strength >= strength }
+        offers = peerOffers.filter { !rejectedSpaces.contains($0.space) && $0.strength >= strength }
         guard credentialCount < Self.credentialLimit, let offer = offers.first else { return nil }
-        if let sent, isUnrefused(sent, by: offered, offering: offer) {
+        if let sent, isStillValid(sent, peerOffers: peerOffers, nextOffer: offer) {
             failures = (offer.space, failures.count)
-            return use(sent.credential, for: offer, isUnasked: sent.isUnasked)
+            return use(sent.credential, for: offer, isPreemptive: sent.isPreemptive)
         }
-        // A credential of an earlier load is not refused by a challenge for another realm.
+        // A challenge for another realm does not refuse the credential of an earlier load.
         let answeredSpace = failures.space ?? sent?.offer?.space
         if sent != nil, answeredSpace == nil || answeredSpace == offer.space {
             failures = (offer.space, failures.count + 1)
@@ -93,13 +94,14 @@ struct AuthenticationDialogue {
         return .sendChallenge(challenge(offer))
     }
 
-    /// Whether the peer did not refuse the credential itself.
-    private func isUnrefused(
-        _ sent: SentCredential, by offered: [AuthenticationOffer], offering offer: AuthenticationOffer
+    /// Whether the sent credential can be valid although the peer sent a challenge, because the peer refused only the
+    /// scheme or the nonce.
+    private func isStillValid(
+        _ sent: SentCredential, peerOffers: [AuthenticationOffer], nextOffer offer: AuthenticationOffer
     ) -> Bool {
         guard let answered = sent.offer else {
-            // The peer does not accept Basic, by which it was sent.
-            return credentialCount == 0 && offer.scheme == "digest" && !offered.contains { $0.scheme == "basic" }
+            // The credential was sent by Basic, and the peer does not accept Basic.
+            return credentialCount == 0 && offer.scheme == "digest" && !peerOffers.contains { $0.scheme == "basic" }
         }
         guard answered.space == offer.space else { return false }
         // Not every server says that a nonce of an earlier load is stale.
@@ -113,7 +115,7 @@ struct AuthenticationDialogue {
         let refused = failures.count == 0 ? nil : sent
         return Challenge(
             space: space, failureCount: failures.count, previousError: refused.map { refusal(of: $0.credential) },
-            refusedCredential: refused?.isUnasked == true ? refused?.credential : nil, offer: offer)
+            refusedCredential: refused?.isPreemptive == true ? refused?.credential : nil, offer: offer)
     }
 
     private func refusal(of credential: PasswordCredential) -> LoadError {
@@ -124,7 +126,7 @@ struct AuthenticationDialogue {
         )
     }
 
-    /// Returns what the caller's answer to a challenge leads to.
+    /// Returns how the load continues after the caller's answer to a challenge.
     mutating func decide(_ answer: ChallengeAnswer, on challenge: Challenge) -> Decision {
         switch answer {
         case .use(let credential): return use(credential, for: challenge)
@@ -160,7 +162,7 @@ struct AuthenticationDialogue {
     }
 
     private mutating func use(
-        _ credential: PasswordCredential, for offer: AuthenticationOffer, isUnasked: Bool = false
+        _ credential: PasswordCredential, for offer: AuthenticationOffer, isPreemptive: Bool = false
     ) -> Decision {
         do throws(LoadError) {
             try offer.check(credential)
@@ -168,9 +170,9 @@ struct AuthenticationDialogue {
             return .fail(error)
         }
         credentialCount += 1
-        // The same challenge, answered before, is kept, because it counts the uses of its nonce.
+        // If the load answered an equal offer before, keep that object, because it counts the uses of its nonce.
         let offer = sent?.offer.flatMap { $0 == offer ? $0 : nil } ?? offer
-        sent = SentCredential(credential: credential, offer: offer, isUnasked: isUnasked)
+        sent = SentCredential(credential: credential, offer: offer, isPreemptive: isPreemptive)
         return .use(Authorization(credential, for: offer))
     }
 }

@@ -44,7 +44,7 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// The maximum number of all connections.
     public var total = 512
     /// How long a load waits for a connection while the maximum number is in use; `nil` means no limit. Then the load
-    /// fails with `LoadError.Code.timedOut`. This time does not count as idle time (`Timeouts.idle`).
+    /// fails with `LoadError.Code.timedOut`. The wait does not count as idle time (`Timeouts.idle`).
     public var queueTimeout: Duration? = .seconds(300)
     /// How long an unused connection stays open.
     public var idleTimeout = Duration.seconds(60)
@@ -56,8 +56,8 @@ public struct ConnectionLimits: Hashable, Sendable {
 
 /// When a request asks the server before it sends its body (`Expect: 100-continue`, RFC 9110 §10.1.1).
 public struct ExpectContinuePolicy: Hashable, Sendable {
-    /// Bodies with more bytes than this, and bodies of unknown length, send the expectation. `nil` means that only
-    /// requests with their own `Expect` field do.
+    /// Requests with a body of more bytes than this, or of unknown length, send the expectation. `nil` means that only
+    /// requests with their own `Expect` field send it.
     public var bodySizeThreshold: Int64? = 1 << 20
     /// How long the client waits for the server's response. Then it sends the body.
     public var timeout = Duration.seconds(1)

@@ -50,6 +50,7 @@ final class HTTP1Connection {
     private var isParsing = false
     private var timer: ScheduledTimer?
 
+    /// How much of the request was sent.
     private enum Sending {
         case done
         /// The body waits for the server's `100 (Continue)`.
@@ -139,7 +140,7 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
     }
 
     /// Reads the rest of a cancelled response if it is short, so that the connection can be used again. Otherwise
-    /// closesConnection the connection.
+    /// closes the connection.
     private func discardRest() {
         let isShort = parser.remaining.map { $0 <= Int64(Self.discardLimit) } ?? !parser.isInHead
         guard isShort, isRequestSent, !closesAfterResponse, parser.allowsReuse, !parser.endsAtClose, !isClosed else { return close() }
@@ -221,7 +222,7 @@ extension HTTP1Connection {
                 continue
             }
             switch upload.next(whenReady: { loop.execute { bound.value.sendBody() } }) {
-            case .bytes(let count): sendPiece(count, of: upload, isChunked: isChunked, to: current, transport)
+            case .bytes(let count): sendPiece(count, of: upload, isChunked: isChunked, for: current, to: transport)
             // Flush the bytes that were written with `hasMore`.
             case .wait: return transport.write([])
             case .failed(let error): return fail(error, eligibility: .possiblyProcessed)
@@ -235,7 +236,8 @@ extension HTTP1Connection {
     }
 
     private func sendPiece(
-        _ count: Int, of upload: RequestBodySource, isChunked: Bool, to current: any HTTPTransaction, _ transport: any ByteConnection
+        _ count: Int, of upload: RequestBodySource, isChunked: Bool, for currentTransaction: any HTTPTransaction,
+        to transport: any ByteConnection
     ) {
         sentBytes += Int64(count)
         if isChunked {
@@ -247,7 +249,7 @@ extension HTTP1Connection {
         } else {
             upload.withPiece(ofSize: count) { transport.write($0, hasMore: false) }
         }
-        current.didSend(bodyBytes: count)
+        currentTransaction.didSend(bodyBytes: count)
     }
 }
 
@@ -273,10 +275,10 @@ extension HTTP1Connection {
                 bufferedBytes.removeAll()
                 return close()
             }
-            var first = ByteBuffer()
-            first.append(bytes.extracting(offset...))
-            bufferedBytes.withBytes { first.append($0) }
-            bufferedBytes = first
+            var unparsedBytes = ByteBuffer()
+            unparsedBytes.append(bytes.extracting(offset...))
+            bufferedBytes.withBytes { unparsedBytes.append($0) }
+            bufferedBytes = unparsedBytes
         }
         if transaction == nil, idleSince == nil, timer == nil, !isClosing { discardRest() }
     }
@@ -296,12 +298,12 @@ extension HTTP1Connection {
             }
             return true
         } catch {
-            fail(loadError(error))
+            fail(loadError(for: error))
             return false
         }
     }
 
-    private func loadError(_ error: ResponseSyntaxError) -> LoadError {
+    private func loadError(for error: ResponseSyntaxError) -> LoadError {
         guard error.rule == .tlsResponse else { return error.loadError }
         if let proxy = key.proxy, key.usesAbsoluteForm { return .respondsWithTLS(proxy) }
         // The bytes inside the TLS session are TLS again. Another scheme would not help.
@@ -343,7 +345,7 @@ extension HTTP1Connection {
     }
 
     private func finishResponse(_ trailers: HTTPFields?, isAtEndOfInput: Bool) {
-        let done = transaction
+        let finishedTransaction = transaction
         let report = report
         transaction = nil
         stopTimer()
@@ -354,17 +356,18 @@ extension HTTP1Connection {
         } else {
             close()
         }
-        done?.didEnd(trailers: trailers, report: report)
+        finishedTransaction?.didEnd(trailers: trailers, report: report)
     }
 
     /// - Parameter eligibility: whether the request can be sent again; `nil` if this depends on the received bytes.
     private func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
-        let failed = transaction
+        let failedTransaction = transaction
         let report = report
         transaction = nil
         stopTimer()
         close()
-        failed?.didFail(error, eligibility: eligibility ?? (report.bytesReceived == 0 ? .noResponse : .possiblyProcessed), report: report)
+        let derived: RetryEligibility = report.bytesReceived == 0 ? .noResponse : .possiblyProcessed
+        failedTransaction?.didFail(error, eligibility: eligibility ?? derived, report: report)
     }
 }
 

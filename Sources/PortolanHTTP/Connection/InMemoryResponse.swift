@@ -6,6 +6,7 @@ public import PortolanHTTPSyntax
 
 /// A response that is parsed as on an HTTP/1.1 connection, but without a connection. For tests and fuzzers.
 @_spi(Fuzzing) public struct InMemoryResponse: Equatable {
+    /// The statuses of the interim responses.
     public private(set) var interim: [Int] = []
     public private(set) var status = 0
     /// Name and value of each field, in ISO-8859-1.

@@ -35,7 +35,7 @@ struct AuthenticationAttempts {
 
     private var origin: AuthenticationDialogue
     private var proxy: AuthenticationDialogue?
-    /// Whether the proxy responds to requests itself. In a tunnel only the origin responds, whatever it claims.
+    /// Whether the proxy responds to requests itself. In a tunnel only the origin responds, even with the status 407.
     private let proxyResponds: Bool
 
     /// - Parameters:
@@ -52,9 +52,10 @@ struct AuthenticationAttempts {
         proxyResponds = key.usesAbsoluteForm
     }
 
-    /// Returns what a response with a challenge leads to; `nil` if the caller receives the response as it is.
+    /// Returns how the load continues after a response with a challenge; `nil` if the caller receives the response
+    /// unchanged.
     ///
-    /// A 407 from an origin leads to nothing, because an origin must not obtain the proxy's password.
+    /// The decision about a 407 from an origin is `nil`, because an origin must not obtain the proxy's password.
     ///
     /// RFC 9110 §15.5.2, §15.5.8
     mutating func decision(for head: ResponseHead) -> Decision? {
@@ -67,10 +68,11 @@ struct AuthenticationAttempts {
         }
     }
 
-    /// Returns what a connection leads to that failed because the proxy requires authentication.
+    /// Returns how the load continues after a connection failed because the proxy requires authentication; `nil` if it
+    /// failed for another reason.
     mutating func decision(for error: LoadError) -> Decision? {
-        guard let tunnel = error.underlyingError as? ProxyChallenge else { return nil }
-        return proxyDecision(for: tunnel.offers, connectionFailure: error.code)
+        guard let proxyChallenge = error.underlyingError as? ProxyChallenge else { return nil }
+        return proxyDecision(for: proxyChallenge.offers, connectionFailure: error.code)
     }
 
     private mutating func proxyDecision(for offers: [AuthenticationOffer], connectionFailure: LoadError.Code? = nil) -> Decision? {

@@ -14,10 +14,10 @@ struct ContentDisposition {
     let filename: String?
 
     /// The maximum length of the field in bytes. Longer fields are ignored. A filename has at most 255 bytes.
-    private static let limit = 8 << 10
+    private static let maximumByteCount = 8 << 10
 
     init?(parsing octets: [UInt8]) {
-        guard octets.count <= Self.limit else { return nil }
+        guard octets.count <= Self.maximumByteCount else { return nil }
         var reader = DispositionReader(octets)
         guard reader.readType() else { return nil }
         var plain: String?
@@ -55,7 +55,7 @@ struct ContentDisposition {
         }
     }
 
-    /// Decodes `attr-char`, and `%` with two digits.
+    /// Decodes `attr-char` and percent-encoded octets. Returns `nil` if there is any other octet.
     private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var octets: [UInt8] = []
         var rest = text

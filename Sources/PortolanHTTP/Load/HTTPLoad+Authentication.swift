@@ -18,12 +18,13 @@ extension HTTPLoad {
                 authenticatedSpaces: spaces
             ) { [self] answer in
                 let spaces = spaces?.content
-                loopWithPool.loop.execute { [self] in handle(answer, to: challenge, addingNote: spaces) }
+                loopWithPool.loop.execute { [self] in handle(answer, to: challenge, storingSpaceIn: spaces) }
             })
     }
 
-    private func handle(_ answer: ChallengeAnswer, to challenge: AuthenticationAttempts.Challenge, addingNote spaces: AuthenticatedSpaces?)
-    {
+    private func handle(
+        _ answer: ChallengeAnswer, to challenge: AuthenticationAttempts.Challenge, storingSpaceIn spaces: AuthenticatedSpaces?
+    ) {
         switch state {
         case .deciding, .awaitingProxyCredential: break
         case .created, .waiting, .evaluatingTrust, .transferring, .awaitingBody, .over: return
@@ -38,7 +39,7 @@ extension HTTPLoad {
         perform(authentication.decide(answer, on: challenge))
     }
 
-    /// Continues after a challenge, in a response or of a connection that failed.
+    /// Continues the load after a challenge. The challenge was in a response, or made a connection fail.
     func perform(_ decision: AuthenticationAttempts.Decision) {
         switch decision {
         case .use(let authorization, let side): resend(with: authorization, for: side)
@@ -50,7 +51,7 @@ extension HTTPLoad {
         }
     }
 
-    /// Does the same, unless the load has ended in the meantime.
+    /// Performs the decision, unless the load has ended in the meantime.
     func performWhileDeciding(_ decision: AuthenticationAttempts.Decision) {
         if case .deciding = state { perform(decision) }
     }
@@ -60,8 +61,7 @@ extension HTTPLoad {
         case .origin:
             setAuthorization(authorization)
         case .proxy:
-            // The key changes, so that loads that gave another credential, or none, do not share a connection with
-            // this one.
+            // The key changes, so that this load shares no connection with loads that have another credential, or none.
             key.proxy?.authorize(by: authorization)
         }
         if case .deciding(_, let received) = state { client.willResend(after: received.response) }
@@ -83,7 +83,7 @@ extension HTTPLoad {
             self.authorization = authorization
             return
         }
-        // Basic is the same for all requests to the origin, and so for those after redirects.
+        // The field for Basic is the same for all requests to the origin, so redirected requests can send it, too.
         self.authorization = nil
         // `try?` because the credential was checked for Basic before.
         request.fields[.authorization] = try? authorization.credential.basicValue()
@@ -91,7 +91,7 @@ extension HTTPLoad {
 
     private func continueWithoutCredential() {
         switch state {
-        case .deciding(let stream, let held): deliver(held, from: stream)
+        case .deciding(let stream, let received): deliver(received, from: stream)
         case .awaitingProxyCredential(let error): fail(error.withoutProxyChallenge)
         case .created, .waiting, .evaluatingTrust, .transferring, .awaitingBody, .over: break
         }
@@ -125,7 +125,8 @@ struct PendingSpace {
 }
 
 extension HTTPLoad {
-    /// Returns the space of an earlier load that the request is in, if the request has no credential of its own.
+    /// Returns the space in which an earlier load authenticated, and its authorization, if the request's URL is in that
+    /// space and the request has no other credential.
     static func knownSpace(of request: Request) -> (AuthenticatedSpaces.Match, Authorization)? {
         guard let match = request.authenticatedSpace, match.entry.covers(request.url),
             let authorization = (match.entry.state as? ReusableAuthorization)?.authorization,
@@ -134,16 +135,17 @@ extension HTTPLoad {
         return (match, authorization)
     }
 
-    /// Lets the next loads wait for a challenge, because the server has refused the credential of an earlier load.
+    /// Forgets the space of the earlier load, because the server has refused its credential. The next loads send no
+    /// credential before a challenge.
     private func forgetKnownSpace() {
         if let knownSpace { knownSpace.spaces.remove(knownSpace.entry.state) }
         knownSpace = nil
     }
 
-    /// Checks the server's proof that it knows the password, and notes the space for later loads.
+    /// Checks the server's proof that it knows the password, and stores the protection space for later loads.
     ///
-    /// - Parameter received: a response without a challenge that this load can answer.
-    func noteAuthentication(by received: ReceivedResponse) throws(LoadError) {
+    /// - Parameter received: a response that contains no challenge, or none that this load can answer.
+    func recordAuthentication(by received: ReceivedResponse) throws(LoadError) {
         guard proof != nil || pendingSpace != nil || knownSpace != nil else { return }
         let information = HTTPChallenge.information(in: received.head.fields)
         if let proof, let information { try proof.check(information, host: key.host) }

@@ -55,7 +55,7 @@ extension HTTPLoad: HTTPTransaction {
             }
             return .pause
         }
-        do throws(LoadError) { try noteAuthentication(by: received) } catch {
+        do throws(LoadError) { try recordAuthentication(by: received) } catch {
             client.didTransfer(stream.report)
             fail(error)
             return .stopped

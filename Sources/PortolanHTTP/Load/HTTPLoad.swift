@@ -52,7 +52,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     var sentBytes: Int64 = 0
     lazy var authentication = AuthenticationAttempts(
         to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)), reusing: authorization)
-    /// What the `Authorization` field of the next request is made from; `nil` if the request has that field already.
+    /// The source of the next request's `Authorization` field; `nil` if the request has that field already.
     var authorization: Authorization?
     /// Checks that the server knows the password (RFC 7616 §3.5).
     private(set) var proof: Authorization.Proof?
@@ -72,13 +72,13 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     var isVerified = false
     /// Whether a response, also an interim one, has begun.
     var hasResponseBegun = false
-    /// The challenge about a connection that waits for its answer.
+    /// The challenge that the client has not answered yet. A connection waits for the answer.
     weak var openChallenge: AuthenticationChallenge?
     /// The number of server-trust challenges about connections that other loads have opened.
     var trustChallengeCount = 0
-    /// The server that this load has accepted.
+    /// The trust evaluation that the client has accepted.
     var acceptedTrust: ServerTrust?
-    /// Whether the thread on the event loop will wait for the load.
+    /// Whether the current thread on the event loop is the caller's, which waits for the load afterwards.
     var callerWaits = false
     /// Decodes the body between the connection and the client; `nil` if the body needs no decoding.
     var stage: (any ResumableStage)?
@@ -91,9 +91,9 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         loopWithPool = pools.loopWithPool(for: key)
         preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
         try preparedRequest.authorize(toProxyOf: key, sending: request.body)
-        if let (match, known) = Self.knownSpace(of: request) {
-            (knownSpace, authorization) = (match, known)
-            proof = try preparedRequest.authorize(by: known, sending: request.body)
+        if let (match, knownAuthorization) = Self.knownSpace(of: request) {
+            (knownSpace, authorization) = (match, knownAuthorization)
+            proof = try preparedRequest.authorize(by: knownAuthorization, sending: request.body)
         }
     }
 
@@ -114,15 +114,16 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     var configuration: HTTPConfiguration { pools.configuration }
 
-    func runOnLoop(_ body: @escaping @Sendable (HTTPLoad) -> Void) {
+    /// Runs the operation in this thread if it is the loop's or can enter the loop. Otherwise schedules it on the loop.
+    func runOnLoop(_ operation: @escaping @Sendable (HTTPLoad) -> Void) {
         let loop = loopWithPool.loop
         if loop.isOnLoop {
-            body(self)
+            operation(self)
         } else if loop.tryEnter() {
-            body(self)
+            operation(self)
             loop.leave()
         } else {
-            loop.execute { body(self) }
+            loop.execute { operation(self) }
         }
     }
 
@@ -265,9 +266,9 @@ extension HTTPLoad: WaitableLoad {
 
 extension LoadError {
     fileprivate static func bodyCannotBeSentAgain(to key: ConnectionKey, after error: LoadError?) -> LoadError {
-        let why = error.map { ": \($0.message)" } ?? ""
+        let reason = error.map { ": \($0.message)" } ?? ""
         return LoadError(
-            .bodyFailed, message: "the body has to be sent to \(key) again, but can be read only once; give a rewindable one\(why)",
+            .bodyFailed, message: "the body has to be sent to \(key) again, but can be read only once; give a rewindable one\(reason)",
             underlyingError: error)
     }
 }

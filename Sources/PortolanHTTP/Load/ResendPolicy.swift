@@ -36,11 +36,12 @@ struct ResendPolicy {
         case giveUp(afterSending: Int)
     }
 
-    private var count = 0
+    private var resendCount = 0
+    /// Whether the request was sent again because it got no response on a reused connection.
     private var hadNoResponse = false
 
     /// Whether a request with an idempotent method is sent again if it gets no response on a reused connection.
-    var retriesWithoutResponse: Bool { !hadNoResponse && count < Self.limit }
+    var retriesWithoutResponse: Bool { !hadNoResponse && resendCount < Self.limit }
 
     mutating func decide(after failure: Failure) -> Decision {
         guard !failure.hasResponse else { return .fail }
@@ -53,8 +54,8 @@ struct ResendPolicy {
         case .refused, .notProcessed(afterOthers: false): break
         case .needsHTTP1: guard failure.mayUseHTTP1 else { return .fail }
         }
-        guard count < Self.limit else { return .giveUp(afterSending: count + 1) }
-        count += 1
+        guard resendCount < Self.limit else { return .giveUp(afterSending: resendCount + 1) }
+        resendCount += 1
         return .sendAgain
     }
 }

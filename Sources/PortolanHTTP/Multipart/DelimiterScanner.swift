@@ -73,14 +73,14 @@ struct DelimiterScanner {
                 matchedCount = 0
             }
         }
-        let heldHere = matchedCount == 0 ? 0 : matchedCount - heldStart - earlierHeldCount
-        earlierHeldCount += heldHere
+        let newHeldCount = matchedCount == 0 ? 0 : matchedCount - heldStart - earlierHeldCount
+        earlierHeldCount += newHeldCount
         position = input.byteCount
-        let end = input.byteCount - heldHere
+        let end = input.byteCount - newHeldCount
         return end > start ? .data(start..<end) : .needsInput
     }
 
-    /// Ends the current match at the end of the body, or after the announced length.
+    /// Discards the current match, because the body has ended, or the announced length of the part was reached.
     ///
     /// - Returns: the held bytes, which are data, as a range of ``pattern``. It can be empty.
     mutating func removeHeldBytes() -> Range<Int> {
@@ -122,8 +122,8 @@ struct DelimiterScanner {
     static func firstIndex(of byte: UInt8, in input: borrowing RawSpan, from start: Int) -> Int? {
         unsafe input.withUnsafeBytes { bytes in
             guard start < bytes.count, let base = bytes.baseAddress else { return nil }
-            guard let found = unsafe memchr(base + start, Int32(byte), bytes.count - start) else { return nil }
-            return unsafe UnsafeRawPointer(found) - base
+            guard let match = unsafe memchr(base + start, Int32(byte), bytes.count - start) else { return nil }
+            return unsafe UnsafeRawPointer(match) - base
         }
     }
 }

@@ -15,7 +15,7 @@ public import PortolanCore
         public var pieces: [ArraySlice<UInt8>] = []
         public var decoding = ContentDecodingLimits()
         public var multipart = MultipartLimits()
-        /// The client pauses after each n-th event; 0 means never.
+        /// The number of events after which the client pauses each time; 0 means that it never pauses.
         public var pauseInterval = 0
         /// Whether the body ends during the pause after its last piece.
         public var endsInPause = false
@@ -65,7 +65,7 @@ public import PortolanCore
 private final class PartsClient: ProtocolClient, @unchecked Sendable {
     // … because one thread makes all calls.
     private let pauseInterval: Int
-    private var count = 0
+    private var eventCount = 0
     private(set) var parts: [[UInt8]] = []
     private(set) var error: LoadError?
     private(set) var hasEnded = false
@@ -75,11 +75,16 @@ private final class PartsClient: ProtocolClient, @unchecked Sendable {
         self.pauseInterval = pauseInterval
     }
 
-    private func record(_ isAllowed: Bool, _ phrase: String) -> Flow {
+    /// Records an event.
+    ///
+    /// - Parameters:
+    ///   - isAllowed: whether the event is allowed now.
+    ///   - violation: describes the event if it is not allowed.
+    private func record(_ isAllowed: Bool, _ violation: String) -> Flow {
         if hasEnded { disorder = disorder ?? "something came after the end" }
-        if !isAllowed { disorder = disorder ?? phrase }
-        count += 1
-        return pauseInterval > 0 && count % pauseInterval == 0 ? .pause : .keepGoing
+        if !isAllowed { disorder = disorder ?? violation }
+        eventCount += 1
+        return pauseInterval > 0 && eventCount % pauseInterval == 0 ? .pause : .keepGoing
     }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {

@@ -9,12 +9,12 @@ package import PortolanCore
 ///
 /// - Only a response with status 200, with a boundary of up to 256 bytes, and without unknown content codings is split.
 ///   The request must not be HEAD. Any other response passes unchanged.
-/// - Data before the first delimiter and after the closing one is dropped. So is an incomplete head of a part. Nested
-///   multipart bodies are not split.
+/// - Data before the first delimiter and after the closing delimiter is dropped. An incomplete head of a part is
+///   dropped, too. Nested multipart bodies are not split.
 /// - The closing delimiter can be missing, because the stream of a camera just ends. A body without parts is an error.
-/// - Lenient, as browsers: lines can end without carriage return. If the boundary begins with two hyphens, the two
-///   hyphens before it can be missing. If a part has a Content-Length, the delimiter after its data needs no line
-///   break.
+/// - The parser is lenient, as browsers are: lines can end without carriage return. If the boundary begins with two
+///   hyphens, the delimiter's own two hyphens can be missing. If a part has a Content-Length, the delimiter
+///   after its data needs no line break.
 ///
 /// Source: RFC 2046 §5.1; HTML, "multipart/x-mixed-replace".
 package struct MultipartReplacement: BodyTransform {
@@ -37,7 +37,7 @@ package struct MultipartReplacement: BodyTransform {
     private let hasBody: Bool
     private var responses: PartResponses?
     private var state = State.preamble
-    /// One scanner for each possible delimiter. After the first delimiter, only its scanner.
+    /// One scanner for each possible delimiter. After the first delimiter, only the scanner that found it.
     private var scanners: [DelimiterScanner] = []
 
     package init(for request: Request, limits: MultipartLimits) {
@@ -123,8 +123,8 @@ package struct MultipartReplacement: BodyTransform {
     }
 
     /// Reads a byte after a boundary. Two hyphens end the body. All other bytes are skipped up to the end of the line.
-    private mutating func read(_ byte: UInt8, after seen: DelimiterLine) {
-        switch (byte, seen) {
+    private mutating func read(_ byte: UInt8, after lastBytes: DelimiterLine) {
+        switch (byte, lastBytes) {
         case (UInt8(ascii: "\n"), _): state = .head(PartHead(limits: limits))
         case (UInt8(ascii: "-"), .nothing): state = .delimiterLine(.hyphen)
         case (UInt8(ascii: "-"), .hyphen): state = .epilogue
@@ -143,7 +143,7 @@ package struct MultipartReplacement: BodyTransform {
 
     /// Delivers data up to the next delimiter.
     ///
-    /// - Returns: `nil` to continue with the current state.
+    /// - Returns: the flow to return to the caller; `nil` to continue with the current state.
     private mutating func deliver(
         _ input: borrowing RawSpan, from position: inout Int, remainingLength: Int64?, to client: any ProtocolClient
     ) -> Flow? {

@@ -46,6 +46,7 @@ struct PartHead {
     /// The fields of a complete head.
     func fields() throws(LoadError) -> HTTPFields {
         var fields: [(name: HTTPField.Name, value: [UInt8])] = []
+        /// Whether the next line can continue the last field.
         var canContinue = false
         for line in bytes.split(separator: Self.lineFeed).map(Self.line) {
             if Self.isBlank(line.first) {

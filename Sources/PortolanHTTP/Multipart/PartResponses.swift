@@ -10,8 +10,9 @@ internal import PortolanCore
 /// content. The fields of the part replace outer fields with the same name. Only the first part has the outer
 /// Set-Cookie. Otherwise each image of a camera would overwrite cookies that other loads have set in the meantime.
 struct PartResponses {
-    private let outer: Response
-    private var shared: HTTPFields
+    private let outerResponse: Response
+    /// The fields of the outer response that the responses of the parts have, too.
+    private var sharedFields: HTTPFields
     private(set) var hasMadeResponse = false
 
     private static let contentFieldNames: [HTTPField.Name] = [
@@ -19,8 +20,8 @@ struct PartResponses {
     ]
 
     init(outer: Response) {
-        self.outer = outer
-        shared = HTTPFields(outer.fields.filter { !Self.contentFieldNames.contains($0.name) })
+        outerResponse = outer
+        sharedFields = HTTPFields(outer.fields.filter { !Self.contentFieldNames.contains($0.name) })
     }
 
     /// Makes the response of the next part.
@@ -30,12 +31,12 @@ struct PartResponses {
     ///
     /// - Parameter fields: the fields of the part.
     mutating func make(with fields: HTTPFields) -> Response {
-        var merged = HTTPFields(shared.filter { !fields.contains($0.name) })
+        var merged = HTTPFields(sharedFields.filter { !fields.contains($0.name) })
         merged.append(contentsOf: fields)
         var response = Response(
-            url: outer.url, mimeType: MIMEType(extractedFrom: fields), status: outer.status, fields: merged)
+            url: outerResponse.url, mimeType: MIMEType(extractedFrom: fields), status: outerResponse.status, fields: merged)
         response.remainingContentCodings = fields.contentCodings
-        if !hasMadeResponse { shared[.setCookie] = nil }
+        if !hasMadeResponse { sharedFields[.setCookie] = nil }
         hasMadeResponse = true
         return response
     }

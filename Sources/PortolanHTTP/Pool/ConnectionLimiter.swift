@@ -6,7 +6,8 @@ import Synchronization
 final class ConnectionLimiter: Sendable {
     private struct State {
         var freeSlots: Int
-        var waiting: [@Sendable () -> Void] = []
+        /// The callbacks of the callers that wait for a slot, in the order of their arrival.
+        var waitingCallbacks: [@Sendable () -> Void] = []
     }
 
     private let state: Mutex<State>
@@ -24,8 +25,8 @@ final class ConnectionLimiter: Sendable {
     func acquire(orNotify whenFree: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             guard state.freeSlots > 0 else {
-                state.waiting.append(whenFree)
-                waitingCount.store(state.waiting.count, ordering: .relaxed)
+                state.waitingCallbacks.append(whenFree)
+                waitingCount.store(state.waitingCallbacks.count, ordering: .relaxed)
                 return false
             }
             state.freeSlots -= 1
@@ -33,7 +34,8 @@ final class ConnectionLimiter: Sendable {
         }
     }
 
-    /// Whether a caller waits for a slot. Then idle connections are closed. Read without a lock, so it can be outdated.
+    /// Whether a caller waits for a slot. Then idle connections are closed. The value is read without a lock, so it can
+    /// be outdated.
     var hasWaiters: Bool { waitingCount.load(ordering: .relaxed) > 0 }
 
     /// Returns the slot of a closed connection.
@@ -42,12 +44,13 @@ final class ConnectionLimiter: Sendable {
         wakeNext()
     }
 
-    /// Notifies the next waiting caller. The notified caller calls this again, because it may no longer need a slot.
+    /// Notifies the next waiting caller if a slot is free. That caller then calls this method again, because the slot
+    /// is still free if that caller does not need it.
     func wakeNext() {
         let next: (@Sendable () -> Void)? = state.withLock { state in
-            guard state.freeSlots > 0, !state.waiting.isEmpty else { return nil }
-            defer { waitingCount.store(state.waiting.count, ordering: .relaxed) }
-            return state.waiting.removeFirst()
+            guard state.freeSlots > 0, !state.waitingCallbacks.isEmpty else { return nil }
+            defer { waitingCount.store(state.waitingCallbacks.count, ordering: .relaxed) }
+            return state.waitingCallbacks.removeFirst()
         }
         next?()
     }

@@ -12,8 +12,8 @@ final class ConnectionPool {
     private let limiter: ConnectionLimiter
     private let connector: any Connector
     private var origins: [ConnectionKey: Origin] = [:]
-    private var sweep: ScheduledTimer?
-    /// The number of the next load in a queue.
+    private var sweepTimer: ScheduledTimer?
+    /// The number that the next load in a queue gets. Numbers increase over all queues.
     private var nextNumber = 0
     /// Closes an idle connection of each other event loop, because this pool needs a slot of the limiter.
     private let closeIdleConnectionElsewhere: @Sendable () -> Void
@@ -67,12 +67,12 @@ final class ConnectionPool {
     /// Gives `waiter` a connection, immediately or later.
     ///
     /// - Parameter precedesSamePriority: whether the load goes before other loads of its priority.
-    /// - Returns: a ticket to cancel the load, if it is in the queue.
+    /// - Returns: a ticket to remove the load from the queue; `nil` if the load got a connection immediately.
     func acquire(
         _ key: ConnectionKey, for waiter: any ConnectionRequester, priority: LoadPriority, precedesSamePriority: Bool = false
     ) -> Ticket? {
         let origin = origin(key)
-        if origin.queue.isEmpty, let connection = takeAvailable(origin, for: waiter) {
+        if origin.queue.isEmpty, let connection = acquireAvailableConnection(origin, for: waiter) {
             waiter.didAcquire(connection)
             return nil
         }
@@ -100,7 +100,7 @@ final class ConnectionPool {
     }
 
     /// Returns a connection that accepts a load. Removes it from `available` if it accepts no other load.
-    private func takeAvailable(_ origin: Origin, for waiter: any ConnectionRequester) -> (any PooledConnection)? {
+    private func acquireAvailableConnection(_ origin: Origin, for waiter: any ConnectionRequester) -> (any PooledConnection)? {
         while let connection = origin.available.last {
             let availableStreamCount = connection.availableStreamCount
             if availableStreamCount <= 1 { origin.available.removeLast() }
@@ -113,8 +113,8 @@ final class ConnectionPool {
         return nil
     }
 
-    private func serveWaiting(_ key: ConnectionKey, _ origin: Origin) {
-        while let first = origin.queue.first, let connection = takeAvailable(origin, for: first) {
+    private func serveQueue(_ key: ConnectionKey, _ origin: Origin) {
+        while let first = origin.queue.first, let connection = acquireAvailableConnection(origin, for: first) {
             guard let waiter = origin.queue.popFirst() else { break }
             waiter.didAcquire(connection)
         }
@@ -123,6 +123,7 @@ final class ConnectionPool {
 
     // MARK: New connections
 
+    /// Opens connections for the loads in the queue, and notifies loads that have or no longer have an attempt.
     private func connectWhereNeeded(_ key: ConnectionKey, _ origin: Origin) {
         openConnections(key, origin)
         origin.queueReason.current = queueReason(key, origin)
@@ -147,12 +148,12 @@ final class ConnectionPool {
         while origin.attempts.count < origin.queue.count, origin.connectionCount - origin.unsharedCount < max(1, sharedLimit),
             origin.connectionCount < max(1, limits.perHost), !origin.waitsForSlot
         {
-            guard takeConnectionSlot(key, origin) else { return }
+            guard acquireConnectionSlot(key, origin) else { return }
             connect(key, origin)
         }
     }
 
-    private func takeConnectionSlot(_ key: ConnectionKey, _ origin: Origin) -> Bool {
+    private func acquireConnectionSlot(_ key: ConnectionKey, _ origin: Origin) -> Bool {
         let retry = PoolCall(self) { pool in
             if let origin = pool.origins[key] {
                 origin.waitsForSlot = false
@@ -202,12 +203,13 @@ final class ConnectionPool {
             // immediately, the pool would open connections endlessly. A load limits its attempts.
             waiter?.didAcquire(connection)
         }
-        serveWaiting(key, origin)
+        serveQueue(key, origin)
         if limiter.hasWaiters, connection.idleSince != nil { return connection.close() }
         scheduleSweep()
     }
 
-    /// Fails the load that opened the connection, because it rejected the server. Other loads can accept it.
+    /// Fails the load that opened the connection, because that load rejected the server. Other loads can accept the
+    /// server.
     private func attemptRefused(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, _ owner: (any ConnectionRequester)?) {
         origin.connectionCount -= 1
         limiter.release()
@@ -233,7 +235,7 @@ final class ConnectionPool {
 
     // MARK: From the connections
 
-    /// The connection can accept another transaction.
+    /// Called when the connection can accept another transaction.
     func connectionBecameAvailable(_ connection: any PooledConnection, for key: ConnectionKey) {
         guard let origin = origins[key] else { return }
         guard !(connection.trust?.usesClientCertificate ?? false) else {
@@ -241,12 +243,12 @@ final class ConnectionPool {
             return
         }
         if !connection.isMultiplexed || !origin.available.contains(where: { $0 === connection }) { origin.available.append(connection) }
-        if !origin.queue.isEmpty { serveWaiting(key, origin) }
+        if !origin.queue.isEmpty { serveQueue(key, origin) }
         if limiter.hasWaiters, connection.idleSince != nil { return connection.close() }
         scheduleSweep()
     }
 
-    /// The connection accepts no more transactions. Its current transactions continue.
+    /// Called when the connection accepts no more transactions. Its current transactions continue.
     func connectionStoppedAccepting(_ connection: any PooledConnection, for key: ConnectionKey) {
         guard let origin = origins[key], origin.draining.insert(ObjectIdentifier(connection)).inserted else { return }
         origin.available.removeAll { $0 === connection }
@@ -259,7 +261,7 @@ final class ConnectionPool {
         if connection.trust?.usesClientCertificate ?? false { origin.unsharedCount -= 1 }
     }
 
-    /// The connection is closed. Called once for each connection.
+    /// Called once for each connection, when it is closed.
     func didClose(_ connection: any PooledConnection, _ key: ConnectionKey) {
         limiter.release()
         guard let origin = origins[key] else { return }
@@ -272,27 +274,27 @@ final class ConnectionPool {
     // MARK: Idle connections
 
     private func scheduleSweep() {
-        guard sweep == nil else { return }
+        guard sweepTimer == nil else { return }
         let call = PoolCall(self) { $0.sweepIdle() }
-        sweep = loop.schedule(after: max(.milliseconds(10), min(.seconds(5), limits.idleTimeout))) { call.run() }
+        sweepTimer = loop.schedule(after: max(.milliseconds(10), min(.seconds(5), limits.idleTimeout))) { call.run() }
     }
 
     private func sweepIdle() {
-        sweep = nil
+        sweepTimer = nil
         let now = loop.now
         let limit = limits.idleTimeout.wholeNanoseconds
-        var isAnyLeft = false
+        var hasIdleConnection = false
         for origin in origins.values {
             for connection in origin.available {
                 guard let since = connection.idleSince else { continue }
                 if now - min(since, now) >= limit || connection.availableStreamCount == 0 {
                     connection.close()
                 } else {
-                    isAnyLeft = true
+                    hasIdleConnection = true
                 }
             }
         }
-        if isAnyLeft { scheduleSweep() }
+        if hasIdleConnection { scheduleSweep() }
     }
 
     /// Closes the connection that has been idle for the longest time.
@@ -300,9 +302,11 @@ final class ConnectionPool {
     /// - Returns: `false` if no connection is idle.
     @discardableResult
     func closeOldestIdleConnection() -> Bool {
-        let idle = origins.values.flatMap(\.available).compactMap { connection in connection.idleSince.map { (connection, $0) } }
-        guard let oldest = idle.min(by: { $0.1 < $1.1 }) else { return false }
-        oldest.0.close()
+        let idleConnections = origins.values.flatMap(\.available).compactMap { connection in
+            connection.idleSince.map { (connection: connection, idleSince: $0) }
+        }
+        guard let oldest = idleConnections.min(by: { $0.idleSince < $1.idleSince }) else { return false }
+        oldest.connection.close()
         return true
     }
 
@@ -321,19 +325,19 @@ final class ConnectionPool {
 private final class PoolCall: @unchecked Sendable {  // … because the pool is used on its event loop only
     private weak var pool: ConnectionPool?
     private let loop: any EventLoop
-    private let body: (ConnectionPool) -> Void
+    private let operation: (ConnectionPool) -> Void
 
-    init(_ pool: ConnectionPool, _ body: @escaping (ConnectionPool) -> Void) {
+    init(_ pool: ConnectionPool, _ operation: @escaping (ConnectionPool) -> Void) {
         self.pool = pool
         loop = pool.loop
-        self.body = body
+        self.operation = operation
     }
 
     @Sendable func callAsFunction() { loop.execute { self.run() } }
 
     /// Call it on the event loop.
     func run() {
-        if let pool { body(pool) }
+        if let pool { operation(pool) }
     }
 }
 

@@ -31,7 +31,7 @@ extension QueueWait {
 
 extension QueueWait.Explanation {
     fileprivate init(of key: ConnectionKey, because reason: QueueReason.Value, within limits: ConnectionLimits) {
-        let why =
+        let cause =
             switch reason {
             case .connections:
                 "all allowed connections are in use or being opened "
@@ -41,9 +41,9 @@ extension QueueWait.Explanation {
             }
         let time = limits.queueTimeout.map { " within \($0)" } ?? ""
         self.init(
-            "waiting for a connection to \(key): \(why)", remedy: reason.remedy(mayWait: false),
+            "waiting for a connection to \(key): \(cause)", remedy: reason.remedy(mayWait: false),
             error: LoadError(
-                .timedOut, message: "no connection to \(key) became free\(time): \(why)", remedy: reason.remedy(mayWait: true)))
+                .timedOut, message: "no connection to \(key) became free\(time): \(cause)", remedy: reason.remedy(mayWait: true)))
     }
 }
 

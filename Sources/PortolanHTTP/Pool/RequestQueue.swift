@@ -3,10 +3,10 @@
 import PortolanCore
 import PortolanTransport
 
-/// Loads that wait for a connection. They are sorted by priority. Within a priority, resent loads are first, and then
-/// the order of arrival counts.
+/// Loads that wait for a connection. They are sorted by priority. Loads of one priority are in the order of their
+/// arrival, after the loads that send their request again.
 ///
-/// Each attempt to open a connection is assigned to one load. Loads without an attempt wait until a connection becomes
+/// Each attempt to open a connection belongs to one load. Loads without an attempt wait until a connection becomes
 /// available, and their clients are notified of that.
 struct RequestQueue {
     /// The order of the loads.
@@ -23,8 +23,8 @@ struct RequestQueue {
     /// Sorted by rank, the highest first.
     private var queues: [(rank: Rank, waiters: Queue)] = []
     private(set) var count = 0
-    /// The number of loads with an assigned attempt.
-    private var assignedCount: Int { queues.reduce(0) { $0 + $1.waiters.assigned.count } }
+    /// The number of loads with an attempt.
+    private var assignedCount: Int { queues.reduce(0) { $0 + $1.waiters.assignedNumbers.count } }
 
     var isEmpty: Bool { count == 0 }
 
@@ -77,8 +77,8 @@ struct RequestQueue {
         return removed
     }
 
-    /// If more loads are assigned than there are attempts, removes the assignment of the last such load, and returns
-    /// it.
+    /// If more loads have an attempt than there are attempts, removes the assignment of the last such load, and returns
+    /// that load.
     mutating func unassignExcess(attempts: Int) -> (any ConnectionRequester)? {
         guard assignedCount > attempts else { return nil }
         for index in queues.indices.reversed() {
@@ -87,8 +87,8 @@ struct RequestQueue {
         return nil
     }
 
-    /// If there are more attempts than assigned loads, assigns an attempt to the first load without one, and returns
-    /// it.
+    /// If there are more attempts than loads with an attempt, assigns one to the first load without an attempt, and
+    /// returns that load.
     mutating func assignNext(attempts: Int) -> (any ConnectionRequester)? {
         guard assignedCount < min(attempts, count) else { return nil }
         for index in queues.indices {
@@ -100,15 +100,16 @@ struct RequestQueue {
     /// The loads of one rank, in the order of their arrival. Removed loads leave an empty entry.
     private struct Queue {
         private var entries: [(number: Int, waiter: (any ConnectionRequester)?)] = []
+        /// The index of the first entry that was not removed from the front.
         private var start = 0
         /// The number of entries with a load.
         private var count = 0
-        /// The numbers of the loads with an assigned attempt.
-        private(set) var assigned: Set<Int> = []
+        /// The numbers of the loads with an attempt.
+        private(set) var assignedNumbers: Set<Int> = []
 
         mutating func append(_ waiter: any ConnectionRequester, number: Int) {
             entries.append((number, waiter))
-            assigned.insert(number)
+            assignedNumbers.insert(number)
             count += 1
         }
 
@@ -120,17 +121,17 @@ struct RequestQueue {
         }
 
         mutating func unassignLast() -> (any ConnectionRequester)? {
-            guard let number = assigned.max(), let index = index(of: number) else { return nil }
-            assigned.remove(number)
+            guard let number = assignedNumbers.max(), let index = index(of: number) else { return nil }
+            assignedNumbers.remove(number)
             return entries[index].waiter
         }
 
         /// - Returns: the first load without an attempt.
         mutating func assignFirst() -> (any ConnectionRequester)? {
-            guard assigned.count < count else { return nil }
-            for (number, waiter) in entries[start...] where !assigned.contains(number) {
+            guard assignedNumbers.count < count else { return nil }
+            for (number, waiter) in entries[start...] where !assignedNumbers.contains(number) {
                 guard let waiter else { continue }
-                assigned.insert(number)
+                assignedNumbers.insert(number)
                 return waiter
             }
             return nil
@@ -147,7 +148,7 @@ struct RequestQueue {
                 }
                 if let waiter {
                     count -= 1
-                    assigned.remove(number)
+                    assignedNumbers.remove(number)
                     return waiter
                 }
             }
@@ -170,7 +171,7 @@ struct RequestQueue {
         mutating func remove(number: Int) -> Bool {
             guard let index = index(of: number), entries[index].waiter != nil else { return false }
             entries[index].waiter = nil
-            assigned.remove(number)
+            assignedNumbers.remove(number)
             count -= 1
             if count == 0 { (entries, start) = ([], 0) }
             return true
@@ -185,7 +186,7 @@ struct RequestQueue {
             entries.removeFirst(start)
             start = 0
             count -= removed.count
-            assigned = assigned.filter { $0 >= number }
+            assignedNumbers = assignedNumbers.filter { $0 >= number }
             return removed
         }
     }
@@ -202,8 +203,8 @@ protocol ConnectionRequester: ChallengeHandler {
     /// Whether the request can be sent again if the server has already closed the connection.
     var isRepeatable: Bool { get }
     func connectionFailed(_ error: LoadError)
-    /// No connection is being opened for the load. It waits until one becomes available. This lasts until
-    /// ``didLeaveQueue()``, ``didAcquire(_:)`` or ``connectionFailed(_:)``.
+    /// The load waits until a connection becomes available, because none is being opened for the load. The wait ends
+    /// with ``didLeaveQueue()``, ``didAcquire(_:)`` or ``connectionFailed(_:)``.
     func didQueue(_ wait: QueueWait)
     /// A connection is now being opened for the load.
     func didLeaveQueue()
@@ -219,12 +220,12 @@ protocol PooledConnection: AnyObject {
     var isAlive: Bool { get }
     /// Assigns a stream to `transaction`. The caller must call ``HTTPStream/sendRequest()``.
     func beginTransaction(_ transaction: any HTTPTransaction) -> any HTTPStream
-    /// Whether it can carry several transactions at the same time.
+    /// Whether the connection can carry several transactions at the same time.
     var isMultiplexed: Bool { get }
     /// The evaluation of the server's certificate. `nil` without TLS.
     var trust: ServerTrust? { get }
     /// Closes the connection immediately. Its transactions fail.
     func close()
-    /// When it became idle, in nanoseconds of the loop's clock; `nil` while it carries a transaction.
+    /// When the connection became idle, in nanoseconds of the loop's clock; `nil` while it carries a transaction.
     var idleSince: UInt64? { get }
 }

@@ -3,7 +3,7 @@
 import HTTPTypes
 import PortolanCore
 
-/// A `Content-Type` and its parsed value. If the next response has the same value, it is not parsed again.
+/// A `Content-Type` and its media type. If the next response has the same `Content-Type`, the text is not parsed again.
 struct ContentTypeCache {
     private var text = ""
     private var type: MIMEType?

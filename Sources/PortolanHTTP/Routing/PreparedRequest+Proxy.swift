@@ -9,7 +9,7 @@ extension PreparedRequest {
     /// Sets the proxy's credential if the proxy reads the request. If the proxy has none, a `Proxy-Authorization` field
     /// of the caller is sent to the proxy. It is never sent to an origin.
     ///
-    /// - Throws: ``LoadError/Code/badRequest`` for such a field if no proxy reads the request.
+    /// - Throws: ``LoadError/Code/badRequest`` if the caller gave such a field, and no proxy reads the request.
     mutating func authorize(toProxyOf key: ConnectionKey, sending body: Body?) throws(LoadError) {
         guard key.usesAbsoluteForm else {
             guard !fields.contains(where: { $0.name == .proxyAuthorization }) else {
@@ -31,7 +31,7 @@ extension PreparedRequest {
 
     /// Sets the `Authorization` field, which answers the origin's challenge.
     ///
-    /// - Returns: the check of the response, for Digest.
+    /// - Returns: for Digest, the object that checks the server's proof in the response; otherwise `nil`.
     mutating func authorize(by authorization: Authorization, sending body: Body?) throws(LoadError) -> Authorization.Proof? {
         let (value, proof) = try authorization.value(
             method: method.rawValue, target: path, contents: { () throws(LoadError) in try body.contents() })

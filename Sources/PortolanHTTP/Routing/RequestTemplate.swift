@@ -20,7 +20,7 @@ final class RequestTemplate: Sendable {
     /// - Parameter request: a plain request.
     /// - Throws: the reason why it can't be sent.
     fileprivate init(_ request: Request, pools: HTTPConnectionPools) throws(LoadError) {
-        prefix = Array(request.url.beforePath.utf8)
+        prefix = Array(request.url.schemeAndAuthority.utf8)
         key = try ConnectionKey(request, proxies: pools.proxySelection)
         loopWithPool = pools.loopWithPool(for: key)
         var preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
@@ -42,7 +42,7 @@ struct RequestTemplateCache: ~Copyable {
             request.authenticatedSpace == nil
         else { return nil }
         let url = request.url
-        if let template = templates.withLock({ templates in templates.first { url.hasBeforePath($0.prefix) } }) { return template }
+        if let template = templates.withLock({ templates in templates.first { url.hasSchemeAndAuthority($0.prefix) } }) { return template }
         // `try?` because the load without a template reports the error.
         guard !url.hasCredentials, let template = try? RequestTemplate(request, pools: pools) else { return nil }
         templates.withLock { templates in

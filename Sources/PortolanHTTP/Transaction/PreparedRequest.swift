@@ -49,15 +49,15 @@ struct PreparedRequest: Sendable {
         framing = RequestFraming(method: request.method, body: request.body)
         addsExpectation = allowsExpectation && configuration.expectContinue.applies(to: framing) && !request.fields.contains(.expect)
         let asksForCodings = configuration.sendsAcceptEncoding && request.decodesContent
-        let completed = try RequestFields(
+        let requestFields = try RequestFields(
             completing: request.fields, host: RequestTarget.hostField(of: request.url), framing: framing,
             defaults: RequestFields.Defaults(
                 userAgent: configuration.userAgent,
                 acceptEncoding: asksForCodings ? ContentDecoding.acceptEncoding(for: request) : nil, accept: configuration.accept),
             expectsContinue: addsExpectation)
-        fields = completed.fields
-        expectsContinue = completed.expectsContinue
-        closesConnection = completed.closesConnection
+        fields = requestFields.fields
+        expectsContinue = requestFields.expectsContinue
+        closesConnection = requestFields.closesConnection
     }
 
     /// Path and query.

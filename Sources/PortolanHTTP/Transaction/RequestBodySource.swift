@@ -24,10 +24,11 @@ final class RequestBodySource {
     let length: Int64?
     private let reader: any BodyReader
     private var fileReader: (any FileBackedReader)?
-    private var readCount: Int64 = 0
+    /// The number of bytes that were read from the whole body.
+    private var totalReadCount: Int64 = 0
     private var buffer = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
     /// Whether all bytes were read. The reader may not have returned `.end` yet.
-    var isAllRead: Bool { readCount == length }
+    var isAllRead: Bool { totalReadCount == length }
     /// Whether reading has begun, so that the body must be rewound before it is sent again.
     private(set) var hasStartedReading = false
 
@@ -48,9 +49,9 @@ final class RequestBodySource {
         guard let fileReader else { return 0 }
         hasStartedReading = true
         switch fileReader.send({ transport.write(file: $0, from: $1, atMost: min($2, Self.filePieceSize)) }) {
-        case .took(let taken):
-            readCount += Int64(taken)
-            return taken
+        case .sent(let sentCount):
+            totalReadCount += Int64(sentCount)
+            return sentCount
         case .full: return 0
         case .unable:
             self.fileReader = nil
@@ -71,20 +72,21 @@ final class RequestBodySource {
         hasStartedReading = true
         var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
         let result = reader.read(into: &output, whenReady: whenReady)
-        let read = unsafe output.finalize(for: target)
+        let readByteCount = unsafe output.finalize(for: target)
         switch result {
         case .bytes:
-            readCount += Int64(read)
-            return .bytes(read)
+            totalReadCount += Int64(readByteCount)
+            return .bytes(readByteCount)
         case .wait: return .wait
         case .end: return .end
         case .failed(let error): return .failed(error)
         }
     }
 
-    /// Calls `body` with the first `count` bytes of the piece that ``next(whenReady:)`` has read. `body` borrows them.
-    func withPiece(ofSize count: Int, _ body: (borrowing RawSpan) -> Void) {
-        body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
+    /// Calls `access` with the first `count` bytes of the piece that ``next(whenReady:)`` has read. `access` borrows
+    /// the bytes.
+    func withPiece(ofSize count: Int, _ access: (borrowing RawSpan) -> Void) {
+        access(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
     }
 
     deinit { unsafe buffer.deallocate() }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known about the request of a failed transaction. ``ResendPolicy`` decides with it whether the request is
-/// sent again.
+/// Whether the server can have processed the request of a failed transaction. With this value, ``ResendPolicy`` decides
+/// whether the request is sent again.
 enum RetryEligibility: Equatable, Sendable {
     /// The server can have acted on the request, or has begun to respond.
     case possiblyProcessed

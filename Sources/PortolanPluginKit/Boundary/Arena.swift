@@ -2,8 +2,8 @@
 
 import CPortolan
 
-/// Makes C values of the kit's values. Owns their memory, which the host borrows during one call, and frees it in
-/// `deinit`.
+/// Makes C values from the kit's values. Owns the memory of the C values, which the host borrows during one call, and
+/// frees it in `deinit`.
 @safe
 final class Arena {
     private var blocks: [UnsafeMutableRawPointer] = unsafe []
@@ -14,7 +14,7 @@ final class Arena {
         for index in unsafe blocks.indices { unsafe blocks[index].deallocate() }
     }
 
-    /// `nil` gives an absent string.
+    /// Copies a text. `nil` gives an absent string.
     func string(_ text: String?) -> portolan_string {
         guard var text else { return unsafe portolan_string() }
         return text.withUTF8 { unsafe string(UnsafeRawBufferPointer($0)) }
@@ -38,7 +38,7 @@ final class Arena {
             ? unsafe string(text) : unsafe bytes(text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
     }
 
-    /// `nil` for an empty array.
+    /// Makes a list of C values. `nil` for an empty array.
     func list<Element, CValue>(_ elements: [Element], _ makeCValue: (Element) -> CValue) -> UnsafePointer<CValue>? {
         guard !elements.isEmpty else { return nil }
         let block = unsafe allocate(byteCount: elements.count * MemoryLayout<CValue>.stride, alignment: MemoryLayout<CValue>.alignment)
@@ -70,7 +70,7 @@ final class Arena {
         return unsafe cValue
     }
 
-    /// Includes the causes. ``PluginError`` limits their number.
+    /// Encodes an error with its causes. ``PluginError`` limits their number.
     func error(_ error: PluginError) -> portolan_error {
         var cValue = unsafe portolan_error()
         var cause: UnsafePointer<portolan_error>?
@@ -120,7 +120,7 @@ final class Arena {
         case .integer(let integer)?: unsafe (cValue.kind, cValue.integer) = (PORTOLAN_KIND_INTEGER, integer)
         case .real(let real)?: unsafe (cValue.kind, cValue.real) = (PORTOLAN_KIND_REAL, real)
         case .boolean(let boolean)?: unsafe (cValue.kind, cValue.integer) = (PORTOLAN_KIND_TRUTH, boolean ? 1 : 0)
-        case .other?, nil: break  // kind 0 removes it
+        case .other?, nil: break  // kind 0 removes the property
         }
         return unsafe cValue
     }

@@ -15,11 +15,11 @@ extension PluginClient {
             throw PluginError(.unknown, message: "readBody(into:) was called with an empty buffer; give it at least one byte")
         }
         // The array is moved, not shared, so that the host writes into it without a copy.
-        let shared = SharedBuffer(buffer)
+        let sharedBuffer = SharedBuffer(buffer)
         buffer = []
-        defer { buffer = shared.bytes }
+        defer { buffer = sharedBuffer.bytes }
         return try await runningLoad.perform { load, client in
-            let count = unsafe shared.bytes.withUnsafeMutableBytes { buffer -> Int64 in
+            let count = unsafe sharedBuffer.bytes.withUnsafeMutableBytes { buffer -> Int64 in
                 guard let start = buffer.baseAddress else { return 0 }
                 return unsafe client.pointer.pointee.read_body(client.pointer, start, buffer.count)
             }
@@ -83,12 +83,12 @@ extension PluginClient {
         guard count > 0 else { return [] }
         return try await runningLoad.perform { load, client in
             var bytes = [UInt8](repeating: 0, count: count)
-            let read = unsafe bytes.withUnsafeMutableBytes { buffer -> Int64 in
+            let readCount = unsafe bytes.withUnsafeMutableBytes { buffer -> Int64 in
                 guard let start = buffer.baseAddress else { return 0 }
                 return unsafe client.pointer.pointee.read_cached(client.pointer, offset, start, buffer.count)
             }
-            if read < 0 { try load.apply(PORTOLAN_STOPPED) }
-            return .done(Array(bytes.prefix(Int(max(read, 0)))))
+            if readCount < 0 { try load.apply(PORTOLAN_STOPPED) }
+            return .done(Array(bytes.prefix(Int(max(readCount, 0)))))
         }
     }
 }

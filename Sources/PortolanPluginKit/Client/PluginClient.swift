@@ -123,8 +123,8 @@ public struct PluginClient: Sendable {
 
     /// Redirects the request to another URL.
     ///
-    /// Returns if the caller does not follow the redirect; then deliver this response and its body as usual. If the
-    /// caller follows it, the load ends and this throws `CancellationError`.
+    /// If the caller follows the redirect, the load ends, and this method throws `CancellationError`. If the caller
+    /// does not follow the redirect, this method returns. Then deliver `response` and its body as usual.
     ///
     /// - Throws: ``PluginError/Code/badRedirect`` if the redirect is not followed and there is no response to deliver.
     public func wasRedirected(to change: PluginRequestChanges, response: PluginResponse? = nil) async throws {
@@ -145,11 +145,11 @@ public struct PluginClient: Sendable {
         try await runningLoad.deliver { load, client in
             try load.order.checkBeforeResponse("wasRedirected")
             let arena = Arena()
-            var to = unsafe arena.changes(change)
+            var cChange = unsafe arena.changes(change)
             defer { withExtendedLifetime(arena) {} }
-            guard let response else { return unsafe client.pointer.pointee.was_redirected(client.pointer, &to, nil) }
+            guard let response else { return unsafe client.pointer.pointee.was_redirected(client.pointer, &cChange, nil) }
             var cValue = unsafe arena.response(response)
-            return unsafe client.pointer.pointee.was_redirected(client.pointer, &to, &cValue)
+            return unsafe client.pointer.pointee.was_redirected(client.pointer, &cChange, &cValue)
         }
         if response == nil {
             throw PluginError(

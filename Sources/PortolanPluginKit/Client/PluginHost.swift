@@ -29,8 +29,8 @@ public struct PluginHost: Sendable {
     ///
     /// - Throws: ``PluginError/Code/badRequest`` with the setting's name if the value has another kind (REG-06).
     public func setting<Value: PluginPropertyConvertible>(_ name: String, as type: Value.Type = Value.self) throws -> Value? {
-        guard let found = instance.settings.first(where: { $0.name == name }) else { return nil }
-        guard let value = Value(found.value) else {
+        guard let setting = instance.settings.first(where: { $0.name == name }) else { return nil }
+        guard let value = Value(setting.value) else {
             throw PluginError(.badRequest, message: "the setting '\(name)' must be \(Value.kindName)")
         }
         return value

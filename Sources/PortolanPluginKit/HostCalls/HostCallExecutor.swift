@@ -39,7 +39,7 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
         var hasHostCall = false
     }
 
-    /// After this number of items, the call returns to the host, so that the host can stop the load.
+    /// The number of items after which the call returns to the host, so that the host can stop the load.
     private static let itemLimit = 256
 
     private let queue: Mutex<Queue>
@@ -79,8 +79,8 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
                 queue.items.append(item)
                 if !queue.hasHostCall {
                     queue.hasHostCall = true
-                    // Under the lock, because `destroy` acquires the lock before the client becomes invalid. `wake`
-                    // never waits or calls back.
+                    // The host is woken under the lock, because `destroy` acquires the lock before the client becomes
+                    // invalid. `wake` never waits or calls back.
                     unsafe client.pointer.pointee.wake(client.pointer)
                 }
                 return true
@@ -107,12 +107,12 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
 
     // MARK: In a host call
 
-    /// Runs `body` and then all ready items. Each call of the host into the load goes through this function.
-    func runHostCall(_ body: () -> Void) {
+    /// Runs `operation` and then all ready items. Each call of the host into the load goes through this function.
+    func runHostCall(_ operation: () -> Void) {
         hostCallThread.store(Self.currentThread, ordering: .relaxed)
         shouldEndHostCall = false
         queue.withLock { $0.hasHostCall = true }
-        body()
+        operation()
         runReadyItems()
         hostCallThread.store(0, ordering: .relaxed)
     }
@@ -148,11 +148,11 @@ final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … becaus
         }
     }
 
-    /// Runs `body` and then the remaining items. After that, no task calls the client. Cancelled tasks end here, unless
-    /// they wait for something else.
-    func close(_ body: () -> Void) {
+    /// Runs `operation` and then the remaining items. After that, no task calls the client. Cancelled tasks end here,
+    /// unless they wait for something else.
+    func close(_ operation: () -> Void) {
         queue.withLock { $0.phase = .closing }
-        body()
+        operation()
         var count = 0
         while true {
             let items = queue.withLock { queue -> [Item] in

@@ -8,9 +8,9 @@ import Synchronization
 /// Threads: [any].
 @safe
 final class PluginInstance: Sendable {
-    /// For people and logs, for example `0.1.0`.
+    /// The host's version, for people and logs, for example `0.1.0`.
     let hostVersion: String
-    /// A JSON object.
+    /// The configuration as a JSON object.
     let configuration: [UInt8]
     let settings: [(name: String, value: PluginPropertyValue)]
     let isMultipart: Bool
@@ -53,7 +53,7 @@ final class PluginInstance: Sendable {
         withExtendedLifetime(arena) {}
     }
 
-    /// Forgets the host.
+    /// Ends the use of the host, whose pointer becomes invalid.
     func end() {
         host.withLock { $0 = nil }
     }

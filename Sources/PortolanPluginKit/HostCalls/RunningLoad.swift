@@ -24,6 +24,7 @@ final class RunningLoad: @unchecked Sendable {  // … because variables are use
     private var task: Task<Void, Never>?
 
     // The following variables are used only inside a host call.
+    /// Checks the order of the load's events.
     var order: PluginEventStateMachine
     var isPaused = false
     private(set) var isEnded = false
@@ -48,12 +49,12 @@ final class RunningLoad: @unchecked Sendable {  // … because variables are use
 
     // MARK: Calls by the host, [serial]
 
-    /// Starts the task that runs `body`, the author's load function.
-    func start(_ body: @escaping @Sendable (RunningLoad) async throws -> Void) {
+    /// Starts the task that runs the author's load function.
+    func start(_ loadFunction: @escaping @Sendable (RunningLoad) async throws -> Void) {
         runHostCall {
             task = Task(executorPreference: executor) { [self] in
                 do {
-                    try await body(self)
+                    try await loadFunction(self)
                     await taskDidEnd(error: nil)
                 } catch {
                     await taskDidEnd(error: PluginError(error))
@@ -95,10 +96,10 @@ final class RunningLoad: @unchecked Sendable {  // … because variables are use
         }
     }
 
-    private func runHostCall(_ body: () -> Void) {
+    private func runHostCall(_ operation: () -> Void) {
         bytesInHostCall = 0
         eventsInHostCall = 0
-        executor.runHostCall(body)
+        executor.runHostCall(operation)
     }
 
     /// Cancels the task and resumes all waiting calls, because the load has ended or the host has stopped it.

@@ -29,21 +29,21 @@ final class Waiter: @unchecked Sendable {  // … because it is used only inside
 
 /// The suspended calls of one load.
 struct Waiters {
-    private var waiting: [(reason: WaitReason, waiter: Waiter)] = []
+    private var suspendedCalls: [(reason: WaitReason, waiter: Waiter)] = []
 
     mutating func add(_ waiter: Waiter, _ reason: WaitReason) {
-        waiting.append((reason, waiter))
+        suspendedCalls.append((reason, waiter))
     }
 
     mutating func remove(_ waiter: Waiter) {
-        waiting.removeAll { $0.waiter === waiter }
+        suspendedCalls.removeAll { $0.waiter === waiter }
     }
 
     /// Resumes the waiters whose reason matches, in the order in which they were added.
     mutating func resume(where matches: (WaitReason) -> Bool) {
-        guard !waiting.isEmpty else { return }
-        let ready = waiting.filter { matches($0.reason) }
-        waiting.removeAll { matches($0.reason) }
-        for element in ready { element.waiter.resume() }
+        guard !suspendedCalls.isEmpty else { return }
+        let matchingCalls = suspendedCalls.filter { matches($0.reason) }
+        suspendedCalls.removeAll { matches($0.reason) }
+        for call in matchingCalls { call.waiter.resume() }
     }
 }

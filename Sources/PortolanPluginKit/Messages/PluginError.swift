@@ -64,8 +64,10 @@ extension PluginError {
             var (total, text) = (count, message[...])
             if let end = message.firstIndex(of: ")"), message.first == "(" {
                 let words = message[..<end].dropFirst().split(separator: " ", omittingEmptySubsequences: false)
-                if words.count == 4, let known = Int(words[0]), known > 0, words[1].hasPrefix("cause"), words[2...] == ["left", "out"] {
-                    let (sum, overflows) = known.addingReportingOverflow(count)
+                if words.count == 4, let oldCount = Int(words[0]), oldCount > 0, words[1].hasPrefix("cause"),
+                    words[2...] == ["left", "out"]
+                {
+                    let (sum, overflows) = oldCount.addingReportingOverflow(count)
                     total = overflows ? .max : sum
                     text = message[message.index(after: end)...].drop { $0 == " " }
                 }

@@ -61,10 +61,10 @@ enum Syntax {
         var line = String.UnicodeScalarView()
         var remainingBytes = 4096
         for scalar in text.unicodeScalars {
-            let shown = isBreaking(scalar) ? "\u{FFFD}" : scalar
-            remainingBytes -= UTF8.width(shown)
+            let visibleScalar = isBreaking(scalar) ? "\u{FFFD}" : scalar
+            remainingBytes -= UTF8.width(visibleScalar)
             guard remainingBytes >= 0 else { break }
-            line.append(shown)
+            line.append(visibleScalar)
         }
         return line.isEmpty ? "no reason was given" : String(line)
     }

@@ -51,11 +51,11 @@ public final class PluginRequest: Sendable {
     }
 
     /// Returns the URL without user and password, and with another query if `query` is given.
-    public func urlWithoutUser(query other: String? = nil) -> String {
+    public func urlWithoutUser(query newQuery: String? = nil) -> String {
         var url = scheme + ":"
         if let host { url += "//" + host + (port.map { ":\($0)" } ?? "") } else if path.hasPrefix("//") { url += "/." }
         url += path
-        if let query = other ?? query { url += "?" + query }
+        if let query = newQuery ?? query { url += "?" + query }
         if let fragment { url += "#" + fragment }
         return url
     }
@@ -77,8 +77,8 @@ public final class PluginRequest: Sendable {
     ///
     /// - Throws: ``PluginError/Code/badRequest`` with the property's name if the value has another kind (PROP-02).
     public func value<Value>(of property: PluginProperty<Value>) throws -> Value? {
-        guard let found = properties.first(where: { $0.name == property.name }) else { return nil }
-        guard let value = Value(found.value) else {
+        guard let element = properties.first(where: { $0.name == property.name }) else { return nil }
+        guard let value = Value(element.value) else {
             throw PluginError(.badRequest, message: "the property \(property.name) must be \(Value.kindName)")
         }
         return value

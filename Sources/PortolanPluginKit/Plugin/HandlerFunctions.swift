@@ -3,7 +3,7 @@
 import CPortolan
 import Synchronization
 
-/// A started plugin. The host has a pointer to it from `init` to `deinit`.
+/// An instance of a plugin. The host has a pointer to it from `init` to `deinit`.
 private final class StartedPlugin {
     let handler: any PluginHandler
     let instance: PluginInstance
@@ -24,7 +24,7 @@ enum HandlerFunctions {
         @convention(c) (UnsafeMutablePointer<portolan_host>, UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer?
 
     /// One `init` function for each plugin of a library.
-    static var starts: [Start] {
+    static var startFunctions: [Start] {
         unsafe [
             { unsafe HandlerFunctions.start(0, $0, $1) }, { unsafe HandlerFunctions.start(1, $0, $1) },
             { unsafe HandlerFunctions.start(2, $0, $1) }, { unsafe HandlerFunctions.start(3, $0, $1) },
@@ -52,8 +52,8 @@ enum HandlerFunctions {
     /// The plugin's `deinit`. A task that outlives its load retains the handler, but can no longer use the host.
     static func end(_ plugin: UnsafeMutableRawPointer?) {
         guard let plugin = unsafe plugin else { return }
-        let started = unsafe Unmanaged<StartedPlugin>.fromOpaque(plugin).takeRetainedValue()
-        started.instance.end()
+        let startedPlugin = unsafe Unmanaged<StartedPlugin>.fromOpaque(plugin).takeRetainedValue()
+        startedPlugin.instance.end()
     }
 
     static func canInit(_ plugin: UnsafeMutableRawPointer?, _ request: UnsafePointer<portolan_request>) -> Int32 {
@@ -84,11 +84,11 @@ enum HandlerFunctions {
         _ plugin: UnsafeMutableRawPointer?, _ request: UnsafePointer<portolan_request>, _ cached: UnsafePointer<portolan_response>?,
         _ client: UnsafeMutablePointer<portolan_client>
     ) -> UnsafeMutableRawPointer? {
-        guard let started = unsafe StartedPlugin.at(plugin) else { return nil }
+        guard let startedPlugin = unsafe StartedPlugin.at(plugin) else { return nil }
         let load = unsafe RunningLoad(
-            started.instance, PluginRequest(request.pointee), cachedResponse: cached.map { unsafe PluginResponse($0.pointee) },
+            startedPlugin.instance, PluginRequest(request.pointee), cachedResponse: cached.map { unsafe PluginResponse($0.pointee) },
             client: BorrowedClient(pointer: client))
-        return unsafe LoadFunctions.retain(load, handler: started.handler)
+        return unsafe LoadFunctions.retain(load, handler: startedPlugin.handler)
     }
 }
 
@@ -113,10 +113,10 @@ enum LoadFunctions {
         unsafe Unmanaged.passRetained(HostedLoad(load, handler)).toOpaque()
     }
 
-    /// Called only if the host has not started the plugin.
+    /// Refuses a load. Called only if the host has not started the plugin.
     static func refuse(_ refusal: UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer? {
         let arena = Arena()
-        var cValue = unsafe arena.error(PluginError(.unknown, message: "a load was requested before the plugin was started"))
+        var cValue = unsafe arena.error(PluginError(.unknown, message: "a load was requested before the plugin was startedPlugin"))
         unsafe refusal.pointee.give(refusal, &cValue)
         withExtendedLifetime(arena) {}
         return nil

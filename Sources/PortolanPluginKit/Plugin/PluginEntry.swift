@@ -3,7 +3,7 @@
 public import CPortolan
 import Synchronization
 
-/// A pointer to the plugin's descriptor. The only exported function of the library returns it to the host.
+/// A pointer to the plugin's descriptor. The only exported function of the library returns this pointer to the host.
 public typealias PluginEntry = UnsafePointer<portolan_plugin>
 
 extension PluginHandler {
@@ -11,15 +11,15 @@ extension PluginHandler {
     @safe
     public static func entry(_ abiMajor: UInt32) -> PluginEntry? {
         guard abiMajor == PORTOLAN_ABI_MAJOR else { return nil }
-        return unsafe RegisteredHandler.all.withLock { all in
-            if let known = all.first(where: { $0.type == Self.self }) { return unsafe known.entry }
+        return unsafe RegisteredHandler.all.withLock { handlers in
+            if let handler = handlers.first(where: { $0.type == Self.self }) { return unsafe handler.entry }
             // The contract's `init` does not receive the type, so each type needs a separate function. A library has
             // one plugin, but a test program has several.
-            guard unsafe all.count < HandlerFunctions.starts.count else { return nil }
-            let start = unsafe HandlerFunctions.starts[all.count]
+            guard unsafe handlers.count < HandlerFunctions.startFunctions.count else { return nil }
+            let start = unsafe HandlerFunctions.startFunctions[handlers.count]
             let arena = Arena()
             let entry = unsafe DescriptorMemory.plugin(Self.self, start: start, in: arena)
-            unsafe all.append(RegisteredHandler(type: Self.self, entry: entry, arena: arena))
+            unsafe handlers.append(RegisteredHandler(type: Self.self, entry: entry, arena: arena))
             return unsafe entry
         }
     }

@@ -66,9 +66,9 @@ public struct PluginDescription: Sendable {
         public init(arrayLiteral schemes: String...) { self = .only(schemes) }
     }
 
-    /// In reverse DNS. Same as in the manifest.
+    /// The identifier in reverse DNS notation, the same as in the manifest.
     public let identifier: String
-    /// Names for people.
+    /// The names to show to people.
     public let name, vendor: String
     /// The plugin's version (Semantic Versioning).
     public let version: String

@@ -44,13 +44,13 @@ package struct CStorage<Root>: ~Copyable, @unchecked Sendable {  // … because 
 @safe
 package struct CArena: ~Copyable {
     package static let alignment = 16
-    /// `nil` while measuring.
+    /// The memory of the arena; `nil` while measuring.
     private let base: UnsafeMutableRawPointer?
     package private(set) var usedSize = 0
 
-    /// An arena that measures.
+    /// Makes an arena that only measures the size.
     package init() { unsafe base = nil }
-    /// An arena that allocates in `base`, which has the measured size.
+    /// Makes an arena that allocates in `base`, which has the measured size.
     package init(_ base: UnsafeMutableRawPointer) { unsafe self.base = base }
 
     /// Reserves memory for `count` values, which the caller initialises. `nil` while measuring, and if `count` is 0.

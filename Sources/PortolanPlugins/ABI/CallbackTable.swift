@@ -14,7 +14,8 @@ struct CallbackTable<Head>: @unchecked Sendable {  // … because nothing change
         unsafe pointer.initialize(to: head)
     }
 
-    /// Sets the object that handles the calls. The table does not retain it, so it must outlive the table.
+    /// Sets the object that handles the calls. The table does not retain the object, so the object must
+    /// outlive the table.
     func setObject(_ object: AnyObject) {
         unsafe (UnsafeMutableRawPointer(pointer) + Self.offset).storeBytes(
             of: Unmanaged.passUnretained(object).toOpaque(), as: UnsafeMutableRawPointer.self)

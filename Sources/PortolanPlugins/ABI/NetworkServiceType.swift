@@ -5,9 +5,9 @@ public import PortolanCore
 /// The kind of a load's traffic, for handlers that can mark their packets.
 public enum NetworkServiceType: Int32, Hashable, Sendable, CaseIterable {
     case standard = 0
-    /// A person waits.
+    /// A person waits for the data.
     case responsiveData
-    /// Nobody waits.
+    /// No person waits for the data.
     case background
     case video, voice
 }

@@ -59,15 +59,16 @@ extension Request {
         for name in Self.bodyFields { fields[name] = nil }
     }
 
-    /// Replaces fields. First removes the fields of all given names, so that two values of one name are both kept.
+    /// Replaces fields. First removes the old fields of all changed names, so that two new values of one name are both
+    /// kept.
     private mutating func replaceFields(_ changes: UnsafeBufferPointer<portolan_field>) throws(ContractViolation) {
         try HTTPFields.checkCount(changes.count)
         var names: [HTTPField.Name] = []
         try unsafe changes.forEachElement { change throws(ContractViolation) in
             names.append(try unsafe HTTPField.Name(reading: change.name))
         }
-        let replaced = Set(names)
-        fields = HTTPFields(fields.filter { !replaced.contains($0.name) })
+        let replacedNames = Set(names)
+        fields = HTTPFields(fields.filter { !replacedNames.contains($0.name) })
         try unsafe changes.forEachElement { change throws(ContractViolation) in
             guard unsafe change.value.isPresent else { return }
             fields.append(try unsafe HTTPField(name: HTTPField.Name(reading: change.name), reading: change.value))

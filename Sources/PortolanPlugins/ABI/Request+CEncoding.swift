@@ -29,7 +29,7 @@ extension portolan_request {
         unsafe service = portolan_service(request.networkServiceType)
     }
 
-    /// At least 1, because 0 means no limit.
+    /// The duration in milliseconds; at least 1, because 0 means no limit.
     private static func milliseconds(_ duration: Duration) -> Int64 {
         let (seconds, attoseconds) = duration.components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)

@@ -81,12 +81,12 @@ extension CacheStoragePolicy {
 
 extension URLRecord {
     /// - Throws: a violation of `rule` if the text is not an absolute URL.
-    init(reading string: portolan_string, _ what: String, breaking rule: ContractRule = .redirectParses) throws(ContractViolation) {
-        guard let text = unsafe string.text else { throw ContractViolation(rule, "\(what) is absent or not UTF-8") }
+    init(reading string: portolan_string, _ subject: String, breaking rule: ContractRule = .redirectParses) throws(ContractViolation) {
+        guard let text = unsafe string.text else { throw ContractViolation(rule, "\(subject) is absent or not UTF-8") }
         do throws(URLSyntaxError) {
             self = try URLRecord(parsing: text)
         } catch {
-            throw ContractViolation(rule, "\(what) does not parse: \(error)")
+            throw ContractViolation(rule, "\(subject) does not parse: \(error)")
         }
     }
 }

@@ -34,7 +34,8 @@ extension portolan_storage {
 }
 
 extension CStorage<portolan_error> {
-    /// One fewer than an error can have, so that all causes are kept if the plugin uses this error as a cause.
+    /// The maximum number of causes: one fewer than an error can have, so that all causes are kept if the plugin uses
+    /// this error as a cause.
     private static let causeLimit = LoadError.causeLimit - 1
 
     /// Encodes an error with its causes for a plugin.

@@ -48,29 +48,29 @@ extension portolan_error: @unsafe SizedStruct { static let structName = "portola
 extension portolan_challenge: @unsafe SizedStruct { static let structName = "portolan_challenge" }
 
 extension UnsafeBufferPointer {
-    /// The maximum length of a list. A larger count is an uninitialised variable.
+    /// The maximum length of a list. A larger count is probably an uninitialised variable.
     private static var countLimit: Int { 1 << 16 }
 
     /// The `count` elements of a plugin's list at `start`.
     ///
     /// - Throws: DESC-05 if the count is out of range, or if there is a count but no list.
-    init(start: UnsafePointer<Element>?, counted count: Int, _ what: String) throws(ContractViolation) {
+    init(start: UnsafePointer<Element>?, counted count: Int, _ subject: String) throws(ContractViolation) {
         guard unsafe (0...Self.countLimit).contains(count) else {
-            throw ContractViolation(.structsAreWhole, "the count of \(what) is \(UInt(bitPattern: count)), which is too large")
+            throw ContractViolation(.structsAreWhole, "the count of \(subject) is \(UInt(bitPattern: count)), which is too large")
         }
         guard unsafe count == 0 || start != nil else {
-            throw ContractViolation(.structsAreWhole, "the count of \(what) is \(count), but their list is NULL")
+            throw ContractViolation(.structsAreWhole, "the count of \(subject) is \(count), but their list is NULL")
         }
         unsafe self.init(start: start, count: count)
     }
 
-    func forEachElement(_ body: (Element) throws(ContractViolation) -> Void) throws(ContractViolation) {
-        for index in 0..<count { try unsafe body(self[index]) }
+    func forEachElement(_ operation: (Element) throws(ContractViolation) -> Void) throws(ContractViolation) {
+        for index in 0..<count { try unsafe operation(self[index]) }
     }
 }
 
 // The headers mark most pointers as non-null, so their Swift types are not optional. A plugin can still pass NULL.
-// `orNil` detects it by the address.
+// `orNil` returns `nil` for NULL.
 
 extension UnsafePointer {
     package var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }

@@ -4,13 +4,13 @@ package import CPortolan
 import PortolanCore
 
 extension portolan_string {
-    /// The maximum length of a string. A larger length is an uninitialised variable.
+    /// The maximum length of a string. A larger length is probably an uninitialised variable.
     private static let lengthLimit = 1 << 28
 
     package var isPresent: Bool { unsafe bytes != nil }
 
-    /// The bytes. Empty if the string is absent, `nil` if the length is out of range. A length over `Int.max` is
-    /// negative in Swift.
+    /// The bytes. Empty if the string is absent, `nil` if the length is out of range. A C length over `Int.max` is
+    /// negative here.
     private var contents: UnsafeRawBufferPointer? {
         guard let bytes = unsafe bytes else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
         guard unsafe (0...Self.lengthLimit).contains(length) else { return nil }
@@ -30,10 +30,10 @@ extension portolan_string {
     }
 
     /// - Throws: DESC-05 if the length is out of range.
-    func copyBytes(_ what: String) throws(ContractViolation) -> [UInt8] {
+    func copyBytes(_ subject: String) throws(ContractViolation) -> [UInt8] {
         guard let contents = unsafe contents else {
             throw ContractViolation(
-                .structsAreWhole, "the length of \(what) is \(unsafe UInt(bitPattern: length)), which is too large")
+                .structsAreWhole, "the length of \(subject) is \(unsafe UInt(bitPattern: length)), which is too large")
         }
         return unsafe Array(contents)
     }
@@ -66,10 +66,10 @@ package enum Text {
         var line = String.UnicodeScalarView()
         var remainingBytes = limit
         for scalar in text.unicodeScalars {
-            let shown = isBreaking(scalar) ? "\u{FFFD}" : scalar
-            remainingBytes -= UTF8.width(shown)
+            let visibleScalar = isBreaking(scalar) ? "\u{FFFD}" : scalar
+            remainingBytes -= UTF8.width(visibleScalar)
             guard remainingBytes >= 0 else { break }
-            line.append(shown)
+            line.append(visibleScalar)
         }
         return String(line)
     }

@@ -38,7 +38,7 @@ extension InstalledPlugin {
     }
 
     /// A problem (MANIF-09) for each file and folder of the plugin that users other than root and the current user can
-    /// change. Does not check the parent folders, as a search does.
+    /// change. Does not check the parent folders, which a search checks.
     package var objectionsToFiles: [PluginProblem] {
         let owner = FileOwnership.current
         return [folder, manifestPath, manifest.bindsSystemLibrary ? nil : libraryPath].compactMap { path in

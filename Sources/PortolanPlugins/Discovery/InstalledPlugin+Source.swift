@@ -11,9 +11,9 @@ final class InstalledPluginProvider: HandlerProvider {
     private let clock: any LoadClock
     /// The last failure, and the status of the files at that time.
     private let failure = Mutex((error: LoadError, files: [FileStatus?], time: Duration)?.none)
-    /// Until this time has passed or the files have changed, requests fail with the last error. There can be thousands
-    /// of requests, and a retry rarely helps. It can help if the reason is another one, such as a parent folder or the
-    /// number of open files.
+    /// After a failure, requests fail with the same error until this time has passed or the files have changed. There
+    /// can be thousands of requests, and a retry rarely helps. After this time a retry can help, because the failure
+    /// can have had another reason, such as a parent folder or the number of open files.
     private static let retryTime = Duration.seconds(5)
 
     init(_ plugin: InstalledPlugin, logger: Logger, clock: any LoadClock = SystemClock.shared) {

@@ -8,16 +8,16 @@ public struct InstalledPlugin: Sendable {
     public private(set) var manifest: PluginManifest
     /// An absolute path.
     public let manifestPath: String
-    /// The reason why the plugin cannot be used. `nil` if it can.
+    /// The reason why the plugin cannot be used. `nil` if the plugin can be used.
     public internal(set) var problem: PluginProblem?
     /// Problems that do not prevent the use of the plugin.
     public internal(set) var warnings: [PluginProblem] = []
-    /// Whether the user named the plugin. If other users can change its files, this is then only a warning. For a
-    /// plugin that a search found, it is an error.
+    /// Whether the user named the plugin. If other users can change the plugin's files, that is only a warning for such
+    /// a plugin, but an error for a plugin that a search found.
     let isNamedByUser: Bool
     var policy: PluginPolicy
     /// Whether to open a copy of the library, so that the file can be overwritten while loads run. The copy is in the
-    /// temporary folder, and is deleted immediately after it was opened.
+    /// temporary folder, and is deleted immediately after the library was opened.
     public var copiesLibrary = false
 
     init(_ manifest: PluginManifest, at manifestPath: String, policy: PluginPolicy, isNamedByUser: Bool = false) {
@@ -37,7 +37,7 @@ public struct InstalledPlugin: Sendable {
 
     private static let hostVersion = SemanticVersion(portolanVersion)
 
-    /// The reason why the manifest and the policy forbid the plugin.
+    /// The reason why the manifest or the policy forbids the plugin. `nil` if both allow it.
     private var objection: PluginProblem? {
         if let objection = policy.objection(to: identifier) { return PluginProblem(manifestPath, nil, objection) }
         if let range = manifest.hostVersions, let version = Self.hostVersion, !range.contains(version) {
@@ -113,8 +113,8 @@ public struct InstalledPlugin: Sendable {
 
     private func setting(_ name: String) throws(ManifestProblem) -> PluginSetting {
         if let setting = manifest.settings.first(where: { $0.name == name }) { return setting }
-        let known = manifest.settings.isEmpty ? "it declares none" : "it declares \(manifest.settings.map(\.name).joined(separator: ", "))"
-        throw ManifestProblem("is not declared in the manifest; \(known)")
+        let names = manifest.settings.map(\.name).joined(separator: ", ")
+        throw ManifestProblem("is not declared in the manifest; it declares \(names.isEmpty ? "none" : names)")
     }
 
     /// Opens the library, checks that it matches the manifest, and starts an instance. This can take some time.

@@ -26,9 +26,9 @@ enum LibraryDigest {
         } catch {
             throw PluginProblem(path, .pinnedDigestAgrees, "the library can't be read to compare its digest with its pin: \(error)")
         }
-        guard let other = pins.first(where: { $0 != digest }) else { return }
+        guard let otherPin = pins.first(where: { $0 != digest }) else { return }
         throw PluginProblem(
             path, .pinnedDigestAgrees,
-            "the library's SHA-256 is \(digest), but \(other) is pinned; install the pinned library, or pin this one if you trust it")
+            "the library's SHA-256 is \(digest), but \(otherPin) is pinned; install the pinned library, or pin this one if you trust it")
     }
 }

@@ -57,16 +57,17 @@ struct ManifestSearch {
 
     /// Returns `NAME/NAME.plugin.json`, or all manifests in the folder if that file does not exist.
     private mutating func search(inside folder: String, named name: String) throws(PluginProblem) -> [SearchResult] {
-        let expected = name + PluginManifest.fileNameEnd
-        // The usual case, with one system call less. `try?` because the code below reports why the file cannot be read.
-        if let file = try? Folder.fileWithoutFollowingLinks(at: "\(folder)/\(expected)", atMost: PluginManifest.sizeLimit) {
-            let path = try trustPolicy.resolve(expected, in: folder, file.status)
+        let expectedName = name + PluginManifest.fileNameEnd
+        // This is the usual case, and needs one system call less. `try?` because the code below reports why the file
+        // cannot be read.
+        if let file = try? Folder.fileWithoutFollowingLinks(at: "\(folder)/\(expectedName)", atMost: PluginManifest.sizeLimit) {
+            let path = try trustPolicy.resolve(expectedName, in: folder, file.status)
             guard visitedPaths.insert(Array(path.utf8)).inserted else { return [] }
             return [try Self.parse(file.contents, path)]
         }
         // `try?` because another manifest can exist if this one is missing.
-        if let status = try? FileStatus(at: "\(folder)/\(expected)") {
-            return [try read(expected, in: folder, status)].compactMap { $0 }
+        if let status = try? FileStatus(at: "\(folder)/\(expectedName)") {
+            return [try read(expectedName, in: folder, status)].compactMap { $0 }
         }
         var results: [SearchResult] = []
         for entry in try Self.entries(of: folder) where entry.name.hasSuffix(PluginManifest.fileNameEnd) {
@@ -106,22 +107,22 @@ struct ManifestSearch {
         let path = try absolute(text)
         guard isFolder(path) else { return isLibrary(path) ? try manifest(ofLibraryAt: path) : (try read(path), path) }
         let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[path.utf8.index(after: $0)...]) } ?? path
-        let found = try manifests(in: path, named: name)
-        guard let manifest = found.first else {
+        let manifestPaths = try manifests(in: path, named: name)
+        guard let manifestPath = manifestPaths.first else {
             throw PluginProblem(
                 path, .manifestIsValid,
                 "this folder contains no manifest NAME\(PluginManifest.fileNameEnd); write one, or "
                     + "name the library")
         }
-        return (try read(manifest), manifest)
+        return (try read(manifestPath), manifestPath)
     }
 
     /// Returns the path `NAME/NAME.plugin.json`, or the paths of all manifests in the folder if that file does not
     /// exist.
     private static func manifests(in folder: String, named name: String) throws(PluginProblem) -> [String] {
-        let expected = "\(folder)/\(name)\(PluginManifest.fileNameEnd)"
+        let expectedPath = "\(folder)/\(name)\(PluginManifest.fileNameEnd)"
         // `try?` because another manifest can exist if this one is missing.
-        if (try? FileStatus(at: expected)) != nil { return [expected] }
+        if (try? FileStatus(at: expectedPath)) != nil { return [expectedPath] }
         return try entries(of: folder).filter { $0.name.hasSuffix(PluginManifest.fileNameEnd) }.map { "\(folder)/\($0.name)" }
     }
 
@@ -135,8 +136,8 @@ struct ManifestSearch {
 
     /// Returns the manifest in the same folder that names the library at `path`.
     ///
-    /// - Throws: the problem of an invalid manifest in that folder, because it can be the right one. Otherwise, that
-    ///   there is no manifest.
+    /// - Throws: if no manifest names the library: the problem of an invalid manifest in that folder, because that
+    ///   manifest can be the right one, or the problem that there is no manifest.
     private static func manifest(ofLibraryAt path: String) throws(PluginProblem) -> (PluginManifest, path: String) {
         let folder = Folder.parent(of: path) ?? "."
         let library = String(Substring(path.utf8.dropFirst(folder.utf8.count + 1)))

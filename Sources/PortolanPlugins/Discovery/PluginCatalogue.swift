@@ -58,8 +58,8 @@ public struct PluginCatalogue: Sendable {
         plugins.first { $0.identifier == identifier }
     }
 
-    /// Changes a setting of an installed plugin. It takes precedence over the policy. `text` is the value as written on
-    /// a command line.
+    /// Changes a setting of an installed plugin. The new value takes precedence over the policy's. `text` is the value
+    /// as it is written on a command line.
     public mutating func set(_ name: String, of identifier: String, to text: String) throws(PluginProblem) {
         guard let index = plugins.firstIndex(where: { $0.identifier == identifier }) else {
             throw PluginProblem(
@@ -80,14 +80,14 @@ public struct PluginCatalogue: Sendable {
     public func register(in registry: ProtocolRegistry) -> [RegisteredPlugin] {
         for problem in unusablePlugins { logger.warning("\(problem)") }
         // A duplicate is skipped, because the first plugin with its identifier is registered.
-        let unique = plugins.filter { $0.problem?.rule != .identifierIsUnique }
-        return unique.reversed().map { RegisteredPlugin($0, in: registry, logger: logger) }.reversed()
+        let uniquePlugins = plugins.filter { $0.problem?.rule != .identifierIsUnique }
+        return uniquePlugins.reversed().map { RegisteredPlugin($0, in: registry, logger: logger) }.reversed()
     }
 
     /// Returns the plugin that a user named by its folder, its manifest, or its library. The manifest of a library is
     /// in the same folder.
     ///
-    /// If other users can change the files, this is only a warning. If the library does not exist, for example in a
+    /// If other users can change the files, that is only a warning. If the library does not exist, for example in a
     /// source folder, returns the installed plugin with the same identifier.
     ///
     /// - Throws: the problem of the path or the manifest.
@@ -96,13 +96,13 @@ public struct PluginCatalogue: Sendable {
         var plugin = InstalledPlugin(manifest, at: manifestPath, policy: policy, isNamedByUser: true)
         // `try?` because opening the library reports why it cannot be used.
         if (try? FileStatus(at: plugin.libraryPath)) == nil {
-            guard let installed = self[plugin.identifier] else {
+            guard let installedPlugin = self[plugin.identifier] else {
                 throw plugin.missingSystemLibrary
                     ?? PluginProblem(
                         plugin.libraryPath, .libraryOpens,
                         "the library does not exist, and no plugin \(plugin.identifier) is installed; build it first")
             }
-            return installed
+            return installedPlugin
         }
         let manifestWarnings = Self.warnings(ofLibraryAt: manifestPath)
         plugin.warnings = manifestWarnings + Self.warnings(ofLibraryAt: plugin.libraryPath).filter { !manifestWarnings.contains($0) }

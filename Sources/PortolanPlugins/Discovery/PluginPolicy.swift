@@ -9,12 +9,13 @@ import PortolanJSON
 public struct PluginPolicy: Sendable {
     /// A plugin must match a pattern of each of these lists.
     public var allowLists: [[String]] = []
+    /// Patterns of the plugins that are denied.
     public var denied: [String] = []
     /// SHA-256 digests in hexadecimal, by identifier. The library must match all of them.
     public var pins: [(identifier: String, sha256: String)] = []
     /// Values by identifier and name. If there are several for a name, the last one is used.
     public var settings: [(identifier: String, name: String, value: PropertyValue)] = []
-    /// The reason why the policy cannot be read. It then denies every plugin.
+    /// The reason why the policy cannot be read. If there is one, the policy denies every plugin.
     public private(set) var problem: PluginProblem?
     /// The file or variable of each list, for messages.
     private var origins: [(origin: String, isDenial: Bool, patterns: [String])] = []
@@ -67,8 +68,8 @@ public struct PluginPolicy: Sendable {
             var trustPolicy = PathTrustPolicy()
             _ = try trustPolicy.resolve(path)
             let value = try ManifestProblem.parse(bytes, path: path, nil) { value throws(ManifestProblem) in try PolicyFile(value) }
-            if let allowed = value.allowed { allow(allowed, path) }
-            deny(value.denied, path)
+            if let patterns = value.allowPatterns { allow(patterns, path) }
+            deny(value.denyPatterns, path)
             pins += value.pins
             settings += value.settings
         } catch {
@@ -115,8 +116,8 @@ public struct PluginPolicy: Sendable {
 ///
 ///     {"allow": [pattern], "deny": [pattern], "pins": {identifier: digest}, "settings": {identifier: {name: value}}}
 private struct PolicyFile {
-    let allowed: [String]?
-    let denied: [String]
+    let allowPatterns: [String]?
+    let denyPatterns: [String]
     let pins: [(identifier: String, sha256: String)]
     let settings: [(identifier: String, name: String, value: PropertyValue)]
 
@@ -125,8 +126,8 @@ private struct PolicyFile {
         let patterns = { (value: JSONValue) throws(ManifestProblem) -> [String] in
             try value.list(0...4096) { value throws(ManifestProblem) in try value.line() }
         }
-        allowed = try object.optional("allow", patterns)
-        denied = try object.optional("deny", patterns) ?? []
+        allowPatterns = try object.optional("allow", patterns)
+        denyPatterns = try object.optional("deny", patterns) ?? []
         pins =
             try object.optional("pins") { value throws(ManifestProblem) in
                 try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in (name, try value.sha256()) }

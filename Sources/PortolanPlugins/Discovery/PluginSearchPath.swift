@@ -3,7 +3,7 @@
 /// The folders in which plugins are searched. Earlier folders take precedence.
 public struct PluginSearchPath: Hashable, Sendable {
     public struct Folder: Hashable, Sendable {
-        /// An absolute path. The search reports a problem for a relative one.
+        /// An absolute path. The search reports a problem for a relative path.
         public let path: String
         /// Whether it is a problem if the folder does not exist.
         public let isExpected: Bool

@@ -8,7 +8,7 @@ public import PortolanCore
 ///     let registeredPlugins = catalogue.register(in: registry)
 ///     try registeredPlugins.first { $0.plugin.identifier == "org.example.tide" }?.reload()
 ///
-/// An opened library stays in memory until the process ends, so each reload of a changed library costs its size.
+/// An open library stays in memory until the process ends, so each reload of a changed library costs its size.
 public final class RegisteredPlugin: Sendable {
     private struct State {
         var plugin: InstalledPlugin
@@ -29,7 +29,7 @@ public final class RegisteredPlugin: Sendable {
         registration = registry.register(deferred: InstalledPluginProvider(plugin, logger: logger))
     }
 
-    /// The plugin according to the manifest that was last opened successfully.
+    /// The plugin that was last in use, with the manifest of that time.
     public var plugin: InstalledPlugin { state.withLock { $0.plugin } }
 
     /// Removes the plugin from the registry. New loads do not use it. Running loads continue.
@@ -43,7 +43,7 @@ public final class RegisteredPlugin: Sendable {
         public let old: HandlerDrain
     }
 
-    /// Reads the manifest again, opens the current library, and starts an instance for new loads. Running loads finish
+    /// Reads the manifest again, opens the library, and starts an instance for new loads. Running loads finish
     /// on the old instance, which ends with its last load.
     ///
     /// This can take some time, so do not call it from event loops. Concurrent calls wait for each other.
@@ -52,36 +52,36 @@ public final class RegisteredPlugin: Sendable {
     ///   used.
     @discardableResult
     public func reload() throws(LoadError) -> Replacement {
-        let current = state.wait { state -> InstalledPlugin? in
+        let currentPlugin = state.wait { state -> InstalledPlugin? in
             guard !state.isReloading else { return nil }
             state.isReloading = true
             return state.plugin
         }
-        var next = current
+        var nextPlugin = currentPlugin
         defer {
             state.withLockBroadcasting { state in
                 state.isReloading = false
-                state.plugin = next
+                state.plugin = nextPlugin
             }
         }
         do throws(LoadError) {
-            let (newPlugin, opened) = try openAgain(current)
-            guard let old = registry.replace(registration, with: opened.handlers) else {
-                throw LoadError(.pluginNotLoadable, message: "\(current.identifier) was removed from its registry; register it again")
+            let (newPlugin, openedPlugin) = try openAgain(currentPlugin)
+            guard let old = registry.replace(registration, with: openedPlugin.handlers) else {
+                throw LoadError(.pluginNotLoadable, message: "\(currentPlugin.identifier) was removed from its registry; register it again")
             }
-            next = newPlugin
+            nextPlugin = newPlugin
             logger.info("reloaded", metadata: ["plugin": "\(newPlugin.identifier)", "version": "\(newPlugin.manifest.version)"])
             return Replacement(plugin: newPlugin, old: old)
         } catch {
             logger.warning(
-                "not reloaded, the old version stays in use: \(error.message)", metadata: ["plugin": "\(current.identifier)"])
+                "not reloaded, the old version stays in use: \(error.message)", metadata: ["plugin": "\(currentPlugin.identifier)"])
             throw error
         }
     }
 
-    private func openAgain(_ current: InstalledPlugin) throws(LoadError) -> (InstalledPlugin, Plugin) {
+    private func openAgain(_ currentPlugin: InstalledPlugin) throws(LoadError) -> (InstalledPlugin, Plugin) {
         let plugin: InstalledPlugin
-        do throws(PluginProblem) { plugin = try current.readingAgain() } catch { throw LoadError(error) }
+        do throws(PluginProblem) { plugin = try currentPlugin.readingAgain() } catch { throw LoadError(error) }
         return (plugin, try plugin.open(logger: logger))
     }
 }

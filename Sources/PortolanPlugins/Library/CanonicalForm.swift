@@ -20,11 +20,11 @@ final class CanonicalForm {
         original = request
     }
 
-    /// Calls `body` with a `portolan_canonical`.
+    /// Calls `function`, the plugin's `canonical_request`, with a `portolan_canonical`.
     ///
-    /// - Returns: the canonical request. `request` if `body` did not call `give` or violated a rule.
+    /// - Returns: the canonical request. `request` if `function` did not call `give` or violated a rule.
     static func collect(
-        for request: Request, _ body: (UnsafeMutablePointer<portolan_canonical>) -> Void
+        for request: Request, _ function: (UnsafeMutablePointer<portolan_canonical>) -> Void
     ) -> (request: Request, violation: ContractViolation?) {
         let form = CanonicalForm(of: request)
         let table = unsafe CallbackTable(
@@ -32,7 +32,7 @@ final class CanonicalForm {
                 unsafe CallbackTable.object(of: table, as: CanonicalForm.self).takeUnretainedValue().receive(change.orNil)
             })
         table.setObject(form)
-        unsafe body(table.pointer)
+        unsafe function(table.pointer)
         table.deallocate()
         return withExtendedLifetime(form) { (form.result ?? request, form.violation) }
     }

@@ -9,7 +9,8 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
     let identifier: String
     let schemes: SchemeSet
     let traits: HandlerTraits
-    /// Whether the loads should send and store cookies. The plugin needs ``PluginPermission/cookies`` for it.
+    /// Whether the handler requests that its loads send and store cookies. The plugin needs the permission
+    /// ``PluginPermission/cookies`` for that.
     let requestsCookies: Bool
     let functions: portolan_handler
     /// `functions.make`, which is never NULL.

@@ -14,7 +14,7 @@ extension LibraryCopy {
         return candidates.first(where: { !isMountedNoexec($0) }) ?? candidates[0]
     }
 
-    /// `false` for a missing folder. It is then used, so that the error names it.
+    /// `false` for a missing folder. Then the missing folder is used, so that the error names it.
     private static func isMountedNoexec(_ folder: String) -> Bool {
         var system = statvfs()
         // statvfs(3): ST_NOEXEC.

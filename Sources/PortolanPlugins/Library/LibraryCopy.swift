@@ -12,8 +12,8 @@ package import Synchronization
 /// A copy of a library in a private temporary folder.
 ///
 /// The copy must find the same files beside itself as the original (`$ORIGIN` of `ld.so(8)`, `dladdr(3)`). Private
-/// folders therefore mirror the library's folder and the two above it, with links to their entries. They are deleted
-/// when the library is open. After that, the copy's path leads to the folder of the original.
+/// folders therefore mirror the library's folder and the two above it, with links to their entries. The private
+/// folders are deleted when the library is open. After that, the copy's path leads to the folder of the original.
 package final class LibraryCopy {
     /// The path of the copy.
     package let path: String
@@ -26,9 +26,9 @@ package final class LibraryCopy {
 
     /// The folder for copies. `nil` for ``temporaryFolder``.
     package static let parent = Mutex<String?>(nil)
-    /// The number of mirrored folders above the library's own folder.
+    /// How many folders above the library's own folder have a mirror.
     private static let depth = 2
-    /// The maximum number of entries to link in a folder.
+    /// How many entries of a folder are linked at most.
     private static let linkLimit = 4096
 
     /// Copies the library at `source`. The copy exists until ``libraryDidOpen()`` is called or this
@@ -53,43 +53,43 @@ package final class LibraryCopy {
     init(of source: String, _ file: CInt, willBeOpened: Bool = true) throws(SystemCallError) {
         let name = source.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(source[source.index(after: $0)...]) } ?? source
         let folder = Folder.parent(of: source) ?? "."
-        guard let real = unsafe realpath(folder.isEmpty ? "/" : folder, nil) else { throw .last }
-        defer { unsafe free(real) }
-        originalFolder = unsafe String(cString: real)
-        // Splits bytes, because a slash and a following combining mark are one Character.
+        guard let resolvedFolder = unsafe realpath(folder.isEmpty ? "/" : folder, nil) else { throw .last }
+        defer { unsafe free(resolvedFolder) }
+        originalFolder = unsafe String(cString: resolvedFolder)
+        // This splits bytes, because a slash and a following combining mark are one Character.
         let names = originalFolder.utf8.split(separator: UInt8(ascii: "/")).compactMap { String($0) }
-        let mirrored = names.suffix(Self.depth)
+        let mirroredNames = names.suffix(Self.depth)
         var template = Array("\(Self.parent.withLock(\.self) ?? Self.temporaryFolder)/portolan-XXXXXX".utf8CString)
-        // mkdtemp(3): no other user can access it.
+        // mkdtemp(3) makes a folder that no other user can access.
         guard unsafe mkdtemp(&template) != nil else { throw .last }
         var folders = [String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)]
-        var number: CInt = -1
+        var folderDescriptor: CInt = -1
         do throws(SystemCallError) {
-            var sourceFolder = "/" + names.dropLast(mirrored.count).joined(separator: "/")
-            for next in mirrored {
-                Self.link(sourceFolder, in: folders[folders.count - 1], except: next)
-                sourceFolder += sourceFolder.hasSuffix("/") ? next : "/\(next)"
-                let folder = "\(folders[folders.count - 1])/\(next)"
+            var sourceFolder = "/" + names.dropLast(mirroredNames.count).joined(separator: "/")
+            for name in mirroredNames {
+                Self.link(sourceFolder, in: folders[folders.count - 1], except: name)
+                sourceFolder += sourceFolder.hasSuffix("/") ? name : "/\(name)"
+                let folder = "\(folders[folders.count - 1])/\(name)"
                 guard unsafe mkdir(folder, 0o700) == 0 else { throw .last }
                 folders.append(folder)
             }
             // A dollar has a special meaning for dlopen(3).
-            let copy = name.contains("$") ? "plugin.so" : name
-            Self.link(sourceFolder, in: folders[folders.count - 1], except: copy)
-            try Self.copy(file, to: "\(folders[folders.count - 1])/\(copy)")
-            var path = "\(folders[folders.count - 1])/\(copy)"
+            let copyName = name.contains("$") ? "plugin.so" : name
+            Self.link(sourceFolder, in: folders[folders.count - 1], except: copyName)
+            var path = "\(folders[folders.count - 1])/\(copyName)"
+            try Self.copy(file, to: path)
             if willBeOpened {
-                number = unsafe open(folders[folders.count - 1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                guard number >= 0 else { throw .last }
-                path = "/proc/self/fd/\(number)/\(copy)"
+                folderDescriptor = unsafe open(folders[folders.count - 1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                guard folderDescriptor >= 0 else { throw .last }
+                path = "/proc/self/fd/\(folderDescriptor)/\(copyName)"
             }
             self.path = path
         } catch {
-            if number >= 0 { close(number) }
+            if folderDescriptor >= 0 { close(folderDescriptor) }
             Self.remove(folders)
             throw error
         }
-        (self.folders, descriptor) = (folders, number)
+        (self.folders, descriptor) = (folders, folderDescriptor)
     }
 
     /// Makes the path lead to the folder of the original, and deletes the private folders.
@@ -158,14 +158,14 @@ package final class LibraryCopy {
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw .last }
             guard count > 0 else { return }
-            var written = 0
-            while written < count {
-                let step = unsafe bytes.withUnsafeBytes {
-                    unsafe write(target, $0.baseAddress.map { unsafe $0 + written }, count - written)
+            var writtenCount = 0
+            while writtenCount < count {
+                let newCount = unsafe bytes.withUnsafeBytes {
+                    unsafe write(target, $0.baseAddress.map { unsafe $0 + writtenCount }, count - writtenCount)
                 }
-                if step < 0, errno == EINTR { continue }
-                guard step > 0 else { throw .last }
-                written += step
+                if newCount < 0, errno == EINTR { continue }
+                guard newCount > 0 else { throw .last }
+                writtenCount += newCount
             }
             offset += off_t(count)
         }

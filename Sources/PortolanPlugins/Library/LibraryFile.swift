@@ -13,7 +13,7 @@ import PortolanCore
 struct LibraryFile: ~Copyable {
     /// The path, which contains a slash.
     private let location: String
-    /// The path in messages.
+    /// The path as the caller gave it, for messages.
     private let path: String
     private let descriptor: CInt
     private let status: FileStatus

@@ -38,7 +38,9 @@ final class LibraryNames: Sendable {
     /// - Parameter path: contains a slash.
     func reserveName(for path: String, _ identity: FileStatus.Identity) -> Reservation {
         state.withLock { state in
-            if let opened = state.files[File(identity)] { return opened.identity == identity ? .name(opened.name) : .needsCopy }
+            if let openedFile = state.files[File(identity)] {
+                return openedFile.identity == identity ? .name(openedFile.name) : .needsCopy
+            }
             var name = path
             while !state.names.insert(name).inserted {
                 state.spellingCount += 1

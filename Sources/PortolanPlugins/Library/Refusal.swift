@@ -17,17 +17,17 @@ final class Refusal {
     private var reason: Reason?
     private let thread = pthread_self()
 
-    /// Calls `body` with a `portolan_refusal`.
+    /// Calls `function`, a function of the plugin, with a `portolan_refusal`.
     ///
-    /// - Returns: the error. `nil` if `body` did not call `give`.
-    static func collect(_ body: (UnsafeMutablePointer<portolan_refusal>) -> Void) -> Reason? {
+    /// - Returns: the error. `nil` if `function` did not call `give`.
+    static func collect(_ function: (UnsafeMutablePointer<portolan_refusal>) -> Void) -> Reason? {
         let refusal = Refusal()
         let table = unsafe CallbackTable(
             portolan_refusal(size: UInt32(MemoryLayout<portolan_refusal>.size), reserved: 0) { table, error in
                 unsafe CallbackTable.object(of: table, as: Refusal.self).takeUnretainedValue().receive(error.orNil)
             })
         table.setObject(refusal)
-        unsafe body(table.pointer)
+        unsafe function(table.pointer)
         table.deallocate()
         return withExtendedLifetime(refusal) { refusal.reason }
     }

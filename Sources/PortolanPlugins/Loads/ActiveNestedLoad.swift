@@ -6,7 +6,8 @@ import Synchronization
 
 /// The host's object for a `portolan_nested`: a nested load that a plugin's load has opened.
 ///
-/// It lives until the parent load is destroyed, so that a use after `close` is a violation and not a dangling pointer.
+/// The object lives until the parent load is destroyed, so that a use after `close` is a violation and not a dangling
+/// pointer.
 @safe
 final class ActiveNestedLoad: @unchecked Sendable {  // … because `parent` does not change, and the state is locked
     private enum State {

@@ -13,7 +13,7 @@ final class BlockingCalls: LoadCalls {
         var signalCount = 0
     }
 
-    private let monitor = ConditionLock(State())
+    private let stateLock = ConditionLock(State())
     private let threads: LoadThreadPool
 
     init(threads: LoadThreadPool) {
@@ -21,7 +21,7 @@ final class BlockingCalls: LoadCalls {
     }
 
     func start(_ load: HostedLoad) {
-        guard monitor.withLock({ $0.load.start() }) else { return }
+        guard stateLock.withLock({ $0.load.start() }) else { return }
         do throws(LoadError) {
             try threads.run(isNested: load.isNested) { [self] in run(load) }
         } catch {
@@ -30,31 +30,31 @@ final class BlockingCalls: LoadCalls {
     }
 
     var stallReason: String? {
-        guard monitor.withLock({ $0.load.phase == .queued }), threads.isExhausted else { return nil }
+        guard stateLock.withLock({ $0.load.phase == .queued }), threads.isExhausted else { return nil }
         return "all \(threads.limit) threads that this plugin may use for blocking loads are busy; end some of these loads"
     }
 
     private func run(_ load: HostedLoad) {
-        guard monitor.withLock({ $0.load.beginRunning() }) else { return }
+        guard stateLock.withLock({ $0.load.beginRunning() }) else { return }
         unsafe load.inCall { unsafe load.table.run?($0) }
-        if monitor.withLock({ $0.load.runDidReturn() }) {
+        if stateLock.withLock({ $0.load.runDidReturn() }) {
             load.fail(with: ContractViolation(.oneEnd, "`run` returned without did_finish or did_fail"))
         }
-        monitor.wait { $0.load.destroy() ? () : nil }
+        stateLock.wait { $0.load.destroy() ? () : nil }
         load.destroy()
     }
 
     func resume(_ load: HostedLoad) {
-        monitor.withLockBroadcasting { $0.isResumed = true }
+        stateLock.withLockBroadcasting { $0.isResumed = true }
     }
 
     func stop(_ load: HostedLoad) {
         let isOnLoadThread = load.isInCall
-        let action = monitor.withLockBroadcasting { $0.load.stop(onLoadThread: isOnLoadThread) }
+        let action = stateLock.withLockBroadcasting { $0.load.stop(onLoadThread: isOnLoadThread) }
         load.stopNestedLoads()
         switch action {
         case .nothing: break
-        // On another thread, so that the caller does not wait for the plugin.
+        // The calls run on another thread, so that the caller does not wait for the plugin.
         case .callStop: load.plugin.helperThreads.run(isNested: load.isNested) { [self] in callStop(load) }
         case .destroy: load.plugin.helperThreads.run(isNested: load.isNested) { load.destroy() }
         }
@@ -62,14 +62,14 @@ final class BlockingCalls: LoadCalls {
 
     private func callStop(_ load: HostedLoad) {
         unsafe load.call { unsafe load.table.stop?($0) }
-        monitor.withLockBroadcasting { $0.load.stopDidReturn() }
+        stateLock.withLockBroadcasting { $0.load.stopDidReturn() }
     }
 
     func notify(_ load: HostedLoad) {
-        monitor.withLockBroadcasting { $0.signalCount &+= 1 }
+        stateLock.withLockBroadcasting { $0.signalCount &+= 1 }
     }
 
-    func answered(_ load: HostedLoad) {
+    func answerDidArrive(_ load: HostedLoad) {
         notify(load)
     }
 
@@ -77,17 +77,17 @@ final class BlockingCalls: LoadCalls {
     func becameReady(_ load: HostedLoad) {}
 
     func recordEnd() {
-        monitor.withLock { $0.load.recordEnd() }
+        stateLock.withLock { $0.load.recordEnd() }
     }
 
     func clientCallDidReturn(_ load: HostedLoad) {
-        guard load.isOver, monitor.withLock({ $0.load.takePendingStop() }) else { return }
+        guard load.isOver, stateLock.withLock({ $0.load.beginPendingStop() }) else { return }
         load.plugin.helperThreads.run(isNested: load.isNested) { [self] in callStop(load) }
     }
 
     func pause() -> portolan_flow {
-        monitor.withLock { $0.load.beginWait() }
-        return monitor.wait { state in
+        stateLock.withLock { $0.load.beginWait() }
+        return stateLock.wait { state in
             guard state.load.isStopped || state.isResumed else { return nil }
             state.load.endWait()
             state.isResumed = false
@@ -95,19 +95,19 @@ final class BlockingCalls: LoadCalls {
         }
     }
 
-    /// Calls `poll` without the lock, because it calls other code. The signal count shows whether to poll again.
+    /// Calls `poll` without the lock, because `poll` calls other code. The signal count shows whether to poll again.
     func wait<Value>(until poll: () -> Value?) -> WaitResult<Value> {
-        monitor.withLock { $0.load.beginWait() }
+        stateLock.withLock { $0.load.beginWait() }
         while true {
-            let oldSignalCount = monitor.withLock { $0.signalCount }
+            let oldSignalCount = stateLock.withLock { $0.signalCount }
             let value = poll()
-            let result = monitor.wait { state -> WaitResult<Value>? in
+            let result = stateLock.wait { state -> WaitResult<Value>? in
                 if state.load.isStopped { return .stopped }
                 if let value { return .value(value) }
                 return state.signalCount == oldSignalCount ? nil : .later
             }
             if case .later = result { continue }
-            monitor.withLock { $0.load.endWait() }
+            stateLock.withLock { $0.load.endWait() }
             return result
         }
     }

@@ -28,7 +28,8 @@ struct BlockingLoadState: Hashable {
 
     private(set) var phase = Phase.created
     private(set) var stopCall = StopCall.none
-    /// Whether the load has reported its end, or a client call has returned PORTOLAN_STOPPED.
+    /// Whether the load knows that it has ended: it has reported its end, or a client call has returned
+    /// PORTOLAN_STOPPED.
     private(set) var knowsEnd = false
     private(set) var isStopped = false
     /// Whether the load waits in a client call. If the load is stopped, that call returns
@@ -91,10 +92,11 @@ struct BlockingLoadState: Hashable {
         isWaiting = false
     }
 
-    /// Called when a client call without a result returns. Such a call does not tell the load that it was stopped.
+    /// Called when a client call without a result returns. The load does not learn from such a call that it
+    /// was stopped.
     ///
     /// - Returns: whether another thread must call `stop`.
-    mutating func takePendingStop() -> Bool {
+    mutating func beginPendingStop() -> Bool {
         guard stopCall == .pending else { return false }
         stopCall = .running
         return true

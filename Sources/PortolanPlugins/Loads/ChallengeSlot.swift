@@ -7,7 +7,7 @@ import Synchronization
 final class ChallengeSlot: Sendable {
     private enum State {
         case none
-        /// `isDeferred`: the plugin knows that the answer comes later.
+        /// `isDeferred`: whether the plugin knows that the answer comes later.
         case waiting(number: Int, isDeferred: Bool)
         case answered(ChallengeAnswer)
     }
@@ -15,7 +15,7 @@ final class ChallengeSlot: Sendable {
     private struct Slot {
         var state = State.none
         var kind = ProtectionSpace.Kind.password(scheme: "")
-        /// Weak, because a challenge that is released without an answer gives the default answer.
+        /// The reference is weak, because a challenge that is released without an answer gives the default answer.
         weak var challenge: AuthenticationChallenge?
         var challengeCount = 0
     }
@@ -51,7 +51,7 @@ final class ChallengeSlot: Sendable {
     }
 
     /// Removes and returns the answer. `nil` if it has not arrived.
-    func takeAnswer() -> (answer: ChallengeAnswer, kind: ProtectionSpace.Kind)? {
+    func removeAnswer() -> (answer: ChallengeAnswer, kind: ProtectionSpace.Kind)? {
         slot.withLock { slot in
             guard case .answered(let answer) = slot.state else { return nil }
             slot.state = .none

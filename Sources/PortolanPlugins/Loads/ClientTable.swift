@@ -3,11 +3,11 @@
 import CPortolan
 
 extension UnsafeMutablePointer<portolan_client> {
-    /// Calls `body` with the load that this client serves. The load outlives the call, so no reference counting is
+    /// Calls `operation` with the load that this client serves. The load outlives the call, so no reference counting is
     /// needed.
     @inline(__always)
-    func withLoad<Result>(_ body: (HostedLoad) -> Result) -> Result {
-        unsafe CallbackTable.object(of: self, as: HostedLoad.self)._withUnsafeGuaranteedRef(body)
+    func withLoad<Result>(_ operation: (HostedLoad) -> Result) -> Result {
+        unsafe CallbackTable.object(of: self, as: HostedLoad.self)._withUnsafeGuaranteedRef(operation)
     }
 }
 

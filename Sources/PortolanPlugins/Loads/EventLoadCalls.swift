@@ -16,18 +16,18 @@ final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `st
     func start(_ load: HostedLoad) { enqueue(.start, load) }
     func resume(_ load: HostedLoad) { enqueue(.resume, load) }
     func stop(_ load: HostedLoad) { enqueue(.stop, load) }
-    func answered(_ load: HostedLoad) { enqueue(.answered, load) }
+    func answerDidArrive(_ load: HostedLoad) { enqueue(.answered, load) }
     /// Several notifications can cause one call of `woken`. A notification during `woken` causes another call.
     func notify(_ load: HostedLoad) { enqueue(.woken, load) }
 
     func becameReady(_ load: HostedLoad) { enqueue(.ready, load) }
 
-    /// Never calls the plugin on this thread, because the plugin's function can take some time.
+    /// Schedules a call. Never calls the plugin on this thread, because the plugin's function can take some time.
     private func enqueue(_ call: SerialCalls.Call, _ load: HostedLoad) {
         if calls.enqueue(call) { run(load) }
     }
 
-    /// The number of calls after which a load yields its thread to waiting loads, if it always wakes itself.
+    /// The number of calls after which a load yields its thread to waiting loads, even if it always wakes itself again.
     private static let callLimit = 32
 
     private func run(_ load: HostedLoad) {
@@ -39,7 +39,7 @@ final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `st
     }
 
     var stallReason: String? {
-        // While a thread starts, the load does not wait for others.
+        // While a new thread starts for the load, the load does not wait for other loads.
         guard waitsForThread.load(ordering: .relaxed), helperThreads.isExhausted else { return nil }
         return "all \(HelperThreads.limit) threads for calls into its plugin are in calls that have not returned"
     }
@@ -49,7 +49,7 @@ final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `st
         case .start: unsafe load.inCall { unsafe load.table.start?($0) }
         case .resume:
             unsafe load.inCall { unsafe load.table.resume?($0) }
-            // Reports descriptors and timers that became ready during the pause, unless `resume` has read them.
+            // `woken` reports descriptors and timers that became ready during the pause, unless `resume` has read them.
             if state.phase == .started { callIfReady(load) }
         case .woken:
             // `woken` also handles descriptors and timers that are ready.

@@ -10,7 +10,8 @@ struct EventLoadState: Hashable {
     enum Phase: Hashable, CaseIterable {
         case created
         case started
-        /// The load has reported its end, has learned of it, or was stopped. Only `destroy` follows.
+        /// The load has reported its end, has learned of its end from a client call, or was stopped. Only `destroy`
+        /// follows.
         case ended
         case destroyed
     }

@@ -16,12 +16,12 @@ extension HostedLoad {
         return flow == .keepGoing ? PORTOLAN_CONTINUE : apply(flow)
     }
 
-    /// More than the memory of any process.
+    /// A length that is larger than the memory of any process.
     private static var lengthLimit: UInt { 1 << 46 }
 
     private func didLoadWithoutBytes(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
         guard length == 0 else {
-            return violate(
+            return failAndStop(
                 ContractViolation(
                     .bytesAreReadable,
                     "did_load was called with \(UInt(bitPattern: length)) bytes at "
@@ -60,7 +60,7 @@ extension HostedLoad {
             switch RedirectTarget(of: head) {
             case .url(let target):
                 return client.wasRedirected(to: try unsafe request.applying(cChange, target: target), redirectResponse: head)
-            // The load then delivers the response, and the core rejects it, as for every handler.
+            // The load then delivers the response, and the core rejects that response, as for every handler.
             case .malformed, .ambiguous: return .keepGoing
             case .noRedirect, .unnamed:
                 throw ContractViolation(
@@ -71,12 +71,12 @@ extension HostedLoad {
 
     func cachedResponseIsValid(_ newer: UnsafePointer<portolan_response>?) {
         reportEvent { () throws(ContractViolation) in
-            guard let cached else {
+            guard let cachedResponse else {
                 throw ContractViolation(
                     .confirmsOnlyWhatWasOffered, "cached_response_is_valid was called, but `make` received no stored response")
             }
             let response = try unsafe newer == nil ? nil : Response(reading: newer, for: request, isInterim: false)
-            client.cachedResponseIsValid(cached, newer: response)
+            client.cachedResponseIsValid(cachedResponse, newer: response)
         }
     }
 
@@ -98,7 +98,7 @@ extension HostedLoad {
         client.didFail(with: failure)
     }
 
-    /// Records that the load has reported its end. It is then not stopped.
+    /// Records that the load has reported its end. Such a load is not stopped afterwards.
     private func recordEnd() {
         wipeAnswer()
         watches?.giveUp()
@@ -107,7 +107,7 @@ extension HostedLoad {
     }
 
     func didReach(_ step: portolan_step) {
-        // Ignores the steps of later versions of the contract.
+        // Steps of later versions of the contract are ignored.
         reportEvent { () throws(ContractViolation) in
             if let step = LoadStep(rawValue: step.rawValue) { client.didReach(step) }
         }
@@ -127,7 +127,7 @@ extension HostedLoad {
     /// Fails the load for a violation in a function that returns a flow decision.
     ///
     /// - Returns: PORTOLAN_STOPPED.
-    func violate(_ violation: ContractViolation) -> portolan_flow {
+    func failAndStop(_ violation: ContractViolation) -> portolan_flow {
         fail(with: violation)
         return stopped()
     }
@@ -160,7 +160,7 @@ extension HostedLoad {
         do throws(ContractViolation) {
             return apply(try deliver())
         } catch {
-            return violate(error)
+            return failAndStop(error)
         }
     }
 

@@ -12,7 +12,7 @@ extension HostedLoad {
         guard isInCall else { return Int64(stoppedByMisplacedCall().rawValue) }
         wipeAnswer()
         guard let buffer = unsafe buffer, capacity > 0 else {
-            return Int64(violate(ContractViolation(.bytesAreReadable, "read_body was called with an empty buffer or NULL")).rawValue)
+            return Int64(failAndStop(ContractViolation(.bytesAreReadable, "read_body was called with an empty buffer or NULL")).rawValue)
         }
         let output = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: capacity)
         let result = calls.wait { [self] in
@@ -33,7 +33,7 @@ extension HostedLoad {
         guard isInCall else { return stoppedByMisplacedCall().rawValue }
         wipeAnswer()
         let result = calls.wait { [self] in
-            upload.rewind(requestBody: client.needsNewBody, whenReady: { [weak self] in self?.wake() })
+            upload.rewind(requestNewBody: client.needsNewBody, whenReady: { [weak self] in self?.wake() })
         }
         switch result {
         case .value(let isAtStart): return isOver ? stopped().rawValue : isAtStart ? 1 : 0
@@ -52,10 +52,10 @@ extension HostedLoad {
     func readCached(_ offset: Int64, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
         guard isInCall else { return Int64(stoppedByMisplacedCall().rawValue) }
         guard let buffer = unsafe buffer, capacity > 0 else {
-            return Int64(violate(ContractViolation(.bytesAreReadable, "read_cached was called with an empty buffer or NULL")).rawValue)
+            return Int64(failAndStop(ContractViolation(.bytesAreReadable, "read_cached was called with an empty buffer or NULL")).rawValue)
         }
         do throws(LoadError) {
-            return Int64(try unsafe stored.read(from: offset, into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity)))
+            return Int64(try unsafe storedBody.read(from: offset, into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity)))
         } catch {
             fail(with: error)
             return Int64(stopped().rawValue)
@@ -80,11 +80,11 @@ extension HostedLoad {
         do throws(ContractViolation) {
             try sendChallenge(unsafe ReadChallenge(reading: challenge))
         } catch {
-            return violate(error)
+            return failAndStop(error)
         }
         if isOver { return stopped() }
         guard let result = unsafe result else { return deferAnswer() }
-        switch calls.wait(until: self.challenge.takeAnswer) {
+        switch calls.wait(until: self.challenge.removeAnswer) {
         case .value(let (answer, kind)):
             unsafe result.pointee = retainAnswer(CStorage(answer, to: kind))
             return PORTOLAN_CONTINUE
@@ -110,26 +110,26 @@ extension HostedLoad {
     }
 
     private func receive(_ answer: ChallengeAnswer, to number: Int) {
-        if challenge.store(answer, to: number) { calls.answered(self) } else { calls.notify(self) }
+        if challenge.store(answer, to: number) { calls.answerDidArrive(self) } else { calls.notify(self) }
     }
 
     private func deferAnswer() -> portolan_flow {
         guard !handler.traits.contains(.blocking) else {
-            return violate(
+            return failAndStop(
                 ContractViolation(
                     .challengeIsComplete,
                     "a blocking load passed NULL instead of a pointer "
                         + "for the answer to its challenge"))
         }
-        if challenge.deferAnswer() { calls.answered(self) }
+        if challenge.deferAnswer() { calls.answerDidArrive(self) }
         return PORTOLAN_WAIT
     }
 
-    /// Calls `body` with the answer, unless the challenge was cancelled.
-    func deliverAnswer(_ body: (UnsafeMutableRawPointer, UnsafePointer<portolan_answer>) -> Void) {
-        guard let (answer, kind) = challenge.takeAnswer() else { return }
+    /// Calls `function` with the load and the answer, unless the challenge was cancelled.
+    func deliverAnswer(_ function: (UnsafeMutableRawPointer, UnsafePointer<portolan_answer>) -> Void) {
+        guard let (answer, kind) = challenge.removeAnswer() else { return }
         let cAnswer = unsafe CStorage(answer, to: kind)
-        unsafe inCall { unsafe body($0, cAnswer.pointer) }
+        unsafe inCall { unsafe function($0, cAnswer.pointer) }
     }
 
     func didCancelChallenge() {

@@ -9,7 +9,7 @@ extension HostedLoad {
         guard let watches = openWatches() else { return PORTOLAN_STOPPED.rawValue }
         let requested = Readiness(rawValue: readiness)
         guard !requested.isEmpty, Readiness.all.isSuperset(of: requested) else {
-            return violate(
+            return failAndStop(
                 ContractViolation(
                     .watchedIsPublished, "a descriptor was watched for \(readiness), which is not a combination of the published bits")
             )
@@ -29,7 +29,7 @@ extension HostedLoad {
     func setTimer(_ timer: Int32, _ delay: Int64) -> Int32 {
         guard let watches = openWatches() else { return PORTOLAN_STOPPED.rawValue }
         guard (0..<Int32(DescriptorWatches.timerLimit)).contains(timer) else {
-            return violate(
+            return failAndStop(
                 ContractViolation(
                     .watchedIsPublished, "timer \(timer) was set; timers are numbered from 0 to \(DescriptorWatches.timerLimit - 1)")
             ).rawValue

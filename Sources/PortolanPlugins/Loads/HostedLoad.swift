@@ -32,7 +32,8 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     let plugin: HostedInstance
     let handler: HandlerDescriptor
     let request: Request
-    let cached: CachedResponse?
+    /// The stored response that the load can confirm.
+    let cachedResponse: CachedResponse?
     let client: any ProtocolClient
     let calls: any LoadCalls
     private let cRequest: CStorage<portolan_request>
@@ -54,7 +55,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
 
     // The following members are used only in a call into the load.
     let upload: UploadReader
-    let stored: StoredBody
+    let storedBody: StoredBody
     private var answer: CStorage<portolan_answer>?
     /// `nil` until the load watches a descriptor or sets a timer.
     var watches: DescriptorWatches?
@@ -66,14 +67,14 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         self.plugin = plugin
         self.handler = handler
         self.request = request
-        self.cached = cached
+        cachedResponse = cached
         self.client = client
         self.calls = calls
         unsafe cRequest = unsafe CStorage(request)
         unsafe cCachedResponse = unsafe cached.map { unsafe CStorage($0.response, storage: .allowed) }
         clientTable = CallbackTable(portolan_client(ofHostedLoad: ()))
         upload = UploadReader(request.body)
-        stored = StoredBody(cached?.body)
+        storedBody = StoredBody(cached?.body)
         clientTable.setObject(self)
     }
 
@@ -96,7 +97,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         if let load = unsafe load {
             unsafe pointer = load
             plugin.loadDidBegin()
-            // Balanced in `destroy`, because the plugin has the address of the client until then.
+            // `destroy` releases this reference. Until then, the plugin has the address of the client.
             unsafe _ = Unmanaged.passRetained(self)
             stage.store(.made, ordering: .sequentiallyConsistent)
             stopIfFailed()
@@ -110,18 +111,18 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         }
     }
 
-    /// Calls `body` with the load. This thread can then call the client.
-    func inCall(_ body: (UnsafeMutableRawPointer) -> Void) {
+    /// Calls `function` with the load. During the call, this thread can call the client.
+    func inCall(_ function: (UnsafeMutableRawPointer) -> Void) {
         stage.store(.active, ordering: .relaxed)
         callThread.store(Self.currentThread, ordering: .releasing)
-        unsafe call(body)
+        unsafe call(function)
         unsafe answer = nil
         callThread.store(0, ordering: .releasing)
     }
 
-    /// Calls `body` with the load, which must not call the client.
-    func call(_ body: (UnsafeMutableRawPointer) -> Void) {
-        if let pointer = unsafe pointer { unsafe body(pointer) }
+    /// Calls `function` with the load, which must not call the client.
+    func call(_ function: (UnsafeMutableRawPointer) -> Void) {
+        if let pointer = unsafe pointer { unsafe function(pointer) }
     }
 
     /// Calls `destroy`, and releases the resources of the load. Called once.
@@ -133,7 +134,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         stopNestedLoads()
         nestedLoads.withLock { $0 = [] }
         upload.close()
-        stored.close()
+        storedBody.close()
         plugin.loadDidEnd()
         unsafe Unmanaged.passUnretained(self).release()
     }
@@ -147,13 +148,14 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         @inline(__always) get { callThread.load(ordering: .relaxed) == Self.currentThread }
     }
 
-    /// Whether the load has ended or was stopped. Its events are then not delivered.
+    /// Whether the load has ended or was stopped. Then its events are not delivered.
     var isOver: Bool { isOverFlag.load(ordering: .acquiring) }
 
     func setEnded() {
         isOverFlag.store(true, ordering: .releasing)
     }
 
+    /// Erases the answer to a challenge, which can contain a credential.
     func wipeAnswer() {
         unsafe answer = nil
     }
@@ -169,7 +171,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     /// Stops the load. Called by the core on any thread.
     func stop() {
         setEnded()
-        guard !hasFailed.load(ordering: .acquiring) else { return }  // `fail` stops it
+        guard !hasFailed.load(ordering: .acquiring) else { return }  // `fail` stops a failed load
         calls.stop(self)
     }
 

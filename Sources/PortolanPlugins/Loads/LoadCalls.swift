@@ -2,7 +2,8 @@
 
 import CPortolan
 
-/// Calls into a load, and waits of its client functions. Blocking and event-driven loads differ only in this.
+/// Makes the calls into a load, and the waits of its client functions. Blocking and event-driven loads differ only in
+/// their implementation of this protocol.
 protocol LoadCalls: AnyObject, Sendable {
     // Called by the core, on any thread.
     func start(_ load: HostedLoad)
@@ -15,7 +16,7 @@ protocol LoadCalls: AnyObject, Sendable {
     /// A value for which the load waits can be available.
     func notify(_ load: HostedLoad)
     /// The answer to a challenge has arrived after `did_receive_challenge` had returned.
-    func answered(_ load: HostedLoad)
+    func answerDidArrive(_ load: HostedLoad)
 
     /// A descriptor or timer that the load watches is ready.
     func becameReady(_ load: HostedLoad)
@@ -25,9 +26,9 @@ protocol LoadCalls: AnyObject, Sendable {
     func recordEnd()
     /// A client function without a result returns.
     func clientCallDidReturn(_ load: HostedLoad)
-    /// Waits until the reader is ready, or returns `PORTOLAN_PAUSE`.
+    /// Waits until the reader is ready (blocking loads), or returns `PORTOLAN_PAUSE` (event-driven loads).
     func pause() -> portolan_flow
-    /// Waits until `poll` returns a value, or calls it once and returns.
+    /// Waits until `poll` returns a value (blocking loads), or calls `poll` once and returns (event-driven loads).
     func wait<Value>(until poll: () -> Value?) -> WaitResult<Value>
 }
 

@@ -62,7 +62,7 @@ final class StoredBody {
 }
 
 extension Bool {
-    /// Resets the flag if it is set. Returns `nil` if it is not.
+    /// Resets the flag if it is set. Returns `nil` if the flag is not set.
     fileprivate mutating func resetIfSet() -> Void? {
         guard self else { return nil }
         self = false

@@ -5,6 +5,7 @@ import Synchronization
 
 /// The upload body of one load, for `read_body` and `rewind_body`. Used only in a call into the load.
 final class UploadReader {
+    /// The result of a read.
     enum Read {
         case bytes(Int)
         case end
@@ -94,11 +95,12 @@ final class UploadReader {
     /// Rewinds the body to its start.
     ///
     /// - Parameters:
-    ///   - requestBody: requests a new body from the client. Called if this body cannot be read twice.
+    ///   - requestNewBody: requests a new body from the client. Called if this body cannot be read twice.
     ///   - whenReady: called after the result `nil`, when the new body has arrived.
-    /// - Returns: whether the body is at its start. `false` if it is not available again.
+    /// - Returns: whether the body is at its start; `false` if the body is not available again; `nil` to try again
+    ///   after `whenReady`.
     func rewind(
-        requestBody: (@escaping @Sendable (Body?) -> Void) -> Void, whenReady: @escaping @Sendable () -> Void
+        requestNewBody: (@escaping @Sendable (Body?) -> Void) -> Void, whenReady: @escaping @Sendable () -> Void
     ) -> Bool? {
         guard let body, !isTransferred else { return false }
         if body.isRewindable {
@@ -113,8 +115,8 @@ final class UploadReader {
                 return false
             }
         }) {
-            // Captures the slot, because only calls into the load can use this object.
-            requestBody { [slot = RenewalSlot(self)] body in
+            // The closure captures only the slot, because this object can be used only in calls into the load.
+            requestNewBody { [slot = RenewalSlot(self)] body in
                 slot.store(body)
                 whenReady()
             }

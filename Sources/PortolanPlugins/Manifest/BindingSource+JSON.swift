@@ -108,21 +108,23 @@ extension StepSource {
     private static let callNames = ["call", "with", "result", "check", "until", "deliver", "cleanup"]
 
     fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
-        let all = try ManifestObject(value, names: Self.commonNames + Self.callNames + ["respond", "require"])
+        let stepObject = try ManifestObject(value, names: Self.commonNames + Self.callNames + ["respond", "require"])
         let names: [String]
-        if all["call"] != nil {
+        if stepObject["call"] != nil {
             names = Self.callNames
-            self.init(.call(try CallSource(all)))
-        } else if let response = try all.optional("respond", ResponseSource.init(reading:)) {
+            self.init(.call(try CallSource(stepObject)))
+        } else if let response = try stepObject.optional("respond", ResponseSource.init(reading:)) {
             names = ["respond"]
             self.init(.respond(response))
-        } else if let requirement = try all.optional("require", GuardSource.init(reading:)) {
+        } else if let requirement = try stepObject.optional("require", GuardSource.init(reading:)) {
             names = ["require"]
             self.init(.require(requirement))
         } else {
             names = ["deliver"]
-            guard all["deliver"] != nil else { throw ManifestProblem("does nothing; it needs one of call, respond, require and deliver") }
-            self.init(.deliver(try all.required("deliver") { value throws(ManifestProblem) in try value.text() }))
+            guard stepObject["deliver"] != nil else {
+                throw ManifestProblem("does nothing; it needs one of call, respond, require and deliver")
+            }
+            self.init(.deliver(try stepObject.required("deliver") { value throws(ManifestProblem) in try value.text() }))
         }
         let object = try ManifestObject(value, names: Self.commonNames + names)
         when = try object.optional("when", GuardSource.init(reading:))

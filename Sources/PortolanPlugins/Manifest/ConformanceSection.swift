@@ -30,7 +30,7 @@ public struct ConformanceLoad: Hashable, Sendable {
 
     public let url: String
     public let status: Int?
-    /// Without parameters.
+    /// The media type, without parameters.
     public let mime: String?
     public let length: Int64?
     /// SHA-256 of the body, in lower-case hexadecimal.

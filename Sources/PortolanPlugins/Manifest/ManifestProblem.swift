@@ -5,7 +5,8 @@ import PortolanJSON
 
 /// A mistake in a manifest: where it is, what is wrong, and how to fix it.
 struct ManifestProblem: Error {
-    /// The path of the value. Each enclosing check adds a step at its start, so that valid values cost nothing.
+    /// The path of the value. After an error, each enclosing check adds a step at the path's start. So valid values
+    /// cost no time.
     private(set) var path = JSONPath()
     /// What is wrong and how to fix it, on one line.
     let detail: String
@@ -50,7 +51,8 @@ extension ManifestProblem {
 }
 
 extension JSONPath {
-    /// Returns the start of the value at this path, or of the nearest enclosing value if that value is missing.
+    /// Returns the start of the value at this path. If there is no such value, returns the start of the nearest
+    /// enclosing value.
     func nearestPosition(in bytes: [UInt8]) -> JSONPosition? {
         var path = self
         while true {
@@ -61,10 +63,10 @@ extension JSONPath {
     }
 }
 
-/// Runs `body` for the value at `step`, and adds the step to the path of its problems.
-func at<Value>(_ step: JSONPath.Step, _ body: () throws(ManifestProblem) -> Value) throws(ManifestProblem) -> Value {
+/// Runs `check` for the value at `step`. If `check` throws a problem, adds the step to the start of the problem's path.
+func at<Value>(_ step: JSONPath.Step, _ check: () throws(ManifestProblem) -> Value) throws(ManifestProblem) -> Value {
     do throws(ManifestProblem) {
-        return try body()
+        return try check()
     } catch {
         throw error.inside(step)
     }
@@ -80,11 +82,11 @@ struct ManifestObject {
         self.members = members
         guard let names else { return }
         for member in members where !names.contains(where: { member.isNamed($0) }) {
-            let shown = Text.oneLine(member.name, limit: 80)
+            let visibleName = Text.oneLine(member.name, limit: 80)
             let hint =
                 NameSuggestion.closest(to: member.name, among: names).map { "did you mean '\($0)'?" }
                 ?? (names.isEmpty ? "" : "known are \(names.joined(separator: ", "))")
-            throw ManifestProblem("'\(shown)' is not a known name here; \(hint)", at: JSONPath()[member.name].name)
+            throw ManifestProblem("'\(visibleName)' is not a known name here; \(hint)", at: JSONPath()[member.name].name)
         }
     }
 

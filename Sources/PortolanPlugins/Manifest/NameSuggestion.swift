@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the name that somebody probably meant.
+/// Finds the name that the author of a misspelled name probably meant.
 package enum NameSuggestion {
     /// Returns the name that is most similar to `text`; `nil` if every name differs from it in more than two bytes, or
     /// in all of its bytes.

@@ -8,12 +8,12 @@ import PortolanJSON
 ///
 ///     let manifest = try PluginManifest(parsing: bytes, path: "Template.plugin.json")
 public struct PluginManifest: Hashable, Sendable {
-    /// In reverse DNS. Same as in the library.
+    /// The identifier in reverse DNS notation, the same as in the library.
     public let identifier: String
-    /// Names for people.
+    /// The names to show to people.
     public let name, vendor: String
     public let version: SemanticVersion
-    /// One line for people.
+    /// One line to show to people.
     public let summary: String?
     /// The path of the library, relative to the manifest's folder. For a binding of a system library, the file name.
     public let library: String
@@ -27,10 +27,10 @@ public struct PluginManifest: Hashable, Sendable {
     public let permissions: Set<PluginPermission>
     /// Sorted by name.
     public let settings: [PluginSetting]
-    /// The expected results of loads. Also `nil` if a search found the manifest
-    /// (``InstalledPlugin/readingConformance()``).
+    /// The expected results of loads. `nil` if the manifest has none, or if a search found the manifest: a search does
+    /// not read them (``InstalledPlugin/readingConformance()``).
     public let conformance: ConformanceSection?
-    /// The program that calls a C library which is not a plugin. `nil` for plugins.
+    /// The program that calls a C library, if the manifest binds one. `nil` if the library is a plugin.
     package let binding: BindingProgram?
 
     /// Whether the library is not a plugin, but a C library that the manifest binds.
@@ -62,8 +62,8 @@ extension PluginManifest {
         }
     }
 
-    /// Same as ``init(parsing:path:)``, but checks only the JSON5 syntax of ``conformance``. Loads do not need that
-    /// section, and it is the largest part of a manifest.
+    /// Parses a manifest like ``init(parsing:path:)``, but checks only the JSON5 syntax of ``conformance``. Loads do
+    /// not need that section, which is the largest part of a manifest.
     init(withoutConformance bytes: [UInt8], path: String) throws(PluginProblem) {
         self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid, omitting: "conformance") { value throws(ManifestProblem) in
             try Self(value, includingConformance: false)

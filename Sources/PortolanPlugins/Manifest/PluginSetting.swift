@@ -11,11 +11,11 @@ public struct PluginSetting: Hashable, Sendable {
 
     public let name: String
     public let kind: Kind
-    /// The value if the user does not set one. Without a default, a required setting is an error, and another one has
-    /// no value.
+    /// The value if the user does not set one. If there is no default either, a required setting is an error, and an
+    /// optional setting has no value.
     public private(set) var defaultValue: PropertyValue?
     public let isRequired: Bool
-    /// One line for people.
+    /// One line to show to people.
     public let summary: String?
     /// The bounds of integers and numbers, both inclusive.
     public let minimum, maximum: Double?

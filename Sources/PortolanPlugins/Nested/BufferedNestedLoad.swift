@@ -120,7 +120,7 @@ final class BufferedNestedLoad: ProtocolClient, @unchecked Sendable {  // … be
     // MARK: Events of the nested load
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        // Of a multipart response, the plugin receives the first response and all bytes.
+        // If there are several responses (multipart), the plugin receives the first one, and the bytes of all.
         let isClosed = state.withLock { state in
             if state.response == nil { state.response = (response, storage) }
             return state.isClosed

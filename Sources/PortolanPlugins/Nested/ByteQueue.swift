@@ -40,10 +40,10 @@ struct ByteQueue: ~Copyable {
 
         private mutating func reserve(_ size: Int) {
             guard unsafe size > memory.count else { return }
-            let larger = unsafe UnsafeMutableRawBufferPointer.allocate(byteCount: max(size, 2 * memory.count, 16 << 10), alignment: 16)
-            unsafe larger.copyMemory(from: contents)
+            let newMemory = unsafe UnsafeMutableRawBufferPointer.allocate(byteCount: max(size, 2 * memory.count, 16 << 10), alignment: 16)
+            unsafe newMemory.copyMemory(from: contents)
             unsafe memory.deallocate()
-            unsafe memory = larger
+            unsafe memory = newMemory
         }
 
         deinit { unsafe memory.deallocate() }

@@ -12,9 +12,10 @@ public import PortolanCore
 /// The instance ends when the plugin, its handlers and all their loads have been released. The library stays in memory.
 ///
 /// If a plugin uses the main actor or libdispatch's main queue, the program must run that queue (`dispatchMain()`,
-/// `RunLoop.main`, an asynchronous `main`), and must not block its main thread. Otherwise the load does not end.
+/// `RunLoop.main`, an asynchronous `main`), and must not block its main thread. Otherwise loads that use
+/// the queue do not end.
 public struct Plugin: Sendable {
-    /// In reverse DNS.
+    /// The identifier in reverse DNS notation.
     public let identifier: String
     public let name: String
     public let vendor: String
@@ -22,7 +23,7 @@ public struct Plugin: Sendable {
     public let version: String
     /// The handlers in the order of registration. The last one takes precedence.
     public let handlers: [any ProtocolHandler]
-    private let loads: any LoadOwner
+    private let loadOwner: any LoadOwner
 
     /// Loads the library at `path`, checks it, and starts an instance.
     ///
@@ -58,7 +59,7 @@ public struct Plugin: Sendable {
         unsafe PluginCrash.didOpen(descriptor.identifier, descriptor.calledFunctions)
         do throws(PluginProblem) { try checkDescriptor(descriptor) } catch { throw LoadError(error) }
         let instance = unsafe try HostedInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
-        loads = instance
+        loadOwner = instance
         identifier = descriptor.identifier
         name = descriptor.name
         vendor = descriptor.vendor
@@ -83,14 +84,14 @@ public struct Plugin: Sendable {
 
     /// Creates a plugin from a binding.
     init(_ manifest: PluginManifest, _ instance: BindingInstance, threads: LoadThreadPool = LoadThreadPool(limit: 64)) {
-        loads = instance
+        loadOwner = instance
         (identifier, name, vendor, version) = (manifest.identifier, manifest.name, manifest.vendor, manifest.version.description)
         handlers = [BindingHandler(manifest.identifier, manifest.schemes, instance, threads: threads)]
     }
 
     /// Waits until all loads have been destroyed. For tests and an orderly shutdown, but not for event loops.
     package func waitUntilIdle() {
-        loads.waitUntilIdle()
+        loadOwner.waitUntilIdle()
     }
 
     /// The tables of the extensions that this host offers.

@@ -26,7 +26,7 @@ enum Environment {
 
     /// The folder of the running program (`proc(5)`).
     static var executableFolder: String? {
-        // `try?` because /proc can be missing. This folder is then not searched.
+        // `try?` because /proc can be missing. Then this folder is not searched.
         let path = try? Folder.linkTarget(of: "/proc/self/exe")
         return path.flatMap(Folder.parent)
     }

@@ -36,8 +36,8 @@ struct FileOwnership: Sendable {
 
     /// Returns why another user can change this file or folder, and how to fix it. `nil` if no other user can.
     ///
-    /// - Parameter isAbove: whether it is a folder above the checked file. Such a folder can be sticky, because nobody
-    ///   can rename another user's files there.
+    /// - Parameter isAbove: whether `status` is that of a folder above the checked file. Such a folder can be sticky,
+    ///   because users cannot rename files of other users there.
     func objection(to status: FileStatus, isAbove: Bool) -> String? {
         guard status.owner == 0 || status.owner == user else {
             return "it belongs to user \(status.owner), neither to root nor to you; change its owner (chown) or move the plugin"
@@ -68,7 +68,7 @@ private final class GroupMembership: Sendable {
     }
 
     func description(of group: gid_t) -> String? {
-        if let cached = cache.withLock({ $0[group] }) { return cached }
+        if let cachedDescription = cache.withLock({ $0[group] }) { return cachedDescription }
         let otherMember = findOtherMember(group)
         cache.withLock { $0[group] = .some(otherMember) }
         return otherMember

@@ -40,7 +40,7 @@ enum Folder {
 
     /// Reads a regular file. Rejects a FIFO, which could block.
     ///
-    /// - Parameter limit: the maximum size. Of a larger file, one byte more than this is read.
+    /// - Parameter limit: the maximum size in bytes. If the file is larger, `limit + 1` bytes are read.
     static func contents(of path: String, atMost limit: Int) throws(SystemCallError) -> [UInt8] {
         try file(at: path, atMost: limit, flags: 0).contents
     }
@@ -65,11 +65,11 @@ enum Folder {
         var failure: SystemCallError?
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             while count < size {
-                let step = unsafe read(descriptor, buffer.baseAddress.map { unsafe $0 + count }, size - count)
-                if step < 0, errno == EINTR { continue }
-                if step < 0 { failure = .last }
-                guard step > 0 else { return }
-                count += step
+                let readCount = unsafe read(descriptor, buffer.baseAddress.map { unsafe $0 + count }, size - count)
+                if readCount < 0, errno == EINTR { continue }
+                if readCount < 0 { failure = .last }
+                guard readCount > 0 else { return }
+                count += readCount
             }
         }
         if let failure { throw failure }

@@ -21,10 +21,11 @@ struct PathTrustPolicy {
     /// - Parameter path: an absolute path.
     /// - Throws: MANIF-09, with the folder or file that other users can change.
     mutating func resolve(_ path: String) throws(PluginProblem) -> String {
-        var rest = Array(Self.components(of: path).reversed())
-        var (current, links) = ("", 0)
+        // The remaining components, the next one at the end.
+        var remainingComponents = Array(Self.components(of: path).reversed())
+        var (current, linkCount) = ("", 0)
         var objection = try checkRoot()
-        while let component = rest.popLast() {
+        while let component = remainingComponents.popLast() {
             if component == ".." {
                 guard current.isEmpty || checkedFolders[Array(current.utf8)] != nil else {
                     throw PluginProblem(current, nil, "it can't be examined: \(SystemCallError.notFolder)")
@@ -33,27 +34,29 @@ struct PathTrustPolicy {
                 objection = checkedFolders[Array((current.isEmpty ? "/" : current).utf8)] ?? nil
                 continue
             }
-            let next = "\(current)/\(component)"
-            let key = Array(next.utf8)
-            if let folder = checkedFolders[key] {
-                (current, objection) = (next, folder)
+            let nextPath = "\(current)/\(component)"
+            let key = Array(nextPath.utf8)
+            if let folderObjection = checkedFolders[key] {
+                (current, objection) = (nextPath, folderObjection)
                 continue
             }
-            let status = try status(of: next)
+            let status = try status(of: nextPath)
             if status.kind == .link {
-                links += 1
-                guard links <= 40 else { throw PluginProblem(path, .filesAreTrusted, "its symbolic links form a loop; fix them") }
-                if let objection = owner?.objection(to: status, isAbove: true) { throw PluginProblem(next, .filesAreTrusted, objection) }
-                let target = try linkTarget(of: next)
+                linkCount += 1
+                guard linkCount <= 40 else { throw PluginProblem(path, .filesAreTrusted, "its symbolic links form a loop; fix them") }
+                if let objection = owner?.objection(to: status, isAbove: true) {
+                    throw PluginProblem(nextPath, .filesAreTrusted, objection)
+                }
+                let target = try linkTarget(of: nextPath)
                 if target.utf8.first == UInt8(ascii: "/") {
                     current = ""
                     objection = try checkRoot()
                 }
-                rest += Self.components(of: target).reversed()
+                remainingComponents += Self.components(of: target).reversed()
                 continue
             }
-            objection = try check(next, key, status)
-            current = next
+            objection = try check(nextPath, key, status)
+            current = nextPath
         }
         let resolved = current.isEmpty ? "/" : current
         if let objection { throw PluginProblem(resolved, .filesAreTrusted, objection) }

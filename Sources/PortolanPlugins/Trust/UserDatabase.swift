@@ -22,16 +22,16 @@ enum UserDatabase {
     static func primaryGroup(of user: uid_t) -> gid_t? {
         var record = unsafe UserRecord()
         return unsafe withEntryBuffer { start, count -> (CInt, gid_t?) in
-            var found: UnsafeMutablePointer<UserRecord>?
-            let status = unsafe getpwuid_r(user, &record, start, count, &found)
-            return unsafe (status, found == nil ? nil : record.pw_gid)
+            var foundRecord: UnsafeMutablePointer<UserRecord>?
+            let status = unsafe getpwuid_r(user, &record, start, count, &foundRecord)
+            return unsafe (status, foundRecord == nil ? nil : record.pw_gid)
         }.entry
     }
 
     /// Describes a member of `group` other than `user` and root, for a message. `nil` if there is none. Checks the
     /// group's member list, and the users whose primary group it is.
     ///
-    /// If a network directory does not list its users, those with this primary group are not found. If the system
+    /// If a network directory does not list its users, those with this primary group are not considered. If the system
     /// cannot list the members, the message says so.
     static func otherMember(of group: gid_t, than user: uid_t) -> String? {
         var record = unsafe UserRecord()
@@ -40,9 +40,9 @@ enum UserDatabase {
         guard members.isComplete else { return "its members can't be listed" }
         for name in members.names {
             let id = unsafe withEntryBuffer { start, count -> (CInt, uid_t?) in
-                var found: UnsafeMutablePointer<UserRecord>?
-                let status = unsafe getpwnam_r(name, &record, start, count, &found)
-                return unsafe (status, found == nil ? nil : record.pw_uid)
+                var foundRecord: UnsafeMutablePointer<UserRecord>?
+                let status = unsafe getpwnam_r(name, &record, start, count, &foundRecord)
+                return unsafe (status, foundRecord == nil ? nil : record.pw_uid)
             }.entry
             guard let id, isTrusted(id) else { return "'\(Text.oneLine(name, limit: 80))' is also a member" }
         }
@@ -51,10 +51,10 @@ enum UserDatabase {
 
     private static func members(of group: gid_t) -> (names: [String], isComplete: Bool) {
         var record = unsafe GroupRecord()
-        let answer = unsafe withEntryBuffer { start, count -> (CInt, [String]?) in
-            var found: UnsafeMutablePointer<GroupRecord>?
-            let status = unsafe getgrgid_r(group, &record, start, count, &found)
-            guard status == 0, unsafe found != nil, var member = unsafe record.gr_mem else { return (status, nil) }
+        let result = unsafe withEntryBuffer { start, count -> (CInt, [String]?) in
+            var foundRecord: UnsafeMutablePointer<GroupRecord>?
+            let status = unsafe getgrgid_r(group, &record, start, count, &foundRecord)
+            guard status == 0, unsafe foundRecord != nil, var member = unsafe record.gr_mem else { return (status, nil) }
             var names: [String] = []
             while let name = unsafe member.pointee {
                 unsafe names.append(String(cString: name))
@@ -63,7 +63,7 @@ enum UserDatabase {
             return (0, names)
         }
         // A group without an entry has no members. Some systems report this as an error (getgrgid(3)).
-        return (answer.entry ?? [], [0, ENOENT, ESRCH].contains(answer.status))
+        return (result.entry ?? [], [0, ENOENT, ESRCH].contains(result.status))
     }
 
     /// Locks the iteration over the users, whose position is global to the process.
@@ -94,31 +94,31 @@ enum UserDatabase {
     #if canImport(Glibc)
         private static func nextUser() -> NextUser {
             var record = unsafe UserRecord()
-            let answer = unsafe withEntryBuffer { start, count -> (CInt, NextUser?) in
-                var found: UnsafeMutablePointer<UserRecord>?
-                let status = unsafe getpwent_r(&record, start, count, &found)
-                guard status == 0, unsafe found != nil else { return (status, nil) }
+            let result = unsafe withEntryBuffer { start, count -> (CInt, NextUser?) in
+                var foundRecord: UnsafeMutablePointer<UserRecord>?
+                let status = unsafe getpwent_r(&record, start, count, &foundRecord)
+                guard status == 0, unsafe foundRecord != nil else { return (status, nil) }
                 return unsafe (0, .entry(name: String(cString: record.pw_name), record.pw_uid, record.pw_gid))
             }
-            return answer.entry ?? (answer.status == ENOENT || answer.status == 0 ? .end : .failure)
+            return result.entry ?? (result.status == ENOENT || result.status == 0 ? .end : .failure)
         }
     #else
-        /// This C library has no variant with a caller-supplied buffer.
+        /// Uses getpwent(3), because this C library has no variant with a buffer of the caller.
         private static func nextUser() -> NextUser {
             guard let record = unsafe getpwent() else { return .end }
             return unsafe .entry(name: String(cString: record.pointee.pw_name), record.pointee.pw_uid, record.pointee.pw_gid)
         }
     #endif
 
-    /// Calls `body` with a buffer, and again with a larger one while it returns ERANGE.
+    /// Calls `read` with a buffer, and again with a larger buffer while `read` returns ERANGE.
     private static func withEntryBuffer<Entry>(
-        _ body: (_ start: UnsafeMutablePointer<CChar>, _ count: Int) -> (CInt, Entry?)
+        _ read: (_ start: UnsafeMutablePointer<CChar>, _ count: Int) -> (CInt, Entry?)
     ) -> (status: CInt, entry: Entry?) {
         var size = 1 << 12
         while true {
             let start = UnsafeMutablePointer<CChar>.allocate(capacity: size)
             defer { unsafe start.deallocate() }
-            let (status, entry) = unsafe body(start, size)
+            let (status, entry) = unsafe read(start, size)
             guard status == ERANGE, size < entryLimit else { return (status, entry) }
             size *= 4
         }

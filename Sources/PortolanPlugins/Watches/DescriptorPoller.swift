@@ -26,10 +26,11 @@ package struct Readiness: OptionSet, Hashable, Sendable {
 package protocol ReadinessListener: AnyObject, Sendable {
     /// The descriptor is ready, and is not watched any more. Called on the poller's thread.
     ///
-    /// - Parameter arming: the number that was passed to `arm`. A newer call of `arm` can exist.
-    func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness)
+    /// - Parameter watchNumber: the number that was passed to `arm`. `arm` can have been called again since, with
+    ///   another number.
+    func becameReady(_ descriptor: CInt, _ watchNumber: UInt64, for readiness: Readiness)
     /// The descriptor was closed while it was watched, and another watch uses its number now. Any thread.
-    func wasClosed(_ descriptor: CInt, _ arming: UInt64)
+    func wasClosed(_ descriptor: CInt, _ watchNumber: UInt64)
 }
 
 /// One thread that waits for the descriptors of all plugins' loads (`epoll(7)`, EPOLLONESHOT).
@@ -41,7 +42,7 @@ package final class DescriptorPoller: Sendable {
 
     private struct Watch {
         let listener: any ReadinessListener
-        let arming: UInt64
+        let watchNumber: UInt64
         let requested: Readiness
         let identifier: UInt32
         var isArmed = true
@@ -58,10 +59,10 @@ package final class DescriptorPoller: Sendable {
 
     /// Starts a watch. `listener` is notified once.
     ///
-    /// - Parameter arming: a number that is passed to the listener.
+    /// - Parameter watchNumber: a number that is passed to the listener.
     /// - Returns: 0, or an error number of `errno(3)`.
-    func arm(_ descriptor: CInt, for requested: Readiness, _ listener: any ReadinessListener, _ arming: UInt64) -> CInt {
-        var displaced: Watch?
+    func arm(_ descriptor: CInt, for requested: Readiness, _ listener: any ReadinessListener, _ watchNumber: UInt64) -> CInt {
+        var displacedWatch: Watch?
         let number = state.withLock { state -> CInt in
             let queue: CInt
             switch Self.queue(of: &state, servedBy: self) {
@@ -69,21 +70,21 @@ package final class DescriptorPoller: Sendable {
             case .failure(let error): return error.number
             }
             state.lastIdentifier &+= 1
-            let watch = Watch(listener: listener, arming: arming, requested: requested, identifier: state.lastIdentifier)
-            let old = state.watches[descriptor]
-            let isOwn = old.map { $0.listener === listener } ?? false
-            var number = Self.change(queue, isOwn ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, watch)
+            let watch = Watch(listener: listener, watchNumber: watchNumber, requested: requested, identifier: state.lastIdentifier)
+            let oldWatch = state.watches[descriptor]
+            let isSameListener = oldWatch.map { $0.listener === listener } ?? false
+            var number = Self.change(queue, isSameListener ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, watch)
             // The listener can have closed the descriptor and opened it again. A registration without a watch can
             // remain if the descriptor was copied by dup(2).
-            if isOwn, number == ENOENT { number = Self.change(queue, EPOLL_CTL_ADD, descriptor, watch) }
-            if old == nil, number == EEXIST { number = Self.change(queue, EPOLL_CTL_MOD, descriptor, watch) }
+            if isSameListener, number == ENOENT { number = Self.change(queue, EPOLL_CTL_ADD, descriptor, watch) }
+            if oldWatch == nil, number == EEXIST { number = Self.change(queue, EPOLL_CTL_MOD, descriptor, watch) }
             if number == EEXIST { return EBUSY }
             // The other listener's descriptor is closed, because otherwise epoll_ctl(2) would have returned EEXIST.
-            if !isOwn { displaced = old }
+            if !isSameListener { displacedWatch = oldWatch }
             state.watches[descriptor] = number == 0 ? watch : nil
             return number
         }
-        if let displaced { displaced.listener.wasClosed(descriptor, displaced.arming) }
+        if let displacedWatch { displacedWatch.listener.wasClosed(descriptor, displacedWatch.watchNumber) }
         return number
     }
 
@@ -144,7 +145,7 @@ package final class DescriptorPoller: Sendable {
             state.watches[descriptor]?.isArmed = false
             return watch
         }
-        if let watch { watch.listener.becameReady(descriptor, watch.arming, for: Readiness(eventBits, requested: watch.requested)) }
+        if let watch { watch.listener.becameReady(descriptor, watch.watchNumber, for: Readiness(eventBits, requested: watch.requested)) }
     }
 }
 

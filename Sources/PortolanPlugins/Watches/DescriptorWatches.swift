@@ -18,10 +18,10 @@ package final class DescriptorWatches: ReadinessListener {
         let requested: Readiness
         /// The number that was passed to the poller. The event of an earlier watch, with another number, can arrive
         /// late.
-        let arming: UInt64
+        let watchNumber: UInt64
         var ready: Readiness = []
         /// Whether `ready` contains an event for which the load was not called.
-        var hasNews = false
+        var hasNewEvent = false
     }
 
     private struct Timer {
@@ -30,14 +30,14 @@ package final class DescriptorWatches: ReadinessListener {
         let identifier: UInt64
         var hasFired = false
         /// Whether the load was not called after the timer fired.
-        var hasNews = false
+        var hasNewEvent = false
     }
 
     private struct State {
         var watches: [CInt: Watch] = [:]
         var timers: [Int32: Timer] = [:]
         var lastTimerIdentifier: UInt64 = 0
-        var lastArming: UInt64 = 0
+        var lastWatchNumber: UInt64 = 0
         var isOver = false
     }
 
@@ -71,24 +71,25 @@ package final class DescriptorWatches: ReadinessListener {
 
     /// - Returns: 0, or an error number of `errno(3)`.
     package func watch(_ descriptor: CInt, for requested: Readiness) -> CInt {
-        let arming = state.withLock { state -> UInt64? in
+        let watchNumber = state.withLock { state -> UInt64? in
             guard !state.isOver, state.watches[descriptor] != nil || state.watches.count < Self.limit else { return nil }
-            state.lastArming += 1
-            state.watches[descriptor] = Watch(requested: requested, arming: state.lastArming)
-            return state.lastArming
+            state.lastWatchNumber += 1
+            state.watches[descriptor] = Watch(requested: requested, watchNumber: state.lastWatchNumber)
+            return state.lastWatchNumber
         }
-        guard let arming else { return EMFILE }
-        // Without the lock, because the event of a ready descriptor can arrive before `arm` returns.
-        let number = poller.arm(descriptor, for: requested, self, arming)
+        guard let watchNumber else { return EMFILE }
+        // This runs without the lock, because the event of a ready descriptor can arrive before `arm` returns.
+        let number = poller.arm(descriptor, for: requested, self, watchNumber)
         if number != 0 { state.withLock { _ = $0.watches.removeValue(forKey: descriptor) } }
         return number
     }
 
+    /// Returns the events of a descriptor since the last call, and clears them.
     package func takeReady(_ descriptor: CInt) -> Readiness {
         state.withLock { state in
             let ready = state.watches[descriptor]?.ready ?? []
             state.watches[descriptor]?.ready = []
-            state.watches[descriptor]?.hasNews = false
+            state.watches[descriptor]?.hasNewEvent = false
             return ready
         }
     }
@@ -100,24 +101,25 @@ package final class DescriptorWatches: ReadinessListener {
 
     /// - Parameter delay: in milliseconds. A negative delay cancels the timer.
     package func setTimer(_ timer: Int32, _ delay: Int64) {
-        let (old, new) = state.withLock { state -> (ScheduledTimer?, ScheduledTimer?) in
-            let old = state.timers.removeValue(forKey: timer)?.scheduledTimer
-            guard delay >= 0, !state.isOver else { return (old, nil) }
+        let (oldTimer, newTimer) = state.withLock { state -> (ScheduledTimer?, ScheduledTimer?) in
+            let oldTimer = state.timers.removeValue(forKey: timer)?.scheduledTimer
+            guard delay >= 0, !state.isOver else { return (oldTimer, nil) }
             state.lastTimerIdentifier += 1
-            let new = ScheduledTimer { [weak self, identifier = state.lastTimerIdentifier] in self?.fire(timer, identifier) }
-            state.timers[timer] = Timer(scheduledTimer: new, identifier: state.lastTimerIdentifier)
-            return (old, new)
+            let newTimer = ScheduledTimer { [weak self, identifier = state.lastTimerIdentifier] in self?.fire(timer, identifier) }
+            state.timers[timer] = Timer(scheduledTimer: newTimer, identifier: state.lastTimerIdentifier)
+            return (oldTimer, newTimer)
         }
-        old?.cancel()
-        guard let new else { return }
-        // The precise time, because a deadline from the coarse time can be some milliseconds too early.
+        oldTimer?.cancel()
+        guard let newTimer else { return }
+        // This is the precise time, because a deadline from the coarse time can be some milliseconds too early.
         let now = Duration.nanoseconds(clock.preciseNanosecondsNow)
-        clock.schedule(new, at: now + .milliseconds(min(delay, Self.longestDelay)))
+        clock.schedule(newTimer, at: now + .milliseconds(min(delay, Self.longestDelay)))
     }
 
     /// One year in milliseconds.
     private static let longestDelay: Int64 = 365 * 86_400_000
 
+    /// Returns whether a timer has fired, and if so, removes it.
     package func takeFired(_ timer: Int32) -> Bool {
         state.withLock { state in
             guard state.timers[timer]?.hasFired == true else { return false }
@@ -130,28 +132,28 @@ package final class DescriptorWatches: ReadinessListener {
 
     /// Returns whether the load must be called for new events. Returns `true` once for each event.
     ///
-    /// - Parameter isPaused: whether the load is paused. Events of readable descriptors then wait.
+    /// - Parameter isPaused: whether the load is paused. Then events of readable descriptors wait until it resumes.
     package func takeNewEvents(isPaused: Bool) -> Bool {
-        let (hasNews, rearmed) = state.withLock { state in
-            var hasNews = false
-            var rearmed: [(CInt, UInt64)] = []
-            for timer in state.timers.keys where state.timers[timer]?.hasNews == true {
-                state.timers[timer]?.hasNews = false
-                hasNews = true
+        let (hasNewEvent, rearmedWatches) = state.withLock { state in
+            var hasNewEvent = false
+            var rearmedWatches: [(CInt, UInt64)] = []
+            for timer in state.timers.keys where state.timers[timer]?.hasNewEvent == true {
+                state.timers[timer]?.hasNewEvent = false
+                hasNewEvent = true
             }
-            for (descriptor, watch) in state.watches where watch.hasNews {
+            for (descriptor, watch) in state.watches where watch.hasNewEvent {
                 if isPaused, !watch.ready.contains(.writable) {
                     // The event for reading has also ended the watch for writing, which must continue during a pause.
-                    if watch.requested.contains(.writable) { rearmed.append((descriptor, watch.arming)) }
+                    if watch.requested.contains(.writable) { rearmedWatches.append((descriptor, watch.watchNumber)) }
                     continue
                 }
-                state.watches[descriptor]?.hasNews = false
-                hasNews = true
+                state.watches[descriptor]?.hasNewEvent = false
+                hasNewEvent = true
             }
-            return (hasNews, rearmed)
+            return (hasNewEvent, rearmedWatches)
         }
-        for (descriptor, arming) in rearmed { _ = poller.arm(descriptor, for: .writable, self, arming) }
-        return hasNews
+        for (descriptor, watchNumber) in rearmedWatches { _ = poller.arm(descriptor, for: .writable, self, watchNumber) }
+        return hasNewEvent
     }
 
     /// Ends all watches and timers. Later calls add no new ones.
@@ -166,22 +168,22 @@ package final class DescriptorWatches: ReadinessListener {
 
     // MARK: Events, on other threads
 
-    package func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness) {
-        let hasNews = state.withLock { state in
-            guard let watch = state.watches[descriptor], watch.arming == arming else { return false }
+    package func becameReady(_ descriptor: CInt, _ watchNumber: UInt64, for readiness: Readiness) {
+        let hasNewEvent = state.withLock { state in
+            guard let watch = state.watches[descriptor], watch.watchNumber == watchNumber else { return false }
             let newEvents = readiness.intersection(watch.requested.union(.hungUp))
             guard !newEvents.isEmpty else { return false }
             state.watches[descriptor]?.ready.formUnion(newEvents)
-            state.watches[descriptor]?.hasNews = true
+            state.watches[descriptor]?.hasNewEvent = true
             return true
         }
-        if hasNews { whenReady() }
+        if hasNewEvent { whenReady() }
     }
 
-    package func wasClosed(_ descriptor: CInt, _ arming: UInt64) {
+    package func wasClosed(_ descriptor: CInt, _ watchNumber: UInt64) {
         let isWatched = state.withLock { state in
             // `unwatch` or `giveUp` can have removed the watch.
-            guard state.watches[descriptor]?.arming == arming else { return false }
+            guard state.watches[descriptor]?.watchNumber == watchNumber else { return false }
             state.watches[descriptor] = nil
             return true
         }
@@ -189,12 +191,12 @@ package final class DescriptorWatches: ReadinessListener {
     }
 
     private func fire(_ timer: Int32, _ identifier: UInt64) {
-        let hasNews = state.withLock { state in
+        let hasNewEvent = state.withLock { state in
             guard state.timers[timer]?.identifier == identifier else { return false }
             state.timers[timer]?.hasFired = true
-            state.timers[timer]?.hasNews = true
+            state.timers[timer]?.hasNewEvent = true
             return true
         }
-        if hasNews { whenReady() }
+        if hasNewEvent { whenReady() }
     }
 }

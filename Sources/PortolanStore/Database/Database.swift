@@ -4,25 +4,25 @@
     import FoundationEssentials
     import GRDB
 
-    /// An open SQLite file. Everything that uses GRDB is here.
+    /// An open SQLite file. No other file of this module uses GRDB.
     ///
-    /// All functions block, and belong to the store's thread.
+    /// All functions block, and are called on the store's thread.
     struct Database {
-        /// Why SQLite refused something.
+        /// An error of SQLite.
         struct Failure: Error, Equatable {
             /// The extended result code (<https://sqlite.org/rescode.html>).
             let code: Int32
             let text: String
 
             /// The primary result code.
-            var primary: Int32 { code & 0xFF }
+            var primaryCode: Int32 { code & 0xFF }
             /// SQLITE_CORRUPT, SQLITE_NOTADB
-            var isCorrupt: Bool { primary == 11 || primary == 26 }
+            var isCorrupt: Bool { primaryCode == 11 || primaryCode == 26 }
 
             /// Whether the contents of a file that can be written are the reason why it can't be opened, and not the
             /// system, other processes or permissions. A damaged header makes SQLite report many codes.
             var isOfContents: Bool {
-                switch primary {
+                switch primaryCode {
                 // BUSY, LOCKED, PERM, NOMEM, INTERRUPT, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH
                 case 5, 6, 3, 7, 9, 13, 14, 15, 22, 23: false
                 case 10: code == 522  // SQLITE_IOERR_SHORT_READ
@@ -92,28 +92,28 @@
         struct Options: Sendable {
             /// How long a statement waits for the lock of another process.
             var busyTimeout = longestWait
-            /// Runs when a file is open, for tests.
+            /// Run after a file was opened, for tests.
             var pragmas: [String] = []
         }
 
         /// Checks all of the file.
         func checkIntegrity() throws(Failure) {
-            let problem = try use { try String.fetchOne($0, sql: "PRAGMA integrity_check(1)") }
+            let problem = try withConnection { try String.fetchOne($0, sql: "PRAGMA integrity_check(1)") }
             if let problem, problem != "ok" { throw .corrupt(problem) }
         }
 
         /// Checks that the file has the tables and columns that the statements need.
         func check(_ statements: [String]) throws(Failure) {
             do throws(Failure) {
-                try use { database in for sql in statements { _ = try database.makeStatement(sql: sql) } }
-            } catch  where error.primary == 1 {  // SQLITE_ERROR
+                try withConnection { database in for sql in statements { _ = try database.makeStatement(sql: sql) } }
+            } catch  where error.primaryCode == 1 {  // SQLITE_ERROR
                 throw .corrupt(error.text)
             }
         }
 
         /// Makes the file use a write-ahead log, if it does not yet.
         func useWriteAheadLog() throws(Failure) {
-            let mode = try use { try String.fetchOne($0, sql: "PRAGMA journal_mode = WAL") }
+            let mode = try withConnection { try String.fetchOne($0, sql: "PRAGMA journal_mode = WAL") }
             // SQLITE_NOLFS
             guard mode == "wal" else { throw Failure(code: 22, text: "the file system allows no write-ahead log") }
         }
@@ -122,14 +122,14 @@
         func checkWriting(_ options: Options) throws(Failure) {
             try set(pragma: "busy_timeout = 0")
             do throws(Failure) {
-                try use { database in
+                try withConnection { database in
                     try database.inTransaction(.immediate) {
                         let version = try Int64.fetchOne(database, sql: "PRAGMA user_version") ?? 0
                         try database.execute(sql: "PRAGMA user_version = \(version)")
                         return .rollback
                     }
                 }
-            } catch  where error.primary != 5 {  // SQLITE_BUSY
+            } catch  where error.primaryCode != 5 {  // SQLITE_BUSY
                 throw error
             } catch {
                 // Another process writes.
@@ -137,15 +137,15 @@
             try set(pragma: "busy_timeout = \(Int(options.busyTimeout / .milliseconds(1)))")
         }
 
-        func set(pragma: String) throws(Failure) { try use { try $0.execute(sql: "PRAGMA \(pragma)") } }
+        func set(pragma: String) throws(Failure) { try withConnection { try $0.execute(sql: "PRAGMA \(pragma)") } }
 
         // MARK: Statements
 
         /// Runs `body` in one transaction.
         ///
-        /// - Parameter isWrite: whether it gets the only permission to write at its beginning.
+        /// - Parameter isWrite: whether the transaction acquires the write lock at its beginning.
         func transaction<Result>(isWrite: Bool, _ body: (Statements) throws -> Result) throws(Failure) -> Result {
-            try use { database in
+            try withConnection { database in
                 var result: Result?
                 try database.inTransaction(isWrite ? .immediate : .deferred) {
                     result = try body(Statements(database: database))
@@ -156,12 +156,12 @@
             }
         }
 
-        /// Changes if another connection has changed the file.
+        /// Returns a number that changes whenever another connection changes the file.
         func dataVersion() throws(Failure) -> Int64 {
-            try use { try Statements(database: $0).number("PRAGMA data_version") }
+            try withConnection { try Statements(database: $0).number("PRAGMA data_version") }
         }
 
-        func close() throws(Failure) { try Self.explaining { try queue.close() } }
+        func close() throws(Failure) { try Self.mappingErrors { try queue.close() } }
 
         /// Statements inside a transaction.
         struct Statements {
@@ -194,11 +194,11 @@
 
         // MARK: Errors
 
-        private func use<Result>(_ body: (GRDB.Database) throws -> Result) throws(Failure) -> Result {
-            try Self.explaining { try queue.writeWithoutTransaction(body) }
+        private func withConnection<Result>(_ body: (GRDB.Database) throws -> Result) throws(Failure) -> Result {
+            try Self.mappingErrors { try queue.writeWithoutTransaction(body) }
         }
 
-        private static func explaining<Result>(_ body: () throws -> Result) throws(Failure) -> Result {
+        private static func mappingErrors<Result>(_ body: () throws -> Result) throws(Failure) -> Result {
             do { return try body() } catch { throw Failure(error) }
         }
     }
@@ -219,7 +219,7 @@
             switch (row[index] as DatabaseValue).storage {
             case .null: self = .null
             case .int64(let number): self = .integer(number)
-            // No column has such numbers: the row is not one of ours.
+            // No column of a store has such numbers, so another program wrote the row.
             case .double: self = .null
             // The `String` of GRDB ends at a NUL, and its `Data` does not. Bytes that are no text are not ours.
             case .string: self = String(validating: row[index] as Data, as: UTF8.self).map { .text($0) } ?? .null

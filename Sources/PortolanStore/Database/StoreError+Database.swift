@@ -7,15 +7,15 @@
             self.init(failure.isOfContents && !failure.isCorrupt ? .corrupt("\(failure.text) (SQLite \(failure.code))") : failure, at: path)
         }
 
-        /// Returns the error for a result code of SQLite (<https://sqlite.org/rescode.html>). SQLite's own text may
-        /// contain values, but no error of these statements has any.
+        /// Returns the error for a result code of SQLite (<https://sqlite.org/rescode.html>). SQLite's own text can
+        /// contain values of rows, but not for the errors of these statements.
         init(_ failure: Database.Failure, at path: String) {
             let text = "\(failure.text) (SQLite \(failure.code))"
             if failure.code == 4874 {  // SQLITE_IOERR_SHMSIZE
                 self.init(.full, "'\(path)-shm' can't be extended; free some space")
                 return
             }
-            switch failure.primary {
+            switch failure.primaryCode {
             case 5, 6:  // SQLITE_BUSY, SQLITE_LOCKED
                 self.init(.busy, "another process has locked '\(path)' for \(Database.longestWait); try again later")
             case 8:  // SQLITE_READONLY

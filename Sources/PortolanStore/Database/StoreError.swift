@@ -16,7 +16,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let readOnly = Code(rawValue: "read-only")
         /// The file system has no space left, or a limit on the size of files was reached.
         public static let full = Code(rawValue: "full")
-        /// The permissions do not allow it.
+        /// The permissions of the file or its folder do not allow the access.
         public static let accessDenied = Code(rawValue: "access-denied")
         /// Others own the file or its folder, or can change it, or it is a symbolic link.
         public static let notPrivate = Code(rawValue: "not-private")
@@ -34,11 +34,11 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let ioFailed = Code(rawValue: "io-failed")
         /// The state folder is closed.
         public static let closed = Code(rawValue: "closed")
-        /// It is not known where the user's state is.
+        /// The path of the user's state folder is unknown.
         public static let noFolder = Code(rawValue: "no-folder")
     }
 
-    /// For programs.
+    /// The kind of the error, for programs.
     public let code: Code
     /// What happened, and what to do about it, in one line. Contains no cookie and no password.
     public let message: String

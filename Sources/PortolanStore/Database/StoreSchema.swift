@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Persistence
-    /// The layout of a store's file: one table, and how older files get it.
+    /// The layout of a store's file: one table, and the migrations of older files.
     struct StoreSchema: Sendable {
         /// The name of the file.
         let file: String
         /// Marks the file as one of this kind (`PRAGMA application_id`).
         let applicationID: Int32
-        /// The statements that lead from each version to the next. The first ones make version 1 in an empty file. An
-        /// entry that was published never changes.
+        /// The statements that lead from each version to the next. The first statements make version 1 in an empty
+        /// file. An entry that was published never changes.
         let migrations: [String]
         let table: String
         /// The columns that identify a row, and the others. The first of the others tells whether a row was replaced.
@@ -17,13 +17,13 @@
         /// The columns with the type TEXT.
         let texts: Set<String>
 
-        /// Also the number in the file (`PRAGMA user_version`).
+        /// The newest version of the layout. A file has its version in `PRAGMA user_version`.
         var version: Int32 { Int32(migrations.count) }
 
         /// All rows, the oldest first.
         var select: String { "SELECT \((keys + values).joined(separator: ", ")) FROM \(table) ORDER BY number" }
 
-        /// Inserts a row, or replaces the values of the one with the same keys, which keeps its place in the order.
+        /// Inserts a row, or replaces the values of the row with the same keys. That row keeps its place in the order.
         var upsert: String {
             let columns = keys + values
             let places = columns.map(place).joined(separator: ", ")

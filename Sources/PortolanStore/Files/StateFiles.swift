@@ -35,13 +35,13 @@
         // `try?` because what can't be examined is not usable either.
         var exists: Bool { (try? status(of: folder)).flatMap { $0 } != nil }
 
-        /// Creates the folder, if it is missing, and checks that it is the user's.
+        /// Creates the folder, if it is missing, and checks that the user owns it.
         func prepareFolder() throws(StoreError) {
             guard try status(of: folder) == nil else { return try checkFolder() }
             var (path, problem) = ("", CInt(0))
             for part in folder.split(separator: "/") {
                 path += "/\(part)"
-                // Folders above that exist are fine. The last one says what is wrong.
+                // A folder above that exists is no error. The error of the last folder is reported.
                 problem = unsafe mkdir(path, 0o700) == 0 || errno == EEXIST ? 0 : errno
             }
             guard problem == 0 else { throw .system(problem, "the folder '\(folder)' can't be made", at: folder) }
@@ -73,7 +73,7 @@
 
         // MARK: A file
 
-        /// Identifies a file that has a name.
+        /// Identifies a file independently of its name.
         struct Identity: Equatable, Sendable {
             let device: UInt64
             let inode: UInt64
@@ -81,7 +81,7 @@
 
         /// The file that has the name now; `nil` for none.
         func identity(of name: String) -> Identity? {
-            // `try?` because a file that can't be examined is not the one that is open.
+            // `try?` because a file that can't be examined is not the open file.
             (try? status(of: path(of: name))).flatMap { $0 }.map { Identity(device: UInt64($0.st_dev), inode: UInt64($0.st_ino)) }
         }
 
@@ -96,7 +96,7 @@
             return isAllowed(folder, W_OK | X_OK) && isAllowed(path(of: name), W_OK)
         }
 
-        /// Creates the file if it is missing, and checks that it and its companions are the user's. Removes the
+        /// Creates the file if it is missing, and checks that the user owns the file and its companions. Removes the
         /// permissions of others.
         func prepare(_ name: String) throws(StoreError) {
             try check(name)
@@ -186,7 +186,7 @@
             let end = MonotonicTime.now + Self.longestWait
             while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
                 guard errno == EWOULDBLOCK || errno == EINTR else {
-                    // A file system without locks for folders: SQLite has its own.
+                    // The file system has no locks for folders. SQLite locks its files itself.
                     return try body()
                 }
                 guard MonotonicTime.now < end else {

@@ -26,13 +26,13 @@
             values: ["value", "expires", "created", "used", "is_secure", "is_http_only", "same_site"],
             texts: ["domain", "path", "partition_scheme", "partition_domain", "same_site"])
 
-        /// How old the stored time of the last use may be. It decides which cookies are evicted, and is no reason to
-        /// write each time a cookie is sent.
+        /// The resolution, in seconds, of the stored time at which a cookie was last sent. The time decides which
+        /// cookies are evicted, but is not written each time a cookie is sent.
         static let useResolution: TimeInterval = 86_400
 
         let value: Cookie
 
-        /// Times in the resolution of the file, so that a record equals the one that is read from it.
+        /// Rounds times to the resolution of the file, so that a record is equal to the record that is read back.
         init(_ value: Cookie) {
             var cookie = value
             cookie.expiry = cookie.expiry.map { Date(microseconds: $0.microseconds) }
@@ -66,7 +66,7 @@
         }
 
         var key: Cookie.Identity { value.identity }
-        var end: Date? { value.expiry }
+        var expiry: Date? { value.expiry }
 
         static func columns(of key: Cookie.Identity) -> [SQLValue] {
             [

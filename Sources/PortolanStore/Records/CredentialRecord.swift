@@ -42,7 +42,7 @@
         }
 
         var key: StoredCredential.Key { value.key }
-        var end: Date? { nil }
+        var expiry: Date? { nil }
 
         static func columns(of key: StoredCredential.Key) -> [SQLValue] {
             let scheme = if case .password(let scheme) = key.space.kind { scheme } else { "" }

@@ -4,7 +4,7 @@
     import FoundationEssentials
     import PortolanHSTS
 
-    /// A host that wants secure connections only.
+    /// A host that must be loaded over HTTPS only.
     struct HSTSRecord: StoredRecord {
         static let schema = StoreSchema(
             file: "hsts.sqlite",
@@ -39,7 +39,7 @@
         }
 
         var key: String { value.name }
-        var end: Date? { value.expiry }
+        var expiry: Date? { value.expiry }
         static func columns(of key: String) -> [SQLValue] { [.text(key)] }
         var values: [SQLValue] { [.bool(value.includesSubdomains), value.expiry.map { .integer($0.microseconds) } ?? .null] }
     }

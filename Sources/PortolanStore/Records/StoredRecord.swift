@@ -15,22 +15,22 @@
         init(_ value: Value)
         /// Reads a row in the order of the schema's columns.
         ///
-        /// - Returns: `nil` for a row that this version does not write. It stays in the file.
+        /// - Returns: `nil` for a row that this version does not write. Such a row stays in the file.
         init?(_ columns: [SQLValue])
 
         var key: Key { get }
         var value: Value { get }
-        /// The values of the columns that are no keys.
+        /// The values of the columns that are not key columns.
         var values: [SQLValue] { get }
-        /// When the value ends; `nil` for never.
-        var end: Date? { get }
+        /// The time at which the value expires; `nil` for never.
+        var expiry: Date? { get }
     }
 
     extension Date {
         /// Microseconds since 1970.
         var microseconds: Int64 {
             let time = (timeIntervalSince1970 * 1e6).rounded()
-            // Times for which a date stands for "never" or "always" are kept as such.
+            // Dates that stand for "never" or "always" are reduced to numbers that fit.
             return time < -9e18 ? -9_000_000_000_000_000_000 : time > 9e18 ? 9_000_000_000_000_000_000 : Int64(time)
         }
 

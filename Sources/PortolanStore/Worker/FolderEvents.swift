@@ -9,52 +9,55 @@
         import Musl
     #endif
 
-    /// Lets one thread wait for calls of others (`eventfd(2)`), and for changes of a folder (`inotify(7)`).
+    /// Lets one thread wait for calls of other threads (`eventfd(2)`), and for changes of a folder (`inotify(7)`).
     final class FolderEvents: Sendable {
-        private let calls: CInt
-        private let changes: CInt
+        private let callDescriptor: CInt
+        private let changeDescriptor: CInt
 
         /// - Throws: ``StoreError/Code/noResources``
         init() throws(StoreError) {
-            calls = eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
-            guard calls >= 0 else { throw .system(errno, "the store can't be started", at: "eventfd") }
-            // Without it, changes are looked for in intervals.
-            changes = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))
+            callDescriptor = eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
+            guard callDescriptor >= 0 else { throw .system(errno, "the store can't be started", at: "eventfd") }
+            // If this fails, the worker looks for changes in intervals.
+            changeDescriptor = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))
         }
 
         deinit {
-            close(calls)
-            if changes >= 0 { close(changes) }
+            close(callDescriptor)
+            if changeDescriptor >= 0 { close(changeDescriptor) }
         }
 
-        /// Ends a wait, or the next one. Any thread.
+        /// Ends the current wait or, if no thread waits, the next wait. Any thread.
         func wake() {
             var one: UInt64 = 1
-            _ = unsafe write(calls, &one, 8)
+            _ = unsafe write(callDescriptor, &one, 8)
         }
 
-        /// Watches a folder, which may be another one of the same name.
+        /// Watches the folder that has this path now.
         ///
         /// - Returns: whether changes end a wait.
         func watch(_ folder: String) -> Bool {
-            let mask = UInt32(IN_MODIFY) | UInt32(IN_CREATE) | UInt32(IN_DELETE) | UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM)
-            return unsafe changes >= 0 && inotify_add_watch(changes, folder, mask) >= 0
+            let mask = [IN_MODIFY, IN_CREATE, IN_DELETE, IN_MOVED_TO, IN_MOVED_FROM].reduce(0) { $0 | UInt32($1) }
+            return unsafe changeDescriptor >= 0 && inotify_add_watch(changeDescriptor, folder, mask) >= 0
         }
 
         /// Waits for a call or a change.
         ///
         /// - Parameter limit: the longest wait in milliseconds; −1 for no limit.
         func wait(atMost limit: CInt) {
-            var wanted = [pollfd(fd: calls, events: Int16(POLLIN), revents: 0), pollfd(fd: changes, events: Int16(POLLIN), revents: 0)]
-            _ = unsafe poll(&wanted, nfds_t(changes >= 0 ? 2 : 1), limit)
-            drain(calls)
-            if changes >= 0 { drain(changes) }
+            var polled = [
+                pollfd(fd: callDescriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: changeDescriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            _ = unsafe poll(&polled, nfds_t(changeDescriptor >= 0 ? 2 : 1), limit)
+            drain(callDescriptor)
+            if changeDescriptor >= 0 { drain(changeDescriptor) }
         }
 
         /// Waits for a call, which also ends the next ``wait(atMost:)``.
         func waitForCall(atMost limit: CInt) {
-            var wanted = pollfd(fd: calls, events: Int16(POLLIN), revents: 0)
-            _ = unsafe poll(&wanted, 1, limit)
+            var polled = pollfd(fd: callDescriptor, events: Int16(POLLIN), revents: 0)
+            _ = unsafe poll(&polled, 1, limit)
         }
 
         private func drain(_ descriptor: CInt) {

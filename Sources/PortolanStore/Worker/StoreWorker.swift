@@ -8,7 +8,7 @@
     import PortolanHSTS
     import Synchronization
 
-    /// Reads and writes the files of a state folder on a thread of its own.
+    /// Reads and writes the files of a state folder on a separate thread.
     final class StoreWorker: Sendable {
         typealias Completion = @Sendable (Result<Void, StoreError>) -> Void
 
@@ -26,12 +26,12 @@
         private let events: FolderEvents
         private let state = Mutex(State())
 
-        /// How long it waits until it tries again to write what could not be written.
+        /// The time after which the worker tries again to write changes that could not be written.
         private static let retryInterval = Duration.seconds(1)
-        /// How often it looks for changes where the kernel does not report them.
+        /// The interval at which the worker looks for changes of other processes if the kernel does not report them.
         private static let pollingInterval = Duration.seconds(2)
-        /// It uses at most this part of the time: a tenth.
-        private static let longestShare = 10
+        /// The worker works for at most one tenth of the time. After each pass it pauses for nine times as long.
+        private static let workTimeDivisor = 10
 
         private init(_ files: StateFiles, _ options: Database.Options, _ logger: Logger) throws(StoreError) {
             (self.files, self.options, self.logger, events) = (files, options, logger, try FolderEvents())
@@ -83,15 +83,15 @@
 
         // MARK: The thread
 
-        /// What belongs to the thread.
+        /// The tables. Only the worker's thread uses them.
         private struct Tables {
             let cookies: StoredTable<CookieRecord>
             let hosts: StoredTable<HSTSRecord>
             let credentials: StoredTable<CredentialRecord>
             /// Records when cookies were last sent.
-            var noteUse: () -> Void = {}
+            var recordUseTimes: () -> Void = {}
 
-            /// Synchronizes all, also if some fail, and returns the first failure.
+            /// Synchronizes all tables, even if some fail, and returns the first failure.
             func synchronize() -> StoreError? {
                 var first: StoreError?
                 for synchronize in [cookies.synchronize, hosts.synchronize, credentials.synchronize] {
@@ -123,7 +123,7 @@
             serve(tables)
         }
 
-        /// Opens the files, and makes the storages. The thread does not keep them alive.
+        /// Opens the files, and makes the storages. The thread does not retain the storages.
         private func openStores(_ tables: inout Tables) throws(StoreError) -> OpenStores {
             let handle = StoreHandle(self)
             let cookies = CookieStorage(stored: try tables.cookies.open(), log: tables.cookies.log, in: handle)
@@ -133,7 +133,7 @@
             tables.cookies.apply = { [weak cookies] in cookies?.apply(set: $0, removed: $1) }
             tables.hosts.apply = { [weak hosts] in hosts?.apply(set: $0, removed: $1) }
             tables.credentials.apply = { [weak credentials] in credentials?.apply(set: $0, removed: $1) }
-            tables.noteUse = { [weak cookies, table = tables.cookies] in
+            tables.recordUseTimes = { [weak cookies, table = tables.cookies] in
                 if table.isReadOnly { return }
                 for cookie in cookies?.persistentCookies ?? [] {
                     guard let known = table[cookie.identity] else { continue }
@@ -158,29 +158,29 @@
         }
 
         private func serve(_ tables: Tables) {
-            var reported: StoreError?
+            var reportedError: StoreError?
             while true {
                 let isWatched = events.watch(files.folder)
                 let (flushes, isClosing) = state.withLock { state in
                     defer { state.flushes = [] }
                     return (state.flushes, state.isClosing)
                 }
-                if !flushes.isEmpty || isClosing { tables.noteUse() }
+                if !flushes.isEmpty || isClosing { tables.recordUseTimes() }
                 let start = MonotonicTime.now
                 let error = tables.synchronize()
-                // Once for each problem, and not with each try.
-                if let error, error != reported { logger.error("\(error.message)") }
-                reported = error
+                // A problem is logged once, and not for each attempt.
+                if let error, error != reportedError { logger.error("\(error.message)") }
+                reportedError = error
                 for flush in flushes { flush(error.map { .failure($0) } ?? .success(())) }
                 if isClosing { return end(tables) }
-                let busy = (MonotonicTime.now - start) * (Self.longestShare - 1)
+                let busy = (MonotonicTime.now - start) * (Self.workTimeDivisor - 1)
                 pause(for: busy)
                 let limit = error != nil ? Self.retryInterval : isWatched ? nil : Self.pollingInterval
                 events.wait(atMost: limit.map(Self.milliseconds) ?? -1)
             }
         }
 
-        /// Lets other processes write meanwhile. A call ends the pause.
+        /// Pauses, so that other processes can write. A call of another thread ends the pause.
         private func pause(for time: Duration) {
             let milliseconds = Self.milliseconds(min(time, Self.retryInterval))
             if milliseconds > 0 { events.waitForCall(atMost: milliseconds) }

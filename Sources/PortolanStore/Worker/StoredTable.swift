@@ -5,17 +5,17 @@
     import Logging
     import PortolanCore
 
-    /// The file of one storage, and what this process knows of its contents. Belongs to the store's thread.
+    /// The file of one storage, and its rows as this process last read or wrote them. Only the worker's thread uses it.
     final class StoredTable<Record: StoredRecord> {
         private struct OpenFile {
             let database: Database
             let identity: StateFiles.Identity?
-            /// What `known` corresponds to.
+            /// The data version of the file when its rows were last read.
             var dataVersion: Int64
         }
 
         let log: ChangeLog<Record.Key, Record.Value>
-        /// Tells the storage in memory what other processes have changed.
+        /// Passes the changes of other processes to the storage in memory.
         var apply: (_ set: [Record.Value], _ removed: Set<Record.Key>) -> Void = { _, _ in }
         private let files: StateFiles
         private let options: Database.Options
@@ -26,7 +26,7 @@
         /// What was logged about a file that is only read.
         private var reported: Set<String> = []
         /// The rows of the file, as this process has last read or written them, with their order.
-        private var known: [Record.Key: (record: Record, place: Int)] = [:]
+        private var knownRows: [Record.Key: (record: Record, place: Int)] = [:]
         private var nextPlace = 0
 
         private static var schema: StoreSchema { Record.schema }
@@ -38,13 +38,13 @@
 
         // MARK: Reading and writing
 
-        /// Opens the file, and returns the values that have not ended, the oldest first.
+        /// Opens the file, and returns the values that have not expired, the oldest first.
         func open() throws(StoreError) -> [Record.Value] {
             let records = try readNewFile()
-            learn(records)
+            setKnownRows(records)
             let now = Date()
-            if !isReadOnly { log.recordOlder(records.filter { $0.hasEnded(at: now) }.map { (key: $0.key, change: .removed) }) }
-            return records.filter { !$0.hasEnded(at: now) }.map(\.value)
+            if !isReadOnly { log.recordOlder(records.filter { $0.hasExpired(at: now) }.map { (key: $0.key, change: .removed) }) }
+            return records.filter { !$0.hasExpired(at: now) }.map(\.value)
         }
 
         /// Reads what other processes have changed, and writes the recorded changes.
@@ -54,7 +54,7 @@
             } catch  where error.code == .corrupt {
                 logger.warning("\(error.message)")
                 closeFile()
-                // Opening moves the damaged file out of the way, and the new one gets what is known.
+                // Opening moves the damaged file out of the way. The known rows are then written to the new file.
                 try synchronizeOnce()
             }
         }
@@ -70,12 +70,13 @@
             try write()
         }
 
-        /// Opens a file that was lost or replaced, and adds to it what is known and missing.
+        /// Opens the file after it was lost or replaced, and records the known rows that are missing, to write them
+        /// again.
         private func reopen() throws(StoreError) {
             let records = try readNewFile()
-            let found = Set(records.map(\.key))
-            let missing = known.values.filter { !found.contains($0.record.key) }.sorted { $0.place < $1.place }
-            log.recordOlder(missing.map { (key: $0.record.key, change: .set($0.record.value)) })
+            let readKeys = Set(records.map(\.key))
+            let missingRows = knownRows.values.filter { !readKeys.contains($0.record.key) }.sorted { $0.place < $1.place }
+            log.recordOlder(missingRows.map { (key: $0.record.key, change: .set($0.record.value)) })
             merge(records, isWhole: false)
         }
 
@@ -88,7 +89,7 @@
 
         private func refresh() throws(StoreError) {
             guard var file else { return }
-            let version = try explaining { () throws(Database.Failure) in try file.database.dataVersion() }
+            let version = try mappingErrors { () throws(Database.Failure) in try file.database.dataVersion() }
             guard version != file.dataVersion else { return }
             let records = try read(&file)
             self.file = file
@@ -97,24 +98,24 @@
 
         /// Passes the differences to the storage.
         ///
-        /// - Parameter isWhole: whether records that are missing were removed.
+        /// - Parameter isWhole: whether `records` are all records, so that a known record that is missing was removed.
         private func merge(_ records: [Record], isWhole: Bool) {
-            let old = known
-            learn(records)
+            let old = knownRows
+            setKnownRows(records)
             let changed = records.filter { old[$0.key]?.record != $0 }
-            let removed = isWhole ? Set(old.keys.filter { known[$0] == nil }) : []
+            let removed = isWhole ? Set(old.keys.filter { knownRows[$0] == nil }) : []
             guard !changed.isEmpty || !removed.isEmpty else { return }
             apply(changed.map(\.value), removed)
         }
 
-        private func learn(_ records: [Record]) {
-            known = Dictionary(records.enumerated().map { ($1.key, (record: $1, place: $0)) }) { $1 }
+        private func setKnownRows(_ records: [Record]) {
+            knownRows = Dictionary(records.enumerated().map { ($1.key, (record: $1, place: $0)) }) { $1 }
             nextPlace = records.count
         }
 
         private func read(_ file: inout OpenFile) throws(StoreError) -> [Record] {
             let database = file.database
-            let (rows, version) = try explaining { () throws(Database.Failure) in
+            let (rows, version) = try mappingErrors { () throws(Database.Failure) in
                 try database.transaction(isWrite: false) { statements in
                     (try statements.rows(Self.schema.select), try statements.number("PRAGMA data_version"))
                 }
@@ -133,10 +134,10 @@
                 throw StoreError(
                     .readOnly, "'\(path)' can't be written: it, its folder or its file system is read-only; changes stay in memory")
             }
-            let changes = log.take()
+            let changes = log.removeChanges()
             var isReplaced = false
             do throws(StoreError) {
-                isReplaced = try explaining { () throws(Database.Failure) in
+                isReplaced = try mappingErrors { () throws(Database.Failure) in
                     try database.transaction(isWrite: true) { statements in
                         var isReplaced = false
                         for (key, change) in changes where try !write(change, for: key, statements) { isReplaced = true }
@@ -150,9 +151,9 @@
             for (key, change) in changes {
                 switch change {
                 case .set(let value):
-                    known[key] = (Record(value), known[key]?.place ?? nextPlace)
+                    knownRows[key] = (Record(value), knownRows[key]?.place ?? nextPlace)
                     nextPlace += 1
-                case .removed, .removedIfUnchanged: known[key] = nil
+                case .removed, .removedIfUnchanged: knownRows[key] = nil
                 }
             }
             // The storage has removed what another process has replaced: it gets the new values.
@@ -174,14 +175,14 @@
                 return try statements.execute(Self.schema.deleteUnchanged, columns) > 0
             case .set(let value):
                 let record = Record(value)
-                if known[key]?.record != record { try statements.execute(Self.schema.upsert, Record.columns(of: key) + record.values) }
+                if knownRows[key]?.record != record { try statements.execute(Self.schema.upsert, Record.columns(of: key) + record.values) }
             }
             return true
         }
 
         func close() {
             closeFile()
-            known = [:]
+            knownRows = [:]
         }
 
         private func closeFile() {
@@ -191,7 +192,7 @@
         }
 
         /// The record that the file has for a key.
-        subscript(key: Record.Key) -> Record? { known[key]?.record }
+        subscript(key: Record.Key) -> Record? { knownRows[key]?.record }
 
         // MARK: Opening
 
@@ -264,7 +265,7 @@
             }
             do throws(StoreError) {
                 let version = try version(of: database)
-                try explaining(StoreError.init(opening:at:)) { () throws(Database.Failure) in
+                try mappingErrors(StoreError.init(opening:at:)) { () throws(Database.Failure) in
                     try database.checkIntegrity()
                     if access == .readWrite {
                         try database.useWriteAheadLog()
@@ -276,7 +277,7 @@
                     try database.check([Self.schema.select])
                 }
             } catch {
-                // `try?` because the error is the one to report.
+                // `try?` because the first error is reported.
                 try? database.close()
                 throw error
             }
@@ -298,7 +299,7 @@
 
         /// The version of the file; 0 for a new one.
         private func version(of database: Database) throws(StoreError) -> Int32 {
-            let (application, version, count) = try explaining(StoreError.init(opening:at:)) { () throws(Database.Failure) in
+            let (application, version, count) = try mappingErrors(StoreError.init(opening:at:)) { () throws(Database.Failure) in
                 try database.transaction(isWrite: false) { statements in
                     (
                         try statements.number("PRAGMA application_id"), try statements.number("PRAGMA user_version"),
@@ -323,7 +324,7 @@
             }
         }
 
-        private func explaining<Result>(
+        private func mappingErrors<Result>(
             _ makeError: (Database.Failure, String) -> StoreError = StoreError.init(_:at:), _ body: () throws(Database.Failure) -> Result
         ) throws(StoreError) -> Result {
             do throws(Database.Failure) { return try body() } catch { throw makeError(error, path) }
@@ -337,6 +338,6 @@
     }
 
     extension StoredRecord {
-        fileprivate func hasEnded(at now: Date) -> Bool { end.map { $0 <= now } ?? false }
+        fileprivate func hasExpired(at now: Date) -> Bool { expiry.map { $0 <= now } ?? false }
     }
 #endif

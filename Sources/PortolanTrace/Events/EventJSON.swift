@@ -50,8 +50,8 @@ package enum EventJSON {
         return .object(members)
     }
 
-    package static func data(_ kept: [UInt8], count: Int) -> JSONValue {
-        ["bytes": .integer(count), "base64": .string(Data(kept).base64EncodedString())]
+    package static func data(_ recordedBytes: [UInt8], count: Int) -> JSONValue {
+        ["bytes": .integer(count), "base64": .string(Data(recordedBytes).base64EncodedString())]
     }
 
     package static func finished(bytes: Int64, redirects: Int) -> JSONValue {

@@ -4,8 +4,8 @@ import HTTPTypes
 import PortolanCore
 import PortolanJSON
 
-/// Ignores events that describe only the transport (steps, metrics, challenges, nested loads), and events that this
-/// release does not know.
+/// Reads transactions from the events of loads. Ignores events that describe only the transport (steps, metrics,
+/// challenges, nested loads), and events that this release does not know.
 extension EventTrace {
     static func transactions(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
         var entries = ReadEntries()
@@ -34,7 +34,8 @@ private struct LoadReading {
     private var hasTrailers = false
     /// The number of body bytes that the current transaction has.
     private var byteCount = 0
-    /// The request after a redirect, until another event shows that the loader made it.
+    /// The request after a redirect, until another event shows that the loader made that request. `start` is relative
+    /// to the start of the load.
     private var successor: (method: HTTPRequest.Method, url: URLRecord, bodyLength: Int64?, start: Duration)?
 
     init(began: Double) { self.began = began }
@@ -57,18 +58,19 @@ private struct LoadReading {
         }
     }
 
-    /// - Parameter lost: the number of events that are missing at the end.
-    mutating func end(losing lost: Int) throws(ErrorLocation.Problem) -> [Transaction] {
-        if lost > 0, let last = transactions.indices.last, current == nil { current = transactions.remove(at: last) }
+    /// - Parameter lostEventCount: the number of events that are missing at the end.
+    mutating func end(losing lostEventCount: Int) throws(ErrorLocation.Problem) -> [Transaction] {
+        if lostEventCount > 0, let last = transactions.indices.last, current == nil { current = transactions.remove(at: last) }
         if var transaction = current {
-            transaction.append(.interrupted(lost > 0 ? "\(lost) events are missing in it" : "its end is missing"), at: transaction.end)
+            let reason = lostEventCount > 0 ? "\(lostEventCount) events are missing in it" : "its end is missing"
+            transaction.append(.interrupted(reason), at: transaction.end)
             transactions.append(transaction)
         }
         return transactions
     }
 
     private mutating func begin(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
-        if let unended = current { transactions.append(unended) }
+        if let unfinishedTransaction = current { transactions.append(unfinishedTransaction) }
         let method = try event.required("method")
         guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is not a method") }
         var transaction = Transaction(name, try event.required("url").url(), began: began + time / .seconds(1))
@@ -82,7 +84,9 @@ private struct LoadReading {
         (current, start, hasResponse, hasTrailers, byteCount, successor) = (transaction, time, false, false, 0, nil)
     }
 
-    /// Opens the transaction that an event belongs to.
+    /// Begins the transaction after a redirect, if the event is its first.
+    ///
+    /// - Throws: a problem if the event belongs to no transaction.
     private mutating func open(for event: ErrorLocation) throws(ErrorLocation.Problem) {
         if let (method, url, bodyLength, start) = successor {
             var transaction = Transaction(method, url, began: began + start / .seconds(1))
@@ -92,16 +96,20 @@ private struct LoadReading {
         guard current != nil else { throw event.problem("comes before a load begins, or after its end") }
     }
 
-    private mutating func append(_ happening: Transaction.Event, _ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
+    private mutating func append(
+        _ transactionEvent: Transaction.Event, _ event: ErrorLocation, at time: Duration
+    ) throws(ErrorLocation.Problem) {
         try open(for: event)
-        current?.append(happening, at: max(.zero, time - start))
+        current?.append(transactionEvent, at: max(.zero, time - start))
     }
 
-    private mutating func end(_ happening: Transaction.Event, _ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
+    private mutating func end(
+        _ transactionEvent: Transaction.Event, _ event: ErrorLocation, at time: Duration
+    ) throws(ErrorLocation.Problem) {
         try open(for: event)
-        if case .finished = happening, !hasResponse { throw event.problem("ends a load that has no response") }
-        try append(happening, event, at: time)
-        if let ended = current.take() { transactions.append(ended) }
+        if case .finished = transactionEvent, !hasResponse { throw event.problem("ends a load that has no response") }
+        try append(transactionEvent, event, at: time)
+        if let finishedTransaction = current.take() { transactions.append(finishedTransaction) }
     }
 
     private mutating func readRedirect(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
@@ -111,9 +119,10 @@ private struct LoadReading {
         let response = try head(event)
         transaction.append(.redirect(to: target, response), at: max(.zero, time - start))
         transactions.append(transaction)
-        let next = Request(url: transaction.url, method: transaction.method).redirected(to: target, status: response.status)
+        let nextRequest = Request(url: transaction.url, method: transaction.method).redirected(to: target, status: response.status)
         // A redirect that changes the method to GET sends no body.
-        (current, successor) = (nil, (next.method, target, next.method == transaction.method ? transaction.bodyLength : 0, time))
+        let bodyLength = nextRequest.method == transaction.method ? transaction.bodyLength : 0
+        (current, successor) = (nil, (nextRequest.method, target, bodyLength, time))
     }
 
     private mutating func readInterim(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
@@ -128,7 +137,7 @@ private struct LoadReading {
         try append(.trailers(try event.listedFields()), event, at: time)
     }
 
-    /// Like ``open(for:)``, for events after a response.
+    /// Like ``open(for:)``, for events that are allowed only after a response and before the trailers.
     private mutating func openBody(for event: ErrorLocation) throws(ErrorLocation.Problem) {
         try open(for: event)
         guard hasResponse else { throw event.problem("comes before the response") }
@@ -154,13 +163,13 @@ private struct LoadReading {
 
     private mutating func readData(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try openBody(for: event)
-        let kept = try event["base64"]?.base64() ?? []
+        let recordedBytes = try event["base64"]?.base64() ?? []
         let count = try event.required("bytes").count() ?? 0
-        guard kept.count <= count else { throw event.problem("has more bytes than its 'bytes' member says") }
+        guard recordedBytes.count <= count else { throw event.problem("has more bytes than its 'bytes' member says") }
         // Both numbers are below 9e15, so the sum does not overflow.
         byteCount += count
         guard byteCount < 9_000_000_000_000_000 else { throw event.problem("makes the body 9e15 bytes or more") }
-        try append(.data(kept, count: count), event, at: time)
+        try append(.data(recordedBytes, count: count), event, at: time)
     }
 
     private func failure(_ event: ErrorLocation) throws(ErrorLocation.Problem) -> Transaction.Event {

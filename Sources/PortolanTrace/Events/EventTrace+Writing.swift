@@ -26,10 +26,10 @@ package enum EventTrace {
 
     static func load(_ transaction: Transaction) -> JSONValue {
         var events = [EventJSON.line("started", .zero, started(transaction))]
-        let isAnswered = transaction.moments.contains { if case .response = $0.event { true } else { false } }
+        let hasResponse = transaction.moments.contains { if case .response = $0.event { true } else { false } }
         for moment in transaction.moments {
             // After a redirect that was not followed, the response has the same information.
-            if case .redirect = moment.event, isAnswered { continue }
+            if case .redirect = moment.event, hasResponse { continue }
             events.append(line(moment, of: transaction))
         }
         return load(began: transaction.began, events: events, lostEvents: 0)
@@ -53,7 +53,7 @@ package enum EventTrace {
         case .interim(let response): line("interim", EventJSON.interim(response))
         case .redirect(let url, let response): line("redirect", EventJSON.redirect(to: url, response))
         case .response(let response): line("response", EventJSON.response(response))
-        case .data(let kept, let count): line("data", EventJSON.data(kept, count: count))
+        case .data(let recordedBytes, let count): line("data", EventJSON.data(recordedBytes, count: count))
         case .trailers(let fields): line("trailers", ["headers": FieldList(fields).json])
         case .finished: line("finished", EventJSON.finished(bytes: Int64(transaction.receivedBody.count), redirects: 0))
         case .failed(let error): line("failed", ["code": .string(error.name), "message": .string(error.description)])

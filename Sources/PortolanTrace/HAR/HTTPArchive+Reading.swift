@@ -11,33 +11,32 @@ extension HTTPArchive {
         let log = try document.required("log")
         // In other programs' archives, a comment need not be the reason of a failure, and the text need not be the
         // received bytes.
-        let isOwn = try log["creator"]?["name"]?.text() == "Portolan"
+        let isFromPortolan = try log["creator"]?["name"]?.text() == "Portolan"
         var entries = ReadEntries()
         for entry in try log.required("entries").elements() {
             entries.read { () throws(ErrorLocation.Problem) in
-                // The caller never received this response.
+                // The caller never received a response that led to a repeated request.
                 if case .bool(true)? = entry["_repeated"]?.value { return [] }
-                return [try transaction(entry, isOwn: isOwn)]
+                return [try transaction(entry, isFromPortolan: isFromPortolan)]
             }
         }
         return entries
     }
 
-    private static func transaction(_ entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Transaction {
-        var transaction = try request(entry, isOwn: isOwn)
-        let answer = entry["response"]
-        var (response, end) = (
-            try answer?.response(for: transaction.url, isOwn: isOwn) ?? Response(url: transaction.url), try end(of: entry, isOwn: isOwn)
-        )
-        let body = try answer?.body(of: transaction.method, response, isOwn: isOwn) ?? ArchivedBody()
+    private static func transaction(_ entry: ErrorLocation, isFromPortolan: Bool) throws(ErrorLocation.Problem) -> Transaction {
+        var transaction = try request(entry, isFromPortolan: isFromPortolan)
+        let responseEntry = entry["response"]
+        var response = try responseEntry?.response(for: transaction.url, isFromPortolan: isFromPortolan) ?? Response(url: transaction.url)
+        var end = try self.end(of: entry, isFromPortolan: isFromPortolan)
+        let body = try responseEntry?.body(of: transaction.method, response, isFromPortolan: isFromPortolan) ?? ArchivedBody()
         let times = try times(of: entry)
         if case .finished = end, let incompleteness = body.incompleteness { end = .interrupted(incompleteness) }
-        let isWhole = if case .finished = end { true } else { false }
+        let isComplete = if case .finished = end { true } else { false }
         // A failed transaction without a status and body bytes has no response.
-        if response.status != nil || isWhole || body.count > 0 {
-            if let declared = body.declared { response.declare(declared) }
-            response.settleLength(bodyCount: body.bytes.count, isWhole: isWhole, hasBody: transaction.method != .head)
-            if let target = try answer?.redirect(from: transaction.url, response, isOwn: isOwn) {
+        if response.status != nil || isComplete || body.count > 0 {
+            if let declaredType = body.declaredType { response.setContentType(declaredType) }
+            response.setExpectedLength(bodyCount: body.bytes.count, isComplete: isComplete, hasBody: transaction.method != .head)
+            if let target = try responseEntry?.redirect(from: transaction.url, response, isFromPortolan: isFromPortolan) {
                 transaction.append(.redirect(to: target, response), at: times.response)
             }
             transaction.append(.response(response), at: times.response)
@@ -47,25 +46,25 @@ extension HTTPArchive {
         return transaction
     }
 
-    private static func request(_ entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Transaction {
+    private static func request(_ entry: ErrorLocation, isFromPortolan: Bool) throws(ErrorLocation.Problem) -> Transaction {
         let request = try entry.required("request")
         let (name, text) = (try request.required("method"), try request.required("url"))
         guard let method = HTTPRequest.Method(try name.text()) else { throw name.problem("is not a method") }
         let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because replay does not use the time
         var transaction = Transaction(method, try text.url(), began: began)
-        transaction.fields = try request.fields(isOwn: isOwn)
+        transaction.fields = try request.fields(isFromPortolan: isFromPortolan)
         // `try?` because an invalid size only means that the body's length is unknown.
         transaction.bodyLength = (try? request["bodySize"]?.count()).map(Int64.init)
         if let digest = request["_bodySHA256"] { transaction.setBody(try digest.largeBody(of: request["bodySize"])) }
         guard let data = request["postData"] else { return transaction }
-        guard let sent = data["text"] else {
+        guard let sentText = data["text"] else {
             // The request sent a body as parameters, which are not compared.
             if transaction.bodyLength == 0 { transaction.bodyLength = nil }
             return transaction
         }
-        let bytes = try sent.bytes(encoding: data["_encoding"] ?? data["encoding"])
-        // A replacement character can stand for any bytes that are no text.
-        if !(try sent.text()).contains("\u{FFFD}") { transaction.body = bytes }
+        let bytes = try sentText.bytes(encoding: data["_encoding"] ?? data["encoding"])
+        // A replacement character can stand for any bytes that are no text. Then the sent bytes are unknown.
+        if !(try sentText.text()).contains("\u{FFFD}") { transaction.body = bytes }
         transaction.bodyLength = Int64(bytes.count)
         return transaction
     }
@@ -73,14 +72,14 @@ extension HTTPArchive {
     /// Returns how the load ended. In Portolan's own archives, a comment without a code is the reason why the recording
     /// broke off. In other archives, a comment can be anything; it is used as the reason if the transaction has no
     /// response.
-    private static func end(of entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Transaction.Event {
+    private static func end(of entry: ErrorLocation, isFromPortolan: Bool) throws(ErrorLocation.Problem) -> Transaction.Event {
         let status = try entry["response"]?["status"]?.count() ?? 0
         let comment = try entry["comment"]?.text()
         if let name = try (entry["_error"] ?? entry["response"]?["_error"])?.text(), !name.isEmpty {
             let message = comment ?? name
             return .failed(LoadError(named: name, message: message) ?? LoadError(.init(chromium: name), message: message))
         }
-        if isOwn { return comment.map { .interrupted($0) } ?? .finished }
+        if isFromPortolan { return comment.map { .interrupted($0) } ?? .finished }
         let url = try entry["request"]?["url"]?.text() ?? ""
         guard status == 0, comment != nil || url.lowercased().hasPrefix("http") else { return .finished }
         return .failed(LoadError(.connectionLost, message: comment ?? "the recording has no response, and no reason why"))
@@ -90,10 +89,10 @@ extension HTTPArchive {
     private static func times(of entry: ErrorLocation) throws(ErrorLocation.Problem) -> (response: Duration, end: Duration) {
         let total = try entry["time"]?.milliseconds() ?? .zero
         guard let timings = entry["timings"] else { return (total, total) }
-        var before = Duration.zero
+        var untilResponse = Duration.zero
         // `connect` includes the TLS handshake.
-        for phase in ["blocked", "dns", "connect", "send", "wait"] { before += try timings[phase]?.milliseconds() ?? .zero }
-        return (before, max(total, before + (try timings["receive"]?.milliseconds() ?? .zero)))
+        for phase in ["blocked", "dns", "connect", "send", "wait"] { untilResponse += try timings[phase]?.milliseconds() ?? .zero }
+        return (untilResponse, max(total, untilResponse + (try timings["receive"]?.milliseconds() ?? .zero)))
     }
 }
 

@@ -11,19 +11,19 @@ struct ArchivedBody {
     var count = 0
     /// The reason why the body is incomplete.
     var incompleteness: String?
-    /// The type of the bytes, if it differs from the response's.
-    var declared: MIMEType?
+    /// The media type of `bytes`, if it differs from the response's type.
+    var declaredType: MIMEType?
 }
 
 extension ErrorLocation {
-    func response(for url: URLRecord, isOwn: Bool) throws(Problem) -> Response {
+    func response(for url: URLRecord, isFromPortolan: Bool) throws(Problem) -> Response {
         var response = Response(url: url)
         // 0 means no status, unless the server sent a 0.
         if let status = self["status"], let code = try status.count(), code > 0 || self["_hasStatus"] != nil {
             guard (0...999).contains(code) else { throw status.problem("has to be a status from 0 to 999") }
             response.status = HTTPResponse.Status(code: code, reasonPhrase: try self["statusText"]?.text() ?? "")
         }
-        response.fields = try fields(isOwn: isOwn)
+        response.fields = try fields(isFromPortolan: isFromPortolan)
         let content = self["content"]
         // Chromium writes `x-unknown` for a missing type.
         response.mimeType =
@@ -40,24 +40,24 @@ extension ErrorLocation {
     /// Returns the target of a redirect. Returns `nil` if the response is no redirect or its target is invalid; the
     /// loader then handles the response.
     ///
-    /// - Parameter isOwn: whether `redirectURL` takes precedence, because the redacted Location field can lack a
-    ///   password.
-    func redirect(from url: URLRecord, _ response: Response, isOwn: Bool) throws(Problem) -> URLRecord? {
-        let told = try self["redirectURL"]?.text() ?? ""
-        if !isOwn || told.isEmpty, case .url(let target) = RedirectTarget(of: response) { return target }
-        // Without a status, the redirect comes from another protocol. With one, the URL can come from a Location field
-        // of a response that is no redirect.
-        guard !told.isEmpty, response.status == nil || [301, 302, 303, 307, 308].contains(response.status?.code) else { return nil }
+    /// - Parameter isFromPortolan: whether Portolan wrote the archive. Then `redirectURL` takes precedence, because the
+    ///   redacted Location field can lack a password.
+    func redirect(from url: URLRecord, _ response: Response, isFromPortolan: Bool) throws(Problem) -> URLRecord? {
+        let redirectURL = try self["redirectURL"]?.text() ?? ""
+        if !isFromPortolan || redirectURL.isEmpty, case .url(let target) = RedirectTarget(of: response) { return target }
+        // Without a status, the redirect comes from another protocol. With a status, the URL can come from a Location
+        // field of a response that is no redirect.
+        guard !redirectURL.isEmpty, response.status == nil || [301, 302, 303, 307, 308].contains(response.status?.code) else { return nil }
         do throws(URLSyntaxError) {
-            return try URLRecord(parsing: told, relativeTo: url)
+            return try URLRecord(parsing: redirectURL, relativeTo: url)
         } catch {
             throw problem("has a redirectURL that is not a URL: \(error)")
         }
     }
 
-    /// - Parameter isOwn: whether an invalid field is an error. Other programs also write fields that no server sent,
-    ///   so their invalid fields are ignored.
-    func fields(isOwn: Bool) throws(Problem) -> HTTPFields {
+    /// - Parameter isFromPortolan: whether Portolan wrote the archive. Then an invalid field is an error. Other
+    ///   programs also write fields that no server sent, so their invalid fields are ignored.
+    func fields(isFromPortolan: Bool) throws(Problem) -> HTTPFields {
         var fields = HTTPFields()
         guard let list = self["headers"] else { return fields }
         for field in try list.elements() {
@@ -65,13 +65,15 @@ extension ErrorLocation {
             do throws(HTTPFields.InvalidField) {
                 try fields.append(recorded: name, value)
             } catch {
-                if isOwn || error != .isInvalid { throw field.problem(error.rawValue) }
+                if isFromPortolan || error != .isInvalid { throw field.problem(error.rawValue) }
             }
         }
         return fields
     }
 
-    /// - Parameter encoding: `base64` if the text is encoded so.
+    /// Reads the bytes of a text.
+    ///
+    /// - Parameter encoding: the archive's `encoding` member: `base64`, or missing for plain text.
     func bytes(encoding: ErrorLocation?) throws(Problem) -> [UInt8] {
         let text = try text()
         switch try encoding?.text().lowercased() {
@@ -83,8 +85,9 @@ extension ErrorLocation {
 
     /// Reads the body of this response.
     ///
-    /// - Parameter isOwn: whether the text is exactly the received bytes. A browser writes the decoded text.
-    func body(of method: HTTPRequest.Method, _ response: Response, isOwn: Bool) throws(Problem) -> ArchivedBody {
+    /// - Parameter isFromPortolan: whether Portolan wrote the archive. Then the text is exactly the received bytes. A
+    ///   browser writes the decoded text.
+    func body(of method: HTTPRequest.Method, _ response: Response, isFromPortolan: Bool) throws(Problem) -> ArchivedBody {
         let content = self["content"]
         let size = try content?["size"]?.count() ?? 0
         if method == .head || [204, 304].contains(response.status?.code) { return ArchivedBody() }
@@ -96,24 +99,24 @@ extension ErrorLocation {
         }
         var body = ArchivedBody(bytes: try text.bytes(encoding: content["encoding"]))
         body.count = body.bytes.count
-        let isText = content["encoding"] == nil && !isOwn
+        let isText = content["encoding"] == nil && !isFromPortolan
         let isASCII = body.bytes.allSatisfy { $0 < 0x80 }
         if isText, !isASCII, let type = response.mimeType, type.charset?.lowercased() ?? "utf-8" != "utf-8" {
             // The browser decoded the text, so its bytes are UTF-8 here.
-            body.declared = type.declaringUTF8
+            body.declaredType = type.declaringUTF8
         }
         let charset = response.mimeType?.charset?.lowercased() ?? "utf-8"
-        let isShorter =
+        let isCutOff =
             if !isText {
                 body.count < size
             } else if charset == "utf-8" || charset == "utf8" || (isASCII && !charset.hasPrefix("utf-")) {
                 // The difference of 3 bytes is a byte order mark, which the browser removed.
                 body.count < size && body.count + 3 != size
             } else {
-                // Decoded text is at most this much shorter in UTF-8.
+                // In another charset, the text has at most four times as many bytes, and a byte order mark of 4 bytes.
                 body.count * 4 + 4 < size
             }
-        if isShorter {
+        if isCutOff {
             body.incompleteness = "it has the first \(body.count) bytes of \(size)"
             body.count = size
         }
@@ -121,11 +124,11 @@ extension ErrorLocation {
     }
 
     /// Returns the body size that the rest of the response announces, if the content has none; otherwise 0. Bodies of
-    /// redirects are ignored, because nobody reads them and archives seldom contain them.
+    /// redirects are ignored, because clients do not read them, and archives seldom contain them.
     private func announcedSize(of response: Response) throws(Problem) -> Int {
         guard let status = response.status?.code, ![301, 302, 303, 307, 308].contains(status) else { return 0 }
-        let sent = try self["bodySize"]?.count() ?? 0
-        return sent > 0 ? sent : response.contentLength.flatMap { Int(exactly: min($0, 9_000_000_000_000_000)) } ?? 0
+        let bodySize = try self["bodySize"]?.count() ?? 0
+        return bodySize > 0 ? bodySize : response.contentLength.flatMap { Int(exactly: min($0, 9_000_000_000_000_000)) } ?? 0
     }
 }
 
@@ -135,8 +138,9 @@ extension String {
 
 extension MIMEType {
     fileprivate var declaringUTF8: MIMEType {
-        let others = parameters.filter { $0.name != "charset" }.map { ";\($0.name)=\"\($0.value.filter { $0 != "\"" && $0 != "\\" })\"" }
-        return MIMEType(parsing: essence + others.joined() + ";charset=utf-8") ?? self
+        let otherParameters = parameters.filter { $0.name != "charset" }
+            .map { ";\($0.name)=\"\($0.value.filter { $0 != "\"" && $0 != "\\" })\"" }
+        return MIMEType(parsing: essence + otherParameters.joined() + ";charset=utf-8") ?? self
     }
 }
 
@@ -148,7 +152,8 @@ extension Response {
         }
     }
 
-    mutating func declare(_ type: MIMEType) {
+    /// Sets the media type, also in the field.
+    mutating func setContentType(_ type: MIMEType) {
         (mimeType, textEncodingName) = (type, type.charset)
         fields[.contentType] = type.description
     }
@@ -158,15 +163,16 @@ extension Response {
     /// is removed.
     ///
     /// - Parameters:
-    ///   - isWhole: whether all received bytes are recorded.
+    ///   - bodyCount: the number of recorded bytes.
+    ///   - isComplete: whether all received bytes are recorded.
     ///   - hasBody: whether the length describes a body that follows.
-    mutating func settleLength(bodyCount: Int, isWhole: Bool, hasBody: Bool) {
+    mutating func setExpectedLength(bodyCount: Int, isComplete: Bool, hasBody: Bool) {
         guard status != nil else {
-            if isWhole { expectedLength = Int64(bodyCount) }
+            if isComplete { expectedLength = Int64(bodyCount) }
             return
         }
         guard let length = contentLength, !fields.contains(.contentEncoding) else { return }
-        if length == bodyCount || !hasBody || (!isWhole && length > bodyCount) {
+        if length == bodyCount || !hasBody || (!isComplete && length > bodyCount) {
             expectedLength = length
         } else if bodyCount > 0 {
             fields[.contentLength] = nil
@@ -181,9 +187,10 @@ extension Transaction {
         let pieces = max(1, (bytes.count + size - 1) / size)
         guard count > 0 else { return }
         for piece in 0..<pieces {
-            let kept = Array(bytes[piece * size..<min(bytes.count, (piece + 1) * size)])
+            let pieceBytes = Array(bytes[piece * size..<min(bytes.count, (piece + 1) * size)])
             let isLast = piece == pieces - 1
-            append(.data(kept, count: isLast ? count - piece * size : kept.count), at: start + (end - start) * (piece + 1) / pieces)
+            let time = start + (end - start) * (piece + 1) / pieces
+            append(.data(pieceBytes, count: isLast ? count - piece * size : pieceBytes.count), at: time)
         }
     }
 }

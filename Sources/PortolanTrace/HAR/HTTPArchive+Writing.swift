@@ -73,7 +73,7 @@ package enum HTTPArchive {
         ]
         if let body = transaction.body {
             var data = [JSONValue.Member(name: "mimeType", value: .string(transaction.fields[.contentType] ?? ""))]
-            data += text(body, marking: "_encoding")
+            data += text(body, encodingMember: "_encoding")
             members.append(.init(name: "postData", value: .object(data)))
         }
         if let digest = transaction.bodyDigest { members.append(.init(name: "_bodySHA256", value: .string(digest.text))) }
@@ -94,7 +94,7 @@ package enum HTTPArchive {
             .init(name: "size", value: .integer(size)),
             .init(name: "mimeType", value: .string(response.map(mimeType) ?? "")),
         ]
-        content += text(body, marking: "encoding")
+        content += text(body, encodingMember: "encoding")
         if let codings = response?.remainingContentCodings, !codings.isEmpty {
             content.append(.init(name: "_codings", value: .array(codings.map(JSONValue.string))))
         }
@@ -114,11 +114,11 @@ package enum HTTPArchive {
         return .object(members)
     }
 
-    /// Writes bytes as text if they are UTF-8, otherwise as base64, which the member `marking` shows.
-    private static func text(_ bytes: [UInt8], marking: String) -> [JSONValue.Member] {
+    /// Writes bytes as text if they are UTF-8, otherwise as base64 with another member, whose name is `encodingMember`.
+    private static func text(_ bytes: [UInt8], encodingMember: String) -> [JSONValue.Member] {
         if let text = String(validating: bytes, as: UTF8.self) { return [.init(name: "text", value: .string(text))] }
         return [
-            .init(name: "text", value: .string(Data(bytes).base64EncodedString())), .init(name: marking, value: "base64"),
+            .init(name: "text", value: .string(Data(bytes).base64EncodedString())), .init(name: encodingMember, value: "base64"),
         ]
     }
 
@@ -188,12 +188,12 @@ extension Transaction {
     /// The transaction as far as an entry can represent it. Of several responses, which are the parts of a multipart
     /// body, it has only the first.
     fileprivate var withOneResponse: Transaction {
-        let places = moments.indices.filter { if case .response = moments[$0].event { true } else { false } }
-        guard places.count > 1 else { return self }
+        let responseIndices = moments.indices.filter { if case .response = moments[$0].event { true } else { false } }
+        guard responseIndices.count > 1 else { return self }
         var transaction = self
-        transaction.moments.removeSubrange(places[1]...)
+        transaction.moments.removeSubrange(responseIndices[1]...)
         transaction.append(
-            .interrupted("it has \(places.count) responses, and an HTTP Archive can hold only one; record it as .json"), at: end)
+            .interrupted("it has \(responseIndices.count) responses, and an HTTP Archive can hold only one; record it as .json"), at: end)
         return transaction
     }
 }

@@ -20,9 +20,9 @@ package struct FieldList: Equatable, Sendable {
         self.init(response.fields)
         guard let type = response.mimeType else { return }
         let name = HTTPField.Name.contentType.canonicalName
-        let place = pairs.firstIndex { $0.name == name } ?? 0
+        let index = pairs.firstIndex { $0.name == name } ?? 0
         pairs.removeAll { $0.name == name }
-        pairs.insert((name, type.declaring(charset: response.textEncodingName).description), at: place)
+        pairs.insert((name, type.declaring(charset: response.textEncodingName).description), at: index)
     }
 
     /// Adds the expected length as `content-length`, unless the field exists or the scheme is `http` or `https`: there,
@@ -64,7 +64,7 @@ extension MIMEType {
 }
 
 extension HTTPField {
-    /// A field whose value's code points are its bytes.
+    /// Makes a field from a value that was decoded as ISO-8859-1: each code point is one byte.
     ///
     /// - Returns: `nil` if a code point lies beyond U+00FF, or the bytes are no field value (RFC 9110 §5.5).
     package init?(name: Name, latin1 value: String) {
@@ -79,17 +79,17 @@ extension HTTPField {
 }
 
 extension HTTPFields {
-    /// Why a recorded field is rejected, as words for a message.
+    /// Why a recorded field is rejected, as a clause of a message.
     enum InvalidField: String, Error {
         case isInvalid = "is not a valid HTTP field"
         case exceedsLimit = "is one of more than 10000 fields"
     }
 
-    /// The most fields of one message in a recording; `HTTPFields` can hold 65,534.
-    private static let largestCount = 10_000
+    /// The maximum number of fields of one message in a recording; `HTTPFields` can hold 65,534.
+    private static let maximumCount = 10_000
 
     /// Adds a recorded field. Ignores a name that begins with a colon, because it is no field (RFC 9113 §8.3). A value
-    /// with line breaks becomes several fields, because browsers write fields so that must not be joined with commas.
+    /// with line breaks becomes several fields, because browsers write repeated Set-Cookie fields in this way.
     /// White space around a value is removed (RFC 9110 §5.5).
     mutating func append(recorded name: String, _ value: String) throws(InvalidField) {
         if name.hasPrefix(":") { return }
@@ -101,7 +101,7 @@ extension HTTPFields {
                 let field = HTTPField(name: name, latin1: text)
                     ?? (HTTPField.isValidValue(utf8) ? HTTPField(name: name, value: utf8) : nil)
             else { throw .isInvalid }
-            guard count < Self.largestCount else { throw .exceedsLimit }
+            guard count < Self.maximumCount else { throw .exceedsLimit }
             append(field)
         }
     }

@@ -4,13 +4,13 @@ import PortolanCore
 
 /// A phase of one transfer. The phases follow each other in this order.
 package enum TransferPhase: String, CaseIterable, Sendable {
-    /// Until a connection is free.
+    /// The wait until a connection is free.
     case queue
     case name, connect
     /// The TLS handshake, including the set-up of a proxy's tunnel before it.
     case tls
     case send
-    /// Until the first byte of the response.
+    /// The wait until the first byte of the response.
     case wait
     case body
 }

@@ -20,6 +20,7 @@ package struct Transaction: Sendable {
         case interrupted(String)
     }
 
+    /// An event and its time.
     package struct Moment: Sendable {
         /// The time since the start of the transaction.
         package let time: Duration
@@ -90,28 +91,29 @@ package struct Transaction: Sendable {
         return transaction
     }
 
-    /// The most bytes of one body that a recording keeps.
+    /// The maximum number of bytes of one body that a recording keeps.
     package static let maximumBodySize = 16 << 20
-    /// The most events of one load that a recording keeps.
+    /// The maximum number of events of one load that a recording keeps.
     package static let maximumEventCount = 100_000
 }
 
 extension Transaction {
     package var end: Duration { moments.last?.time ?? .zero }
 
-    /// The first response; otherwise that of a redirect.
+    /// The first response; otherwise the response of a redirect.
     package var response: Response? {
-        var found: Response?
+        var redirectResponse: Response?
         for moment in moments {
             switch moment.event {
             case .response(let response): return response
-            case .redirect(_, let response): found = response
+            case .redirect(_, let response): redirectResponse = response
             default: break
             }
         }
-        return found
+        return redirectResponse
     }
 
+    /// The target of the redirect, if there was one.
     package var redirect: URLRecord? {
         for case .redirect(let url, _) in moments.map(\.event) { return url }
         return nil
@@ -124,8 +126,8 @@ extension Transaction {
     /// The recorded body bytes, and the number of received ones.
     package var receivedBody: (bytes: [UInt8], count: Int) {
         moments.reduce(into: ([], 0)) { body, moment in
-            guard case .data(let kept, let count) = moment.event else { return }
-            body.0 += kept
+            guard case .data(let recordedBytes, let count) = moment.event else { return }
+            body.0 += recordedBytes
             body.1 = body.1.addingSaturated(count)
         }
     }
@@ -133,7 +135,9 @@ extension Transaction {
     /// The reason why the transaction cannot be replayed to its end, as a clause for a message; `nil` if it can.
     package var incompleteness: String? {
         let (bytes, count) = moments.reduce(into: (0, 0)) { sums, moment in
-            if case .data(let kept, let count) = moment.event { sums = (sums.0 + kept.count, sums.1.addingSaturated(count)) }
+            if case .data(let recordedBytes, let count) = moment.event {
+                sums = (sums.0 + recordedBytes.count, sums.1.addingSaturated(count))
+            }
         }
         switch moments.last?.event {
         case .interrupted(let reason): return reason

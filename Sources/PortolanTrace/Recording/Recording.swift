@@ -82,10 +82,10 @@ public struct Recording: Sendable {
 
     /// Adds transactions, except those that another process added in the meantime.
     ///
-    /// - Parameter known: the number of transactions that existed when `new` were loaded.
-    package mutating func add(_ new: some Sequence<Transaction>, besidesFirst known: Int) {
-        let others = ReplayIndex(Array(transactions.dropFirst(known)))
-        transactions += new.filter { !others.hasResponse(like: $0) && !others.hasFailure(like: $0) }
+    /// - Parameter oldCount: the number of transactions that the recording had when `newTransactions` were loaded.
+    package mutating func add(_ newTransactions: some Sequence<Transaction>, besidesFirst oldCount: Int) {
+        let addedByOthers = ReplayIndex(Array(transactions.dropFirst(oldCount)))
+        transactions += newTransactions.filter { !addedByOthers.hasResponse(like: $0) && !addedByOthers.hasFailure(like: $0) }
     }
 
     /// Returns the contents of the file, with a line feed at the end.

@@ -34,15 +34,15 @@ package struct RecordingFile: Sendable {
         // Includes the line feed.
         var size = document([]).bytes.count + 1
         var values: [JSONValue] = []
-        func fits(_ value: JSONValue) -> Bool {
+        func appendIfItFits(_ value: JSONValue) -> Bool {
             let count = value.bytes.count + 1  // with a comma
             guard size + count <= limit else { return false }
             size += count
             values.append(value)
             return true
         }
-        for entry in entries where !fits(written(entry)) {
-            if let reduced = withoutBodies(entry), fits(reduced) { entriesWithoutBody += 1 } else { missingEntries += 1 }
+        for entry in entries where !appendIfItFits(written(entry)) {
+            if let smallEntry = withoutBodies(entry), appendIfItFits(smallEntry) { entriesWithoutBody += 1 } else { missingEntries += 1 }
         }
         bytes = document(values).bytes + [0x0A]
     }
@@ -52,13 +52,13 @@ extension Recording {
     /// Makes the file, and counts what does not fit. If the recording already contains an entry for a request, no entry
     /// without body is added.
     package func file(as form: Form, keepingSecrets: Bool = false, limit: Int = largestFile) -> RecordingFile {
-        let isSame = form == self.form
+        let isSameForm = form == self.form
         let redaction = Redaction(keepsSecrets: keepingSecrets)
-        let source = isSame ? source : nil
-        let known = ReplayIndex(isSame ? Array(transactions.prefix(sourceCount)) : [])
+        let source = isSameForm ? source : nil
+        let recordedIndex = ReplayIndex(isSameForm ? Array(transactions.prefix(sourceCount)) : [])
         return RecordingFile(
-            transactions.dropFirst(isSame ? sourceCount : 0).lazy.map { $0.redacted(by: redaction) },
-            written: { form.entry($0) }, withoutBodies: { known.hasAny(like: $0) ? JSONValue?.none : form.entry($0.withoutBodies) },
+            transactions.dropFirst(isSameForm ? sourceCount : 0).lazy.map { $0.redacted(by: redaction) },
+            written: { form.entry($0) }, withoutBodies: { recordedIndex.hasAny(like: $0) ? JSONValue?.none : form.entry($0.withoutBodies) },
             in: { form.document($0, in: source) }, limit: limit)
     }
 }
@@ -87,8 +87,8 @@ extension JSONValue {
         return .object(members.map { $0.isNamed(name) ? Member(name: name, value: change($0.value)) : $0 })
     }
 
-    fileprivate func appending(_ new: [JSONValue]) -> JSONValue {
+    fileprivate func appending(_ newElements: [JSONValue]) -> JSONValue {
         guard case .array(let elements) = self else { return self }
-        return .array(elements + new)
+        return .array(elements + newElements)
     }
 }

@@ -6,9 +6,9 @@ import PortolanCore
 /// Selects recorded responses by request, and tracks which were used.
 ///
 /// Two requests are the same if they have the same method, the same URL without fragment and user information, and the
-/// same body if both bodies are known. Several responses to the same request are used once each in recorded order; then
-/// the last one repeats. A failure is used only if there is no response, and an incomplete response only if there is no
-/// other.
+/// same body if both bodies are known. Several responses to the same request are used once each, in recorded order.
+/// After that, the last response is used again and again. A failure is used only if there is no response. An incomplete
+/// response is used only if there is no complete one.
 struct ReplayIndex {
     private struct Key: Hashable {
         let method: HTTPRequest.Method
@@ -18,21 +18,23 @@ struct ReplayIndex {
     }
 
     private let transactions: [Transaction]
-    private var places: [Key: [Int]] = [:]
+    /// The indices of the transactions with each method and URL.
+    private var indicesByKey: [Key: [Int]] = [:]
+    /// Whether each transaction was used before.
     private var isUsed: [Bool]
 
     init(_ transactions: [Transaction]) {
         self.transactions = transactions
         isUsed = Array(repeating: false, count: transactions.count)
         for (index, transaction) in transactions.enumerated() {
-            places[Key(transaction.method, transaction.url), default: []].append(index)
+            indicesByKey[Key(transaction.method, transaction.url), default: []].append(index)
         }
     }
 
     /// Returns the indices of responses to a request, for its URL and for the URL in redacted form.
     private func indices(_ method: HTTPRequest.Method, _ url: URLRecord) -> [Int] {
         let keys = Set([Key(method, url), Key(method, Redaction().url(url))])
-        return keys.flatMap { places[$0] ?? [] }.sorted()
+        return keys.flatMap { indicesByKey[$0] ?? [] }.sorted()
     }
 
     /// Whether the response depends on the request's body.
@@ -44,12 +46,14 @@ struct ReplayIndex {
         }
     }
 
-    /// - Parameter wholeOnly: whether to ignore incomplete responses, and failures, which may not occur again.
-    mutating func take(_ request: Request, _ sent: SentBody, wholeOnly: Bool) -> Transaction? {
-        let same = same(request.method, request.url, request.fields, sent)
-        let whole = same.filter { transactions[$0].incompleteness == nil }
-        let answered = whole.filter { transactions[$0].failure == nil }
-        let candidates = wholeOnly || !answered.isEmpty ? answered : whole.isEmpty ? same : whole
+    /// Selects the transaction to replay for a request, and marks it as used.
+    ///
+    /// - Parameter completeOnly: whether to ignore incomplete responses, and failures, which may not occur again.
+    mutating func useTransaction(for request: Request, _ sent: SentBody, completeOnly: Bool) -> Transaction? {
+        let matches = matchingIndices(request.method, request.url, request.fields, sent)
+        let completeMatches = matches.filter { transactions[$0].incompleteness == nil }
+        let responses = completeMatches.filter { transactions[$0].failure == nil }
+        let candidates = completeOnly || !responses.isEmpty ? responses : completeMatches.isEmpty ? matches : completeMatches
         guard let index = candidates.first(where: { !isUsed[$0] }) ?? candidates.last else { return nil }
         isUsed[index] = true
         return transactions[index]
@@ -57,18 +61,19 @@ struct ReplayIndex {
 
     /// Whether the request is already recorded as failing.
     func hasFailure(like transaction: Transaction) -> Bool {
-        transaction.failure != nil && same(as: transaction).contains { $0.failure != nil }
+        transaction.failure != nil && matches(of: transaction).contains { $0.failure != nil }
     }
 
     /// Whether the request has a complete response.
     func hasResponse(like transaction: Transaction) -> Bool {
-        same(as: transaction).contains { $0.incompleteness == nil && $0.failure == nil }
+        matches(of: transaction).contains { $0.incompleteness == nil && $0.failure == nil }
     }
 
     /// Whether anything is recorded for the request.
-    func hasAny(like transaction: Transaction) -> Bool { !same(as: transaction).isEmpty }
+    func hasAny(like transaction: Transaction) -> Bool { !matches(of: transaction).isEmpty }
 
-    private func same(as transaction: Transaction) -> [Transaction] {
+    /// Returns the recorded transactions with the same request.
+    private func matches(of transaction: Transaction) -> [Transaction] {
         let sent: SentBody =
             if let bytes = transaction.body {
                 .bytes(bytes)
@@ -79,22 +84,22 @@ struct ReplayIndex {
             } else {
                 .unread(length: transaction.bodyLength)
             }
-        return same(transaction.method, transaction.url, transaction.fields, sent).map { transactions[$0] }
+        return matchingIndices(transaction.method, transaction.url, transaction.fields, sent).map { transactions[$0] }
     }
 
-    /// Returns the indices in ascending order.
-    private func same(_ method: HTTPRequest.Method, _ url: URLRecord, _ fields: HTTPFields, _ sent: SentBody) -> [Int] {
-        let found = indices(method, url)
-        guard case .bytes(let bytes) = sent else { return found.filter { Self.isSame(transactions[$0], sent) } }
-        let hasDigests = found.contains { transactions[$0].body == nil && transactions[$0].bodyDigest != nil }
-        // The body as it is, and in redacted form.
+    /// Returns the indices of the transactions with the same request, in ascending order.
+    private func matchingIndices(_ method: HTTPRequest.Method, _ url: URLRecord, _ fields: HTTPFields, _ sent: SentBody) -> [Int] {
+        let candidates = indices(method, url)
+        guard case .bytes(let bytes) = sent else { return candidates.filter { Self.isSame(transactions[$0], sent) } }
+        let hasDigests = candidates.contains { transactions[$0].body == nil && transactions[$0].bodyDigest != nil }
+        // The body unchanged, and in redacted form.
         var forms = [bytes]
-        if hasDigests || found.contains(where: { transactions[$0].body != nil }) {
+        if hasDigests || candidates.contains(where: { transactions[$0].body != nil }) {
             let redacted = Redaction().sentBody(bytes, of: fields)
             if redacted != bytes { forms.append(redacted) }
         }
         let digests = hasDigests ? forms.map(SHA256.digest(of:)) : []
-        return found.filter { index in
+        return candidates.filter { index in
             let recorded = transactions[index]
             if let body = recorded.body { return forms.contains(body) }
             if let digest = recorded.bodyDigest { return digests.contains(digest) }
@@ -119,16 +124,18 @@ struct ReplayIndex {
         if !indices(request.method, request.url).isEmpty {
             message += " with this body; it has the same request with another body"
         } else {
-            var near: [(key: Key, common: Int)] = []
-            for (key, indices) in places {
-                guard let first = indices.first, let common = Self.commonPrefixLength(transactions[first].url, request.url) else {
+            var similarRequests: [(key: Key, commonLength: Int)] = []
+            for (key, indices) in indicesByKey {
+                guard let first = indices.first, let commonLength = Self.commonPrefixLength(transactions[first].url, request.url) else {
                     continue
                 }
-                near.append((key, common))
+                similarRequests.append((key, commonLength))
             }
-            near.sort { ($1.common, $0.key.url, $0.key.method.rawValue) < ($0.common, $1.key.url, $1.key.method.rawValue) }
-            let names = near.prefix(3).compactMap { key, _ in
-                places[key]?.first.map { "\(key.method.rawValue) \(transactions[$0].url.shortDescription)" }
+            similarRequests.sort {
+                ($1.commonLength, $0.key.url, $0.key.method.rawValue) < ($0.commonLength, $1.key.url, $1.key.method.rawValue)
+            }
+            let names = similarRequests.prefix(3).compactMap { key, _ in
+                indicesByKey[key]?.first.map { "\(key.method.rawValue) \(transactions[$0].url.shortDescription)" }
             }
             message +=
                 names.isEmpty
@@ -139,11 +146,11 @@ struct ReplayIndex {
 
     /// Returns the length in bytes of the URLs' common prefix; `nil` if their hosts differ, or if they have no host and
     /// little in common.
-    private static func commonPrefixLength(_ url: URLRecord, _ wanted: URLRecord) -> Int? {
-        let (url, wanted) = (url.withoutCredentials, wanted.withoutCredentials)
-        guard url.beforePath == wanted.beforePath else { return nil }
-        let common = zip(url.string.utf8, wanted.string.utf8).prefix { $0 == $1 }.count
-        return url.host == nil && common < url.beforePath.utf8.count + 8 ? nil : common
+    private static func commonPrefixLength(_ url: URLRecord, _ requestedURL: URLRecord) -> Int? {
+        let (url, requestedURL) = (url.withoutCredentials, requestedURL.withoutCredentials)
+        guard url.schemeAndAuthority == requestedURL.schemeAndAuthority else { return nil }
+        let common = zip(url.string.utf8, requestedURL.string.utf8).prefix { $0 == $1 }.count
+        return url.host == nil && common < url.schemeAndAuthority.utf8.count + 8 ? nil : common
     }
 }
 

@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// A text in a coding that hides its meaning from a search, with the position of each decoded byte.
+/// An encoded text that must be decoded before it can be searched. Maps ranges of decoded bytes to the encoded text.
 struct CodedText {
     enum Coding {
         /// A JSON string (RFC 8259 §7). Escaped scalars beyond ASCII become `?`.
@@ -30,39 +30,41 @@ struct CodedText {
         self.decoded = decoded
     }
 
-    /// Returns the positions in the text of ranges of decoded bytes.
+    /// Maps ranges of decoded bytes to ranges of the encoded text.
     func encoded(_ ranges: [SecretRange]) -> [SecretRange] {
         guard !ranges.isEmpty else { return [] }
-        var wanted: [Int] = []
-        wanted.reserveCapacity(3 * ranges.count)
+        var offsets: [Int] = []
+        offsets.reserveCapacity(3 * ranges.count)
         for range in ranges {
-            wanted.append(range.bytes.lowerBound)
-            wanted.append(range.bytes.upperBound - range.sign)
-            wanted.append(range.bytes.upperBound)
+            offsets.append(range.bytes.lowerBound)
+            offsets.append(range.bytes.upperBound - range.atSignLength)
+            offsets.append(range.bytes.upperBound)
         }
-        wanted.sort()
+        offsets.sort()
         var (index, count) = (0, 0)
-        let places = wanted.map { offset in
+        let positions = offsets.map { offset in
             while count < offset, index < source.count {
                 index = Self.step(source, index, coding).next
                 count += 1
             }
             return index
         }
-        func place(_ offset: Int) -> Int {
-            var (low, high) = (0, wanted.count)
+        func position(of offset: Int) -> Int {
+            var (low, high) = (0, offsets.count)
             while low < high {
                 let middle = (low + high) / 2
-                if wanted[middle] < offset { low = middle + 1 } else { high = middle }
+                if offsets[middle] < offset { low = middle + 1 } else { high = middle }
             }
-            return places[low]
+            return positions[low]
         }
         return ranges.map { range in
-            let (start, end) = (place(range.bytes.lowerBound), place(range.bytes.upperBound))
-            return SecretRange(bytes: start..<end, kind: range.kind, sign: end - place(range.bytes.upperBound - range.sign))
+            let (start, end) = (position(of: range.bytes.lowerBound), position(of: range.bytes.upperBound))
+            let atSignStart = position(of: range.bytes.upperBound - range.atSignLength)
+            return SecretRange(bytes: start..<end, kind: range.kind, atSignLength: end - atSignStart)
         }
     }
 
+    /// Decodes the byte at `index`. `next` is the index of the next one.
     private static func step(_ source: [UInt8], _ index: Int, _ coding: Coding) -> (byte: UInt8, next: Int) {
         let byte = source[index]
         switch (coding, byte) {

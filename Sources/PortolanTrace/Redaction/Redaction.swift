@@ -10,7 +10,7 @@ package import PortolanCore
 ///   members and JSON members with such names. In requests, ``marker`` replaces a secret. In response bodies, each byte
 ///   is replaced, so that lengths stay the same.
 ///
-/// A second redaction changes nothing, so a request can be compared with a recorded one.
+/// A second redaction changes nothing. So a redacted request can be compared with a recorded one.
 package struct Redaction: Sendable {
     /// Replaces a secret in a request.
     package static let marker = "REDACTED"
@@ -22,7 +22,7 @@ package struct Redaction: Sendable {
     package func url(_ url: URLRecord) -> URLRecord {
         if url.scheme == "data" { return url }
         let text = Array(url.description.utf8)
-        // For another URL in the path, which can be percent-encoded.
+        // The path can contain another URL with a password, which can be percent-encoded.
         let passwords = SecretRanges.userInformation(in: text)
         let redacted = replaced(text, keepsSecrets ? passwords : passwords + SecretRanges.parameters(in: text, .url))
         if redacted == url.string { return url }
@@ -36,20 +36,22 @@ package struct Redaction: Sendable {
     }
 
     package func fields(_ fields: HTTPFields) -> HTTPFields {
-        var kept = HTTPFields()
+        var keptFields = HTTPFields()
         for field in fields {
             if !keepsSecrets, SecretName.isSecret(field.name.canonicalName.utf8) { continue }
             let value = unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }
             let ranges = ranges(inField: value)
-            kept.append(ranges.isEmpty ? field : HTTPField(name: field.name, value: replacedBytes(value, ranges)))
+            keptFields.append(ranges.isEmpty ? field : HTTPField(name: field.name, value: replacedBytes(value, ranges)))
         }
-        return kept
+        return keptFields
     }
 
     package func response(_ response: Response) -> Response {
         var response = response
         response.url = url(response.url)
-        if let name = response.givenFilename { response.givenFilename = filename(name, saidBy: response.fields[.contentDisposition]) }
+        if let name = response.unsanitizedFilename {
+            response.unsanitizedFilename = filename(name, from: response.fields[.contentDisposition])
+        }
         response.fields = fields(response.fields)
         if let type = response.mimeType?.description {
             let redacted = replaced(Array(type.utf8), ranges(inField: Array(type.utf8)))
@@ -65,12 +67,15 @@ package struct Redaction: Sendable {
     /// Redacts a reason phrase like a field value, because the server chose it.
     private func reasonPhrase(_ phrase: String) -> String { replaced(Array(phrase.utf8), ranges(inField: Array(phrase.utf8))) }
 
-    /// A file name can be the part of a URL behind its last slash, and then start with the user information.
-    private func filename(_ name: String, saidBy field: String?) -> String {
+    /// Redacts a file name. The name can be the part of a URL after the last slash, which can begin with the URL's user
+    /// information.
+    ///
+    /// - Parameter contentDisposition: the value of the field that proposed the name.
+    private func filename(_ name: String, from contentDisposition: String?) -> String {
         let name = text(name)
-        guard let sign = name.utf8.lastIndex(of: UInt8(ascii: "@")) else { return name }
-        let isOfURL = field.map { !ranges(inField: Array($0.utf8)).isEmpty } ?? false
-        return isOfURL || name.utf8[..<sign].contains(UInt8(ascii: ":")) ? String(name[name.utf8.index(after: sign)...]) : name
+        guard let atSign = name.utf8.lastIndex(of: UInt8(ascii: "@")) else { return name }
+        let isOfURL = contentDisposition.map { !ranges(inField: Array($0.utf8)).isEmpty } ?? false
+        return isOfURL || name.utf8[..<atSign].contains(UInt8(ascii: ":")) ? String(name[name.utf8.index(after: atSign)...]) : name
     }
 
     package func error(_ error: LoadError) -> LoadError {
@@ -103,24 +108,25 @@ package struct Redaction: Sendable {
     ) {
         if keepsSecrets { return }
         var response: Response?
+        /// The indices of the elements with pieces of the current body.
         var pieces: [Int] = []
         func mask(_ elements: inout [Element]) {
             defer { pieces = [] }
             guard response?.remainingContentCodings.isEmpty ?? true else { return }
-            let whole = pieces.flatMap { bytes(elements[$0]) ?? [] }
-            let masked = Self.masked(whole, SecretRanges.body(whole, type: response?.mimeType))
-            guard masked != whole else { return }
+            let body = pieces.flatMap { bytes(elements[$0]) ?? [] }
+            let maskedBody = Self.masked(body, SecretRanges.body(body, type: response?.mimeType))
+            guard maskedBody != body else { return }
             var start = 0
             for piece in pieces {
                 let count = bytes(elements[piece])?.count ?? 0
-                replace(&elements[piece], Array(masked[start..<start + count]))
+                replace(&elements[piece], Array(maskedBody[start..<start + count]))
                 start += count
             }
         }
         for index in elements.indices {
-            if let next = head(elements[index]) {
+            if let nextResponse = head(elements[index]) {
                 mask(&elements)
-                response = next
+                response = nextResponse
             } else if bytes(elements[index]) != nil {
                 pieces.append(index)
             }
@@ -172,7 +178,7 @@ package struct Redaction: Sendable {
             case .value: for index in range.bytes { masked[index] = UInt8(ascii: "*") }
             // The result is still a number.
             case .number: for index in range.bytes { masked[index] = UInt8(ascii: "9") }
-            case .userInformation: for index in range.bytes.dropLast(range.sign) { masked[index] = UInt8(ascii: "*") }
+            case .userInformation: for index in range.bytes.dropLast(range.atSignLength) { masked[index] = UInt8(ascii: "*") }
             }
         }
         return masked

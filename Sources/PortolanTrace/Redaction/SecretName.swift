@@ -2,13 +2,13 @@
 
 /// Recognises names of secrets among the names of fields, query parameters, form members and JSON members.
 ///
-/// A name is split into words at case changes and at characters that are no letters. A word for a secret makes the name
-/// a secret's; in a word without separators it can occur anywhere, as in `csrfmiddlewaretoken`. Adjacent words can show
-/// that the value is no secret: `token_endpoint`.
+/// A name is split into words at case changes and at characters that are no letters. If one of the words is a word for
+/// a secret, the name is the name of a secret. A word for a secret can also be a part of a longer word, as in
+/// `csrfmiddlewaretoken`. Adjacent words can show that the value is no secret: `token_endpoint`.
 enum SecretName {
     enum Kind {
         case none, secret
-        /// A plural, whose value can only say whether there are any: `cookies=on`.
+        /// A plural. Its value can be a switch, which is no secret: `cookies=on`.
         case plural
     }
 
@@ -29,31 +29,32 @@ enum SecretName {
 
     // MARK: Exceptions
 
-    /// Words behind a word for a secret that make the value a place, a count or a kind. Also in the plural.
+    /// Words after a word for a secret that show that the value is a location, a count or a kind. They can be plural.
     private static let properties: Set<String> = [
         "endpoint", "uri", "url", "iframe", "count", "limit", "remaining", "used", "total", "reset", "type", "method", "version",
         "algorithm", "alg", "supported",
     ]
-    /// Words before a plural that make the value a number or a permission.
+    /// Words before a plural that show that the value is a number or a permission.
     private static let quantities: Set<String> = [
         "max", "maximum", "min", "minimum", "num", "number", "total", "count", "limit", "remaining", "used", "reset", "new", "input",
         "output", "prompt", "completion", "cached", "reasoning", "allow", "allowed",
     ]
-    /// Words before `token` that make it a position in a list.
+    /// Words before `token` that show that the value is a position in a list.
     private static let pages: Set<String> = ["page", "next", "prev", "previous", "continuation", "sync", "starting"]
-    /// Beginnings of words with another meaning: tokenizer, secretary.
+    /// Beginnings of words that are derived from a word for a secret, but have another meaning: tokenizer, secretary.
     private static let derivations = ["tokeniz", "tokenis", "secretar", "secretion", "secretive"]
+    /// Words that contain a word for a secret by accident.
     private static let accidents: Set<String> = ["obsession", "obsessions", "possession", "possessions"]
 
-    /// The number of bytes of a name that are examined.
-    private static let longest = 256
+    /// The maximum number of bytes of a name that are examined.
+    private static let maximumLength = 256
 
     /// - Parameter name: the percent-decoded name.
     static func isSecret(_ name: some Sequence<UInt8>) -> Bool { kind(of: name) != .none }
 
     /// - Parameter name: the percent-decoded name.
     static func kind(of name: some Sequence<UInt8>) -> Kind {
-        let bytes = Array(name.prefix(longest))
+        let bytes = Array(name.prefix(maximumLength))
         return mayBeSecret(bytes) ? kind(ofWhole: bytes) : .none
     }
 
@@ -86,13 +87,14 @@ enum SecretName {
     }
 
     /// Caches the kinds of names, because names often repeat.
-    struct Memory {
+    struct KindCache {
         private var kinds: [[UInt8]: Kind] = [:]
 
+        /// - Parameter decoded: returns the decoded name; `nil` if the name is not encoded.
         mutating func kind(of slice: ArraySlice<UInt8>, decoded: (ArraySlice<UInt8>) -> [UInt8]? = { _ in nil }) -> Kind {
-            let other = decoded(slice)
-            guard other.map(mayBeSecret) ?? mayBeSecret(slice) else { return .none }
-            let name = other ?? Array(slice)
+            let decodedName = decoded(slice)
+            guard decodedName.map(mayBeSecret) ?? mayBeSecret(slice) else { return .none }
+            let name = decodedName ?? Array(slice)
             guard name.count <= 64 else { return SecretName.kind(of: name) }
             if let kind = kinds[name] { return kind }
             let kind = SecretName.kind(ofWhole: name)
@@ -103,14 +105,14 @@ enum SecretName {
 
     // MARK: Words
 
-    /// A quick check, because most names are no secret's. Every name of a secret contains one of these sequences, or
-    /// `pw`.
+    /// Whether a name can be the name of a secret. A quick check, because most names are not. Every name of a secret
+    /// contains `pw`, or one of the sequences below.
     static func mayBeSecret(_ name: some Collection<UInt8>) -> Bool {
-        var last: UInt32 = 0
-        for byte in name.prefix(longest) {
-            last = (last << 8 | UInt32(byte | 0x20)) & 0xFF_FFFF
-            if last & 0xFFFF == 0x7077 { return true }
-            switch last {
+        var lastThreeBytes: UInt32 = 0
+        for byte in name.prefix(maximumLength) {
+            lastThreeBytes = (lastThreeBytes << 8 | UInt32(byte | 0x20)) & 0xFF_FFFF
+            if lastThreeBytes & 0xFFFF == 0x7077 { return true }  // pw
+            switch lastThreeBytes {
             case 0x746F6B, 0x736563, 0x706173, 0x6B6579: return true  // tok, sec, pas, key
             case 0x617574, 0x637265, 0x636F6F, 0x736573: return true  // aut, cre, coo, ses
             case 0x736967, 0x737266, 0x626561, 0x6A7774: return true  // sig, srf, bea, jwt
@@ -121,7 +123,7 @@ enum SecretName {
         return false
     }
 
-    /// Splits a name into lower-case words. An upper-case letter behind a lower-case one starts a word.
+    /// Splits a name into lower-case words. An upper-case letter after a lower-case letter starts a word.
     private static func words(of name: [UInt8]) -> [String] {
         var words: [String] = []
         var word = ""
@@ -142,10 +144,11 @@ enum SecretName {
 
     private struct Part {
         let text: String
+        /// Whether the part is a word for a secret.
         let isRoot: Bool
     }
 
-    /// Splits a word into the text before a word for a secret, that word, and the text behind it.
+    /// Splits a word into the text before a word for a secret, that word, and the text after it.
     private static func parts(of word: String) -> [Part] {
         guard !accidents.contains(word) else { return [Part(text: word, isRoot: false)] }
         let letters = Array(word.utf8)

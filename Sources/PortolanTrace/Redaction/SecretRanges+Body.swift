@@ -3,15 +3,15 @@
 import PortolanCore
 
 extension SecretRanges {
-    /// The deepest nesting of multipart bodies, and of JSON strings, that is searched.
-    static let deepestPart = 4
+    /// How many levels of nested multipart bodies, and of JSON in JSON strings, are searched.
+    static let maximumDepth = 4
 
-    /// Finds secrets in a body: in URL-encoded forms, multipart forms and JSON, by its type, or by its contents if the
-    /// type does not decide.
+    /// Finds secrets in URL-encoded forms, multipart forms and JSON. The media type decides how the body is searched,
+    /// or the contents if the type is another one.
     static func body(_ bytes: [UInt8], type: MIMEType?, depth: Int = 0) -> [SecretRange] {
         let essence = type?.essence ?? ""
         if essence.hasPrefix("multipart/") {
-            return depth < deepestPart ? multipart(bytes, boundary: type?[parameter: "boundary"], depth: depth) : []
+            return depth < maximumDepth ? multipart(bytes, boundary: type?[parameter: "boundary"], depth: depth) : []
         }
         var ranges: [SecretRange] = []
         // Much JSON is sent with the type of a form, which is curl's default for `-d`. But a body that starts like JSON
@@ -32,20 +32,20 @@ extension SecretRanges {
         let delimiter = boundary.map { Array("--\($0)".utf8) } ?? Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
         guard delimiter.count > 2, delimiter.starts(with: "--".utf8) else { return [] }
         var ranges: [SecretRange] = []
-        var part: Int?
-        var line = 0
-        while line <= bytes.count {
-            let next = bytes[line...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count + 1
-            if line == bytes.count || bytes[line...].starts(with: delimiter) {
-                if let part { ranges += contents(of: bytes[part..<max(part, line)], depth: depth) }
-                part = min(next, bytes.count)
+        var partStart: Int?
+        var lineStart = 0
+        while lineStart <= bytes.count {
+            let nextLine = bytes[lineStart...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count + 1
+            if lineStart == bytes.count || bytes[lineStart...].starts(with: delimiter) {
+                if let partStart { ranges += secrets(inPart: bytes[partStart..<max(partStart, lineStart)], depth: depth) }
+                partStart = min(nextLine, bytes.count)
             }
-            line = next
+            lineStart = nextLine
         }
         return ranges
     }
 
-    private static func contents(of part: ArraySlice<UInt8>, depth: Int) -> [SecretRange] {
+    private static func secrets(inPart part: ArraySlice<UInt8>, depth: Int) -> [SecretRange] {
         var (name, type, line) = (SecretName.Kind.none, nil as MIMEType?, part.startIndex)
         while line < part.endIndex {
             let end = part[line...].firstIndex(of: 0x0A) ?? part.endIndex

@@ -18,8 +18,8 @@ extension SecretRanges {
     ///   - depth: the number of JSON strings around the text.
     static func json(_ bytes: [UInt8], from start: Int? = nil, depth: Int = 0) -> JSONScan {
         var scan = JSONScan(end: bytes.count)
-        var names = SecretName.Memory()
-        // For each enclosing container, whether all of its contents are secret.
+        var names = SecretName.KindCache()
+        // For each enclosing object or array, whether all of its contents are secret.
         var containers: [Bool] = []
         var name = SecretName.Kind.none
         var index = start ?? (bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0)
@@ -36,7 +36,8 @@ extension SecretRanges {
                     if containers.last == true || SecretName.hides(bytes[content], named: name) {
                         scan.ranges.append(SecretRange(bytes: content, kind: .value))
                     } else if string.mayHideSecret {
-                        scan.ranges += self.string(Array(bytes[content]), string.isEscaped, depth: depth).map { $0.moved(by: index + 1) }
+                        let ranges = secrets(inString: Array(bytes[content]), string.isEscaped, depth: depth)
+                        scan.ranges += ranges.map { $0.moved(by: index + 1) }
                     }
                     name = .none
                     index = string.end
@@ -54,7 +55,7 @@ extension SecretRanges {
             case UInt8(ascii: ","): name = .none
             case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
                 let first = index
-                while index + 1 < bytes.count, bytes[index + 1].isOfNumber { index += 1 }
+                while index + 1 < bytes.count, bytes[index + 1].isPartOfNumber { index += 1 }
                 if name != .none || containers.last == true { scan.ranges.append(SecretRange(bytes: first..<index + 1, kind: .number)) }
             case ...0x20, UInt8(ascii: ":"): break
             // true, false and null
@@ -83,17 +84,17 @@ extension SecretRanges {
         return index
     }
 
-    /// Finds secrets in a string whose name is no secret's: passwords and parameters of URLs, and secrets in nested
-    /// JSON.
-    private static func string(_ content: [UInt8], _ isEscaped: Bool, depth: Int) -> [SecretRange] {
-        guard isEscaped else { return text(content, depth: depth) }
+    /// Finds secrets in a string whose name is not the name of a secret: passwords and parameters of URLs, and secrets
+    /// in nested JSON.
+    private static func secrets(inString content: [UInt8], _ isEscaped: Bool, depth: Int) -> [SecretRange] {
+        guard isEscaped else { return secrets(inText: content, depth: depth) }
         let coded = CodedText(content, .json)
-        return coded.encoded(text(coded.decoded, depth: depth))
+        return coded.encoded(secrets(inText: coded.decoded, depth: depth))
     }
 
-    private static func text(_ text: [UInt8], depth: Int) -> [SecretRange] {
+    private static func secrets(inText text: [UInt8], depth: Int) -> [SecretRange] {
         var ranges: [SecretRange] = []
-        if isShapedLikeJSON(text), depth < deepestPart {
+        if isShapedLikeJSON(text), depth < maximumDepth {
             let scan = json(text, depth: depth + 1)
             if scan.isJSON { return scan.ranges }
             ranges = scan.ranges
@@ -107,7 +108,8 @@ private struct JSONStringScan {
     /// The position of the closing quote, or the end of the text.
     let end: Int
     private(set) var isEscaped = false
-    /// Whether the string contains bytes without which it has no URL with a password, no parameter and no JSON.
+    /// Whether the string contains a character of a URL with a password, of a parameter or of JSON. Otherwise it needs
+    /// no search.
     private(set) var mayHideSecret = false
 
     init(_ bytes: [UInt8], from start: Int) {
@@ -118,7 +120,7 @@ private struct JSONStringScan {
             case UInt8(ascii: "\\"):
                 isEscaped = true
                 index += 1
-                // No other escape stands for such a byte.
+                // A plain escape never stands for such a character. Other escapes can.
                 if index < bytes.count, !Self.isPlainEscape(bytes[index]) { mayHideSecret = true }
             case UInt8(ascii: "@"), UInt8(ascii: "="), UInt8(ascii: "%"), UInt8(ascii: "{"), UInt8(ascii: "["): mayHideSecret = true
             default: break
@@ -139,7 +141,7 @@ private struct JSONStringScan {
 }
 
 extension UInt8 {
-    fileprivate var isOfNumber: Bool {
+    fileprivate var isPartOfNumber: Bool {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "e"),
             UInt8(ascii: "E"):

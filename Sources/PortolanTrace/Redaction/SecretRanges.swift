@@ -8,18 +8,18 @@ struct SecretRange: Equatable {
 
     let bytes: Range<Int>
     let kind: Kind
-    /// The number of bytes at the end that are the `@` of user information, which can be encoded; 0 for other kinds.
-    var sign = 0
+    /// The number of bytes at the end for the `@` of user information, which can be encoded; 0 for other kinds.
+    var atSignLength = 0
 
     func moved(by offset: Int) -> Self {
-        Self(bytes: bytes.lowerBound + offset..<bytes.upperBound + offset, kind: kind, sign: sign)
+        Self(bytes: bytes.lowerBound + offset..<bytes.upperBound + offset, kind: kind, atSignLength: atSignLength)
     }
 }
 
 /// Finds secrets in URLs, forms and texts. Ranges can be nested.
 enum SecretRanges {
     enum Context {
-        /// Names and values start behind the first `?`, `;` or `#`.
+        /// Names and values start after the first `?`, `;` or `#`.
         case url
         /// URLs, and names with values, occur among other words.
         case text
@@ -28,50 +28,51 @@ enum SecretRanges {
     }
 
     /// How many levels of percent-encoding are decoded to find URLs.
-    private static let deepestEncoding = 3
+    private static let maximumEncodingDepth = 3
 
     /// Finds the values of parameters with names of secrets, and values that contain an encoded secret, such as a URL
     /// with a password.
     ///
-    /// - Parameter isEncoded: whether the bytes are the decoded value of a parameter; values that are encoded again are
-    ///   not searched.
-    static func parameters(in bytes: [UInt8], _ surroundings: Context, isEncoded: Bool = false) -> [SecretRange] {
+    /// - Parameter wasEncoded: whether the bytes are the decoded value of a parameter. Then values that are encoded
+    ///   again are not searched.
+    static func parameters(in bytes: [UInt8], _ context: Context, wasEncoded: Bool = false) -> [SecretRange] {
         guard bytes.contains(UInt8(ascii: "=")) else { return [] }
         var ranges: [SecretRange] = []
-        var names = SecretName.Memory()
-        var name = surroundings == .form ? 0 : nil as Int?
-        var isQuery = surroundings == .form
+        var names = SecretName.KindCache()
+        // The start of a parameter's name, if the current bytes can belong to one.
+        var nameStart = context == .form ? 0 : nil as Int?
+        var isQuery = context == .form
         var index = 0
         // The end of the last JSON that was searched.
         var jsonEnd = 0
         while index < bytes.count {
             let byte = bytes[index]
             switch byte {
-            case UInt8(ascii: "&"): name = index + 1
-            case _ where surroundings == .form && byte != UInt8(ascii: "="): break
-            case UInt8(ascii: "?"), UInt8(ascii: "#"): (name, isQuery) = (index + 1, true)
-            case UInt8(ascii: ";"): name = index + 1
-            case UInt8(ascii: "/") where !isQuery: name = nil
+            case UInt8(ascii: "&"): nameStart = index + 1
+            case _ where context == .form && byte != UInt8(ascii: "="): break
+            case UInt8(ascii: "?"), UInt8(ascii: "#"): (nameStart, isQuery) = (index + 1, true)
+            case UInt8(ascii: ";"): nameStart = index + 1
+            case UInt8(ascii: "/") where !isQuery: nameStart = nil
             case UInt8(ascii: "="):
-                guard let start = name else { break }
-                name = nil
+                guard let start = nameStart else { break }
+                nameStart = nil
                 let kind = names.kind(of: bytes[start..<index]) {
                     $0.contains(UInt8(ascii: "%")) ? CodedText(Array($0), .percent).decoded : nil
                 }
                 let isHidden =
                     if kind != .none {
                         SecretName.hides(
-                            bytes[index + 1..<valueEnd(in: bytes, from: index + 1, isQuery: isQuery, surroundings)], named: kind)
+                            bytes[index + 1..<valueEnd(in: bytes, from: index + 1, isQuery: isQuery, context)], named: kind)
                     } else {
-                        !isEncoded && hidesSecret(bytes, from: index + 1, surroundings)
+                        !wasEncoded && hidesSecret(bytes, from: index + 1, context)
                     }
                 if isHidden {
-                    let end = valueEnd(in: bytes, from: index + 1, isQuery: isQuery, surroundings)
+                    let end = valueEnd(in: bytes, from: index + 1, isQuery: isQuery, context)
                     ranges.append(SecretRange(bytes: index + 1..<end, kind: .value))
                     index = end
                     continue
                 }
-                guard surroundings == .form else { break }
+                guard context == .form else { break }
                 let value = bytes[(index + 1)...].prefix { $0 != UInt8(ascii: "&") }
                 ranges += userInformation(in: Array(value)).map { $0.moved(by: index + 1) }
                 if index + 1 >= jsonEnd, isShapedLikeJSON(value) {
@@ -80,9 +81,9 @@ enum SecretRanges {
                     ranges += scan.ranges
                     jsonEnd = scan.end
                 }
-            case _ where surroundings == .text && isWordEnd(byte):
+            case _ where context == .text && isWordEnd(byte):
                 // A space can follow the semicolon, as in `; name=value`.
-                if name == index, byte == UInt8(ascii: " ") { name = index + 1 } else { (name, isQuery) = (nil, false) }
+                if nameStart == index, byte == UInt8(ascii: " ") { nameStart = index + 1 } else { (nameStart, isQuery) = (nil, false) }
             default: break
             }
             index += 1
@@ -94,31 +95,31 @@ enum SecretRanges {
     ///
     /// - Parameter includingReferences: as in ``UserInformation``.
     static func userInformation(in bytes: [UInt8], includingReferences: Bool = false) -> [SecretRange] {
-        func found(_ bytes: [UInt8]) -> [SecretRange] {
+        func directRanges(_ bytes: [UInt8]) -> [SecretRange] {
             UserInformation.ranges(in: bytes, includingReferences: includingReferences).map {
-                SecretRange(bytes: $0, kind: .userInformation, sign: 1)
+                SecretRange(bytes: $0, kind: .userInformation, atSignLength: 1)
             }
         }
-        var ranges = found(bytes)
+        var ranges = directRanges(bytes)
         var texts: [CodedText] = []
         var decoded = bytes
-        while texts.count < deepestEncoding, decoded.contains(UInt8(ascii: "%")) {
+        while texts.count < maximumEncodingDepth, decoded.contains(UInt8(ascii: "%")) {
             let text = CodedText(decoded, .percent)
             guard text.decoded.count < decoded.count else { break }
             decoded = text.decoded
             texts.append(text)
-            ranges += texts.reversed().reduce(found(decoded)) { $1.encoded($0) }
+            ranges += texts.reversed().reduce(directRanges(decoded)) { $1.encoded($0) }
         }
         return ranges
     }
 
-    private static func valueEnd(in bytes: [UInt8], from start: Int, isQuery: Bool, _ surroundings: Context) -> Int {
+    private static func valueEnd(in bytes: [UInt8], from start: Int, isQuery: Bool, _ context: Context) -> Int {
         let end = bytes[start...].firstIndex { byte in
             switch byte {
             case UInt8(ascii: "&"): true
-            case UInt8(ascii: "#"): surroundings != .form
+            case UInt8(ascii: "#"): context != .form
             case UInt8(ascii: ";"), UInt8(ascii: "/"), UInt8(ascii: "?"): !isQuery
-            default: surroundings == .text && isWordEnd(byte)
+            default: context == .text && isWordEnd(byte)
             }
         }
         return end ?? bytes.count
@@ -132,13 +133,13 @@ enum SecretRanges {
     }
 
     /// Whether a text contains an encoded URL or encoded JSON with a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
-    private static func hidesSecret(_ bytes: [UInt8], from start: Int, _ surroundings: Context) -> Bool {
+    private static func hidesSecret(_ bytes: [UInt8], from start: Int, _ context: Context) -> Bool {
         // The search ends where the next name can start, so that no byte is searched twice.
         var (end, isEncoded) = (start, false)
         scan: while end < bytes.count {
             switch bytes[end] {
             case UInt8(ascii: "&"): break scan
-            case UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: ";"), ...0x20: if surroundings != .form { break scan }
+            case UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: ";"), ...0x20: if context != .form { break scan }
             case UInt8(ascii: "%"): isEncoded = true
             default: break
             }
@@ -148,6 +149,6 @@ enum SecretRanges {
         let decoded = CodedText(Array(bytes[start..<end]), .percent).decoded
         guard decoded.count < end - start else { return false }
         if isShapedLikeJSON(decoded), !json(decoded).ranges.isEmpty { return true }
-        return !userInformation(in: decoded).isEmpty || !parameters(in: decoded, .text, isEncoded: true).isEmpty
+        return !userInformation(in: decoded).isEmpty || !parameters(in: decoded, .text, wasEncoded: true).isEmpty
     }
 }

@@ -6,9 +6,9 @@ import Synchronization
 /// Reads the body of a request if it can be read again. Does not block a thread.
 package final class BodyCollector: Sendable {
     fileprivate struct State {
-        /// The bytes, up to the limit.
+        /// All bytes, until there are more than ``Transaction/maximumBodySize``.
         var bytes: [UInt8] = []
-        /// The digest, beyond the limit.
+        /// The hasher of all bytes, after there are more.
         var hasher: SHA256?
         var count: Int64 = 0
         var answer: (@Sendable (SentBody) -> Void)?
@@ -48,25 +48,25 @@ package final class BodyCollector: Sendable {
             }
             switch read {
             case .bytes:
-                state.withLock { $0.take(piece) }
-            case .end: return end(isWhole: true)
-            case .failed: return end(isWhole: false)
+                state.withLock { $0.append(piece) }
+            case .end: return end(isComplete: true)
+            case .failed: return end(isComplete: false)
             case .wait: return
             }
         }
     }
 
-    private func end(isWhole: Bool) {
+    private func end(isComplete: Bool) {
         reader.close()
         let (sent, answer) = state.withLock { state -> (SentBody, (@Sendable (SentBody) -> Void)?) in
-            (isWhole ? state.sent : .unread(length: nil), state.answer.take())
+            (isComplete ? state.sentBody : .unread(length: nil), state.answer.take())
         }
         answer?(sent)
     }
 }
 
 extension BodyCollector.State {
-    fileprivate mutating func take(_ piece: [UInt8]) {
+    fileprivate mutating func append(_ piece: [UInt8]) {
         count += Int64(piece.count)
         if hasher == nil {
             bytes += piece
@@ -79,14 +79,14 @@ extension BodyCollector.State {
         }
     }
 
-    fileprivate var sent: SentBody { hasher.map { .large(length: count, $0.finalize()) } ?? .bytes(bytes) }
+    fileprivate var sentBody: SentBody { hasher.map { .large(length: count, $0.finalize()) } ?? .bytes(bytes) }
 }
 
 extension BodyCollector {
     /// Like ``collect(_:then:)``, but blocks until the result. Must not be called on an event loop.
     package static func contents(of body: Body?) -> SentBody {
-        let monitor = ConditionLock(SentBody?.none)
-        collect(body) { sent in monitor.withLockBroadcasting { $0 = sent } }
-        return monitor.wait { $0 }
+        let result = ConditionLock(SentBody?.none)
+        collect(body) { sent in result.withLockBroadcasting { $0 = sent } }
+        return result.wait { $0 }
     }
 }

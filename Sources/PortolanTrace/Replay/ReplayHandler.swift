@@ -19,10 +19,10 @@ import Synchronization
 /// the recording has the sent body, the bodies must match too, unless the request's body can be read only once. Secrets
 /// that were left out of the recording are not compared.
 ///
-/// Several responses are used once each in recorded order; then the last one repeats. A recorded failure is replayed,
-/// with code and message, if there is no response. Redirects are reported as redirects, so the loader requests the next
-/// one. A 401 is a plain response and causes no challenge. A partly recorded response ends at that point, and the load
-/// fails with `LoadError.Code.truncated`.
+/// Several responses to the same request are used once each, in recorded order; after that, the last one repeats. A
+/// recorded failure is replayed, with code and message, if there is no response. Redirects are reported as redirects,
+/// so the loader requests the target. A 401 is a plain response and causes no challenge. A partly recorded response
+/// ends after its recorded part, and the load fails with `LoadError.Code.truncated`.
 public final class ReplayHandler: ProtocolHandler {
     /// How to handle requests without a recorded response, and whether to add to the recording.
     public enum Mode: String, Hashable, Sendable, CaseIterable {
@@ -69,8 +69,8 @@ public final class ReplayHandler: ProtocolHandler {
         state = Mutex(State(recording: recording, index: ReplayIndex(recording.transactions)))
     }
 
-    /// The current recording: the initial one, followed by each load that has ended by itself since, in the order of
-    /// their starts. Of repeated failures of a request, it has only the first. Callable from any thread.
+    /// The initial recording, followed by the loads that have since ended without a stop, in the order of their starts.
+    /// If a request has failed repeatedly, only its first failure is included. Callable from any thread.
     public var recording: Recording {
         let (recording, index, records) = state.withLock { ($0.recording, $0.index, $0.records) }
         return records.reduce(into: recording) { recording, record in
@@ -87,10 +87,10 @@ public final class ReplayHandler: ProtocolHandler {
         mode != .strict && request.body != nil || state.withLock { $0.index.comparesBody(of: request) }
     }
 
-    /// Returns the load that serves the request, not started yet.
+    /// Returns the load that serves the request. The load is not started.
     func load(for request: Request, sending sent: SentBody, client: any ProtocolClient) -> ReplayedLoad {
-        let found = state.withLock { $0.index.take(request, sent, wholeOnly: mode == .fill) }
-        if let found { return .played(play(found, for: request, client)) }
+        let recorded = state.withLock { $0.index.useTransaction(for: request, sent, completeOnly: mode == .fill) }
+        if let recorded { return .played(play(recorded, for: request, client)) }
         guard mode != .strict else {
             return .played(FailedLoad(state.withLock { $0.index.notFoundError(of: request) }, client: client))
         }
@@ -101,7 +101,7 @@ public final class ReplayHandler: ProtocolHandler {
         return .recorded(client.makeLoadByNextHandler(for: request, client: TransactionRecorder(record, next: client)), record)
     }
 
-    /// Removes the record of a stopped load, unless the load had ended by itself.
+    /// Removes the record of a stopped load, unless the load had ended before the stop.
     func drop(_ record: TransactionRecord) {
         guard record.transaction == nil else { return }
         state.withLock { state in
@@ -113,6 +113,7 @@ public final class ReplayHandler: ProtocolHandler {
     /// The number of recorded loads, including running ones.
     var recordCount: Int { state.withLock { $0.records.count } }
 
+    /// Makes a load that sends the events of a recorded transaction.
     private func play(_ transaction: Transaction, for request: Request, _ client: any ProtocolClient) -> any ProtocolLoad {
         let script = transaction.script(for: request)
         guard let speed else { return ScriptedLoad(script.map(\.event), client: client) }

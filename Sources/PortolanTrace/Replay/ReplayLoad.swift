@@ -5,6 +5,7 @@ import Synchronization
 
 /// The source of a response.
 enum ReplayedLoad {
+    /// The load sends recorded events, or an error.
     case played(any ProtocolLoad)
     /// The next handler serves the request, and its events are recorded.
     case recorded(any ProtocolLoad, TransactionRecord)
@@ -49,8 +50,8 @@ final class ReplayLoad: ProtocolLoad {
         let load: any ProtocolLoad
         var record: TransactionRecord?
         switch handler.load(for: request, sending: sent, client: client) {
-        case .played(let played): load = played
-        case .recorded(let next, let written): (load, record) = (next, written)
+        case .played(let scriptedLoad): load = scriptedLoad
+        case .recorded(let nextLoad, let newRecord): (load, record) = (nextLoad, newRecord)
         }
         let starts = state.withLock { state in
             if !state.isStopped { (state.load, state.record) = (load, record) }

@@ -10,24 +10,24 @@ extension Transaction {
     /// ``LoadError/Code/truncated``.
     func script(for request: Request) -> [(event: ScriptedLoad.Event, time: Duration)] {
         var script: [(event: ScriptedLoad.Event, time: Duration)] = []
-        let lengths = settledLengths
-        var responses = 0
-        var isOffered = false
+        let lengths = announcedLengths
+        var responseCount = 0
+        var hasRedirect = false
         for moment in moments {
             switch moment.event {
             case .interim(let response): script.append((.interim(response), moment.time))
             case .redirect(let url, let response):
                 script.append((.redirect(to: request.redirected(to: url, status: response.status), response), moment.time))
-                isOffered = true
+                hasRedirect = true
             case .response(var response):
                 if response.url.isSameResource(as: url) { response.url = request.url.withoutCredentials }
-                if !isOffered, let next = request.redirected(by: response) { script.append((.redirect(to: next, response), moment.time)) }
-                if let length = response.expectedLength, length != lengths[responses], request.method != .head {
+                if !hasRedirect, let next = request.redirected(by: response) { script.append((.redirect(to: next, response), moment.time)) }
+                if let length = response.expectedLength, length != lengths[responseCount], request.method != .head {
                     response.expectedLength = nil
                 }
-                responses += 1
+                responseCount += 1
                 script.append((.response(response), moment.time))
-            case .data(let kept, _): if !kept.isEmpty { script.append((.data(kept), moment.time)) }
+            case .data(let recordedBytes, _): if !recordedBytes.isEmpty { script.append((.data(recordedBytes), moment.time)) }
             case .trailers(let fields): script.append((.trailers(fields), moment.time))
             case .finished where incompleteness == nil: script.append((.finish, moment.time))
             case .failed(let error): script.append((.failure(error), moment.time))
@@ -35,7 +35,7 @@ extension Transaction {
             }
         }
         if case .redirect(_, var response)? = moments.last?.event {
-            // The response is for a client that does not follow the redirect. Its body was not recorded.
+            // The response is for a client that does not follow the redirect. The response's body was not recorded.
             response.expectedLength = nil
             script += [(.response(response), end), (.finish, end)]
         }
@@ -48,26 +48,28 @@ extension Transaction {
             message: "the recording of \(url.shortDescription) is incomplete: \(incompleteness ?? "its end is missing"); record it again")
     }
 
-    /// The length that each response can announce: the number of its body bytes, or also a larger number if a failure
-    /// follows.
-    private var settledLengths: [Int64?] {
+    /// The expected length of each response if it agrees with the recorded body, otherwise `nil`. If a failure follows,
+    /// the expected length can also be larger than the body.
+    private var announcedLengths: [Int64?] {
         var lengths: [Int64?] = []
         var announced: Int64?
         var count: Int64 = 0
-        func settle(isWhole: Bool) -> Int64? { announced.map { $0 == count || (!isWhole && $0 > count) } == true ? announced : nil }
+        func validLength(isComplete: Bool) -> Int64? {
+            announced.map { $0 == count || (!isComplete && $0 > count) } == true ? announced : nil
+        }
         for moment in moments {
             switch moment.event {
             case .response(let response):
-                if !lengths.isEmpty { lengths[lengths.count - 1] = settle(isWhole: true) }
+                if !lengths.isEmpty { lengths[lengths.count - 1] = validLength(isComplete: true) }
                 lengths.append(nil)
                 (announced, count) = (response.expectedLength, 0)
-            case .data(let kept, _): count += Int64(kept.count)
+            case .data(let recordedBytes, _): count += Int64(recordedBytes.count)
             case .interim, .redirect, .trailers, .finished, .failed, .interrupted: break
             }
         }
         if !lengths.isEmpty {
-            let isWhole = if case .finished? = moments.last?.event { incompleteness == nil } else { false }
-            lengths[lengths.count - 1] = settle(isWhole: isWhole)
+            let isComplete = if case .finished? = moments.last?.event { incompleteness == nil } else { false }
+            lengths[lengths.count - 1] = validLength(isComplete: isComplete)
         }
         return lengths
     }

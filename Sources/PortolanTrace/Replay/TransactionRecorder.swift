@@ -23,7 +23,7 @@ final class TransactionRecord: Sendable {
         state = Mutex(State(transaction: transaction))
     }
 
-    /// The recorded transaction; `nil` if the load did not end by itself, because its further events are unknown.
+    /// The recorded transaction; `nil` if the load was stopped, because its further events are unknown.
     var transaction: Transaction? {
         state.withLock { state in
             var transaction = state.transaction
@@ -45,10 +45,10 @@ final class TransactionRecord: Sendable {
         let time = clock.now - start
         state.withLock { state in
             if state.isStopped { return }
-            if case .data(let kept, _) = event { state.recordedByteCount += kept.count }
+            if case .data(let recordedBytes, _) = event { state.recordedByteCount += recordedBytes.count }
             guard state.transaction.moments.count >= Transaction.maximumEventCount else { return state.transaction.append(event, at: time) }
             switch event {
-            case .data(let kept, let count): state.transaction.appendToLastData(kept, count: count, at: time)
+            case .data(let recordedBytes, let count): state.transaction.appendToLastData(recordedBytes, count: count, at: time)
             case .redirect, .trailers, .finished, .failed, .interrupted: state.transaction.append(event, at: time)
             case .interim, .response:
                 // For example the parts of an endless multipart response.
@@ -68,11 +68,11 @@ extension Transaction {
     /// Appends body bytes to the last event if that is a piece of body, so that the number of events has a limit.
     /// Otherwise adds an event.
     fileprivate mutating func appendToLastData(_ bytes: [UInt8], count: Int, at time: Duration) {
-        guard case .data(var kept, let sum)? = moments.last?.event, let first = moments.popLast()?.time else {
+        guard case .data(var recordedBytes, let sum)? = moments.last?.event, let first = moments.popLast()?.time else {
             return append(.data(bytes, count: count), at: time)
         }
-        kept += bytes
-        append(.data(kept, count: sum + count), at: first)
+        recordedBytes += bytes
+        append(.data(recordedBytes, count: sum + count), at: first)
     }
 }
 
@@ -100,8 +100,8 @@ final class TransactionRecorder: ForwardingClient {
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         let remainingCapacity = record.remainingCapacity
-        let kept = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(remainingCapacity)) }
-        record.append(.data(kept, count: bytes.byteCount))
+        let recordedBytes = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(remainingCapacity)) }
+        record.append(.data(recordedBytes, count: bytes.byteCount))
         return next.didLoad(bytes)
     }
 

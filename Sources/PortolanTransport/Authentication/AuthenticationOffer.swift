@@ -23,18 +23,19 @@ package enum AuthenticationOffer: Hashable, Sendable {
         }
     }
 
-    /// The offers in the fields of a response, the strongest first. For each scheme and realm, only the strongest.
+    /// The offers in the fields of a response, the strongest first. For each scheme and realm, only the strongest offer
+    /// is returned.
     ///
     /// RFC 7616 §3.7
     package static func all(in name: HTTPField.Name, of fields: HTTPFields) -> [AuthenticationOffer] {
         let offers = HTTPChallenge.parse(name, of: fields).compactMap(AuthenticationOffer.init)
-        // Sorted by strength and place, because Swift does not promise that a sort is stable.
+        // Sorted by strength and position, because Swift does not promise that a sort is stable.
         let sorted = offers.enumerated().sorted { ($1.element.strength, $0.offset) < ($0.element.strength, $1.offset) }.map(\.element)
         var spaces: Set<Space> = []
         return sorted.filter { spaces.insert($0.space).inserted }
     }
 
-    /// The schemes that a response offers, in lower case, if none of them can be answered here.
+    /// The schemes that a response offers, in lower case, if none of them is supported; otherwise empty.
     package static func unsupportedSchemes(in name: HTTPField.Name, of fields: HTTPFields) -> [String] {
         let challenges = HTTPChallenge.parse(name, of: fields)
         guard challenges.allSatisfy({ AuthenticationOffer($0) == nil }) else { return [] }

@@ -13,15 +13,16 @@ package struct Authorization: Hashable, Sendable {
         (self.credential, self.offer) = (credential, offer)
     }
 
-    /// Checks that a response comes from a server that knows the password (RFC 7616 §3.5).
+    /// The values of a sent Digest response. With these, checks that the HTTP response comes from a server that knows
+    /// the password (RFC 7616 §3.5).
     package final class Proof: Sendable {
         fileprivate let key: String
         fileprivate let challenge: DigestChallenge
-        fileprivate let count, clientNonce, target: String
+        fileprivate let nonceCount, clientNonce, target: String
 
-        fileprivate init(key: String, challenge: DigestChallenge, count: String, clientNonce: String, target: String) {
+        fileprivate init(key: String, challenge: DigestChallenge, nonceCount: String, clientNonce: String, target: String) {
             (self.key, self.challenge) = (key, challenge)
-            (self.count, self.clientNonce, self.target) = (count, clientNonce, target)
+            (self.nonceCount, self.clientNonce, self.target) = (nonceCount, clientNonce, target)
         }
     }
 
@@ -49,7 +50,7 @@ package struct Authorization: Hashable, Sendable {
         String(UInt64.random(in: .min ... .max), radix: 16) + String(UInt64.random(in: .min ... .max), radix: 16)
     }
 
-    /// RFC 7616 §3.4
+    /// Returns the field's value for Digest (RFC 7616 §3.4).
     private func digest(
         _ challenge: DigestChallenge, method: String, target: String, clientNonce: String, contents: Contents
     ) throws(LoadError) -> (octets: [UInt8], proof: Proof?) {
@@ -59,8 +60,8 @@ package struct Authorization: Hashable, Sendable {
         if algorithm.isSession { key = try algorithm.hash([Array(key.utf8), challenge.nonce, Array(clientNonce.utf8)]) }
         var request = "\(method):\(target)"
         if challenge.protection == .integrity { request += ":" + (try algorithm.hash(try contents())) }
-        let count = challenge.protection == .none ? "" : challenge.nextUse()
-        let proof = Proof(key: key, challenge: challenge, count: count, clientNonce: clientNonce, target: target)
+        let nonceCount = challenge.protection == .none ? "" : challenge.nextUse()
+        let proof = Proof(key: key, challenge: challenge, nonceCount: nonceCount, clientNonce: clientNonce, target: target)
         let response = try proof.response(to: request)
 
         var value = Array("Digest ".utf8)
@@ -81,7 +82,7 @@ package struct Authorization: Hashable, Sendable {
         if let name = algorithm.name { append("algorithm", name.utf8) }
         if challenge.protection != .none {
             append("qop", challenge.protection.rawValue.utf8)
-            append("nc", count.utf8)
+            append("nc", nonceCount.utf8)
         }
         // The key of a session algorithm depends on the client nonce, also without qop.
         if challenge.protection != .none || algorithm.isSession { append("cnonce", Self.quoted(Array(clientNonce.utf8))) }
@@ -97,7 +98,7 @@ package struct Authorization: Hashable, Sendable {
         return [quote] + octets.flatMap { $0 == quote || $0 == backslash ? [backslash, $0] : [$0] } + [quote]
     }
 
-    /// RFC 8187 §3.2.1
+    /// Percent-encodes the text for `username*` (RFC 8187 §3.2.1).
     private static func extended(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []
@@ -118,7 +119,7 @@ extension Authorization.Proof {
     fileprivate func response(to request: String) throws(LoadError) -> String {
         let algorithm = challenge.algorithm
         let hash = try algorithm.hash(Array(request.utf8))
-        let uses = challenge.protection == .none ? [] : [count, clientNonce, challenge.protection.rawValue]
+        let uses = challenge.protection == .none ? [] : [nonceCount, clientNonce, challenge.protection.rawValue]
         return try algorithm.hash([Array(key.utf8), challenge.nonce] + (uses + [hash]).map { Array($0.utf8) })
     }
 
@@ -137,10 +138,10 @@ extension Authorization.Proof {
     /// - Throws: ``LoadError/Code/badResponse`` if the value is wrong.
     package func check(_ info: HTTPChallenge, host: String) throws(LoadError) {
         guard let proof = info["rspauth"], challenge.protection != .integrity, info["qop"]?.lowercased() != "auth-int" else { return }
-        let isOwn =
+        let isForThisRequest =
             (info["cnonce"] ?? clientNonce) == clientNonce
-            && (info["nc"].map { UInt32($0, radix: 16) == UInt32(count, radix: 16) } ?? true)
-        guard isOwn, proof.lowercased() == (try response(to: ":\(target)")) else {
+            && (info["nc"].map { UInt32($0, radix: 16) == UInt32(nonceCount, radix: 16) } ?? true)
+        guard isForThisRequest, proof.lowercased() == (try response(to: ":\(target)")) else {
             throw LoadError(
                 .badResponse,
                 message:

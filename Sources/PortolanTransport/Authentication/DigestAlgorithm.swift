@@ -48,8 +48,8 @@ package struct DigestAlgorithm: Hashable, Sendable {
     func hash(_ bytes: [UInt8]) throws(LoadError) -> String {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count = 0
-        let isDone = unsafe EVP_Q_digest(nil, function.name, nil, bytes, bytes.count, &digest, &count) == 1
-        guard isDone else {
+        let hasSucceeded = unsafe EVP_Q_digest(nil, function.name, nil, bytes, bytes.count, &digest, &count) == 1
+        guard hasSucceeded else {
             throw LoadError(
                 .notOffered, message: "this machine's OpenSSL does not offer \(function.name), which Digest authentication needs")
         }

@@ -19,11 +19,12 @@ package final class DigestChallenge: Hashable, Sendable {
     }
 
     let realm: String
-    /// The octets of the realm as received, which are hashed and sent back: not every server sends UTF-8.
+    /// The octets of the realm as received. They are hashed and sent back unchanged, because not every server
+    /// sends UTF-8.
     let realmOctets: [UInt8]
     let nonce: [UInt8]
     let opaque: [UInt8]?
-    /// The URIs of the space, separated by blanks; `nil` for all of the server.
+    /// The URIs of the protection space, separated by blanks; `nil` if the space is the whole server.
     package let domain: String?
     let algorithm: DigestAlgorithm
     let protection: Protection
@@ -51,8 +52,8 @@ package final class DigestChallenge: Hashable, Sendable {
             protection = .none
             return
         }
-        let offered = names.compactMap { Protection(rawValue: String($0)) }
-        guard let protection = [.authentication, .integrity].first(where: offered.contains) else { return nil }
+        let offeredProtections = names.compactMap { Protection(rawValue: String($0)) }
+        guard let protection = [.authentication, .integrity].first(where: offeredProtections.contains) else { return nil }
         self.protection = protection
     }
 
@@ -72,7 +73,7 @@ package final class DigestChallenge: Hashable, Sendable {
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
     }
 
-    /// Ignores `stale`.
+    /// Whether both are equal, apart from `isStale`.
     package static func == (a: DigestChallenge, b: DigestChallenge) -> Bool {
         (a.realmOctets, a.nonce, a.opaque, a.protection) == (b.realmOctets, b.nonce, b.opaque, b.protection) && a.algorithm == b.algorithm
             && a.hashesUser == b.hashesUser

@@ -21,12 +21,12 @@ package struct PasswordCredential: Hashable, Sendable {
 
     package var credential: Credential { .password(user: user, password: password) }
 
-    /// Whether the user is the one of a URL, if that names one.
+    /// Whether a URL has this user name and password, or has none.
     package func isOfUser(in url: URLRecord) -> Bool {
         !url.hasCredentials || (PercentEncoding.decode(url.username) == user && PercentEncoding.decode(url.password) == password)
     }
 
-    /// The credential in the value of a field, if it is one of Basic.
+    /// Reads the credential from the value of an authorization field. `nil` if the value is not a valid one for Basic.
     package init?(basicValue: String) {
         let parts = basicValue.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "basic", let bytes = Data(base64Encoded: String(parts[1])),

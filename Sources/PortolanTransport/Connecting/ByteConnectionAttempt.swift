@@ -85,7 +85,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         }
     }
 
-    /// The time limit pauses while the attempt waits for the answer to a challenge.
+    /// Pauses or resumes the time limit. The limit is paused while the attempt waits for the answer to a challenge.
     private func setDeadlinePaused(_ isPaused: Bool) {
         if isPaused, let deadlineTimer {
             remainingTime = .nanoseconds(Int64(clamping: deadline > loop.now ? deadline - loop.now : 0))
@@ -211,11 +211,11 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     }
 
     private func startTLS(
-        _ transport: SocketConnection, _ peer: TLSPeer, offering protocols: [String], for owner: (any ChallengeHandler)?,
+        _ transport: SocketConnection, _ peer: TLSPeer, offering protocols: [String], for challengeHandler: (any ChallengeHandler)?,
         _ completion: @escaping (TLSHandshake.Outcome) -> Void
     ) {
         let handshake = TLSHandshake(
-            peer, contexts: connector.contexts, offering: protocols, for: owner, showsIdentity: !peer.isProxy, on: loop
+            peer, contexts: connector.contexts, offering: protocols, for: challengeHandler, showsIdentity: !peer.isProxy, on: loop
         ) { [weak self] in
             self?.setDeadlinePaused($0)
         } completion: { [weak self] outcome in

@@ -57,9 +57,9 @@ package final class ByteConnector: Sendable {
 
     /// Starts TLS on an open connection, for protocols that agree on TLS in clear text (STARTTLS).
     ///
-    /// All bytes that were written before are sent in clear text first. Call this when the server has agreed and has
-    /// sent nothing after its agreement. Otherwise close the connection, because an attacker can have added those
-    /// bytes. There is no time limit.
+    /// All bytes that were written before are sent in clear text first. Call this when the server has agreed. If the
+    /// server has sent bytes after its agreement, close the connection instead, because an attacker can have added
+    /// them. There is no time limit.
     ///
     /// - Parameters:
     ///   - peer: the server that the certificate must name.

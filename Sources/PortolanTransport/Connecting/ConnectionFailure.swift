@@ -28,9 +28,9 @@ extension LoadError {
 
     /// The error if the connection ended before the response did.
     ///
-    /// - Parameter speaker: the peer of the TLS session, which can have sent an alert.
-    package static func connectionLost(_ peer: TLSPeer, _ cause: SocketError?, reportedBy speaker: TLSPeer) -> LoadError {
-        if let error = tlsError(from: speaker, cause) { return error }
+    /// - Parameter securedPeer: the peer of the TLS session, which can have sent an alert.
+    package static func connectionLost(_ peer: TLSPeer, _ cause: SocketError?, reportedBy securedPeer: TLSPeer) -> LoadError {
+        if let error = tlsError(from: securedPeer, cause) { return error }
         let reason = cause?.reason.map { ": \($0)" } ?? ""
         return LoadError(.connectionLost, message: "the connection to \(peer) ended before the response did\(reason); try again")
     }

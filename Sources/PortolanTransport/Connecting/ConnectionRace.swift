@@ -49,10 +49,10 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
     /// Alternates IPv6 and IPv4 (RFC 8305 §4).
     static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard let first = addresses.first else { return [] }
-        let preferred = addresses.filter { $0.isIPv6 == first.isIPv6 }
-        let others = addresses.filter { $0.isIPv6 != first.isIPv6 }
-        return (0..<max(preferred.count, others.count)).flatMap { index in
-            [preferred, others].compactMap { index < $0.count ? $0[index] : nil }
+        let preferredFamily = addresses.filter { $0.isIPv6 == first.isIPv6 }
+        let otherFamily = addresses.filter { $0.isIPv6 != first.isIPv6 }
+        return (0..<max(preferredFamily.count, otherFamily.count)).flatMap { index in
+            [preferredFamily, otherFamily].compactMap { index < $0.count ? $0[index] : nil }
         }
     }
 
@@ -67,12 +67,12 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
             switch socket.connect(to: address) {
             case 0: return finish(socket, address)
             case EINPROGRESS:
-                let connecting = ConnectingSocket(socket, address, in: self, on: loop)
-                guard connecting.start() else {
+                let connectingSocket = ConnectingSocket(socket, address, in: self, on: loop)
+                guard connectingSocket.start() else {
                     lastError = .system(errno)
                     continue
                 }
-                connectingSockets.append(connecting)
+                connectingSockets.append(connectingSocket)
                 return waitForNext()
             case let error: lastError = .system(error)
             }
@@ -83,16 +83,18 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
         }
     }
 
+    /// Starts the timer after which the race tries the next address.
     private func waitForNext() {
         guard !remainingAddresses.isEmpty else { return }
         timer = loop.schedule(after: Self.delay) { [weak self] in self?.tryNext() }
     }
 
-    fileprivate func didConnect(_ connecting: ConnectingSocket, _ error: CInt) {
-        guard let index = connectingSockets.firstIndex(where: { $0 === connecting }) else { return }
+    /// - Parameter error: the errno of connect(2), or 0.
+    fileprivate func didConnect(_ connectingSocket: ConnectingSocket, _ error: CInt) {
+        guard let index = connectingSockets.firstIndex(where: { $0 === connectingSocket }) else { return }
         connectingSockets.remove(at: index)
-        connecting.stop()
-        guard error != 0 else { return finish(connecting.socket, connecting.address) }
+        connectingSocket.stop()
+        guard error != 0 else { return finish(connectingSocket.socket, connectingSocket.address) }
         lastError = .system(error)
         tryNext()
     }
@@ -107,9 +109,9 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
     private func stop() {
         timer?.cancel()
         timer = nil
-        for connecting in connectingSockets {
-            connecting.stop()
-            connecting.socket.close()
+        for connectingSocket in connectingSockets {
+            connectingSocket.stop()
+            connectingSocket.socket.close()
         }
         connectingSockets = []
     }

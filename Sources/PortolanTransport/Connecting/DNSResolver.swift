@@ -11,11 +11,11 @@ import Synchronization
 
 /// Resolves host names on separate threads, because the system's function blocks. Threads are started on demand, up to
 /// a limit, and end when they are idle. If a name server does not respond, only loads that need it are delayed, as long
-/// as fewer look-ups than the limit wait for it. Any thread.
+/// as fewer look-ups than the limit wait for it. The methods can be called on any thread.
 ///
 /// Callers that resolve the same host at the same time share one look-up. If all callers cancel, a pending look-up is
-/// skipped. A running look-up can't be stopped, and uses its thread until it ends. The next caller does not share it,
-/// but starts another look-up.
+/// skipped. A running look-up can't be stopped, and uses its thread until it ends. If all its callers have
+/// cancelled, the next caller does not share that look-up, but starts another one.
 package final class DNSResolver: Sendable {
     /// Returns addresses with port 0, the best first.
     typealias LookUp = @Sendable (_ name: String) throws -> [SocketAddress]
@@ -29,8 +29,8 @@ package final class DNSResolver: Sendable {
 
     /// A pending or running look-up, and the completions of its callers.
     private struct SharedLookUp {
-        /// The query that created the look-up.
-        let first: UInt64
+        /// The number of the query that created the look-up.
+        let firstQueryNumber: UInt64
         var hasBegun = false
         var completions: [UInt64: Completion]
     }
@@ -42,20 +42,22 @@ package final class DNSResolver: Sendable {
         mutating func add(_ completion: @escaping Completion, for name: String) -> (query: Query, isFirst: Bool) {
             queryCount += 1
             let isFirst = lookUps[name] == nil
-            lookUps[name, default: SharedLookUp(first: queryCount, completions: [:])].completions[queryCount] = completion
+            lookUps[name, default: SharedLookUp(firstQueryNumber: queryCount, completions: [:])]
+                .completions[queryCount] = completion
             return (Query(name: name, number: queryCount), isFirst)
         }
 
-        /// Marks the look-up as running.
+        /// Marks the query's look-up as running.
         ///
-        /// - Returns: whether a caller still waits.
+        /// - Returns: whether a caller still waits for it. Otherwise the look-up is removed.
         mutating func begin(_ query: Query) -> Bool {
-            guard lookUps[query.name]?.first == query.number else { return false }
+            guard lookUps[query.name]?.firstQueryNumber == query.number else { return false }
             lookUps[query.name]?.hasBegun = true
             removeIfAbandoned(query.name)
             return lookUps[query.name] != nil
         }
 
+        /// - Returns: whether the query had not completed.
         mutating func remove(_ query: Query) -> Bool {
             guard lookUps[query.name]?.completions.removeValue(forKey: query.number) != nil else { return false }
             removeIfAbandoned(query.name)
@@ -68,9 +70,9 @@ package final class DNSResolver: Sendable {
         }
 
         /// Removes the look-up that a query created, and returns its completions.
-        mutating func removeCompletions(of first: Query) -> [Completion] {
-            guard lookUps[first.name]?.first == first.number else { return [] }
-            return lookUps.removeValue(forKey: first.name).map { Array($0.completions.values) } ?? []
+        mutating func removeCompletions(of firstQuery: Query) -> [Completion] {
+            guard lookUps[firstQuery.name]?.firstQueryNumber == firstQuery.number else { return [] }
+            return lookUps.removeValue(forKey: firstQuery.name).map { Array($0.completions.values) } ?? []
         }
     }
 
@@ -110,8 +112,8 @@ package final class DNSResolver: Sendable {
         state.withLock { $0.remove(query) }
     }
 
-    private func complete(_ first: Query, with result: LookUpResult) {
-        for completion in state.withLock({ $0.removeCompletions(of: first) }) { completion(result) }
+    private func complete(_ firstQuery: Query, with result: LookUpResult) {
+        for completion in state.withLock({ $0.removeCompletions(of: firstQuery) }) { completion(result) }
     }
 
     /// `localhost.` and names below `localhost` are resolved as `localhost`, without a name server (RFC 6761 §6.3). The

@@ -58,10 +58,11 @@ final class ProxyTunnel: @unchecked Sendable {  // … because only code on its 
     }
 
     private func negotiate(
-        over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void, _ make: () throws(LoadError) -> any TunnelNegotiation
+        over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void,
+        _ makeNegotiation: () throws(LoadError) -> any TunnelNegotiation
     ) {
         do throws(LoadError) {
-            let handshake = TunnelHandshake(try make(), with: proxy, over: transport) { [weak self] result in
+            let handshake = TunnelHandshake(try makeNegotiation(), with: proxy, over: transport) { [weak self] result in
                 guard let self else { return }
                 self.handshake = nil
                 switch result {
@@ -107,8 +108,8 @@ final class ProxyTunnel: @unchecked Sendable {  // … because only code on its 
         guard query != nil else { return }
         query = nil
         switch result {
-        case .success(let found):
-            remainingAddresses = found.map(\.ip).prefix(Self.maximumAddressCount)
+        case .success(let addresses):
+            remainingAddresses = addresses.map(\.ip).prefix(Self.maximumAddressCount)
             guard let first = remainingAddresses?.popFirst() else { return completion(.failed(notFound("it has no address"))) }
             connect(to: .address(first), over: transport, completion)
         case .failure(let error): completion(.failed(notFound((error as? LoadError)?.message ?? "\(error)")))

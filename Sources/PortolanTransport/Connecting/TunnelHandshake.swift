@@ -67,9 +67,9 @@ final class TunnelHandshake: ByteConnectionReceiver {
 extension LoadError {
     /// The error if the connection to the proxy ended before the proxy opened a tunnel.
     ///
-    /// - Parameter end: the error if no other reason is known.
-    fileprivate static func negotiationFailed(with proxy: Proxy, _ cause: SocketError?, errorAtEnd end: LoadError) -> LoadError {
-        tlsError(from: proxy.peer, cause) ?? cause?.reason.map(end.addingNote) ?? end
+    /// - Parameter errorAtEnd: the error if no other reason is known.
+    fileprivate static func negotiationFailed(with proxy: Proxy, _ cause: SocketError?, errorAtEnd: LoadError) -> LoadError {
+        tlsError(from: proxy.peer, cause) ?? cause?.reason.map(errorAtEnd.addingNote) ?? errorAtEnd
     }
 
     /// The error if the client connected to the proxy without TLS, and the proxy responded with TLS.

@@ -8,7 +8,7 @@ public import PortolanCore
     /// The state that several connections share, including the tickets of earlier handshakes.
     public struct Context: Sendable {
         fileprivate let contexts: TLSContextCache
-        fileprivate let shared: TLSContext
+        fileprivate let tlsContext: TLSContext
 
         /// - Parameter settings: the trust roots must be listed; the system's roots are not used.
         public init(_ settings: TLSSettings, offering protocols: [String]) throws(LoadError) {
@@ -18,11 +18,11 @@ public import PortolanCore
                 roots.certificates += try CertificateFiles.certificates(from: source, for: .trustRoot)
             }
             let identity = try settings.identity.map { identity throws(LoadError) in try LoadedIdentity(identity) }
-            shared = try TLSContext(settings, roots: roots, protocols: protocols, identity: identity)
+            tlsContext = try TLSContext(settings, roots: roots, protocols: protocols, identity: identity)
         }
 
         /// Removes the tickets of a server.
-        public func removeTickets(host: String) { shared.tickets.removeAll(for: Self.peer(host)) }
+        public func removeTickets(host: String) { tlsContext.tickets.removeAll(for: Self.peer(host)) }
 
         fileprivate static func peer(_ host: String) -> TLSPeer { TLSPeer(host: host, port: 443, description: "https://\(host)") }
     }
@@ -49,28 +49,29 @@ public import PortolanCore
     private let session: TLSSession
     private let handshake: TLSHandshake
     private let challengeHandler: ChallengeResponder?
-    private let ending = Ending()
-    private var isWaiting = false
+    private let recorder = OutcomeRecorder()
+    /// Whether the handshake waits for the answer to a challenge.
+    private var isAwaitingAnswer = false
     /// The decrypted bytes.
     public private(set) var plaintext: [UInt8] = []
     public private(set) var end: End?
 
-    /// - Parameter ask: receives the challenges of the handshake. Without it, default handling answers. After a late
-    ///   answer, call ``proceed()``.
+    /// - Parameter ask: receives the challenges of the handshake. Without it, default handling answers. If the
+    ///   answer comes after the call of `ask`, call ``proceed()`` then.
     public init(_ context: Context, host: String, ask: ((AuthenticationChallenge) -> Void)?) throws(LoadError) {
         challengeHandler = ask.map(ChallengeResponder.init)
         handshake = TLSHandshake(
             Context.peer(host), contexts: context.contexts, offering: [], for: challengeHandler, on: InMemoryEventLoop()
         ) { _ in
-        } completion: { [ending] in
-            ending.outcomes.append(Outcome($0))
+        } completion: { [recorder] in
+            recorder.outcomes.append(Outcome($0))
         }
-        session = try handshake.makeSession(context.shared, over: recordTransport)
+        session = try handshake.makeSession(context.tlsContext, over: recordTransport)
         proceed()
     }
 
-    /// Has one element after the end of the handshake.
-    public var outcomes: [Outcome] { ending.outcomes }
+    /// The outcome of the handshake after its end; empty before. A second element would be an error.
+    public var outcomes: [Outcome] { recorder.outcomes }
     private var isSecured: Bool { if case .secured? = outcomes.last { true } else { false } }
 
     /// Returns the bytes that the client has sent since the last call.
@@ -89,7 +90,7 @@ public import PortolanCore
     public func close() {
         recordTransport.hasEnded = true
         proceed()
-        if outcomes.isEmpty, isWaiting { handshake.peerClosed() }
+        if outcomes.isEmpty, isAwaitingAnswer { handshake.peerClosed() }
     }
 
     /// Encrypts bytes that the client sends.
@@ -105,7 +106,11 @@ public import PortolanCore
 
     /// Processes all bytes that were received.
     public func proceed() {
-        if outcomes.isEmpty, case .nothing = handshake.proceed() { isWaiting = outcomes.isEmpty } else { isWaiting = false }
+        if outcomes.isEmpty, case .nothing = handshake.proceed() {
+            isAwaitingAnswer = outcomes.isEmpty
+        } else {
+            isAwaitingAnswer = false
+        }
         guard isSecured else { return }
         unsafe withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 16) { buffer in
             while end == nil {
@@ -120,12 +125,12 @@ public import PortolanCore
         }
     }
 
-    /// Returns whether any object of the connection still exists after its owner has released it.
+    /// A function for leak checks: whether an object of the connection still exists after the owner has released it.
     public var remains: () -> Bool {
         { [weak recordTransport, weak session, weak handshake] in recordTransport != nil || session != nil || handshake != nil }
     }
 
-    private final class Ending {
+    private final class OutcomeRecorder {
         var outcomes: [Outcome] = []
     }
 

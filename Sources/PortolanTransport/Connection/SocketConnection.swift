@@ -28,7 +28,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private var unsentBytes = ByteBuffer()
     /// Whether the socket can't accept more bytes now.
     private var isFull = false
-    /// Whether OpenSSL can have buffered bytes that were not delivered. The poller does not report those bytes.
+    /// Whether OpenSSL can have buffered bytes that were not delivered. The poller does not report such bytes.
     private var hasUnreadBytes = false
     /// Who waits for events of the socket.
     private var watcher = Watcher.none
@@ -144,19 +144,19 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     }
 
     private func readSecure(_ session: TLSSession, atMost size: Int) {
-        var last = TLSSession.ReadResult.wantsRead
+        var lastResult = TLSSession.ReadResult.wantsRead
         hasUnreadBytes = false
         session.beginIteration()
         _ = unsafe sockets.receive(atMost: size) { buffer in
             var count = 0
             while count < buffer.count {
-                last = unsafe session.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
-                guard case .bytes(let read) = last else { break }
-                count += read
+                lastResult = unsafe session.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
+                guard case .bytes(let readCount) = lastResult else { break }
+                count += readCount
                 // Another system call would only confirm that the socket is empty.
                 if session.isDrained { break }
             }
-            switch last {
+            switch lastResult {
             case .bytes: hasUnreadBytes = !session.isDrained
             case .paused: hasUnreadBytes = true
             case .wantsRead, .wantsWrite, .end, .failed: break
@@ -166,7 +166,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
             receiver?.didReceive($0)
         }
         guard !isClosed else { return }
-        switch last {
+        switch lastResult {
         case .bytes, .paused: if hasUnreadBytes, !isPaused { scheduleRead() }
         case .wantsRead: break
         case .wantsWrite:
@@ -177,8 +177,8 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         }
     }
 
-    /// Schedules another read after other work on the event loop, because OpenSSL can have more bytes. The poller does
-    /// not report them.
+    /// Schedules another read after other work on the event loop, because OpenSSL can have more bytes, which the poller
+    /// does not report.
     private func scheduleRead() {
         hasUnreadBytes = true
         guard watcher != .thread else { return }
@@ -213,14 +213,14 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         updatePollInterest()
     }
 
-    package func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer {
+    package func write(file: CInt, from offset: Int64, atMost count: Int) -> FileSendResult {
         guard sessions.isEmpty else { return .unable }
         guard !isClosed, failure == nil, writeState == .open else { return .full }
         flush(hasMore: true)
         defer { updatePollInterest() }
         guard unsentBytes.isEmpty, !isFull, failure == nil else { return .full }
         let sentCount = socket.send(file: file, from: offset, atMost: count)
-        if sentCount > 0 { return .took(sentCount) }
+        if sentCount > 0 { return .sent(sentCount) }
         // The caller then reads the file and writes its bytes, which reports any other error, and the end of the file.
         guard sentCount == -Int(EAGAIN) else { return .unable }
         isFull = true
@@ -320,16 +320,16 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         case .none, .promised, .thread: break
         }
         if watcher == .thread {
-            // The thread can be waiting for this descriptor. Until then, no other file must get the same number.
+            // The thread can still wait for this descriptor. Until it stops, no other file must get the same number.
             socket.shutDown()
         } else {
             socket.close()
         }
-        let last = LoopBound((receiver: receiver, handshake: handshake, failure: failure))
+        let end = LoopBound((receiver: receiver, handshake: handshake, failure: failure))
         (receiver, handshake) = (nil, nil)
         sockets.execute {
-            last.value.handshake?.connectionClosed()
-            last.value.receiver?.transportDidEnd(last.value.failure)
+            end.value.handshake?.connectionClosed()
+            end.value.receiver?.transportDidEnd(end.value.failure)
         }
     }
 }
@@ -445,7 +445,7 @@ extension SocketConnection {
         if isClosed {
             socket.close()
         } else if receiver?.isIdle != true {
-            // Otherwise the connection is idle. The pool checks it before it is used again, so nothing watches it.
+            // An idle connection is not watched, because the pool checks it before the connection is used again.
             if hasUnreadBytes { scheduleRead() }
             updatePollInterest()
         }

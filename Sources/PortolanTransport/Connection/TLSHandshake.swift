@@ -31,8 +31,8 @@ package final class TLSHandshake: @unchecked Sendable {  // … because only cod
     private let protocols: [String]
     private var context: TLSContext?
     /// Answers the challenges.
-    private weak var owner: (any ChallengeHandler)?
-    /// Whether this server can receive the configured client certificate. Proxies can't.
+    private weak var challengeHandler: (any ChallengeHandler)?
+    /// Whether the configured client certificate can be sent to the peer. It is not sent to proxies.
     private let showsIdentity: Bool
     private let loop: any EventLoop
     /// Called with `true` when a challenge is sent, and with `false` when it is answered.
@@ -56,14 +56,14 @@ package final class TLSHandshake: @unchecked Sendable {  // … because only cod
     ///   - completion: called once, on the event loop, unless the handshake is cancelled. Then call
     ///     ``SocketConnection/setReceiver(_:)``, or close the connection if the handshake failed.
     init(
-        _ peer: TLSPeer, contexts: TLSContextCache, offering protocols: [String], for owner: (any ChallengeHandler)?,
+        _ peer: TLSPeer, contexts: TLSContextCache, offering protocols: [String], for challengeHandler: (any ChallengeHandler)?,
         showsIdentity: Bool = true, on loop: any EventLoop, didChangeChallenge: @escaping (Bool) -> Void,
         completion: @escaping (Outcome) -> Void
     ) {
         self.peer = peer
         self.contexts = contexts
         self.protocols = protocols
-        self.owner = owner
+        self.challengeHandler = challengeHandler
         self.showsIdentity = showsIdentity
         self.loop = loop
         self.didChangeChallenge = didChangeChallenge
@@ -108,7 +108,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because only cod
     private func finish(_ outcome: Outcome?) {
         guard let completion else { return }
         self.completion = nil
-        if let openChallenge, case .awaitingAnswer = step { owner?.cancelChallenge(openChallenge) }
+        if let openChallenge, case .awaitingAnswer = step { challengeHandler?.cancelChallenge(openChallenge) }
         step = .over
         if let outcome { completion(outcome) }
     }
@@ -159,7 +159,7 @@ extension TLSHandshake: TLSHandshakeDriver {
             .secured(
                 ConnectionSecurity(
                     applicationProtocol: session.negotiatedProtocol, version: session.version, isResumed: session.isResumed,
-                    trust: ServerTrust(evaluation, evaluatingLoad: owner, usesClientCertificate: usesLoadCertificate))))
+                    trust: ServerTrust(evaluation, evaluatingLoad: challengeHandler, usesClientCertificate: usesLoadCertificate))))
     }
 }
 
@@ -249,19 +249,20 @@ extension TLSHandshake: TLSSessionDelegate {
 // MARK: Challenges
 
 extension TLSHandshake {
+    /// Sends a challenge to the challenge handler, and calls `proceed` with its answer.
     private func sendChallenge(
-        _ make: (@escaping @Sendable (ChallengeAnswer) -> Void) -> AuthenticationChallenge,
+        _ makeChallenge: (@escaping @Sendable (ChallengeAnswer) -> Void) -> AuthenticationChallenge,
         then proceed: @escaping (ChallengeAnswer) -> Void
     ) {
         guard completion != nil else { return }
-        let reply = LoopBound(proceed)
-        let challenge = make { [self] answer in
-            if loop.isOnLoop { handle(answer, reply.value) } else { loop.execute { self.handle(answer, reply.value) } }
+        let boundProceed = LoopBound(proceed)
+        let challenge = makeChallenge { [self] answer in
+            if loop.isOnLoop { handle(answer, boundProceed.value) } else { loop.execute { self.handle(answer, boundProceed.value) } }
         }
         openChallenge = challenge
         step = .awaitingAnswer
         didChangeChallenge(true)
-        if let owner { owner.handleChallenge(challenge) } else { challenge.answer(.performDefault) }
+        if let challengeHandler { challengeHandler.handleChallenge(challenge) } else { challenge.answer(.performDefault) }
     }
 
     private func handle(_ answer: ChallengeAnswer, _ proceed: (ChallengeAnswer) -> Void) {

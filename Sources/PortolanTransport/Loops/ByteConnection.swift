@@ -21,7 +21,7 @@ package protocol ByteConnection: AnyObject {
     /// With TLS, a close_notify is sent first (RFC 8446 §6.1).
     func finishWriting()
     /// Makes the kernel send bytes of a file, after all earlier bytes (`sendfile(2)`).
-    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer
+    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileSendResult
     /// Announces that the current thread will call ``drive(for:while:)``.
     func promiseDriver()
     /// Waits for the events of this connection in the calling thread, and handles them. Call it on the event loop. The

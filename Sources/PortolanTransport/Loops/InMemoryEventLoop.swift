@@ -4,7 +4,7 @@ package import PortolanCore
 
 /// An event loop for tests and fuzzers without sockets. The owner runs its work and advances its time, in one thread.
 package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … because only one thread uses it
-    private var work: [@Sendable () -> Void] = []
+    private var pendingOperations: [@Sendable () -> Void] = []
     private var timers = TimerQueue()
     private var time = Duration.seconds(1)
 
@@ -13,26 +13,26 @@ package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … 
     package let isOnLoop = true
     package func tryEnter() -> Bool { false }
     package func leave() {}
-    package func execute(_ body: @escaping @Sendable () -> Void) { work.append(body) }
-    package func atEndOfIteration(_ body: @escaping () -> Void) {
-        let bound = LoopBound(body)
+    package func execute(_ operation: @escaping @Sendable () -> Void) { pendingOperations.append(operation) }
+    package func atEndOfIteration(_ operation: @escaping () -> Void) {
+        let bound = LoopBound(operation)
         execute { bound.value() }
     }
 
     package var now: UInt64 { UInt64(time / .nanoseconds(1)) }
 
-    package func schedule(after time: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
-        let timer = ScheduledTimer(body)
+    package func schedule(after time: Duration, _ operation: @escaping @Sendable () -> Void) -> ScheduledTimer {
+        let timer = ScheduledTimer(operation)
         timers.insert(timer, at: self.time + time)
         return timer
     }
 
-    /// Runs all work, including work that is added during the call.
+    /// Runs all pending operations, including those that are added during the call.
     package func run() {
-        while !work.isEmpty {
-            let bodies = work
-            work = []
-            for body in bodies { body() }
+        while !pendingOperations.isEmpty {
+            let operations = pendingOperations
+            pendingOperations = []
+            for operation in operations { operation() }
         }
     }
 

@@ -15,26 +15,26 @@ extension Proxy {
     /// - Throws: ``LoadError/Code/proxyNotFound``, ``LoadError/Code/badURL`` for a credential that can't be sent, or
     ///   ``LoadError/Code/notOffered``. The message does not show user and password.
     init(parsing text: String, from source: String) throws(LoadError) {
-        let shown = "\(source) is \(QuotedText(Self.withoutCredential(text)))"
+        let startText = "\(source) is \(QuotedText(Self.withoutCredential(text)))"
         var rest = text[...]
         var scheme = "http"
         if let separator = Self.schemeEnd(of: text) {
             scheme = text[..<separator].lowercased()
             rest = text[text.index(separator, offsetBy: 3)...]
         }
-        let kind = try Self.kind(scheme, shown)
+        let kind = try Self.kind(scheme, startText)
         rest = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         var credential: PasswordCredential?
-        if let at = rest.lastIndex(of: "@") {
-            credential = Self.credential(rest[..<at])
-            rest = rest[rest.index(after: at)...]
+        if let atSign = rest.lastIndex(of: "@") {
+            credential = Self.credential(rest[..<atSign])
+            rest = rest[rest.index(after: atSign)...]
         }
-        let (hostText, port) = try Self.hostAndPort(rest, shown)
+        let (hostText, port) = try Self.hostAndPort(rest, startText)
         // `try?` because the parser's error adds nothing to this message.
         guard !hostText.isEmpty, hostText.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), !hostText.contains(where: { "\\%@".contains($0) }),
             let url = try? URLRecord(parsing: "http://\(hostText)/"), let host = url.host
         else {
-            throw LoadError(.proxyNotFound, message: "\(shown), which has no valid host; write [scheme://][user:password@]host[:port]")
+            throw LoadError(.proxyNotFound, message: "\(startText), which has no valid host; write [scheme://][user:password@]host[:port]")
         }
         self.init(
             kind: kind, isSecure: scheme == "https", host: String(host.first == "[" ? host.dropFirst().dropLast() : host),
@@ -46,16 +46,16 @@ extension Proxy {
         text.indices.first { text[$0...].hasPrefix("://") }
     }
 
-    private static func kind(_ scheme: String, _ shown: String) throws(LoadError) -> Kind {
+    private static func kind(_ scheme: String, _ startText: String) throws(LoadError) -> Kind {
         switch scheme {
         case "http", "https": return .http
         case "socks5": return .socks5(.local)
         case "socks5h": return .socks5(.byProxy)
         case "socks", "socks4", "socks4a":
             throw LoadError(
-                .notOffered, message: "\(shown), a proxy of SOCKS version 4, which Portolan does not speak; use socks5 or socks5h")
+                .notOffered, message: "\(startText), a proxy of SOCKS version 4, which Portolan does not speak; use socks5 or socks5h")
         default:
-            throw LoadError(.proxyNotFound, message: "\(shown), whose scheme is not a proxy scheme; use http, https, socks5 or socks5h")
+            throw LoadError(.proxyNotFound, message: "\(startText), whose scheme is not a proxy scheme; use http, https, socks5 or socks5h")
         }
     }
 
@@ -65,12 +65,12 @@ extension Proxy {
             user: PercentEncoding.decode(user), password: PercentEncoding.decode(text.dropFirst(user.count + 1)))
     }
 
-    private static func hostAndPort(_ text: Substring, _ shown: String) throws(LoadError) -> (host: Substring, port: Int?) {
+    private static func hostAndPort(_ text: Substring, _ startText: String) throws(LoadError) -> (host: Substring, port: Int?) {
         let afterAddress = text.first == "[" ? text.firstIndex(of: "]") ?? text.startIndex : text.startIndex
         guard let colon = text[afterAddress...].lastIndex(of: ":") else { return (text, nil) }
         let digits = text[text.index(after: colon)...]
         guard digits.utf8.allSatisfy(\.isDecimalDigit), digits.isEmpty || (1...65_535).contains(Int(digits) ?? 0) else {
-            throw LoadError(.proxyNotFound, message: "\(shown), whose port is not a number from 1 to 65535; write one after the colon")
+            throw LoadError(.proxyNotFound, message: "\(startText), whose port is not a number from 1 to 65535; write one after the colon")
         }
         return (text[..<colon], Int(digits))
     }
@@ -90,8 +90,8 @@ extension Proxy {
 
     /// The text without the credential. The credential ends at the last `@`.
     private static func withoutCredential(_ text: String) -> String {
-        guard let at = text.lastIndex(of: "@") else { return text }
+        guard let atSign = text.lastIndex(of: "@") else { return text }
         let start = schemeEnd(of: text).map { text.index($0, offsetBy: 3) } ?? text.startIndex
-        return (start <= at ? text[..<start] : "") + "…" + text[at...]
+        return (start <= atSign ? text[..<start] : "") + "…" + text[atSign...]
     }
 }

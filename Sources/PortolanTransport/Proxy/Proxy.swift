@@ -21,15 +21,17 @@ package struct Proxy: Hashable, Sendable {
     package let port: Int
     /// The credential that is sent without a challenge.
     package var credential: PasswordCredential?
-    /// The challenge that the credential answers, if the proxy wants Digest; without one it is sent by Basic.
+    /// The challenge that the credential answers, if the proxy wants Digest; `nil` if the credential is sent by Basic.
     package var digest: DigestChallenge?
 
-    /// What makes the `Proxy-Authorization` field.
+    /// The source of the `Proxy-Authorization` field; `nil` without a credential.
     package var authorization: Authorization? {
         credential.map { Authorization($0, for: digest.map(AuthenticationOffer.digest) ?? .basic(realm: nil)) }
     }
 
-    /// - Parameter authorization: what answers the proxy's challenge.
+    /// Sets the credential and the scheme by which it is sent.
+    ///
+    /// - Parameter authorization: the answer to the proxy's challenge.
     package mutating func authorize(by authorization: Authorization) {
         credential = authorization.credential
         digest = if case .digest(let challenge) = authorization.offer { challenge } else { nil }

@@ -6,7 +6,8 @@ import PortolanHTTPSyntax
 ///
 /// Compatible with curl 7.88 (the tests list its results), with two differences. First, curl ignores some entries that
 /// this type accepts: `*` between blanks, `0.0.0.0/0`, blocks of IPv6 addresses, and IPv6 addresses in brackets or in a
-/// long form. Second, curl reads `10.0.0.0/8x` as a block. Here it matches nothing.
+/// long form. Second, curl reads `10.0.0.0/8x` as a block. This type ignores
+/// such an entry.
 struct ProxyExceptions: Sendable {
     private enum Entry {
         case address(IPAddress, bits: Int)
@@ -28,9 +29,9 @@ struct ProxyExceptions: Sendable {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         let isBracketed = parts[0].first == "[" && parts[0].last == "]"
         if let address = IPAddress(isBracketed ? parts[0].dropFirst().dropLast() : parts[0]) {
-            let all = address.bytes.count * 8
-            guard parts.count == 2, !parts[1].isEmpty else { return .address(address, bits: all) }
-            guard parts[1].utf8.allSatisfy(\.isDecimalDigit), let bits = Int(parts[1]), bits <= all else { return nil }
+            let bitCount = address.bytes.count * 8
+            guard parts.count == 2, !parts[1].isEmpty else { return .address(address, bits: bitCount) }
+            guard parts[1].utf8.allSatisfy(\.isDecimalDigit), let bits = Int(parts[1]), bits <= bitCount else { return nil }
             return .address(address, bits: bits)
         }
         var name = text.lowercased()[...]

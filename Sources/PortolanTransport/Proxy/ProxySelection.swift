@@ -27,8 +27,8 @@ package struct ProxySelection: Sendable {
         }
     }
 
-    private let plain: Choice
-    private let secure: Choice
+    private let httpChoice: Choice
+    private let httpsChoice: Choice
     private let exceptions: ProxyExceptions
     private let credential: PasswordCredential?
 
@@ -38,24 +38,26 @@ package struct ProxySelection: Sendable {
         credential = policy.credential
         switch policy.source {
         case .none:
-            (plain, secure, exceptions) = (.direct, .direct, ProxyExceptions(parsing: ""))
-        case .named(let text, let except):
+            (httpChoice, httpsChoice, exceptions) = (.direct, .direct, ProxyExceptions(parsing: ""))
+        case .named(let text, let exceptionList):
             let choice = Choice(text, from: "the proxy")
-            (plain, secure, exceptions) = (choice, choice, ProxyExceptions(parsing: except))
+            (httpChoice, httpsChoice, exceptions) = (choice, choice, ProxyExceptions(parsing: exceptionList))
         case .environment:
-            plain = Self.choice(["http_proxy"], variable)
-            secure = Self.choice(["https_proxy", "HTTPS_PROXY"], variable)
-            let except = Self.first(["no_proxy", "NO_PROXY"], variable)?.value ?? ""
-            exceptions = ProxyExceptions(parsing: except)
+            httpChoice = Self.choice(["http_proxy"], variable)
+            httpsChoice = Self.choice(["https_proxy", "HTTPS_PROXY"], variable)
+            let exceptionList = Self.firstSetVariable(["no_proxy", "NO_PROXY"], variable)?.value ?? ""
+            exceptions = ProxyExceptions(parsing: exceptionList)
         }
     }
 
     private static func choice(_ names: [String], _ variable: (String) -> String?) -> Choice {
-        guard let (name, text) = first(names + ["all_proxy", "ALL_PROXY"], variable) else { return .direct }
+        guard let (name, text) = firstSetVariable(names + ["all_proxy", "ALL_PROXY"], variable) else { return .direct }
         return Choice(text, from: name)
     }
 
-    private static func first(_ names: [String], _ variable: (String) -> String?) -> (name: String, value: String)? {
+    private static func firstSetVariable(
+        _ names: [String], _ variable: (String) -> String?
+    ) -> (name: String, value: String)? {
         for name in names {
             if let value = variable(name), !value.isEmpty { return (name, value) }
         }
@@ -67,7 +69,7 @@ package struct ProxySelection: Sendable {
         if !request.properties.isEmpty, let text = request.proxy {
             return text == "direct" ? nil : try Proxy(parsing: text, from: "the request's proxy")
         }
-        let choice = request.url.scheme == "https" ? secure : plain
+        let choice = request.url.scheme == "https" ? httpsChoice : httpChoice
         if case .direct = choice { return nil }
         guard let host = request.url.host, !exceptions.contains(host) else { return nil }
         var proxy = try choice.get()

@@ -31,7 +31,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
     private let target: String
     private var state = State.greeted
     /// Bytes of an incomplete message. There are at most 262, the length of the longest reply.
-    private var pending: [UInt8] = []
+    private var message: [UInt8] = []
 
     init(to destination: Destination, port: Int, through proxy: Proxy) throws(LoadError) {
         loginMessage = try proxy.credential?.socksMessage()
@@ -65,26 +65,26 @@ struct SOCKS5Negotiation: TunnelNegotiation {
 
     mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(LoadError) -> TunnelStep {
         while offset < input.byteCount {
-            pending.append(input.octet(at: offset))
+            message.append(input.octet(at: offset))
             offset += 1
             if let step = try processPending() { return step }
         }
         return .needsMore
     }
 
-    /// Processes the pending message if it is complete.
+    /// Processes the proxy's message if it is complete.
     ///
     /// - Returns: the next step; `nil` if the message is incomplete.
     private mutating func processPending() throws(LoadError) -> TunnelStep? {
         switch state {
         case .greeted:
-            guard pending[0] == Self.version else { throw malformed("the version is \(pending[0]), not 5") }
-            guard pending.count == 2 else { return nil }
-            return try didChooseMethod(pending[1])
+            guard message[0] == Self.version else { throw malformed("the version is \(message[0]), not 5") }
+            guard message.count == 2 else { return nil }
+            return try didChooseMethod(message[1])
         case .loggingIn:
-            guard pending[0] == 1 else { throw malformed("the version of the log-in is \(pending[0]), not 1") }
-            guard pending.count == 2 else { return nil }
-            guard pending[1] == 0 else {
+            guard message[0] == 1 else { throw malformed("the version of the log-in is \(message[0]), not 1") }
+            guard message.count == 2 else { return nil }
+            guard message[1] == 0 else {
                 throw challenge("did not accept \(proxy.credential.map(\.description) ?? "the log-in")", isRefusal: true)
             }
             return sendRequest()
@@ -101,7 +101,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
         case Self.noLogin: return sendRequest()
         case Self.login:
             guard let loginMessage else { throw malformed("it chose a log-in by password, which was not offered") }
-            pending = []
+            message = []
             state = .loggingIn
             return .send(loginMessage)
         case Self.noneAcceptable:
@@ -116,44 +116,44 @@ struct SOCKS5Negotiation: TunnelNegotiation {
     }
 
     private mutating func sendRequest() -> TunnelStep {
-        pending = []
+        message = []
         state = .requested
         return .send(request)
     }
 
-    /// `VER REP RSV ATYP BND.ADDR BND.PORT`. The bound address is ignored.
+    /// Checks the reply `VER REP RSV ATYP BND.ADDR BND.PORT`. The bound address is ignored.
     private func isReplyComplete() throws(LoadError) -> Bool {
-        guard pending[0] == Self.version else { throw malformed("the version is \(pending[0]), not 5") }
-        guard pending.count >= 2 else { return false }
-        guard pending[1] == 0 else {
-            let reply = SOCKS5Reply(code: pending[1])
+        guard message[0] == Self.version else { throw malformed("the version is \(message[0]), not 5") }
+        guard message.count >= 2 else { return false }
+        guard message[1] == 0 else {
+            let reply = SOCKS5Reply(code: message[1])
             throw LoadError(
                 .socksFailed,
                 message:
                     "the proxy \(proxy) made no connection to \(target): \(reply.phrase); check that address, or load without the proxy",
                 underlyingError: reply)
         }
-        guard pending.count >= 5 else {
-            if pending.count == 4, ![1, 3, 4].contains(pending[3]) { throw malformed("its address has the type \(pending[3])") }
+        guard message.count >= 5 else {
+            if message.count == 4, ![1, 3, 4].contains(message[3]) { throw malformed("its address has the type \(message[3])") }
             return false
         }
         let addressLength =
-            switch pending[3] {
+            switch message[3] {
             case 1: 4
             case 4: 16
-            default: 1 + Int(pending[4])
+            default: 1 + Int(message[4])
             }
-        return pending.count == 4 + addressLength + 2
+        return message.count == 4 + addressLength + 2
     }
 
-    private func malformed(_ what: String) -> LoadError {
+    private func malformed(_ problem: String) -> LoadError {
         LoadError(
             .socksFailed,
-            message: "the proxy \(proxy) does not speak SOCKS5: \(what); check that host and port are those of a SOCKS5 proxy")
+            message: "the proxy \(proxy) does not speak SOCKS5: \(problem); check that host and port are those of a SOCKS5 proxy")
     }
 
-    private func challenge(_ what: String, isRefusal: Bool = false) -> LoadError {
-        let (start, cause) = ("the proxy \(proxy) \(what)", ProxyChallenge(offers: [.socks]))
+    private func challenge(_ demand: String, isRefusal: Bool = false) -> LoadError {
+        let (start, cause) = ("the proxy \(proxy) \(demand)", ProxyChallenge(offers: [.socks]))
         return isRefusal
             ? LoadError(.socksFailed, message: "\(start); check name and password", underlyingError: cause)
             : LoadError(.socksFailed, message: start, remedy: .giveProxyPassword, underlyingError: cause)

@@ -8,8 +8,8 @@ protocol TunnelNegotiation: Sendable {
     var greeting: [UInt8] { get }
     /// Consumes bytes of `input` from `offset` on.
     ///
-    /// - Throws: the reason why the proxy opened no tunnel. Its cause is a ``ProxyChallenge`` if the proxy requires a
-    ///   credential.
+    /// - Throws: the reason why the proxy opened no tunnel. If the proxy requires a credential, the `underlyingError`
+    ///   is a ``ProxyChallenge``.
     mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(LoadError) -> TunnelStep
     /// The error if the proxy closes the connection now.
     var errorAtEnd: LoadError { get }
@@ -23,7 +23,7 @@ enum TunnelStep: Equatable {
     case established
 }
 
-/// The proxy requires a credential. Used as the cause of a ``LoadError``.
+/// The proxy requires a credential. Used as the `underlyingError` of a ``LoadError``.
 package struct ProxyChallenge: Error {
     package let offers: [AuthenticationOffer]
 }

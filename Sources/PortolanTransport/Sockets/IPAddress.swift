@@ -35,9 +35,9 @@ struct IPAddress: Hashable, Sendable {
     /// Whether both addresses have the same family and the same first bits.
     func hasPrefix(_ other: IPAddress, bits: Int) -> Bool {
         guard bytes.count == other.bytes.count, bits <= bytes.count * 8 else { return false }
-        let whole = bits / 8
-        guard bytes.prefix(whole) == other.bytes.prefix(whole) else { return false }
-        let rest = bits % 8
-        return rest == 0 || (bytes[whole] ^ other.bytes[whole]) >> UInt8(8 - rest) == 0
+        let wholeByteCount = bits / 8
+        guard bytes.prefix(wholeByteCount) == other.bytes.prefix(wholeByteCount) else { return false }
+        let remainingBits = bits % 8
+        return remainingBits == 0 || (bytes[wholeByteCount] ^ other.bytes[wholeByteCount]) >> UInt8(8 - remainingBits) == 0
     }
 }

@@ -10,8 +10,8 @@ import PortolanCore
 
 /// A non-blocking stream socket. No call waits or raises SIGPIPE. Use it on its event loop only.
 ///
-/// A closed socket makes no system calls, because its number can belong to another file. TLS can still try to send an
-/// alert then.
+/// A closed socket makes no system calls, because the number of its descriptor can belong to another file. OpenSSL can
+/// still try to send an alert over a closed socket.
 final class Socket: TLSRecordTransport {
     let descriptor: CInt
     private(set) var isClosed = false
@@ -116,7 +116,7 @@ final class Socket: TLSRecordTransport {
     }
 }
 
-// Outside of the class, because there the names mean the class's methods.
+// These functions are outside of the class, because inside it `close`, `connect` and `send` mean the class's methods.
 
 private func systemClose(_ descriptor: CInt) -> CInt { close(descriptor) }
 

@@ -13,21 +13,22 @@ import Synchronization
 ///
 /// The caller of a load enters the loop and writes the request itself, so no other thread has to wake up. The loop's
 /// own thread reads the responses. It is outside of the loop while it sleeps in `epoll_wait(2)`. A thread that waits
-/// for its load can read the response instead (``SocketConnection/drive(for:while:)``). Only these two threads wait
-/// until the loop is free. All other callers pass their work to the loop's thread if the loop is in use.
+/// for its load can read the response instead (``SocketConnection/drive(for:while:)``). Only the loop's own thread and
+/// such waiting threads wait until the loop is free. All other callers pass their operations to the loop's thread if
+/// the loop is in use.
 @safe
 package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … because only code on the event loop uses its mutable state
     private struct Occupancy {
-        var isTaken = false
+        var isOccupied = false
         /// The number of threads that wait until the loop is free.
         var waitingCount = 0
-        var work: [@Sendable () -> Void] = []
+        var pendingOperations: [@Sendable () -> Void] = []
         /// Whether the loop's thread sleeps, or is about to sleep, and no thread has woken it.
         var isAsleep = false
     }
 
     private let occupancy = ConditionLock(Occupancy())
-    /// The thread that runs on the loop; 0 if the loop is free.
+    /// The ID of the thread that runs on the loop; 0 if the loop is free.
     private let currentThread = Atomic<UInt>(0)
     let poller: SocketPoller
 
@@ -35,10 +36,12 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
     private var timers = TimerQueue()
     /// When the loop's thread wakes up if nothing happens before, in nanoseconds.
     private var wakeTime: Int64?
+    /// Whether a timer was scheduled that is due before the loop's thread would wake up.
     private var hasEarlierTimer = false
     private var iterationEndActions: [() -> Void] = []
     private var sockets: [(any PolledSocket)?] = []
     private var freeSlots: [Int] = []
+    /// Increases with each added socket, so that a new socket in a reused slot has another poll ID.
     private var generation: UInt64 = 0
     /// The buffer for reads. It is large, so all sockets share it.
     private var receiveBuffer = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
@@ -72,9 +75,9 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
 
     package func tryEnter() -> Bool {
         let hasEntered = occupancy.withLock { occupancy in
-            // Earlier work comes first.
-            guard !occupancy.isTaken, occupancy.work.isEmpty, occupancy.waitingCount == 0 else { return false }
-            occupancy.isTaken = true
+            // Operations that were passed earlier run first.
+            guard !occupancy.isOccupied, occupancy.pendingOperations.isEmpty, occupancy.waitingCount == 0 else { return false }
+            occupancy.isOccupied = true
             return true
         }
         if hasEntered { currentThread.store(Self.thread, ordering: .relaxed) }
@@ -85,10 +88,10 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
     package func enterWhenFree() {
         var isCounted = false
         occupancy.wait { occupancy -> Void? in
-            if occupancy.isTaken != isCounted { occupancy.waitingCount += isCounted ? -1 : 1 }
-            isCounted = occupancy.isTaken
-            guard !occupancy.isTaken else { return nil }
-            occupancy.isTaken = true
+            if occupancy.isOccupied != isCounted { occupancy.waitingCount += isCounted ? -1 : 1 }
+            isCounted = occupancy.isOccupied
+            guard !occupancy.isOccupied else { return nil }
+            occupancy.isOccupied = true
             return ()
         }
         currentThread.store(Self.thread, ordering: .relaxed)
@@ -100,8 +103,8 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         hasEarlierTimer = false
         currentThread.store(0, ordering: .relaxed)
         let (hasWaiters, wakes) = occupancy.withLock { occupancy in
-            occupancy.isTaken = false
-            let wakes = occupancy.isAsleep && (needsEarlierWake || !occupancy.work.isEmpty)
+            occupancy.isOccupied = false
+            let wakes = occupancy.isAsleep && (needsEarlierWake || !occupancy.pendingOperations.isEmpty)
             if wakes { occupancy.isAsleep = false }
             return (occupancy.waitingCount > 0, wakes)
         }
@@ -109,23 +112,23 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         if wakes { poller.wake() }
     }
 
-    package func execute(_ body: @escaping @Sendable () -> Void) {
+    package func execute(_ operation: @escaping @Sendable () -> Void) {
         let wakes = occupancy.withLock { occupancy in
-            occupancy.work.append(body)
-            guard occupancy.isAsleep, !occupancy.isTaken else { return false }
+            occupancy.pendingOperations.append(operation)
+            guard occupancy.isAsleep, !occupancy.isOccupied else { return false }
             occupancy.isAsleep = false
             return true
         }
         if wakes { poller.wake() }
     }
 
-    package func atEndOfIteration(_ body: @escaping () -> Void) { iterationEndActions.append(body) }
+    package func atEndOfIteration(_ operation: @escaping () -> Void) { iterationEndActions.append(operation) }
 
     private func endIteration() {
         while !iterationEndActions.isEmpty {
-            let now = iterationEndActions
+            let actions = iterationEndActions
             iterationEndActions = []
-            for body in now { body() }
+            for action in actions { action() }
         }
     }
 
@@ -133,8 +136,8 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
 
     package var now: UInt64 { UInt64(MonotonicTime.coarseNanoseconds) }
 
-    package func schedule(after time: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
-        let timer = ScheduledTimer(body)
+    package func schedule(after time: Duration, _ operation: @escaping @Sendable () -> Void) -> ScheduledTimer {
+        let timer = ScheduledTimer(operation)
         let deadline = MonotonicTime.now + min(time, .seconds(1 << 32))
         timers.insert(timer, at: deadline)
         if wakeTime.map({ deadline.nanoseconds < $0 }) ?? true {
@@ -154,23 +157,25 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
                 if let event = poller.event(index) { socket(event.pollID)?.handle(event.events) }
             }
             if let wakeTime, MonotonicTime.coarseNanoseconds >= wakeTime { fireTimers() }
-            for body in removeWork() { body() }
+            for operation in removePendingOperations() { operation() }
             endIteration()
         }
     }
 
     /// Leaves the loop, sleeps until something happens, and enters the loop again.
+    ///
+    /// - Returns: the number of events of the poller.
     private func sleep() -> Int {
         let limit = wakeTime.map { CInt(clamping: max(0, ($0 - MonotonicTime.coarseNanoseconds) / 1_000_000 + 1)) }
         hasEarlierTimer = false
         currentThread.store(0, ordering: .relaxed)
-        let (hasWaiters, hasWork) = occupancy.withLock { occupancy in
-            occupancy.isTaken = false
-            occupancy.isAsleep = occupancy.work.isEmpty
-            return (occupancy.waitingCount > 0, !occupancy.work.isEmpty)
+        let (hasWaiters, hasOperations) = occupancy.withLock { occupancy in
+            occupancy.isOccupied = false
+            occupancy.isAsleep = occupancy.pendingOperations.isEmpty
+            return (occupancy.waitingCount > 0, !occupancy.pendingOperations.isEmpty)
         }
         if hasWaiters { occupancy.withLockBroadcasting { _ in } }
-        let count = poller.wait(atMost: hasWork ? 0 : limit)
+        let count = poller.wait(atMost: hasOperations ? 0 : limit)
         enterWhenFree()
         return count
     }
@@ -180,12 +185,12 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         wakeTime = timers.nextDeadline?.nanoseconds
     }
 
-    private func removeWork() -> [@Sendable () -> Void] {
+    private func removePendingOperations() -> [@Sendable () -> Void] {
         occupancy.withLock { occupancy in
             occupancy.isAsleep = false
-            guard !occupancy.work.isEmpty else { return [] }
-            defer { occupancy.work = [] }
-            return occupancy.work
+            guard !occupancy.pendingOperations.isEmpty else { return [] }
+            defer { occupancy.pendingOperations = [] }
+            return occupancy.pendingOperations
         }
     }
 }
@@ -215,14 +220,15 @@ extension SocketEventLoop {
         return socket
     }
 
-    /// Calls `read` with a buffer of `size` bytes, and then `body` with the bytes that were read. `body` borrows them.
+    /// Calls `read` with a buffer of `size` bytes, and then `deliver` with the bytes that were read. `deliver` borrows
+    /// the bytes.
     ///
-    /// A nested call from `body` uses another buffer, so that the borrowed bytes do not change. This happens when an
+    /// A nested call from `deliver` uses another buffer, so that the borrowed bytes do not change. This happens when an
     /// idle TLS connection is checked before it is used again.
     ///
     /// - Returns: the result of `read`.
     func receive(
-        atMost size: Int, _ read: (UnsafeMutableRawBufferPointer) -> TransferResult, _ body: (borrowing RawSpan) -> Void
+        atMost size: Int, _ read: (UnsafeMutableRawBufferPointer) -> TransferResult, _ deliver: (borrowing RawSpan) -> Void
     ) -> TransferResult {
         let isNested = isReceiving
         let buffer: UnsafeMutableRawBufferPointer
@@ -241,7 +247,7 @@ extension SocketEventLoop {
         }
         let result = unsafe read(buffer)
         if case .moved(let count) = result {
-            body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
+            deliver(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
         }
         return result
     }

@@ -17,7 +17,7 @@ final class SocketPoller: @unchecked Sendable {  // … because any thread can u
 
         static let read = Self(rawValue: EPOLLIN.rawValue)
         static let write = Self(rawValue: EPOLLOUT.rawValue)
-        /// The poller always reports this.
+        /// The poller always reports this event, even without interest in it.
         static let hangUp = Self(rawValue: EPOLLHUP.rawValue)
         static let error = Self(rawValue: EPOLLERR.rawValue)
         /// The peer has closed its sending direction.
@@ -47,7 +47,7 @@ final class SocketPoller: @unchecked Sendable {  // … because any thread can u
         unsafe events.deallocate()
     }
 
-    /// - Parameter pollID: identifies the socket in ``event(_:)``. Each socket has another one.
+    /// - Parameter pollID: identifies the socket in ``event(_:)``. Each socket has a different ID.
     /// - Returns: `false` if the system returns an error; errno has the reason.
     func watch(_ socket: CInt, for interest: Interest, pollID: UInt64) -> Bool { control(EPOLL_CTL_ADD, socket, interest, pollID) }
     func changeInterest(_ socket: CInt, for interest: Interest, pollID: UInt64) -> Bool { control(EPOLL_CTL_MOD, socket, interest, pollID) }

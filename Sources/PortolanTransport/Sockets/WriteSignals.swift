@@ -12,20 +12,20 @@
 /// sendfile(2) has no MSG_NOSIGNAL. SIGXFSZ reports a file at its size limit (setrlimit(2)).
 func withoutWriteSignals<Value>(_ body: () -> Value) -> Value {
     let numbers = [SIGPIPE, SIGXFSZ]
-    var (blocked, before, pending) = (sigset_t(), sigset_t(), sigset_t())
-    unsafe sigemptyset(&blocked)
-    for number in numbers { unsafe sigaddset(&blocked, number) }
-    unsafe pthread_sigmask(SIG_BLOCK, &blocked, &before)
-    unsafe sigpending(&pending)
-    let pendingBefore = numbers.filter { unsafe sigismember(&pending, $0) == 1 }
+    var (blockedSignals, previousMask, pendingSignals) = (sigset_t(), sigset_t(), sigset_t())
+    unsafe sigemptyset(&blockedSignals)
+    for number in numbers { unsafe sigaddset(&blockedSignals, number) }
+    unsafe pthread_sigmask(SIG_BLOCK, &blockedSignals, &previousMask)
+    unsafe sigpending(&pendingSignals)
+    let pendingBefore = numbers.filter { unsafe sigismember(&pendingSignals, $0) == 1 }
     let result = body()
-    unsafe sigpending(&pending)
-    for number in numbers where !pendingBefore.contains(number) && (unsafe sigismember(&pending, number)) == 1 {
-        var (only, noTimeout) = (sigset_t(), timespec())
-        unsafe sigemptyset(&only)
-        unsafe sigaddset(&only, number)
-        while unsafe sigtimedwait(&only, nil, &noTimeout) < 0, errno == EINTR {}
+    unsafe sigpending(&pendingSignals)
+    for number in numbers where !pendingBefore.contains(number) && (unsafe sigismember(&pendingSignals, number)) == 1 {
+        var (raisedSignal, noTimeout) = (sigset_t(), timespec())
+        unsafe sigemptyset(&raisedSignal)
+        unsafe sigaddset(&raisedSignal, number)
+        while unsafe sigtimedwait(&raisedSignal, nil, &noTimeout) < 0, errno == EINTR {}
     }
-    unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
+    unsafe pthread_sigmask(SIG_SETMASK, &previousMask, nil)
     return result
 }

@@ -44,7 +44,7 @@ enum CertificateFiles {
         switch source {
         case .file(let path):
             return isFolder(path)
-                ? try folder(path, for: purpose)
+                ? try certificates(inFolder: path, for: purpose)
                 : try certificates(in: try contents(path, purpose.phrase, purpose.code), path, for: purpose)
         case .der(let bytes):
             return [try certificate(bytes, for: purpose)]
@@ -71,7 +71,7 @@ enum CertificateFiles {
         }
         guard let text else { return try privateKey(bytes, "the private key '\(path)'", passphrase: passphrase) }
         if let key = KeyReader.key(pem: bytes, passphrase: passphrase) { return key }
-        if text.contains("ENCRYPTED") { throw encrypted("the private key '\(path)'", passphrase) }
+        if text.contains("ENCRYPTED") { throw encryptionError("the private key '\(path)'", passphrase) }
         throw unusable(.clientCertificateUnusable, "the private key '\(path)' can't be read; it has to be in PEM or DER")
     }
 
@@ -84,10 +84,10 @@ enum CertificateFiles {
         guard KeyReader.isEncrypted(der) else {
             throw unusable(.clientCertificateUnusable, "\(name) can't be read; it has to be in PEM or DER")
         }
-        throw encrypted(name, passphrase)
+        throw encryptionError(name, passphrase)
     }
 
-    private static func encrypted(_ name: String, _ passphrase: String?) -> LoadError {
+    private static func encryptionError(_ name: String, _ passphrase: String?) -> LoadError {
         passphrase == nil
             ? LoadError(
                 .clientCertificateUnusable, message: "\(name) is encrypted, and no passphrase was given", remedy: .givePassphrase)
@@ -103,7 +103,7 @@ enum CertificateFiles {
         let name = "the client certificate '\(path)'"
         do throws(KeyBundle.Fault) { return try bundle.open(passphrase: passphrase) } catch {
             switch error {
-            case .passphrase: throw encrypted(name, passphrase)
+            case .passphrase: throw encryptionError(name, passphrase)
             case .oldEncryption:
                 throw unusable(
                     .clientCertificateUnusable,
@@ -137,19 +137,19 @@ enum CertificateFiles {
     }
 
     /// Reads all certificates in a folder. Skips other files, and links without a target.
-    private static func folder(_ path: String, for purpose: Purpose) throws(LoadError) -> [Certificate] {
+    private static func certificates(inFolder path: String, for purpose: Purpose) throws(LoadError) -> [Certificate] {
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
             throw unusable(purpose.code, "\(purpose.phrase)s in the folder '\(path)' can't be listed", error)
         }
-        let found = names.sorted().flatMap { name -> [Certificate] in
+        let certificates = names.sorted().flatMap { name -> [Certificate] in
             // `try?` because other files and links without a target are skipped.
-            (try? certificates(from: .file(path: "\(path)/\(name)"), for: purpose)) ?? []
+            (try? self.certificates(from: .file(path: "\(path)/\(name)"), for: purpose)) ?? []
         }
-        guard !found.isEmpty else {
+        guard !certificates.isEmpty else {
             throw unusable(purpose.code, "the folder '\(path)' has no \(purpose.phrase.replacingPrefix("the ")) in it")
         }
-        return found
+        return certificates
     }
 
     private static func contents(_ path: String, _ name: String, _ code: LoadError.Code) throws(LoadError) -> [UInt8] {

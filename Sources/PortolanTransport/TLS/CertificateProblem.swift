@@ -22,29 +22,29 @@ enum CertificateProblem: Hashable {
     ///
     /// - Parameters:
     ///   - chain: DER, leaf first.
-    ///   - chainError: OpenSSL's error for the chain; `nil` if the chain leads to a trusted authority. Then only the
-    ///     name can be wrong.
+    ///   - chainError: OpenSSL's error for the chain; `nil` if the chain leads to a trusted authority. In that case,
+    ///     only the name can be wrong.
     ///   - now: in seconds since 1970.
     static func find(in chain: [[UInt8]], for name: ServerName, _ chainError: ChainError?, now: Int64) -> [Self] {
         guard let first = chain.first, let leaf = ServerCertificate(der: first) else { return [.unreadable] }
-        let naming: [Self] = name.isNamed(by: leaf) ? [] : [.wrongName(leaf)]
-        guard let chainError else { return naming }
+        let nameProblems: [Self] = name.isNamed(by: leaf) ? [] : [.wrongName(leaf)]
+        guard let chainError else { return nameProblems }
         let path = Self.path(from: leaf, in: chain.dropFirst().compactMap(ServerCertificate.init(der:)))
-        let dates = path.compactMap { certificate -> Self? in
+        let dateProblems = path.compactMap { certificate -> Self? in
             if certificate.notAfter.seconds < now { return .expired(certificate) }
             return certificate.notBefore.seconds > now ? .notYetValid(certificate) : nil
         }
-        if !dates.isEmpty { return dates + naming }
-        if !leaf.isForServers { return [.notForServers] + naming }
+        if !dateProblems.isEmpty { return dateProblems + nameProblems }
+        if !leaf.isForServers { return [.notForServers] + nameProblems }
         let faultyCertificate = chainError.depth < path.count ? path[chainError.depth] : leaf
         switch chainError.code {
-        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL: return [.weak(faultyCertificate, isKey: true)] + naming
-        case X509_V_ERR_CA_MD_TOO_WEAK: return [.weak(faultyCertificate, isKey: false)] + naming
+        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL: return [.weak(faultyCertificate, isKey: true)] + nameProblems
+        case X509_V_ERR_CA_MD_TOO_WEAK: return [.weak(faultyCertificate, isKey: false)] + nameProblems
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_UNTRUSTED:
-            guard let last = path.last, path.count > 1 || !leaf.isSelfIssued else { return [.selfSigned] + naming }
-            return [.unknownAuthority(last)] + naming
-        default: return [.other(chainError.phrase)] + naming
+            guard let last = path.last, path.count > 1 || !leaf.isSelfIssued else { return [.selfSigned] + nameProblems }
+            return [.unknownAuthority(last)] + nameProblems
+        default: return [.other(chainError.phrase)] + nameProblems
         }
     }
 
@@ -83,8 +83,8 @@ enum CertificateProblem: Hashable {
     private static func hostList(of certificate: ServerCertificate) -> String {
         let limit = 4
         guard !certificate.names.isEmpty else { return "no host (its subject, '\(certificate.subject)', does not count)" }
-        let shown = certificate.names.prefix(limit).map { "'\($0)'" }.joined(separator: ", ")
-        return certificate.names.count > limit ? "\(shown) and \(certificate.names.count - limit) more" : shown
+        let shownNames = certificate.names.prefix(limit).map { "'\($0)'" }.joined(separator: ", ")
+        return certificate.names.count > limit ? "\(shownNames) and \(certificate.names.count - limit) more" : shownNames
     }
 
     /// `nil` if no setting of the caller helps.

@@ -13,8 +13,8 @@ public import PortolanCore
     ///
     /// - Parameters:
     ///   - chain: DER, leaf first.
-    ///   - finding: OpenSSL's error for the chain, and the depth of the certificate at fault; `nil` if it verifies the
-    ///     chain.
+    ///   - finding: OpenSSL's error for the chain, and the depth of the certificate at fault; `nil` if OpenSSL trusts
+    ///     the chain.
     ///   - now: in seconds since 1970.
     public static func error(of chain: [[UInt8]], host: String, finding: (code: Int32, depth: Int)?, now: Int64) -> LoadError? {
         let peer = TLSPeer(host: host, port: 443, description: "https://\(host)")

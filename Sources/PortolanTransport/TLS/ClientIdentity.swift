@@ -11,8 +11,8 @@ public struct ClientIdentity: Hashable, Sendable {
 
     let source: Source
 
-    /// A chain and a key in files, which are read when they are first needed. A file is in PEM, or in DER with one
-    /// certificate or one key. Or one PKCS #12 file (RFC 7292) contains both.
+    /// A chain and a key in files, which are read when they are first needed. Each file is in PEM, or in DER with one
+    /// certificate or one key. Alternatively, one PKCS #12 file (RFC 7292) contains both.
     ///
     /// - Parameters:
     ///   - certificatePath: the path of the chain, leaf first.

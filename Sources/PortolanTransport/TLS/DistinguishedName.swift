@@ -7,15 +7,17 @@ import CPortolanOpenSSL
 /// RFC 5280 §4.1.2.4
 enum DistinguishedName {
     /// The parts of a name that are shown, the preferred one first.
-    private static let preferred = [NID_commonName, NID_organizationName, NID_organizationalUnitName]
+    private static let preferredParts = [NID_commonName, NID_organizationName, NID_organizationalUnitName]
 
     static func line(_ name: OpaquePointer) -> String {
         var (best, rank) = ("without a name", Int.max)
         for index in 0..<(unsafe X509_NAME_entry_count(name)) {
             guard let entry = unsafe X509_NAME_get_entry(name, index) else { continue }
             let type = unsafe OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry))
-            let new = preferred.firstIndex(of: type) ?? preferred.count
-            if new < rank, let text = unsafe text(X509_NAME_ENTRY_get_data(entry)) { (best, rank) = (DisplayText.line(text), new) }
+            let entryRank = preferredParts.firstIndex(of: type) ?? preferredParts.count
+            if entryRank < rank, let text = unsafe text(X509_NAME_ENTRY_get_data(entry)) {
+                (best, rank) = (DisplayText.line(text), entryRank)
+            }
         }
         ERR_clear_error()
         return best
@@ -34,7 +36,7 @@ enum DistinguishedName {
 
 /// Makes text from outside safe for a message.
 enum DisplayText {
-    private static let limit = 64
+    private static let limit = 64  // Unicode scalars
 
     /// Shortens the text, and replaces control characters, line breaks and other invisible characters.
     static func line(_ text: String) -> String {

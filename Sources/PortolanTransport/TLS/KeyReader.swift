@@ -49,8 +49,8 @@ enum KeyReader {
         defer { ERR_clear_error() }
         return unsafe der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
-            guard let found = unsafe d2i_X509_SIG(nil, &position, bytes.count) else { return false }
-            unsafe X509_SIG_free(found)
+            guard let encryptedKey = unsafe d2i_X509_SIG(nil, &position, bytes.count) else { return false }
+            unsafe X509_SIG_free(encryptedKey)
             return true
         }
     }
@@ -70,7 +70,8 @@ enum KeyReader {
     }
 }
 
-/// A `pem_password_cb(3)`. The user data is an optional string. If there is none, or if it is too long, reading fails.
+/// A `pem_password_cb(3)`. The user data is the optional passphrase. If there is no passphrase, or if it is too long,
+/// reading fails.
 private let givePassphrase: @convention(c) (UnsafeMutablePointer<CChar>?, CInt, CInt, UnsafeMutableRawPointer?) -> CInt = {
     buffer, size, _, context in
     guard let passphrase = unsafe context?.assumingMemoryBound(to: String?.self).pointee, let buffer = unsafe buffer else { return -1 }
@@ -89,13 +90,13 @@ struct KeyBundle: ~Copyable {
 
     /// - Returns: `nil` if the bytes are not such a file: `d2i_PKCS12(3)`.
     init?(_ bytes: [UInt8]) {
-        let found = unsafe bytes.withUnsafeBufferPointer { bytes in
+        let bundle = unsafe bytes.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
             return unsafe d2i_PKCS12(nil, &position, bytes.count)
         }
         ERR_clear_error()
-        guard let found = unsafe found else { return nil }
-        unsafe bundle = found
+        guard let bundle = unsafe bundle else { return nil }
+        unsafe self.bundle = bundle
     }
 
     deinit { unsafe PKCS12_free(bundle) }

@@ -17,9 +17,9 @@ struct LoadedIdentity: Sendable {
                 chain = try CertificateFiles.certificates(from: .file(path: path), for: .clientCertificate)
                 key = try CertificateFiles.privateKey(in: keyPath, passphrase: passphrase, hasCertificate: path == keyPath)
             }
-        case .der(let ders, let bytes):
-            chain = try ders.map { one throws(LoadError) in try CertificateFiles.certificate(one, for: .clientCertificate) }
-            key = try CertificateFiles.privateKey(bytes, "the client certificate's private key")
+        case .der(let ders, let keyBytes):
+            chain = try ders.map { der throws(LoadError) in try CertificateFiles.certificate(der, for: .clientCertificate) }
+            key = try CertificateFiles.privateKey(keyBytes, "the client certificate's private key")
         }
         guard let leaf = chain.first else {
             throw CertificateFiles.unusable(

@@ -2,7 +2,7 @@
 
 import CPortolanOpenSSL
 
-/// The contents of an X.509 certificate. They are claims until the certificate is verified.
+/// The contents of an X.509 certificate. Do not trust them before the certificate is verified.
 ///
 /// RFC 5280 §4.1
 public struct ServerCertificate: Hashable, Sendable {
@@ -41,7 +41,7 @@ public struct ServerCertificate: Hashable, Sendable {
     private init?(_ certificate: Certificate, der: [UInt8]) {
         let x509 = unsafe certificate.x509
         // OpenSSL sets EXFLAG_INVALID if an extension occurs twice (X509_get_extension_flags(3)). Different programs
-        // could read different ones.
+        // could read different occurrences.
         let flags = unsafe X509_get_extension_flags(x509)
         guard let subject = unsafe X509_get_subject_name(x509), let issuer = unsafe X509_get_issuer_name(x509),
             let notBefore = unsafe CertificateTime(X509_get0_notBefore(x509)),

@@ -9,7 +9,7 @@ package import PortolanCore
 /// during the handshake. Every other load receives it before it uses the connection. If one load accepts a server that
 /// is not trusted by default, this does not affect other loads.
 package final class ServerTrust {
-    /// From this handshake, or from the handshake of the session that was resumed.
+    /// The evaluation in this handshake, or in the original handshake of a resumed session.
     package let evaluation: ServerTrustEvaluation
     /// The load that received the challenge during the handshake.
     private weak var evaluatingLoad: AnyObject?
@@ -26,7 +26,7 @@ package final class ServerTrust {
 
     /// The error with which the load fails after this answer; `nil` if the answer trusts the server.
     ///
-    /// - Parameter error: the error of default handling; `nil` if it trusts the server.
+    /// - Parameter error: the error of default handling; `nil` if default handling trusts the server.
     package static func refusal(_ answer: ChallengeAnswer, error: LoadError?, peer: TLSPeer) -> LoadError? {
         switch answer {
         case .use(.serverTrust): nil

@@ -6,24 +6,24 @@ package import PortolanCore
 package struct ServerTrustEvaluation: Sendable {
     /// All certificates that the server showed, in DER, leaf first.
     let chain: [[UInt8]]
-    /// The error of default handling; `nil` if it trusts the server.
+    /// The error of default handling; `nil` if default handling trusts the server.
     package let error: LoadError?
     /// When the server showed the certificates, in seconds since 1970. A resumed session has the time of the original
     /// handshake.
     let time: Int64
     /// When the leaf expires, in seconds since 1970.
-    private let end: Int64
-    /// After this time in seconds, a session is not resumed, so that the certificate is verified again.
-    private static let longestAge: Int64 = 24 * 3600
+    private let expiryTime: Int64
+    /// The maximum age of a session that is resumed, in seconds. After this time the certificate is verified again.
+    private static let maximumAge: Int64 = 24 * 3600
 
     /// - Parameter time: in seconds since 1970.
     init(chain: [[UInt8]], error: LoadError?, time: Int64) {
         self.chain = chain
         self.error = error
         self.time = time
-        end = chain.first.flatMap(ServerCertificate.init(der:))?.notAfter.seconds ?? 0
+        expiryTime = chain.first.flatMap(ServerCertificate.init(der:))?.notAfter.seconds ?? 0
     }
 
     /// Whether a session with this evaluation can be resumed.
-    func isValid(at now: Int64) -> Bool { time <= now && now < time + Self.longestAge && now <= end }
+    func isValid(at now: Int64) -> Bool { time <= now && now < time + Self.maximumAge && now <= expiryTime }
 }

@@ -53,8 +53,8 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
         unsafe TLSSession.setCallbacks(of: context)
         unsafe portolan_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
         if KeyLog.shared != nil { unsafe SSL_CTX_set_keylog_callback(context) { _, line in unsafe KeyLog.shared?.append(line) } }
-        let offered = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
-        unsafe SSL_CTX_set_alpn_protos(context, offered, UInt32(offered.count))
+        let offeredProtocols = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        unsafe SSL_CTX_set_alpn_protos(context, offeredProtocols, UInt32(offeredProtocols.count))
         try trust(roots)
     }
 
@@ -73,6 +73,8 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
         throw LoadError(.trustRootsUnusable, message: "no trust roots can be read", remedy: .nameTrustRoots)
     }
 
+    /// Trusts the system's roots.
+    ///
     /// - Returns: whether the system has roots.
     private func trustSystem() -> Bool {
         // From a folder with hashes, OpenSSL reads a certificate only when it is needed. Reading a file with all roots
@@ -134,7 +136,7 @@ private final class KeyLog: Sendable {
         }
     }
 
-    /// Called at most once: after the first failure, no other one is reported.
+    /// Logs a failure. Called at most once, because only the first failure is reported.
     private func warn(_ number: CInt) {
         Logger(label: "org.portolan.http").warning(
             "SSLKEYLOGFILE: '\(DisplayText.line(path))' can't be written: \(LoadError.text(of: number))")

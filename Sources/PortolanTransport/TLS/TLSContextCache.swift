@@ -5,12 +5,13 @@ import Synchronization
 
 /// The TLS contexts of one handler, one for each list of protocols to offer (ALPN). Any thread.
 ///
-/// Making a context reads files, and takes longer than a handshake. It is therefore made once, when the first
+/// Making a context reads files, and takes longer than a handshake. So each context is made once, when the first
 /// connection needs it, on a thread that is allowed to block.
 package final class TLSContextCache: Sendable {
     typealias Completion = @Sendable (Result<TLSContext, LoadError>) -> Void
 
     private enum Entry {
+        /// The completions of the calls that wait for the context.
         case making([Completion])
         case ready(TLSContext)
     }
@@ -28,7 +29,8 @@ package final class TLSContextCache: Sendable {
         self.environment = environment
     }
 
-    /// Calls `completion` with the context for the protocols. Makes the context if necessary, also after a failure.
+    /// Calls `completion` with the context for the protocols. Makes the context if it does not exist
+    /// yet, or if an earlier call could not make it.
     ///
     /// - Parameters:
     ///   - protocols: the protocols to offer by ALPN (RFC 7301), the preferred one first; empty for no offer.
@@ -38,8 +40,8 @@ package final class TLSContextCache: Sendable {
         let next = entries.withLock { entries -> Next in
             switch entries[protocols] {
             case .ready(let context)?: return .complete(context)
-            case .making(let others)?:
-                entries[protocols] = .making(others + [completion])
+            case .making(let completions)?:
+                entries[protocols] = .making(completions + [completion])
                 return .wait
             case nil:
                 entries[protocols] = .making([completion])
@@ -53,7 +55,7 @@ package final class TLSContextCache: Sendable {
         }
         do throws(LoadError) {
             try Self.threads.run { [self] in
-                do throws(LoadError) { finish(protocols, .success(try make(offering: protocols))) } catch {
+                do throws(LoadError) { finish(protocols, .success(try makeContext(offering: protocols))) } catch {
                     finish(protocols, .failure(error))
                 }
             }
@@ -63,15 +65,15 @@ package final class TLSContextCache: Sendable {
     }
 
     private func finish(_ protocols: [String], _ result: Result<TLSContext, LoadError>) {
-        let waiting = entries.withLock { entries -> [Completion] in
-            guard case .making(let waiting)? = entries[protocols] else { return [] }
+        let completions = entries.withLock { entries -> [Completion] in
+            guard case .making(let completions)? = entries[protocols] else { return [] }
             if case .success(let context) = result { entries[protocols] = .ready(context) } else { entries[protocols] = nil }
-            return waiting
+            return completions
         }
-        for completion in waiting { completion(result) }
+        for completion in completions { completion(result) }
     }
 
-    private func make(offering protocols: [String]) throws(LoadError) -> TLSContext {
+    private func makeContext(offering protocols: [String]) throws(LoadError) -> TLSContext {
         guard settings.minimumVersion <= settings.maximumVersion else {
             throw CertificateFiles.unusable(.secureConnectionFailed, "the minimum version of TLS is above the maximum; swap them")
         }
@@ -86,10 +88,10 @@ package final class TLSContextCache: Sendable {
         }
         guard settings.trustRoots.includesSystem else { return roots }
         // OpenSSL and curl read the same variables.
-        let named =
+        let namedPaths =
             (value(of: "SSL_CERT_FILE").map { [$0] } ?? []) + (value(of: "SSL_CERT_DIR")?.split(separator: ":").map(String.init) ?? [])
-        roots.includesSystem = named.isEmpty
-        for path in named {
+        roots.includesSystem = namedPaths.isEmpty
+        for path in namedPaths {
             roots.certificates += try CertificateFiles.certificates(from: .file(path: path), for: .trustRootOfEnvironment)
         }
         return roots

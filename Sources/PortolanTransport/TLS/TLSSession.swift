@@ -7,13 +7,14 @@ import PortolanCore
 protocol TLSSessionDelegate: AnyObject {
     /// The server showed its certificates.
     ///
-    /// - Parameter chainError: the reason why OpenSSL does not verify the chain; `nil` if it does.
-    /// - Returns: whether to continue; `nil` to decide later. Then call ``TLSSession/handshake()``.
+    /// - Parameter chainError: the reason why OpenSSL does not trust the chain; `nil` if OpenSSL trusts it.
+    /// - Returns: whether to continue; `nil` to decide later. After the decision, call ``TLSSession/decideTrust(_:)``
+    ///   and ``TLSSession/handshake()``.
     func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ chainError: ChainError?) -> Bool?
     /// The server requests the client's certificate.
     ///
     /// - Parameter issuers: the issuers that the server accepts, as names in DER; empty if it accepts any.
-    /// - Returns: the choice; `nil` to decide later. Then call ``TLSSession/handshake()``.
+    /// - Returns: the choice; `nil` to decide later. After the decision, call ``TLSSession/handshake()``.
     func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice?
 }
 
@@ -35,7 +36,7 @@ struct ChainError: Hashable, Sendable {
 /// on its event loop only.
 ///
 /// OpenSSL calls back inside ``handshake()``, ``read(into:)`` and ``write(_:)``, with an unretained pointer to this
-/// object. This object owns the `SSL`, and lives longer.
+/// object. This object owns the `SSL`, and outlives it.
 @safe
 final class TLSSession {
     enum HandshakeProgress {
@@ -70,6 +71,7 @@ final class TLSSession {
     private var hasShownIdentity = false
     /// Whether the server has requested a client certificate, and the client has sent none.
     private var lacksIdentity = false
+    /// Whether an operation has failed, so that close_notify must not be sent.
     private var isBroken = false
     /// The number of bytes received from the transport since ``beginIteration()``.
     private var bytesInIteration = 0
@@ -223,7 +225,8 @@ final class TLSSession {
     /// bytes than requested. The poller reports later bytes.
     var isDrained: Bool { transportIsDrained && !hasPending }
 
-    /// If the result is smaller than the number of bytes, the next call must begin with the remaining bytes.
+    /// Encrypts and sends bytes. If the result is smaller than the number of bytes, the next call must begin with the
+    /// remaining bytes.
     func write(_ bytes: UnsafeRawBufferPointer) -> TransferResult {
         ERR_clear_error()
         var count = 0
@@ -259,7 +262,8 @@ final class TLSSession {
         return error.map { failWithAlert($0) } ?? .closedWithoutNotice
     }
 
-    /// A session that ends with a failWithAlert alert, from either side, is not resumed (RFC 5246 §7.2.2).
+    /// Removes the tickets, because a session that ends with a fatal alert, from either side, is not resumed (RFC 5246
+    /// §7.2.2).
     private func failWithAlert(_ error: TLSError) -> SocketError {
         failRemovingTickets(.tls(error))
     }
@@ -288,12 +292,12 @@ extension TLSSession: TLSRecordTransport {
 // MARK: From OpenSSL
 
 extension TLSSession {
-    /// The session of an `SSL` or a `BIO`.
+    /// Returns the object to which the user data of an `SSL` or a `BIO` points.
     private static func session(_ pointer: UnsafeMutableRawPointer?) -> TLSSession? {
         unsafe pointer.map { unsafe Unmanaged<TLSSession>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Sets one function for each callback.
+    /// Sets OpenSSL's callbacks. Each one finds its session through the user data, and calls one method.
     static func setCallbacks(of context: OpaquePointer) {
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         unsafe SSL_CTX_set_cert_verify_callback(
@@ -317,8 +321,9 @@ extension TLSSession {
         }
     }
 
-    /// - Returns: 1 to continue, or, after `SSL_set_retry_verify`, to be called again later; 0 to fail. See
-    ///   SSL_CTX_set_cert_verify_callback(3).
+    /// Decides about the server's chain, or asks OpenSSL to call again later (`SSL_set_retry_verify`).
+    ///
+    /// - Returns: 1 to continue or to be called again; 0 to fail. See SSL_CTX_set_cert_verify_callback(3).
     private func verify(_ store: OpaquePointer) -> CInt {
         guard let trustDecision = unsafe trustDecision ?? evaluate(store) else {
             return unsafe portolan_SSL_set_retry_verify(ssl) == 1 ? 1 : 0
@@ -339,9 +344,9 @@ extension TLSSession {
             ? nil : ChainError(code: X509_STORE_CTX_get_error(store), depth: Int(X509_STORE_CTX_get_error_depth(store)))
         ERR_clear_error()
         var chain: [[UInt8]] = []
-        if let shown = unsafe X509_STORE_CTX_get0_untrusted(store) {
-            for index in 0..<(unsafe portolan_X509_count(shown)) {
-                if let next = unsafe portolan_X509_at(shown, index) { chain.append(unsafe Certificate(sharing: next).der) }
+        if let serverCertificates = unsafe X509_STORE_CTX_get0_untrusted(store) {
+            for index in 0..<(unsafe portolan_X509_count(serverCertificates)) {
+                if let next = unsafe portolan_X509_at(serverCertificates, index) { chain.append(unsafe Certificate(sharing: next).der) }
             }
         }
         return delegate?.session(self, didReceive: chain, chainError) ?? (delegate == nil ? false : nil)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Converts domain names in Unicode to the ASCII form that DNS has.
+/// Converts domain names in Unicode to the ASCII form that DNS uses.
 ///
 /// The URL Standard decides what UTS 46 leaves open. Processing is non-transitional. The rules for joiners and for
 /// right-to-left text are checked. Hyphens are allowed everywhere. Only the URL parser restricts ASCII characters. The
@@ -15,7 +15,7 @@ enum IDNA {
     /// most as many characters as bytes in ASCII, and needs less than 1,100 bytes.
     static let longestDomain = 4096
 
-    /// The rule that a domain violates, and the byte offset of the code point, or otherwise of the label.
+    /// The rule that a domain violates, and the byte offset of the code point or the label that violates it.
     struct Failure: Error, Equatable {
         let violation: IDNAViolation
         let offset: Int
@@ -49,7 +49,7 @@ enum IDNA {
 
         func endLabel() throws(Failure) {
             do throws(IDNAViolation) {
-                labels.append((try IDNALabel(mapped: current), labelStart))
+                labels.append((try IDNALabel(mappedCodePoints: current), labelStart))
             } catch {
                 throw Failure(violation: error, offset: labelStart)
             }

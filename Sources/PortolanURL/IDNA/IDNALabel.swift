@@ -11,13 +11,13 @@ struct IDNALabel {
     /// Reads a label, which may be empty, from code points that are already mapped.
     ///
     /// UTS 46 §4, steps 2 and 4; §4.1; §4.2
-    init(mapped: [UInt32]) throws(IDNAViolation) {
-        if mapped.allSatisfy({ $0 < 0x80 }), !mapped.starts(with: Self.prefix) {
-            codePoints = mapped
-            ascii = mapped.map(UInt8.init(truncatingIfNeeded:))
+    init(mappedCodePoints: [UInt32]) throws(IDNAViolation) {
+        if mappedCodePoints.allSatisfy({ $0 < 0x80 }), !mappedCodePoints.starts(with: Self.prefix) {
+            codePoints = mappedCodePoints
+            ascii = mappedCodePoints.map(UInt8.init(truncatingIfNeeded:))
             return
         }
-        let normalised = NormalizationFormC.normalized(mapped)
+        let normalised = NormalizationFormC.normalized(mappedCodePoints)
         if normalised.starts(with: Self.prefix) {
             guard let decoded = Punycode.decode(normalised.dropFirst(Self.prefix.count)), decoded.contains(where: { $0 >= 0x80 }) else {
                 throw .invalidPunycode

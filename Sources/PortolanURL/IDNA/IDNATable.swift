@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The data for each code point that UTS 46 and the rules to which it refers need.
+/// The properties of code points that UTS 46, and the rules to which UTS 46 refers, need.
 ///
 /// The tables are arrays of integers that the optimiser turns into constant data: nothing is built when a program
 /// starts. In each table, the low 21 bits of a record are a code point. If the records are runs, one ends where the
@@ -16,8 +16,8 @@ enum IDNATable {
         case valid, disallowed, ignored
         /// The run is mapped to a run that starts at the value.
         case mappedToRun
-        /// The first code point and every second one after it are mapped to the next one, which is valid: capital and
-        /// small letters alternate.
+        /// Capital and small letters alternate. Each capital letter, beginning with the first code point, is mapped to
+        /// the next code point, which is valid.
         case mappedToNext
         /// Each code point is mapped to a sequence of `mappingTargets`. Bits 40 and up are its length. Bits 24 to 39
         /// are the start of the sequence for the first code point.

@@ -2,9 +2,9 @@
 
 /// A rule of UTS 46 that a domain violates.
 enum IDNAViolation: Error, Equatable {
-    /// A code point is neither valid nor mapped to a valid one. Bytes that are not UTF-8 also count as one.
+    /// A code point is neither valid nor mapped to a valid one. Bytes that are not UTF-8 also violate this rule.
     case disallowedCodePoint
-    /// The text after `xn--` is not Punycode, or the Punycode of nothing but ASCII.
+    /// The text after `xn--` is not Punycode, or it is the Punycode of text that is only ASCII.
     case invalidPunycode
     /// The text after `xn--` is the Punycode of a text that is mapped or normalised to another text, or that is not
     /// allowed.

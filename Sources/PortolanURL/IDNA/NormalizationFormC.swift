@@ -45,11 +45,11 @@ enum NormalizationFormC {
         var output: [UInt32] = []
         output.reserveCapacity(codePoints.count)
         var base: Int?
-        // The class of the last code point between the base and the next one. The same class or a higher one blocks the
-        // composition.
-        var blocking: UInt8?
+        // The combining class of the last code point after the base that was not composed. If the next code point has
+        // the same class or a lower one, its composition with the base is blocked.
+        var blockingClass: UInt8?
         for (value, combiningClass) in codePoints {
-            let isBlocked = blocking.map { $0 == 0 || $0 >= combiningClass } ?? false
+            let isBlocked = blockingClass.map { $0 == 0 || $0 >= combiningClass } ?? false
             if let base, !isBlocked,
                 let composite = Hangul.composite(of: output[base], value) ?? IDNATable.composite(of: output[base], value)
             {
@@ -58,9 +58,9 @@ enum NormalizationFormC {
             }
             if combiningClass == 0 {
                 base = output.count
-                blocking = nil
+                blockingClass = nil
             } else {
-                blocking = combiningClass
+                blockingClass = combiningClass
             }
             output.append(value)
         }
@@ -77,24 +77,25 @@ private enum Hangul {
     private static let initials: Range<UInt32> = 0x1100..<0x1113
     private static let vowels: Range<UInt32> = 0x1161..<0x1176
     private static let finals: Range<UInt32> = 0x11A8..<0x11C3
-    /// The number of syllables with the same consonant and vowel: one without a final consonant, and one with each of
-    /// them.
-    private static let perVowel: UInt32 = 28
-    private static let perInitial: UInt32 = 21 * perVowel
+    /// The number of syllables with the same consonant and vowel: one without a final consonant, and one with each
+    /// final consonant.
+    private static let syllablesPerVowel: UInt32 = 28
+    private static let syllablesPerInitial: UInt32 = 21 * syllablesPerVowel
 
     static func parts(of codePoint: UInt32) -> (UInt32, UInt32)? {
         guard syllables.contains(codePoint) else { return nil }
         let index = codePoint - syllables.lowerBound
-        let final = index % perVowel
+        let final = index % syllablesPerVowel
         if final > 0 { return (codePoint - final, finals.lowerBound + final - 1) }
-        return (initials.lowerBound + index / perInitial, vowels.lowerBound + index % perInitial / perVowel)
+        return (initials.lowerBound + index / syllablesPerInitial, vowels.lowerBound + index % syllablesPerInitial / syllablesPerVowel)
     }
 
     static func composite(of first: UInt32, _ second: UInt32) -> UInt32? {
         if initials.contains(first), vowels.contains(second) {
-            return syllables.lowerBound + (first - initials.lowerBound) * perInitial + (second - vowels.lowerBound) * perVowel
+            return syllables.lowerBound + (first - initials.lowerBound) * syllablesPerInitial + (second - vowels.lowerBound)
+                * syllablesPerVowel
         }
-        if syllables.contains(first), (first - syllables.lowerBound) % perVowel == 0, finals.contains(second) {
+        if syllables.contains(first), (first - syllables.lowerBound) % syllablesPerVowel == 0, finals.contains(second) {
             return first + second - finals.lowerBound + 1
         }
         return nil

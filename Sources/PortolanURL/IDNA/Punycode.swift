@@ -2,9 +2,9 @@
 
 /// Encodes any text in letters, digits and hyphens.
 ///
-/// The ASCII characters come first. For each other code point, in order of their values, the distance from the previous
-/// one follows. It is one number for value and position together, lowest digit first. The threshold of each digit
-/// decides whether another digit follows.
+/// The ASCII characters come first. Then a number follows for each other code point, in order of their values: the
+/// distance from the previous code point, in which value and position are combined. The lowest digit comes first. The
+/// threshold of each digit decides whether another digit follows.
 ///
 /// RFC 3492
 enum Punycode {
@@ -39,7 +39,7 @@ enum Punycode {
             let count = output.count + 1
             let (sum, overflows) = index.addingReportingOverflow(delta)
             if overflows { return nil }
-            bias = adapted(delta, count: count, isFirst: index == 0 && codePoint == firstCodePoint)
+            bias = adaptedBias(delta, count: count, isFirst: index == 0 && codePoint == firstCodePoint)
             codePoint += sum / count
             guard let scalar = UInt32(exactly: codePoint).flatMap(Unicode.Scalar.init) else { return nil }
             index = sum % count
@@ -57,20 +57,20 @@ enum Punycode {
     static func encode(_ input: [UInt32]) -> [UInt32] {
         var output = input.filter { $0 < 0x80 }
         let basicCount = output.count
-        var encoded = basicCount
+        var encodedCount = basicCount
         if basicCount > 0 { output.append(delimiter) }
         var codePoint = UInt32(firstCodePoint)
         var delta = 0
         var bias = initialBias
         while let next = input.lazy.filter({ $0 >= codePoint }).min() {
-            delta += Int(next - codePoint) * (encoded + 1)
+            delta += Int(next - codePoint) * (encodedCount + 1)
             for other in input {
                 if other < next { delta += 1 }
                 if other != next { continue }
                 append(delta, to: &output, bias: bias)
-                bias = adapted(delta, count: encoded + 1, isFirst: encoded == basicCount)
+                bias = adaptedBias(delta, count: encodedCount + 1, isFirst: encodedCount == basicCount)
                 delta = 0
-                encoded += 1
+                encodedCount += 1
             }
             delta += 1
             codePoint = next + 1
@@ -117,7 +117,7 @@ enum Punycode {
     private static func threshold(at place: Int, bias: Int) -> Int { min(max(place - bias, lowestThreshold), highestThreshold) }
 
     /// RFC 3492 §6.1
-    private static func adapted(_ delta: Int, count: Int, isFirst: Bool) -> Int {
+    private static func adaptedBias(_ delta: Int, count: Int, isFirst: Bool) -> Int {
         var rest = isFirst ? delta / damping : delta / 2
         rest += rest / count
         var bias = 0

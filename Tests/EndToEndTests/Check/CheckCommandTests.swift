@@ -7,7 +7,8 @@ import TestThreads
 import Testing
 
 @Suite(.blocking, .timeLimit(.minutes(10))) struct CheckCommandTests {
-    private func subject(_ name: String) -> String { Mutant.folder.appendingPathComponent("\(name).so").path }
+    /// The path of a mutant's library, or of the subject, `good`.
+    private func mutantLibrary(_ name: String) -> String { Mutant.folder.appendingPathComponent("\(name).so").path }
 
     @Test func listPrintsEveryCheck() throws {
         let outcome = try Program().run("check", "--list")
@@ -16,7 +17,7 @@ import Testing
     }
 
     @Test func crashIsReportedWithSignalStackAndLastCalls() throws {
-        let outcome = try Program().run("check", subject("LIFE_05"), "--filter", "LIFE-05")
+        let outcome = try Program().run("check", mutantLibrary("LIFE_05"), "--filter", "LIFE-05")
         #expect(outcome.status == 111)
         #expect(outcome.text.contains("crashed  LIFE-05"))
         #expect(outcome.text.contains("SIGSEGV") && outcome.text.contains("at the address 0x"))
@@ -26,22 +27,22 @@ import Testing
     }
 
     @Test func hangingCheckIsEndedAtItsTimeLimitAndReported() throws {
-        let start = ContinuousClock.now
-        let outcome = try Program().run("check", subject("CAN_05"), "--filter", "CAN-03", "--timeout", "0.2", "--level", "5")
+        let startTime = ContinuousClock.now
+        let outcome = try Program().run("check", mutantLibrary("CAN_05"), "--filter", "CAN-03", "--timeout", "0.2", "--level", "5")
         #expect(outcome.status == 111)
         #expect(outcome.text.contains("hung     CAN-03") && outcome.text.contains("it was ended after"))
-        #expect(ContinuousClock.now - start < .seconds(20))
+        #expect(ContinuousClock.now - startTime < .seconds(20))
     }
 
-    /// A check runs in a fork of a process whose Swift Mutex has stored the ID of its thread. On the surviving thread,
-    /// contention for a Mutex would sometimes deadlock.
+    /// A check runs in a forked process, whose first thread still has the thread ID of the parent in Swift's Mutex.
+    /// Contention for a Mutex on the first thread could deadlock, so the check must run on a new thread.
     @Test func checkRunsOnAThreadThatStartedInItsProcess() throws {
         let program = try Program()
         let plugin = try program.copyFixture("second.so")
         let outcome = try program.run("check", plugin, "--filter", "REG-01", "--verbose")
         #expect(outcome.status == 0 && outcome.text.hasPrefix("passed   REG-01"), "\(outcome.text)")
-        let here = try program.run("check", plugin, "--filter", "REG-01", "--verbose", "--in-process")
-        #expect(here.text.contains("this is the first thread of its process"), "\(here.text)")
+        let inProcessOutcome = try program.run("check", plugin, "--filter", "REG-01", "--verbose", "--in-process")
+        #expect(inProcessOutcome.text.contains("this is the first thread of its process"), "\(inProcessOutcome.text)")
     }
 
     @Test func runInWhichEveryCheckIsSkippedFails() throws {
@@ -54,8 +55,8 @@ import Testing
             "\(outcome.errors)")
     }
 
-    /// A call of NULL can't be unwound, so the report names its return address.
-    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds it first"))
+    /// The stack of a call of NULL cannot be unwound, so the report names the return address of the call.
+    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds the error first"))
     func callOfNULLIsReportedWithItsCaller() throws {
         let program = try Program()
         let source = "static void (*volatile gone)(void);\n__attribute__((constructor)) static void begin(void) { gone(); }\n"
@@ -63,23 +64,25 @@ import Testing
         #expect(try program.runScript("mkdir 'a b' && cd 'a b' && cc -O0 -g -shared -fPIC ../null.c -o null.so").status == 0)
         let outcome = try program.run("check", "a b/null.so", "--filter", "DESC-01")
         #expect(outcome.lines.contains { $0.trimmingCharacters(in: .whitespaces) == "begin (null.c:2)" }, "\(outcome.text)")
-        let other = try program.run("check", "a b/null.so", "--filter", "PERF", "--level", "5", "--sanitizer")
-        #expect(other.status == 2 && other.errors.contains { $0.contains("name other checks with --filter") }, "\(other.errors)")
+        let outcomeWithSanitizer = try program.run("check", "a b/null.so", "--filter", "PERF", "--level", "5", "--sanitizer")
+        #expect(
+            outcomeWithSanitizer.status == 2 && outcomeWithSanitizer.errors.contains { $0.contains("name other checks with --filter") },
+            "\(outcomeWithSanitizer.errors)")
     }
 
     /// A run without checks must not succeed. Some categories have no checks at the default level.
     @Test func filterWithoutMatchingChecksIsRefused() throws {
         let program = try Program()
-        for (filter, phrase) in [("LEAK", "--level 4"), ("", "--filter names no check"), (" , ", "--filter names no check")] {
-            let outcome = try program.run("check", subject("good"), "--filter", filter)
-            #expect(outcome.status == 2 && outcome.errors.contains { $0.contains(phrase) }, "\(outcome.errors)")
+        for (filter, errorText) in [("LEAK", "--level 4"), ("", "--filter names no check"), (" , ", "--filter names no check")] {
+            let outcome = try program.run("check", mutantLibrary("good"), "--filter", filter)
+            #expect(outcome.status == 2 && outcome.errors.contains { $0.contains(errorText) }, "\(outcome.errors)")
         }
         #expect(try program.run("check", "--list", "--filter", "LEAK").lines.count > 1)
         #expect(try program.run("check", "./none.so").status == 107)
     }
 
-    /// The runner must not report a hang, although the crash handler runs inside free(3) in this case.
-    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds it first"))
+    /// The crash handler runs inside free(3) here. The runner must still report a crash, not a hang.
+    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds the error first"))
     func heapCorruptionIsACrashAndEqualCrashesAreSummarized() throws {
         let program = try Program()
         try program.makeFile(
@@ -94,28 +97,28 @@ import Testing
             }
             """)
         #expect(try program.runScript("cc -O0 -g -w -shared -fPIC twice.c -o twice.so").status == 0)
-        let start = ContinuousClock.now
+        let startTime = ContinuousClock.now
         let outcome = try program.run("check", "twice.so", "--filter", "DESC-01")
         #expect(outcome.status == 111 && outcome.text.contains("crashed  DESC-01") && outcome.text.contains("SIGABRT"), "\(outcome.text)")
-        #expect(ContinuousClock.now - start < .seconds(15))
+        #expect(ContinuousClock.now - startTime < .seconds(15))
         // The place in the plugin, from its symbols and debug information.
         #expect(outcome.lines.contains { $0.trimmingCharacters(in: .whitespaces) == "begin (twice.c:5)" }, "\(outcome.text)")
-        let all = try program.run("check", "twice.so", "--level", "1")
-        #expect(all.text.components(separatedBy: "stack:").count == 2, "\(all.text)")
-        #expect(all.lines.count { $0.hasPrefix("crashed ") } == 1, "\(all.text)")
-        let phrase = " checks ended in the same way: it crashed in begin (twice.c:5); fix that first, then check again: DESC-01, "
-        #expect(all.lines.contains { $0.contains(phrase) }, "\(all.text)")
+        let outcomeOfAllChecks = try program.run("check", "twice.so", "--level", "1")
+        #expect(outcomeOfAllChecks.text.components(separatedBy: "stack:").count == 2, "\(outcomeOfAllChecks.text)")
+        #expect(outcomeOfAllChecks.lines.count { $0.hasPrefix("crashed ") } == 1, "\(outcomeOfAllChecks.text)")
+        let errorText = " checks ended in the same way: it crashed in begin (twice.c:5); fix that first, then check again: DESC-01, "
+        #expect(outcomeOfAllChecks.lines.contains { $0.contains(errorText) }, "\(outcomeOfAllChecks.text)")
     }
 
     /// Checks do not wait for a load that hung in an earlier check.
-    @Test func loadThatHangsIsReportedOnceAndSoon() throws {
-        let start = ContinuousClock.now
+    @Test func hangingLoadIsReportedOnceWithoutMoreWaiting() throws {
+        let startTime = ContinuousClock.now
         let outcome = try Program().run(
-            "check", subject("LIFE_02").replacing(".so", with: ".plugin.json"), "--filter", "LIFE,BODY,ORDER,ERR", "--timeout", "8")
+            "check", mutantLibrary("LIFE_02").replacing(".so", with: ".plugin.json"), "--filter", "LIFE,BODY,ORDER,ERR", "--timeout", "8")
         #expect(outcome.lines.count { $0.hasPrefix("failed ") } == 1 && outcome.text.contains("failed   LIFE-02"), "\(outcome.text)")
         #expect(outcome.text.contains("did not end in an earlier check; LIFE-02 reports it"), "\(outcome.text)")
-        // Without it, each of about 30 checks waits for 2 seconds, two at a time.
-        #expect(ContinuousClock.now - start < .seconds(25), "\(ContinuousClock.now - start)")
+        // Otherwise each of about 30 checks would wait for 2 seconds, two at a time.
+        #expect(ContinuousClock.now - startTime < .seconds(25), "\(ContinuousClock.now - startTime)")
     }
 
     @Test func ruleIsExplainedWithItsPlaceInTheHeaders() throws {
@@ -140,7 +143,7 @@ import Testing
 
     @Test func passedChecksAreSilentAndSkippedOnesAreCounted() throws {
         let program = try Program()
-        try FileManager.default.copyItem(atPath: subject("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
+        try FileManager.default.copyItem(atPath: mutantLibrary("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
         let outcome = try program.run("check", "alone.so", "--filter", "DESC,CAN")
         #expect(outcome.status == 0)
         #expect(outcome.lines.last?.contains("skipped: ") == true)
@@ -154,7 +157,7 @@ import Testing
 
     @Test func verboseOutputExplainsSkippedChecks() throws {
         let program = try Program()
-        try FileManager.default.copyItem(atPath: subject("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
+        try FileManager.default.copyItem(atPath: mutantLibrary("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
         let outcome = try program.run("check", "alone.so", "--filter", "CAN-03", "-v")
         #expect(outcome.text.contains("the library was named without a manifest"))
     }
@@ -165,34 +168,35 @@ import Testing
         let outcome = try program.run("check", "data:", "--loads", "loads", "--filter", "BODY-01")
         #expect(outcome.status == 111 && outcome.text.contains("'data:,a' gave 1 byte, not 2"), "\(outcome.text)")
         // The suggested command reproduces the finding.
-        let again = try #require(outcome.lines.first { $0.contains("again: portolan ") }?.split(separator: "again: portolan ").last)
-        #expect(try program.runScript("$portolan \(again)").text.contains("'data:,a' gave 1 byte, not 2"))
+        let suggestedCommand = try #require(
+            outcome.lines.first { $0.contains("again: portolan ") }?.split(separator: "again: portolan ").last)
+        #expect(try program.runScript("$portolan \(suggestedCommand)").text.contains("'data:,a' gave 1 byte, not 2"))
         try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "length": 1, "mime": "text/plain"}]}"#)
         #expect(try program.run("check", "data:", "--loads", "loads", "--filter", "BODY-01").lines.last == "data:: 1 check: 1 passed")
-        for (arguments, phrase) in [
+        for (arguments, errorText) in [
             (["check", "http:"], "depends on a server; name a file with a server's URLs with --loads"),
             (["check", "data:", "--loads", "nothing"], "--loads: 'nothing' can't be read"),
-            (["check", subject("good"), "--loads", "loads"], "--loads is for built-in schemes"),
+            (["check", mutantLibrary("good"), "--loads", "loads"], "--loads is for built-in schemes"),
         ] {
             let outcome = try program.run(arguments)
             #expect(
-                outcome.status == 2 && outcome.output.isEmpty && outcome.errors.count == 1 && outcome.errors[0].contains(phrase),
+                outcome.status == 2 && outcome.output.isEmpty && outcome.errors.count == 1 && outcome.errors[0].contains(errorText),
                 "\(outcome.errors)")
         }
         try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "size": 2}]}"#)
         #expect(try program.run("check", "data:", "--loads", "loads").errors.first?.contains("loads:1:") == true)
     }
 
-    @Test func tapNumbersEveryCheck() throws {
-        let outcome = try Program().run("check", subject("ERR_02"), "--filter", "ERR", "--format", "tap")
+    @Test func tapReportNumbersEveryCheck() throws {
+        let outcome = try Program().run("check", mutantLibrary("ERR_02"), "--filter", "ERR", "--format", "tap")
         let count = ConformanceCheck.all.count { $0.rule.category == "ERR" && $0.rule.level <= 3 }
         #expect(outcome.lines.prefix(2) == ["TAP version 14", "1..\(count)"])
         #expect(outcome.lines.count { $0.hasPrefix("ok ") || $0.hasPrefix("not ok ") } == count)
         #expect(outcome.lines.contains { $0.hasPrefix("not ok 2 - ERR-02") })
     }
 
-    @Test func junitIsXMLWithAFailure() throws {
-        let outcome = try Program().run("check", subject("ERR_02"), "--filter", "ERR", "--format", "junit")
+    @Test func junitReportIsXMLWithAFailure() throws {
+        let outcome = try Program().run("check", mutantLibrary("ERR_02"), "--filter", "ERR", "--format", "junit")
         #expect(outcome.text.contains(#"<testcase classname="org.portolan.subject" name="ERR-02""#))
         #expect(outcome.text.contains("<failure message=") && outcome.text.contains(#"failures="1" errors="0""#))
     }
@@ -204,7 +208,7 @@ import Testing
         let outcome = try program.runScript(
             """
             set -e
-            cp '\(subject("ERR_02"))' .
+            cp '\(mutantLibrary("ERR_02"))' .
             sed '/"nested"/d' '\(Mutant.folder.path)/ERR_02.plugin.json' > ERR_02.plugin.json
             check() { "$portolan" check ERR_02.so --filter ERR-01,ERR-02,NEST-01 "$@" || [ $? = 111 ]; }
             check --json > report.json; "$portolan" check --list --json > list.json
@@ -229,20 +233,20 @@ import Testing
         #expect(outcome.lines.last == "  Failed test:  3", "\(outcome.lines)")
     }
 
-    /// The page loads nothing from elsewhere.
+    /// The page refers to no other file or server.
     @Test func htmlReportIsOnePageWithAChartOfTheLastCalls() throws {
-        let outcome = try Program().run("check", subject("FLOW_06"), "--filter", "FLOW", "--format", "html")
+        let outcome = try Program().run("check", mutantLibrary("FLOW_06"), "--filter", "FLOW", "--format", "html")
         #expect(outcome.status == 111 && outcome.text.hasPrefix("<!DOCTYPE html>") && outcome.text.hasSuffix("</html>\n"))
         #expect(outcome.text.contains(#"<details class="failed" id="FLOW-06" open>"#))
         #expect(outcome.text.contains("<svg ") && outcome.text.contains("→ run") && outcome.text.contains("--filter FLOW-06</code>"))
         for word in ["<script", "http:", "https:", "url(", "@import"] { #expect(!outcome.text.contains(word), "\(word)") }
     }
 
-    /// Each link within the page leads somewhere, categories have their titles, and nothing disturbs the browser.
+    /// Each link within the page has a target, categories have their titles, and the browser reports no errors.
     @Test(arguments: [("FLOW_06", "FLOW,CANCEL"), ("good", "DESC,FLOW")])
-    func htmlReportOpensInABrowser(subject name: String, rules: String) throws {
+    func htmlReportOpensInABrowser(mutant name: String, rules: String) throws {
         let program = try Program()
-        let outcome = try program.run("check", subject(name), "--filter", rules, "--format", "html")
+        let outcome = try program.run("check", mutantLibrary(name), "--filter", rules, "--format", "html")
         try program.makeFile("report.html", outcome.text)
         let page = try HeadlessBrowser(in: program.folder).open(program.folder.appendingPathComponent("report.html"))
         #expect(page.consoleLines.isEmpty, "\(page.consoleLines)")
@@ -258,19 +262,19 @@ import Testing
     }
 
     @Test func repeatedChecksAreCounted() throws {
-        let outcome = try Program().run("check", subject("good"), "--filter", "DESC-06", "--repeat", "5", "--jobs", "3")
+        let outcome = try Program().run("check", mutantLibrary("good"), "--filter", "DESC-06", "--repeat", "5", "--jobs", "3")
         #expect(outcome.lines.last == "org.portolan.subject: 5 checks: 5 passed")
     }
 
     @Test(.enabled(if: !Program.isSanitized, "LeakSanitizer sets the exit status of a process in which a plugin leaks"))
     func inProcessChecksFindTheSameViolation() throws {
-        let outcome = try Program().run("check", subject("ORDER_02"), "--filter", "ORDER-02", "--in-process")
+        let outcome = try Program().run("check", mutantLibrary("ORDER_02"), "--filter", "ORDER-02", "--in-process")
         #expect(outcome.status == 111 && outcome.text.contains("failed   ORDER-02"))
     }
 
     @Test(arguments: [["--level", "6"], ["--filter", "NONE-01"], ["--jobs", "0"], ["--timeout", "0"], []])
     func invalidArgumentsAreRefused(arguments: [String]) throws {
-        let plugin = arguments.isEmpty ? [] : [subject("good")]
+        let plugin = arguments.isEmpty ? [] : [mutantLibrary("good")]
         let outcome = try Program().run(["check"] + plugin + arguments)
         #expect(outcome.status == 2 && outcome.errors.count == 1)
     }

@@ -4,15 +4,15 @@ import Foundation
 import TestThreads
 import Testing
 
-/// Plugins that take away what the checks need, that behave differently in later checks, or that change a verdict with
-/// simple means.
-@Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "AddressSanitizer finds some of them first"))
+/// Plugins that remove what the checks need, that behave differently in later checks, or that try to change a verdict.
+@Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "AddressSanitizer finds some of the errors first"))
 struct EvasivePluginTests {
     /// A plugin whose loads never end, which violates ORDER-02 and other rules.
     ///
     /// - Parameters:
     ///   - code: inserted before the entry function.
     ///   - before: inserted before `make`.
+    ///   - yields: the C condition under which the entry function returns the descriptor.
     ///   - make: inserted into `make`.
     static func source(_ code: String, before: String = "", yields: String = "abi == 1", make: String = "") -> String {
         """
@@ -73,21 +73,21 @@ struct EvasivePluginTests {
         try program.makeFile("forger/forger.c", source)
         try program.makeFile("forger/Forger.plugin.json", Self.manifest)
         let include = Repository.root.appendingPathComponent("Sources/CPortolan/include").path
-        let made = try program.runScript("cc -shared -fPIC -fvisibility=hidden -I'\(include)' forger/forger.c -o forger/forger.so")
-        #expect(made.status == 0, "\(made.errors)")
+        let compilation = try program.runScript("cc -shared -fPIC -fvisibility=hidden -I'\(include)' forger/forger.c -o forger/forger.so")
+        #expect(compilation.status == 0, "\(compilation.errors)")
     }
 
     private func check(_ arguments: String...) throws -> (results: [Report.Result], time: Duration) {
-        let start = ContinuousClock.now
+        let startTime = ContinuousClock.now
         let outcome = try program.run(["check", "forger", "--json"] + arguments)
         #expect(outcome.status == 111, "\(outcome.errors)")
-        return (try JSONDecoder().decode(Report.self, from: outcome.output).results, ContinuousClock.now - start)
+        return (try JSONDecoder().decode(Report.self, from: outcome.output).results, ContinuousClock.now - startTime)
     }
 
     // MARK: Requirements of checks
 
-    /// Name, code, and the text of the expected finding.
-    static let starving: [(String, String, String)] = [
+    /// The name of a plugin, the code of its `forge`, and a part of the expected finding.
+    static let preventingPlugins: [(String, String, String)] = [
         (
             "unlinks itself", "Dl_info i; if (dladdr((void *)forge, &i)) unlink(i.dli_fname);", "was removed"
         ),
@@ -98,12 +98,12 @@ struct EvasivePluginTests {
         ),
     ]
 
-    @Test(arguments: starving.map(\.0)) func pluginThatPreventsChecksFails(_ name: String) throws {
-        let (_, code, phrase) = try #require(Self.starving.first { $0.0 == name })
+    @Test(arguments: preventingPlugins.map(\.0)) func pluginThatPreventsChecksFails(_ name: String) throws {
+        let (_, code, findingText) = try #require(Self.preventingPlugins.first { $0.0 == name })
         try build(Self.source("static void forge(void) { \(code) }"))
         let (results, _) = try check("--filter", "DESC-03,DESC-06,REG-01,LIFE-09", "--jobs", "1")
         let details = results.flatMap(\.findings).map(\.detail)
-        #expect(details.contains { $0.contains(phrase) }, "\(results)")
+        #expect(details.contains { $0.contains(findingText) }, "\(results)")
     }
 
     @Test func pluginThatGivesNoDescriptorInLaterChecksFails() throws {
@@ -124,10 +124,10 @@ struct EvasivePluginTests {
             #expect(result.verdict == "failed", "\(result)")
             #expect(result.findings.contains { $0.detail.hasPrefix("the plugin behaved differently") }, "\(result)")
         }
-        // A check runs for the blamed rule even if the filter excludes it.
+        // The check of the rule DESC-04, which the plugin breaks, runs even if the filter excludes it.
         try program.remove("count")
-        let others = try check("--filter", "DESC-03,DESC-06,REG-01,CAN-01", "--jobs", "1").results
-        #expect(others.first { $0.id == "DESC-04" }?.verdict == "failed", "\(others)")
+        let otherResults = try check("--filter", "DESC-03,DESC-06,REG-01,CAN-01", "--jobs", "1").results
+        #expect(otherResults.first { $0.id == "DESC-04" }?.verdict == "failed", "\(otherResults)")
     }
 
     // MARK: Verdicts
@@ -184,7 +184,7 @@ struct EvasivePluginTests {
 
     // MARK: Termination
 
-    @Test func endOfATracedProcessIsNoticed() throws {
+    @Test func endOfATracedProcessIsReportedAsACrash() throws {
         try build(
             Self.source(
                 """
@@ -239,7 +239,7 @@ struct EvasivePluginTests {
         #expect(try program.runScript("ls tmp").text == "")
     }
 
-    /// Kills the command at the call that creates its temporary folder.
+    /// Kills the command at about the time when it creates its temporary folder.
     @Test func signalAtTheStartLeavesNoFolder() throws {
         try build(Self.source("static void forge(void) {}"))
         let script = """

@@ -29,19 +29,19 @@ struct ForgedVerdictTests {
     }
 
     @Test(arguments: ways) func pluginThatEndsACheckDoesNotPassIt(_ way: String) throws {
-        let start = ContinuousClock.now
+        let startTime = ContinuousClock.now
         let results = try results(way, "--filter", "DESC-04,DESC-06,REG-01", "--timeout", "60")
         #expect(results.count >= 3)
         for result in results { #expect(result.verdict == "crashed" || result.id == "UNLOAD-04", "\(result)") }
-        #expect(ContinuousClock.now - start < .seconds(50), "the end of a process is noticed immediately")
+        #expect(ContinuousClock.now - startTime < .seconds(50), "the end of a process is noticed immediately")
     }
 
     @Test(arguments: ["writes", "forks-to-write", "fills-memory", "kills-parent"])
     func forgerPassesNoCheckThatCallsIt(_ way: String) throws {
         // These checks only read or open the file, and call none of the plugin's functions.
-        let ofFile: Set = ["DESC-01", "DESC-02", "DESC-12", "SEC-05"]
+        let checksOfTheFile: Set = ["DESC-01", "DESC-02", "DESC-12", "SEC-05"]
         for result in try results(way, "--level", "3") {
-            #expect(result.verdict != "passed" || ofFile.contains(result.id), "\(result)")
+            #expect(result.verdict != "passed" || checksOfTheFile.contains(result.id), "\(result)")
         }
     }
 

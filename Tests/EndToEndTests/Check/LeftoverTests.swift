@@ -5,7 +5,7 @@ import TestThreads
 import Testing
 
 /// `portolan check` leaves no files or processes behind, whatever the plugin does and however the command ends.
-@Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "it tests processes, not memory"))
+@Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "the suite tests processes, not memory"))
 struct LeftoverTests {
     private let program: Program
 
@@ -32,14 +32,15 @@ struct LeftoverTests {
                 return NULL;
             }
             """)
-        let made = try program.runScript("mkdir tmp && mkfifo alive && cd plugin && cc -shared -fPIC left.c -o left.so && rm left.c")
-        #expect(made.status == 0, "\(made.errors)")
+        let compilation = try program.runScript("mkdir tmp && mkfifo alive && cd plugin && cc -shared -fPIC left.c -o left.so && rm left.c")
+        #expect(compilation.status == 0, "\(compilation.errors)")
     }
 
-    /// Runs the command, waits until the plugin's process has started, and executes `act` (a Python statement in which
-    /// `check` is the command). Then waits until that process has ended, and prints the command's status and the
-    /// remaining files in the temporary folder, after the command's processes had time to remove them.
-    private func run(_ arguments: String, hangs: Bool, _ act: String) throws -> [String] {
+    /// Runs the command, waits until the plugin's process has started, and executes `action`, a Python statement in
+    /// which `check` is the command. Then waits until the plugin's process has ended and the command's processes had
+    /// time to remove their files. Returns the command's status, the files in the temporary folder, and the files in
+    /// the plugin's folder.
+    private func run(_ arguments: String, hangs: Bool, _ action: String) throws -> [String] {
         let script = """
             import os, signal, subprocess, sys, time
             environment = dict(os.environ, ALIVE="alive", TMPDIR=os.path.abspath("tmp"))
@@ -50,9 +51,9 @@ struct LeftoverTests {
                                      preexec_fn=reset)
             alive = open("alive")
             assert alive.readline() == "began\\n"
-            \(act)
+            \(action)
             status = check.wait()
-            alive.read()  # its end is the end of the last of them
+            alive.read()  # returns when the last of the plugin's processes has ended
             end = time.monotonic() + 60
             while os.listdir("tmp") and time.monotonic() < end: os.sched_yield()
             print(status, os.listdir("tmp"), sorted(os.listdir("plugin")))
@@ -97,13 +98,14 @@ struct LeftoverTests {
             }
             """)
         #expect(try program.runScript("cc -shared -fPIC ends.c -o ends.so").status == 0)
-        let start = ContinuousClock.now
+        let startTime = ContinuousClock.now
         let outcome = try program.run("check", "./ends.so", "--filter", "DESC-03", "--timeout", "300")
         #expect(outcome.text.contains("crashed  DESC-03") && outcome.text.contains("the process ended itself with status 7"))
-        #expect(ContinuousClock.now - start < .seconds(100))
+        #expect(ContinuousClock.now - startTime < .seconds(100))
     }
 
-    /// The folder is read-only and its times do not change, so the command creates no file in it, not even temporarily.
+    /// The folder is read-only, and the test checks its times. So the command creates no file there, not even for a
+    /// short time.
     @Test func noFileIsCreatedBesideThePlugin() throws {
         try program.installTemplate(in: "installed")
         let outcome = try program.runScript(
@@ -115,7 +117,7 @@ struct LeftoverTests {
         #expect(outcome.lines == ["0", "same"], "\(outcome.lines) \(outcome.errors)")
     }
 
-    /// Crashes in the constructor of a copy while the dynamic linker is opening it.
+    /// The library crashes in its constructor while the dynamic linker opens a copy of it.
     @Test func crashRemovesTheCopyOfTheLibrary() throws {
         try program.makeFile(
             "crash.c",

@@ -4,9 +4,9 @@ import Foundation
 import PortolanConformance
 import Testing
 
-/// A plugin that violates one rule. `ORDER_02b` is the second one that violates ORDER-02.
+/// A plugin that violates one rule. `ORDER_02b` is the second mutant that violates ORDER-02.
 struct Mutant: Sendable, CustomTestStringConvertible {
-    /// Selects the mutants to check: those of rules up to this level. `nil` selects none.
+    /// The tests check the mutants of rules up to this level. `nil` means no mutants.
     static let level = ProcessInfo.processInfo.environment["PORTOLAN_MUTANTS"].flatMap { Int($0) }
 
     let name: String
@@ -33,8 +33,8 @@ struct Mutant: Sendable, CustomTestStringConvertible {
 }
 
 extension Mutant {
-    /// The mutants of the selected level. The ones that hang are last in the alphabet, so the reversed order starts
-    /// them first and shortens the whole run.
+    /// The mutants up to the selected level, in reversed order. Most mutants that hang are last in the alphabet. The
+    /// tests start these first, so the whole run is shorter.
     static let selected = all.filter { $0.level <= level ?? 0 }.reversed()
 }
 
@@ -44,7 +44,7 @@ struct CheckReport: Decodable {
         let id, verdict: String
         let note: String?
         let findings: [Finding]
-        var isFound: Bool { verdict != "passed" && verdict != "skipped" }
+        var hasProblem: Bool { verdict != "passed" && verdict != "skipped" }
     }
 
     struct Finding: Decodable {
@@ -54,7 +54,7 @@ struct CheckReport: Decodable {
     let results: [Result]
 
     /// The IDs of the checks that found a problem.
-    var found: [String] { results.filter(\.isFound).map(\.id) }
+    var checksWithProblems: [String] { results.filter(\.hasProblem).map(\.id) }
 
     /// - Parameters:
     ///   - jobs: number of parallel checks; more than the processors if the plugin mostly waits.
@@ -62,25 +62,26 @@ struct CheckReport: Decodable {
     init(of library: URL, level: Int, jobs: Int = 5, timeout: Int? = nil) throws {
         let program = try Program()
         let outcome = try program.run(
-            "check", try Self.alone(library, in: program), "--level", String(level), "--json", "--jobs", String(jobs), "--timeout",
+            "check", try Self.copyToSeparateFolder(library, in: program), "--level", String(level), "--json", "--jobs", String(jobs),
+            "--timeout",
             String(timeout ?? (level > 3 ? 40 : 12)))
         self = try JSONDecoder().decode(Self.self, from: outcome.output)
-        let fails = results.contains { ["failed", "crashed", "hung"].contains($0.verdict) }
-        #expect(outcome.status == (fails ? 111 : 0))
+        let hasFailures = results.contains { ["failed", "crashed", "hung"].contains($0.verdict) }
+        #expect(outcome.status == (hasFailures ? 111 : 0))
         #expect(results.count == ConformanceCheck.all(level: level).count)
     }
 
     /// Copies the library and its manifest into a separate folder. Each check links the files beside the library next
     /// to its copy, and the links to five hundred mutants took a quarter of the total time.
-    private static func alone(_ library: URL, in program: Program) throws -> String {
-        let base = library.deletingPathExtension().deletingPathExtension().lastPathComponent
-        let copied = try program.runScript(
+    private static func copyToSeparateFolder(_ library: URL, in program: Program) throws -> String {
+        let baseName = library.deletingPathExtension().deletingPathExtension().lastPathComponent
+        let copying = try program.runScript(
             """
-            mkdir -p plugins/'\(base)' && cd plugins/'\(base)' && cp -dp '\(library.deletingLastPathComponent().path)'/'\(base)'.* . &&
-            if [ '\(base)' = slow ]; then cp -p '\(library.deletingLastPathComponent().path)'/good.so .; fi &&
-            if [ -L '\(base)'.so ]; then mkdir ../elsewhere && cp -p '\(library.path)' ../elsewhere/; fi
+            mkdir -p plugins/'\(baseName)' && cd plugins/'\(baseName)' && cp -dp '\(library.deletingLastPathComponent().path)'/'\(baseName)'.* . &&
+            if [ '\(baseName)' = slow ]; then cp -p '\(library.deletingLastPathComponent().path)'/good.so .; fi &&
+            if [ -L '\(baseName)'.so ]; then mkdir ../elsewhere && cp -p '\(library.path)' ../elsewhere/; fi
             """)
-        #expect(copied.status == 0, "\(copied.errors)")
-        return program.folder.appendingPathComponent("plugins/\(base)/\(library.lastPathComponent)").path
+        #expect(copying.status == 0, "\(copying.errors)")
+        return program.folder.appendingPathComponent("plugins/\(baseName)/\(library.lastPathComponent)").path
     }
 }

@@ -9,7 +9,7 @@ import Testing
 /// that rule's check.
 ///
 /// Runs hundreds of plugins with 150 checks each. `make test` runs the checks up to level 3 in a separate process in
-/// parallel with the other tests, which would otherwise wait; `make test-full` runs all.
+/// parallel with the other tests, which would otherwise wait. `make test-full` runs all checks.
 @Suite(.blocking, .enabled(if: Mutant.level != nil, "set PORTOLAN_MUTANTS to a level, as make test-mutants does"), .timeLimit(.minutes(30)))
 struct MutantTests {
     @Test func pluginThatFollowsEveryRulePasses() throws {
@@ -23,12 +23,12 @@ struct MutantTests {
         }
     }
 
-    /// A server can take longer than the time limit of a stopped load, and the content can differ in each load. CAN-05
-    /// and DESC-10 are excluded as above.
-    @Test(.enabled(if: Mutant.level == 5, "make test-full runs it, for a minute"))
+    /// The manifest has loads that take longer than the time limit of a stopped load, and a load whose body differs
+    /// each time. CAN-05 and DESC-10 are excluded as above.
+    @Test(.enabled(if: Mutant.level == 5, "make test-full runs this test, which takes a minute"))
     func pluginWithSlowOrVaryingLoadsPasses() throws {
         let report = try CheckReport(of: Mutant.folder.appendingPathComponent("slow.plugin.json"), level: 5, jobs: 16)
-        #expect(report.found.filter { $0 != "CAN-05" && $0 != "DESC-10" } == [])
+        #expect(report.checksWithProblems.filter { $0 != "CAN-05" && $0 != "DESC-10" } == [])
         // Only a few checks are skipped for lack of time.
         #expect(report.results.count { $0.verdict == "skipped" } < 20)
     }
@@ -43,9 +43,9 @@ struct MutantTests {
     @Test(arguments: Mutant.selected)
     func mutantFailsTheCheckOfItsRuleAndFewOthers(_ mutant: Mutant) throws {
         let report = try CheckReport(of: Mutant.folder.appendingPathComponent("\(mutant.name).so"), level: max(3, mutant.level))
-        #expect(report.found.contains(mutant.rule), "\(report.found)")
-        let others = report.found.filter { $0 != mutant.rule && $0 != "CAN-05" && $0 != "DESC-10" }
-        #expect(others.count <= 2, "\(others)")
+        #expect(report.checksWithProblems.contains(mutant.rule), "\(report.checksWithProblems)")
+        let otherChecks = report.checksWithProblems.filter { $0 != mutant.rule && $0 != "CAN-05" && $0 != "DESC-10" }
+        #expect(otherChecks.count <= 2, "\(otherChecks)")
     }
 
     @Test func everyCheckHasAMutant() throws {
@@ -54,20 +54,20 @@ struct MutantTests {
         for rule in rules { #expect(ConformanceCheck.named(rule) != nil, "\(rule)") }
     }
 
-    /// The verdict does not depend on a name: each mutant fails with another identifier and another file name, too.
+    /// Mutants also fail with another identifier and another file name.
     @Test(arguments: Mutant.selected.enumerated().filter { $0.offset % 16 == 5 }.map(\.element))
     func verdictDoesNotDependOnTheName(_ mutant: Mutant) throws {
         let program = try Program()
-        let word = "x" + UUID().uuidString.lowercased().prefix(8)
-        let made = try program.runScript(
+        let otherName = "x" + UUID().uuidString.lowercased().prefix(8)
+        let build = try program.runScript(
             """
-            make -s -C '\(Mutant.source.path)' OUT="$PWD/out" IDENTIFIER=org.example.\(word) "$PWD/out/\(mutant.name).so" "$PWD/out/\(mutant.name).plugin.json" &&
-            mv out/\(mutant.name).so out/\(word).so && sed s/\(mutant.name)/\(word)/ out/\(mutant.name).plugin.json > out/\(word).plugin.json
+            make -s -C '\(Mutant.source.path)' OUT="$PWD/out" IDENTIFIER=org.example.\(otherName) "$PWD/out/\(mutant.name).so" "$PWD/out/\(mutant.name).plugin.json" &&
+            mv out/\(mutant.name).so out/\(otherName).so && sed s/\(mutant.name)/\(otherName)/ out/\(mutant.name).plugin.json > out/\(otherName).plugin.json
             """)
-        #expect(made.status == 0, "\(made.errors)")
-        let report = try CheckReport(of: program.folder.appendingPathComponent("out/\(word).so"), level: max(3, mutant.level))
-        #expect(report.found.contains(mutant.rule), "\(report.found)")
-        #expect(report.found.count <= 4, "\(report.found)")
+        #expect(build.status == 0, "\(build.errors)")
+        let report = try CheckReport(of: program.folder.appendingPathComponent("out/\(otherName).so"), level: max(3, mutant.level))
+        #expect(report.checksWithProblems.contains(mutant.rule), "\(report.checksWithProblems)")
+        #expect(report.checksWithProblems.count <= 4, "\(report.checksWithProblems)")
     }
 
     @Test func matrixListsEveryMutant() throws {

@@ -9,7 +9,9 @@ import Testing
     .blocking, .timeLimit(.minutes(10)),
     .enabled(if: !Program.isSanitized, "Valgrind can't run a program that is built with AddressSanitizer"))
 struct SanitizerTests {
-    private static let wrong = ["use-after-free", "overrun", "unset", "free-twice", "lose", "deliver-unset", "deliver-freed"]
+    private static let namesWithMemoryErrors = [
+        "use-after-free", "overrun", "unset", "free-twice", "lose", "deliver-unset", "deliver-freed",
+    ]
 
     /// Creates a folder with the plugin that misuses memory, and with a manifest that lists the given loads.
     private func program(_ names: [String]) throws -> Program {
@@ -38,7 +40,7 @@ struct SanitizerTests {
         let results: [Result]
 
         /// The innermost plugin functions in the findings of a rule.
-        func places(_ id: String) -> Set<String> {
+        func faultyFunctions(_ id: String) -> Set<String> {
             let functions = ["use_after_free", "overrun", "unset", "free_twice", "lose", "deliver_unset", "deliver_freed"]
             let findings = results.first { $0.id == id }?.findings ?? []
             return Set(
@@ -49,16 +51,16 @@ struct SanitizerTests {
     }
 
     @Test func eachMemoryErrorIsFoundInItsFunction() throws {
-        let program = try program(Self.wrong + ["sound"])
+        let program = try program(Self.namesWithMemoryErrors + ["sound"])
         let outcome = try program.run("check", "memory", "--sanitizer", "--filter", "ORDER-02", "--json")
         #expect(outcome.status == 111, "\(outcome.errors)")
         let report = try JSONDecoder().decode(Report.self, from: outcome.output)
         #expect(
             report.results.map(\.id) == ["MEM-01", "MEM-02", "MEM-03", "MEM-04"] && report.results.allSatisfy { $0.verdict == "failed" })
-        #expect(report.places("MEM-01") == ["use_after_free", "overrun", "deliver_freed"])
-        #expect(report.places("MEM-02") == ["unset", "deliver_unset"])
-        #expect(report.places("MEM-03") == ["free_twice"])
-        #expect(report.places("MEM-04") == ["lose"])
+        #expect(report.faultyFunctions("MEM-01") == ["use_after_free", "overrun", "deliver_freed"])
+        #expect(report.faultyFunctions("MEM-02") == ["unset", "deliver_unset"])
+        #expect(report.faultyFunctions("MEM-03") == ["free_twice"])
+        #expect(report.faultyFunctions("MEM-04") == ["lose"])
         #expect(report.results.map(\.findings.count) == [3, 2, 1, 1], "\(report)")
         let finding = try #require(report.results.first?.findings.first { $0.stack?.first?.hasPrefix("use_after_free") == true })
         #expect(finding.detail == "ORDER-02: Invalid read of size 1")
@@ -85,7 +87,7 @@ struct SanitizerTests {
     @Test func unsupportedUseIsReportedWithTheRemedy() throws {
         let program = try program(["sound"])
         try program.copyManifest("LibMagic")
-        for (arguments, variables, status, phrase) in [
+        for (arguments, variables, status, errorText) in [
             (["memory"], ["PATH": "/nonexistent"], 105, "there is no 'valgrind' in the PATH; install it"),
             (["data:"], [:], 2, "the handler of 'data:' is part of this command"),
             (["\(program.path)/LibMagic"], [:], 2, "/LibMagic' is part of this command"),
@@ -94,7 +96,8 @@ struct SanitizerTests {
         ] as [([String], [String: String], Int32, String)] {
             let outcome = try program.run(["check", "--sanitizer"] + arguments, with: variables)
             #expect(
-                outcome.status == status && outcome.output.isEmpty && outcome.errors.first?.contains(phrase) == true, "\(outcome.errors)")
+                outcome.status == status && outcome.output.isEmpty && outcome.errors.first?.contains(errorText) == true, "\(outcome.errors)"
+            )
         }
     }
 }

@@ -21,7 +21,7 @@ struct GetCrashTests {
             cd plugin && cp '\(Mutant.source.path)'/*.[ch] . &&
             echo '__attribute__((constructor)) static void use(void) {
             }' >> mutant.c && grep -qF '\(line)' *.[ch] &&
-            sed -i '/\(line.replacing("*", with: "[*]"))$/a #include "inserted.h"' mutant.c instance.h loads.h &&
+            sed -i '/\(line.replacing("*", with: "[*]"))$/a #include "inserted.h"' mutant.c instance.h blocking-loads.h &&
             cc -std=gnu11 -w -shared -fPIC -pthread -fvisibility=hidden -I '\(include)' mutant.c -o good.so
             """)
         #expect(made.status == 0, "\(made.errors)")
@@ -46,7 +46,7 @@ struct GetCrashTests {
 
     @Test func crashOnTheThreadOfThePluginIsNamed() throws {
         let outcome = try load(
-            "subject://thread/x", inserting: "*(volatile int *)8 = 1;", after: "static void *compose_elsewhere(void *pointer) {")
+            "subject://thread/x", inserting: "*(volatile int *)8 = 1;", after: "static void *write_greeting_on_thread(void *pointer) {")
         #expect(outcome.errors == ["portolan: the plugin org.portolan.subject crashed with SIGSEGV on a thread of its own\(Self.more)"])
     }
 

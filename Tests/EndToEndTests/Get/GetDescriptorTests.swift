@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: ["-", "/dev/stdout", "/dev/fd/1"])
-    func eventsAndTheBodyDoNotShareAStream(path: String) throws {
+    func eventsAndBodyCannotUseTheSameStream(path: String) throws {
         let outcome = try program.run("get", "--json", "-o", path, "data:,x")
         #expect(outcome.status == 2 && outcome.output.isEmpty)
     }

@@ -30,7 +30,7 @@ import Testing
         #expect(outcome.errors.isEmpty && outcome.status == 0)
     }
 
-    @Test func outputFileRemovesTheBodyFromTheEvents() throws {
+    @Test func eventsDoNotContainTheBodyIfItIsWrittenToAFile() throws {
         let events = try events(program.run("get", "--json", "-o", "out", "data:,hello"))
         let data = try #require(events.first { $0["event"] as? String == "data" })
         #expect(data["bytes"] as? Int == 5)
@@ -39,12 +39,12 @@ import Testing
     }
 
     @Test(arguments: [("nosuch:x", "unsupportedScheme", 1), ("http://a b", "badURL", 3), ("file:///nosuch/file", "notFound", 37)])
-    func failureIsAnEvent(url: String, code: String, status: Int) throws {
+    func failedLoadIsAnEvent(url: String, code: String, status: Int) throws {
         let outcome = try program.run("get", "--json", url)
-        let last = try #require(try events(outcome).last)
-        #expect(last["event"] as? String == "failed")
-        #expect(last["code"] as? String == code)
-        #expect(last["exit"] as? Int == status)
+        let lastEvent = try #require(try events(outcome).last)
+        #expect(lastEvent["event"] as? String == "failed")
+        #expect(lastEvent["code"] as? String == code)
+        #expect(lastEvent["exit"] as? Int == status)
         #expect(outcome.status == Int32(status))
         #expect(outcome.errors.count == 1)
     }

@@ -52,7 +52,7 @@ import Testing
             (["--netrc-file", "/dev/zero", "data:,x"], nil, "portolan: --netrc-file: "),
             (["http://u:s3cr3t@127.0.0.1:99999"], 3, "portolan: bad URL \"http://127.0.0.1:99999\": the port is above 65535"),
         ] as [([String], Int32?, String)])
-    func failureIsOneLineAndAnExitStatus(arguments: [String], status: Int32?, line: String) throws {
+    func failedCommandPrintsOneLineAndHasAnExitStatus(arguments: [String], status: Int32?, line: String) throws {
         let outcome = try program.run(["get"] + arguments)
         #expect(outcome.output.isEmpty)
         #expect(outcome.errors.count == 1, "\(outcome.errors)")
@@ -71,10 +71,10 @@ import Testing
         ("example.org/x", "; did you mean 'http://example.org/x'?"), ("nosuch:x", "known schemes: data, file, http, https"),
         ("server:99999", "known schemes: data, file, http, https"),
     ])
-    func urlWithoutASchemeIsReportedWithItsHTTPURL(argument: String, end: String) throws {
+    func urlWithoutASchemeIsReportedWithItsHTTPURL(argument: String, errorEnd: String) throws {
         for command in ["get", "explain"] {
             let outcome = try program.run(command, "--no-plugins", argument)
-            #expect(outcome.errors.count == 1 && outcome.errors.first?.hasSuffix(end) == true, "\(command): \(outcome.errors)")
+            #expect(outcome.errors.count == 1 && outcome.errors.first?.hasSuffix(errorEnd) == true, "\(command): \(outcome.errors)")
         }
     }
 

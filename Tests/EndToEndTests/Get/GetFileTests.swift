@@ -63,14 +63,15 @@ import Testing
     @Test func suggestedNameDoesNotFollowALink() throws {
         try FileManager.default.createSymbolicLink(
             atPath: program.folder.appendingPathComponent("download").path, withDestinationPath: "real")
-        let phrase = "portolan: 'download' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o"
-        #expect(try program.run("get", "-O", "data:,x").errors == [phrase])
+        let errorText =
+            "portolan: 'download' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o"
+        #expect(try program.run("get", "-O", "data:,x").errors == [errorText])
         // The error must not wait for the body, which never ends.
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .stall,
         ])
         let outcome = try program.run("get", "-O", "--max-time", "20", server.url("/download"))
-        #expect(outcome.status == 23 && outcome.errors == [phrase], "\(outcome)")
+        #expect(outcome.status == 23 && outcome.errors == [errorText], "\(outcome)")
         #expect(try program.files == ["download"])
     }
 
@@ -83,10 +84,10 @@ import Testing
 
     @Test func outputFileIsNamedAfterTheURL() throws {
         let file = try program.makeFile("a b", "text")
-        let other = try Program()
-        #expect(try other.run("get", "-O", file.absoluteString).status == 0)
-        #expect(try other.files == ["a b"])
-        #expect(other.contents(of: "a b") == "text")
+        let secondProgram = try Program()
+        #expect(try secondProgram.run("get", "-O", file.absoluteString).status == 0)
+        #expect(try secondProgram.files == ["a b"])
+        #expect(secondProgram.contents(of: "a b") == "text")
     }
 
     @Test func suggestedNameDoesNotOverwriteAFile() throws {
@@ -99,7 +100,7 @@ import Testing
     }
 
     /// Reads the events until the first part of the body has arrived, so that the load is running. The load cannot
-    /// finish, because nobody reads its other events.
+    /// finish, because the test does not read its other events before the signal.
     @Test func signalLeavesNoPartialFile() throws {
         let source = try Program()
         let file = try source.makeLargeFile("big", size: 1 << 40)
@@ -111,15 +112,15 @@ import Testing
         let (events, errors) = (Pipe(), Pipe())
         (process.standardOutput, process.standardError) = (events, errors)
         try process.run()
-        var printed = ""
-        while !printed.contains(#""event":"data""#) {
-            printed += String(decoding: events.fileHandleForReading.availableData, as: UTF8.self)
+        var output = ""
+        while !output.contains(#""event":"data""#) {
+            output += String(decoding: events.fileHandleForReading.availableData, as: UTF8.self)
         }
         process.terminate()
-        printed += String(decoding: events.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        output += String(decoding: events.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
         #expect(process.terminationStatus == 143)
-        #expect(printed.split(separator: "\n").last?.contains(#""event":"failed""#) == true)
+        #expect(output.split(separator: "\n").last?.contains(#""event":"failed""#) == true)
         #expect(String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self) == "portolan: ended by SIGTERM\n")
         #expect(try program.files.isEmpty)
     }

@@ -64,19 +64,19 @@ import Testing
 
     @Test(.enabled(if: hasPython, "needs python3"))
     func extendedAttributesAreKept() throws {
-        let made = try python(
+        let setup = try python(
             "open('f', 'w').close(); os.setxattr('f', 'user.a', b'\\0\\1'); os.setxattr('f', 'user.portolan.validator', b'\"v\"')")
-        guard made.status == 0 else { return }  // The file system has no attributes.
+        guard setup.status == 0 else { return }  // The file system has no attributes.
         #expect(try program.run("get", "-o", "f", "data:,new").errors == [])
         #expect(try python("print(os.listxattr('f'), os.getxattr('f', 'user.a'))").text == "['user.a'] b'\\x00\\x01'\n")
     }
 
     @Test(.enabled(if: hasPython, "needs python3"))
     func accessControlListIsKept() throws {
-        let made = try python(
+        let setup = try python(
             "open('f', 'w').close(); os.chmod('f', 0o600); os.setxattr('f', 'system.posix_acl_access', acl(owner, bob, group, mask, other))"
         )
-        guard made.status == 0 else { return }  // The file system has no access control lists.
+        guard setup.status == 0 else { return }  // The file system has no access control lists.
         #expect(try program.run("get", "-o", "f", "data:,new").errors == [])
         let outcome = try python(
             "print(os.getxattr('f', 'system.posix_acl_access') == acl(owner, bob, group, mask, other), oct(os.stat('f').st_mode))")
@@ -84,20 +84,20 @@ import Testing
     }
 
     @Test(.enabled(if: hasPython, "needs python3"))
-    func defaultListOfTheFolderDoesNotWidenAccess() throws {
-        let made = try python(
+    func defaultAccessListOfTheFolderIsNotApplied() throws {
+        let setup = try python(
             "open('f', 'w').close(); os.chmod('f', 0o660); os.setxattr('.', 'system.posix_acl_default', acl(owner, bob, group, mask, other))"
         )
-        guard made.status == 0 else { return }  // The file system has no access control lists.
+        guard setup.status == 0 else { return }  // The file system has no access control lists.
         #expect(try program.run("get", "-o", "f", "data:,new").errors == [])
         #expect(try python("print(os.listxattr('f'), oct(os.stat('f').st_mode))").text == "[] 0o100660\n")
     }
 
     @Test(.enabled(if: isRoot && hasPython, "only root can give capabilities"))
     func capabilitiesAreNotKept() throws {
-        let made = try python(
+        let setup = try python(
             "open('f', 'w').close(); os.setxattr('f', 'security.capability', struct.pack('<5I', 0x02000001, 0x2000, 0, 0, 0))")
-        guard made.status == 0 else { return }  // The file system has no attributes.
+        guard setup.status == 0 else { return }  // The file system has no attributes.
         let outcome = try program.run("get", "-o", "f", "data:,new")
         #expect(outcome.status == 0 && outcome.errors.first?.contains("'security.capability'") == true)
         #expect(try python("print(os.listxattr('f'))").text == "[]\n")

@@ -11,38 +11,38 @@ import Testing
 
     init() throws { program = try Program() }
 
-    private static let binary: [UInt8] = (0...255).map { UInt8($0) }
+    private static let bytesOfEveryValue: [UInt8] = (0...255).map { UInt8($0) }
 
     /// Serves a redirect, a binary body, a truncated body, and a last response.
     private func server() throws -> ScriptedServer {
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\nX-Mark: 1\r\nContent-Length: 256\r\n\r\n"
         return try ScriptedServer(
-            ScriptedServer.response("302 Found", ["Location: /there"]), [.receiveHead, .send(Array(head.utf8) + Self.binary)],
+            ScriptedServer.response("302 Found", ["Location: /there"]), [.receiveHead, .send(Array(head.utf8) + Self.bytesOfEveryValue)],
             ScriptedServer.cutShort("half", of: 8), ScriptedServer.response("200 OK", ["Set-Cookie: id=hidden"], "last"))
     }
 
     @Test(arguments: ["loads.har", "loads.json"]) func replayWithoutTheServerGivesTheSameOutput(_ name: String) throws {
         let server = try server()
         let arguments = ["get", "-i", server.url("/moved"), server.url("/cut"), server.url("/last")]
-        let loaded = try program.run(arguments + ["--trace", name])
-        #expect(loaded.status == 18 || loaded.status == 56, "\(loaded.errors)")
-        #expect(loaded.output.range(of: Data(Self.binary)) != nil && loaded.text.hasSuffix("last"))
+        let loadOutcome = try program.run(arguments + ["--trace", name])
+        #expect(loadOutcome.status == 18 || loadOutcome.status == 56, "\(loadOutcome.errors)")
+        #expect(loadOutcome.output.range(of: Data(Self.bytesOfEveryValue)) != nil && loadOutcome.text.hasSuffix("last"))
         server.close()
-        let played = try program.run(arguments + ["--replay", name])
-        #expect(played.status == loaded.status && played.errors == loaded.errors)
-        #expect(played.output == loaded.output.removing("set-cookie: id=hidden\n"))
+        let replayOutcome = try program.run(arguments + ["--replay", name])
+        #expect(replayOutcome.status == loadOutcome.status && replayOutcome.errors == loadOutcome.errors)
+        #expect(replayOutcome.output == loadOutcome.output.removing("set-cookie: id=hidden\n"))
         #expect(program.contents(of: name)?.contains("hidden") == false)
     }
 
-    @Test func missingEntryFailsAndTheFileIsUnchanged() throws {
+    @Test func requestWithoutAnEntryFailsAndTheFileIsUnchanged() throws {
         #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
-        let before = program.contents(of: "loads.json")
+        let contentsBefore = program.contents(of: "loads.json")
         let outcome = try program.run("get", "--replay", "loads.json", "data:,one", "data:,two", "data:,one")
         #expect(outcome.status == 37 && outcome.text == "oneone")
         #expect(
             outcome.errors
                 == ["portolan: the recording has no response to GET 'data:,two' or to a similar request (recorded requests: 1)"])
-        #expect(program.contents(of: "loads.json") == before)
+        #expect(program.contents(of: "loads.json") == contentsBefore)
     }
 
     /// Replays a plugin's load without the plugin.
@@ -53,7 +53,7 @@ import Testing
         #expect(outcome.text == "hello" && outcome.status == 0, "\(outcome.errors)")
     }
 
-    @Test(arguments: ["loads.har", "loads.json"]) func fillAddsMissingEntries(_ name: String) throws {
+    @Test(arguments: ["loads.har", "loads.json"]) func fillModeAddsMissingEntries(_ name: String) throws {
         let server = try ScriptedServer(
             ScriptedServer.response("200 OK", [], "one"), ScriptedServer.response("302 Found", ["Location: /two"]),
             ScriptedServer.response("200 OK", [], "two"))
@@ -62,20 +62,20 @@ import Testing
         #expect(try program.run(fill + [server.url("/1"), server.url("/2")]).text == "onetwo")
         #expect(server.connections.count == 3)
         server.close()
-        let played = try program.run("get", "--replay", name, server.url("/2"), server.url("/1"))
-        #expect(played.text == "twoone" && played.status == 0, "\(played.errors)")
+        let replayOutcome = try program.run("get", "--replay", name, server.url("/2"), server.url("/1"))
+        #expect(replayOutcome.text == "twoone" && replayOutcome.status == 0, "\(replayOutcome.errors)")
         #expect(try program.files == [name])
     }
 
     /// Each process adds its entry to the entries that other processes have added.
-    @Test(arguments: ["loads.har", "loads.json"]) func concurrentFillsLoseNoEntry(_ name: String) throws {
-        // Uses xargs and not the shell's `wait`: the test threads block SIGCHLD, the shell inherits that, and `wait`
-        // would miss it.
+    @Test(arguments: ["loads.har", "loads.json"]) func concurrentProcessesInFillModeLoseNoEntry(_ name: String) throws {
+        // Uses xargs(1) and not `wait` of the shell: the shell inherits that SIGCHLD is blocked in the test threads, so
+        // `wait` would miss the ends of its child processes.
         let outcome = try program.runScript(
             "seq 8 | xargs -P 8 -I N \"$portolan\" get --replay \(name) --replay-mode fill data:,N >/dev/null")
         #expect(outcome.errors.isEmpty, "\(outcome.errors)")
-        let played = try program.run(["get", "--replay", name] + (1...8).map { "data:,\($0)" })
-        #expect(played.text == "12345678" && played.status == 0, "\(played.errors)")
+        let replayOutcome = try program.run(["get", "--replay", name] + (1...8).map { "data:,\($0)" })
+        #expect(replayOutcome.text == "12345678" && replayOutcome.status == 0, "\(replayOutcome.errors)")
         #expect(try program.files == [name])
     }
 
@@ -88,8 +88,8 @@ import Testing
             #expect(try program.run(fill + [server.url(path)]).text == text)
         }
         server.close()
-        let played = try program.run("get", "--replay", name, server.url("/1"), server.url("/2"), server.url("/3"))
-        #expect(played.text == "onetwothree" && played.status == 0, "\(played.errors)")
+        let replayOutcome = try program.run("get", "--replay", name, server.url("/1"), server.url("/2"), server.url("/3"))
+        #expect(replayOutcome.text == "onetwothree" && replayOutcome.status == 0, "\(replayOutcome.errors)")
     }
 
     @Test func unreadableEntryIsSkippedAndKept() throws {
@@ -117,40 +117,40 @@ import Testing
         #expect(try program.run(arguments("other") + ["--replay", "b.har"]).status == 37)
     }
 
-    @Test func recordReplacesTheFile() throws {
+    @Test func recordModeReplacesTheFile() throws {
         let name = "loads.har"
         let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "old"), ScriptedServer.response("200 OK", [], "new"))
         let record = ["get", "--replay", name, "--replay-mode", "record", server.url()]
         #expect(try program.run(record).text == "old")
         #expect(try program.run(record).text == "new")
-        let before = program.contents(of: name)
-        #expect(before?.contains("old") == false)
+        let contentsBefore = program.contents(of: name)
+        #expect(contentsBefore?.contains("old") == false)
         // The file stays unchanged if nothing was loaded.
         #expect(try program.run("get", "--replay", name, "--replay-mode", "record", "no URL").status == 3)
-        #expect(program.contents(of: name) == before)
+        #expect(program.contents(of: name) == contentsBefore)
         server.close()
         #expect(try program.run("get", "--replay", name, server.url()).text == "new")
     }
 
-    /// Simulates a missing network.
+    /// A recording that fails, as without a network, must not destroy an earlier one.
     @Test func recordingWithOnlyFailuresDoesNotReplaceTheFile() throws {
         let record = ["get", "--replay", "loads.har", "--replay-mode", "record"]
         #expect(try program.run(record + ["data:,one"]).status == 0)
-        let before = program.contents(of: "loads.har")
+        let contentsBefore = program.contents(of: "loads.har")
         let outcome = try program.run(record + ["file:///nosuch/file"])
         #expect(outcome.status == 37)
         #expect(outcome.errors.last == "portolan: warning: --replay: no request got a response; 'loads.har' is unchanged")
-        #expect(program.contents(of: "loads.har") == before)
+        #expect(program.contents(of: "loads.har") == contentsBefore)
         // Without an existing recording, failures are recorded.
         #expect(try program.run("get", "--replay", "new.har", "--replay-mode", "record", "file:///nosuch/file").status == 37)
         #expect(program.contents(of: "new.har")?.contains("notFound") == true)
     }
 
     @Test(arguments: [SIGINT, SIGTERM]) func signalKeepsTheFileUnchanged(signal: Int32) throws {
-        let unruly = try UnrulyPlugin.make(in: program)
-        let record = ["get", "--replay", "loads.har", "--replay-mode", "record", "--plugin", unruly]
+        let unrulyPlugin = try UnrulyPlugin.make(in: program)
+        let record = ["get", "--replay", "loads.har", "--replay-mode", "record", "--plugin", unrulyPlugin]
         #expect(try program.run(record + ["data:,one", "data:,two"]).status == 0)
-        let before = program.contents(of: "loads.har")
+        let contentsBefore = program.contents(of: "loads.har")
         let process = Process()
         process.executableURL = Program.executable
         process.arguments = record + ["--trace", "trace.json", "data:,fragment", "unruly://hang"]
@@ -162,17 +162,17 @@ import Testing
         kill(process.processIdentifier, signal)
         process.waitUntilExit()
         #expect(process.terminationStatus == 128 + signal)
-        #expect(program.contents(of: "loads.har") == before && program.contents(of: "trace.json") == nil)
+        #expect(program.contents(of: "loads.har") == contentsBefore && program.contents(of: "trace.json") == nil)
     }
 
     @Test func unwritableRecordingIsReportedBeforeTheLoad() throws {
         let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "one"))
         try program.makeFile("folder.har/x")
-        for (path, phrase) in [
+        for (path, errorText) in [
             ("nosuch/x.har", "cannot create a file beside 'nosuch/x.har'"), ("folder.har", "'folder.har' is not a regular file"),
         ] {
             let outcome = try program.run("get", "--replay", path, "--replay-mode", "record", server.url())
-            #expect(outcome.status == 23 && outcome.errors.first?.contains(phrase) == true, "\(outcome.errors)")
+            #expect(outcome.status == 23 && outcome.errors.first?.contains(errorText) == true, "\(outcome.errors)")
         }
         #expect(server.connections.isEmpty)
         #expect(try program.files == ["folder.har"])
@@ -181,7 +181,7 @@ import Testing
     @Test(arguments: ["--trace", "-o"], ["loads.json", "./loads.json", "link.json"])
     func recordingIsNotOverwrittenByAnotherOutput(option: String, name: String) throws {
         #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
-        let before = program.contents(of: "loads.json")
+        let contentsBefore = program.contents(of: "loads.json")
         try FileManager.default.createSymbolicLink(atPath: program.folder.path + "/link.json", withDestinationPath: "loads.json")
         let outcome = try program.run("get", "--replay", "loads.json", option, name, "data:,one")
         #expect(outcome.status == 2)
@@ -189,7 +189,7 @@ import Testing
             outcome.errors.contains {
                 $0.contains("--replay and \(option) name the same file, 'loads.json'; choose another one for \(option)")
             })
-        #expect(program.contents(of: "loads.json") == before)
+        #expect(program.contents(of: "loads.json") == contentsBefore)
     }
 
     @Test func requestsWithDifferentBodiesAreDistinguished() throws {
@@ -202,8 +202,10 @@ import Testing
         }
         server.close()
         #expect(try program.run("get", "--replay", "forms.har", "-d", "a=2", server.url()).text == "two")
-        let other = try program.run("get", "--replay", "forms.har", "-d", "a=3", server.url())
-        #expect(other.status == 37 && other.errors.first?.contains("with this body; it has the same request with another body") == true)
+        let outcomeForAnotherBody = try program.run("get", "--replay", "forms.har", "-d", "a=3", server.url())
+        #expect(
+            outcomeForAnotherBody.status == 37
+                && outcomeForAnotherBody.errors.first?.contains("with this body; it has the same request with another body") == true)
     }
 
     @Test func stdioReplaysTheRecording() throws {
@@ -235,12 +237,12 @@ import Testing
         (["--replay", "broken.har", "--replay-speed", "0"], 2, "--replay-speed: write a factor from 0.001 to 1000000"),
         (["--replay", ".", "--replay-mode", "fill"], 37, "--replay: "),
     ])
-    func invalidReplayOptionsAreReported(arguments: [String], status: Int32, phrase: String) throws {
+    func invalidReplayOptionsAreReported(arguments: [String], status: Int32, errorText: String) throws {
         try program.makeFile("broken.har", "{\"log\":{\n")
         try program.makeFile("page.html", "<!doctype html>")
         let outcome = try program.run(["get"] + arguments + ["data:,x"])
         #expect(outcome.status == status && outcome.output.isEmpty)
-        #expect(outcome.errors.contains { $0.contains(phrase) }, "\(outcome.errors)")
+        #expect(outcome.errors.contains { $0.contains(errorText) }, "\(outcome.errors)")
     }
 }
 

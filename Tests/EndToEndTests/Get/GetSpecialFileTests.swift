@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [("-O -C - ", true), ("-O -C 0 ", true), ("-C - -o name ", false)])
-    func linkOutOfTheFolderIsFollowedOnlyIfItIsNamed(arguments: String, isRefused: Bool) throws {
+    func linkOutOfTheFolderIsFollowedOnlyForAnExplicitFileName(arguments: String, isRefused: Bool) throws {
         let (source, outside) = (try Program(), try Program())
         let url = try source.makeFile("name", "text").absoluteString
         let outcome = try run("\(arguments)'\(url)'", after: "ln -s '\(outside.folder.path)/new' name")
@@ -65,8 +65,8 @@ import Testing
 
     @Test func fifoIsUploadedOnceItHasAWriter() throws {
         for option in ["-d @fifo", "-T fifo -H Expect:"] {
-            let end = option.hasPrefix("-d") ? 5 : 3 + 5 + 2 + 5
-            let server = try ScriptedServer([.receiveHead, .receive(end)] + ScriptedServer.response("200 OK").dropFirst())
+            let bodyLength = option.hasPrefix("-d") ? 5 : 3 + 5 + 2 + 5
+            let server = try ScriptedServer([.receiveHead, .receive(bodyLength)] + ScriptedServer.response("200 OK").dropFirst())
             let outcome = try program.runScript(
                 #"rm -f fifo; mkfifo fifo; timeout 60 "$portolan" get \#(option) \#(server.url()) & timeout 60 sh -c 'printf bytes >fifo'; wait $!"#
             )

@@ -49,12 +49,12 @@ import Testing
         let bytes = try #require(responses[3]?["content"] as? [String: Any])
         #expect(bytes["size"] as? Int == 1024 && bytes["encoding"] as? String == "base64")
         #expect(Data(base64Encoded: bytes["text"] as? String ?? "") == outcome.output.suffix(1024))
-        for entry in entries { try expectSum(entry) }
+        for entry in entries { try expectPhasesToAddUp(entry) }
         #expect(entries[0]["serverIPAddress"] as? String == "127.0.0.1" || entries[0]["serverIPAddress"] as? String == "::1")
     }
 
     /// The phases of an entry add up to its time (HAR 1.2). The TLS phase is part of `connect`.
-    private func expectSum(_ entry: [String: Any], _ location: SourceLocation = #_sourceLocation) throws {
+    private func expectPhasesToAddUp(_ entry: [String: Any], _ location: SourceLocation = #_sourceLocation) throws {
         let timings = try #require(entry["timings"] as? [String: Double], sourceLocation: location)
         for name in ["send", "wait", "receive"] { #expect(timings[name] ?? -1 >= 0, "\(name)", sourceLocation: location) }
         let phases = timings.filter { $0.key != "ssl" && $0.value > 0 }.map(\.value)
@@ -62,25 +62,26 @@ import Testing
         #expect(abs(phases.reduce(0, +) - time) < 0.0005, "\(timings) in \(time)", sourceLocation: location)
     }
 
-    @Test func traceDoesNotReplaceTheBody() throws {
+    @Test func traceAndBodyCannotUseTheSameFile() throws {
         let outcome = try program.run("get", "-o", "same.har", "--trace", "same.har", "data:,body")
         #expect(outcome.status == 2 && outcome.errors.contains { $0.contains("name the same file, 'same.har'") }, "\(outcome.errors)")
         #expect(program.contents(of: "same.har") == nil)
     }
 
-    /// The file contains no passwords.
-    @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func credentialsAreLeftOut(_ name: String) throws {
+    /// The trace contains no passwords and no values of credential fields.
+    @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func credentialsAreNotInTheTrace(_ name: String) throws {
         let url = try servers.url(.nginxHTTP, "/private/secret.txt")
-        let named = url.replacingOccurrences(of: "://", with: "://\(servers.user):\(servers.password)@")
-        let outcome = try program.run("get", "--trace", name, "-H", "Authorization: Basic bm86bm8=", "-H", "Cookie: id=concealed", named)
+        let urlWithCredentials = url.replacingOccurrences(of: "://", with: "://\(servers.user):\(servers.password)@")
+        let outcome = try program.run(
+            "get", "--trace", name, "-H", "Authorization: Basic bm86bm8=", "-H", "Cookie: id=concealed", urlWithCredentials)
         let text = try #require(program.contents(of: name))
         #expect(outcome.status == 0 || outcome.status == 67, "\(outcome.errors)")
         #expect(!text.contains(servers.password) && !text.contains("bm86bm8=") && !text.contains("id=concealed"))
         #expect(text.contains("/private/secret.txt"))
     }
 
-    /// Also covers URLs that the loader follows, and malformed URLs that a lenient parser accepts.
-    @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func passwordsAndSecretsAreLeftOut(_ name: String) throws {
+    /// The URLs are in fields of responses, in a redirect, and in malformed forms that a lenient parser accepts.
+    @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func passwordsAndSecretsAreNotInTheTrace(_ name: String) throws {
         let fields = [
             "Content-Location: //us er:concealed1@h/", "Refresh: 0;url=http:/u:concealed2@h/",
             "Link: <http:u:concealed3@h/>; rel=a, <//a\"b:concealed4@h>",
@@ -104,13 +105,17 @@ import Testing
             !outcome.errors.contains { $0.contains("concealed1@") || $0.contains("concealed2") || $0.contains("concealed8") },
             "\(outcome.errors)")
         _ = try program.run(arguments + ["--keep-secrets"])
-        let kept = try #require(program.contents(of: name))
-        #expect(!["concealed1@", "concealed2", "concealed3", "concealed4", "concealed5", "concealed8"].contains(where: kept.contains))
-        if name == "loads.har" { #expect(["concealed6", "concealed7", "concealed11", "concealed12"].allSatisfy(kept.contains)) }
+        let traceWithSecrets = try #require(program.contents(of: name))
+        #expect(
+            !["concealed1@", "concealed2", "concealed3", "concealed4", "concealed5", "concealed8"].contains(
+                where: traceWithSecrets.contains))
+        if name == "loads.har" {
+            #expect(["concealed6", "concealed7", "concealed11", "concealed12"].allSatisfy(traceWithSecrets.contains))
+        }
     }
 
-    /// Covers file names, and URLs that are encoded in the path of another URL.
-    @Test func passwordsInFileNamesAndEncodedURLsAreLeftOut() throws {
+    /// The passwords are in file names, and in URLs that are encoded in the path of another URL.
+    @Test func passwordsInFileNamesAndEncodedURLsAreNotInTheTrace() throws {
         for disposition in [
             #"filename="http://u:concealed@h""#, #"filename="postgres:\\/\\/u:concealed@h""#,
             "filename*=utf-8''http%3A%2F%2Fu%3Aconcealed%40h",
@@ -125,13 +130,13 @@ import Testing
         }
     }
 
-    /// Also if the file existed and all users could read it.
+    /// An existing file that all users can read becomes private, too.
     @Test(
         arguments: [["--trace", "loads.har"], ["--trace", "loads.html"], ["--replay-mode", "fill", "--replay", "loads.json"]],
         [true, false])
-    func onlyTheUserCanReadTheFile(arguments: [String], exists: Bool) throws {
+    func onlyTheUserCanReadATraceOrRecording(arguments: [String], fileExists: Bool) throws {
         let name = try #require(arguments.last)
-        if exists {
+        if fileExists {
             let content = name == "loads.json" ? #"{"loads":[]}"# : ""
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: program.makeFile(name, content).path)
         }
@@ -140,8 +145,9 @@ import Testing
         #expect(attributes[.posixPermissions] as? Int == 0o600)
     }
 
-    /// Reads the trace with a strict parser.
-    private func parsed(_ name: String) throws -> [String] {
+    /// Reads the trace with a strict JSON parser. Returns a line for each entry: its status, whether its time is not
+    /// negative, its start, and whether its request was repeated.
+    private func entriesByStrictParser(_ name: String) throws -> [String] {
         let script = """
             import json
             def strict(text): raise ValueError(text)
@@ -159,15 +165,15 @@ import Testing
         let server = try ScriptedServer(busy, busy, ScriptedServer.response("200 OK", [], "done"))
         let arguments = ["get", "-s", "--retry", "3", "--retry-delay", "0.01", server.url()]
         #expect(try program.run(arguments + ["--trace", "loads.har"]).text == "done")
-        let entries = try parsed("loads.har").map { $0.split(separator: " ").map(String.init) }
+        let entries = try entriesByStrictParser("loads.har").map { $0.split(separator: " ").map(String.init) }
         #expect(entries.map(\.first) == ["503", "503", "200"] && entries.allSatisfy { $0[1] == "True" })
         #expect(entries.map { $0[2] } == entries.map { $0[2] }.sorted())
-        for entry in try self.entries("loads.har") { try expectSum(entry) }
+        for entry in try self.entries("loads.har") { try expectPhasesToAddUp(entry) }
         server.close()
         #expect(try program.run("get", "--replay", "loads.har", server.url()).text == "done")
     }
 
-    /// With credentials from -u, and from the user information of the URL, which answer the challenge.
+    /// The credentials that answer the challenge come from -u or from the user information of the URL.
     @Test(arguments: [true, false]) func responseBeforeARepeatedRequestIsAnEntry(usesOption: Bool) throws {
         let server = try ScriptedServer(
             ScriptedServer.response("401 Unauthorized", ["WWW-Authenticate: Basic realm=r"], "no"),
@@ -175,10 +181,10 @@ import Testing
         )
         let url = usesOption ? server.url() : server.url().replacingOccurrences(of: "://", with: "://u:p@")
         #expect(try program.run(["get", "--anyauth", "--trace", "loads.har", url] + (usesOption ? ["-u", "u:p"] : [])).text == "yes")
-        let entries = try parsed("loads.har").map { $0.split(separator: " ").map(String.init) }
+        let entries = try entriesByStrictParser("loads.har").map { $0.split(separator: " ").map(String.init) }
         try #require(entries.map { [$0[0], $0[3]] } == [["401", "True"], ["200", "False"]])
         #expect(entries[0][2] <= entries[1][2])
-        for entry in try self.entries("loads.har") { try expectSum(entry) }
+        for entry in try self.entries("loads.har") { try expectPhasesToAddUp(entry) }
         server.close()
         #expect(try program.run("get", "--replay", "loads.har", server.url()).text == "yes")
     }
@@ -203,7 +209,7 @@ import Testing
     }
 
     @Test func eventsHaveTheStartTimeOfTheirLoad() throws {
-        let before = Date()
+        let startDate = Date()
         #expect(try program.run("get", "--trace", "loads.json", "data:,one", "data:none").status == 3)
         let loads = try #require(object("loads.json")["loads"] as? [[String: Any]])
         let names = loads.map { ($0["events"] as? [[String: Any]] ?? []).map { $0["event"] as? String } }
@@ -211,10 +217,10 @@ import Testing
         try #require(!loads.isEmpty)
         let began = try #require(loads[0]["began"] as? String)
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        #expect(try abs(format.parse(began).timeIntervalSince(before)) < 60)
+        #expect(try abs(format.parse(began).timeIntervalSince(startDate)) < 60)
     }
 
-    @Test func htmlTraceIsAWaterfall() throws {
+    @Test func htmlTraceShowsEachRequestOnATimeAxis() throws {
         let server = try ScriptedServer { connection in
             connection == 0
                 ? ScriptedServer.response("302 Found", ["Location: /next", "X-Note: <script>alert(1)</script>", "Connection: close"])
@@ -227,11 +233,11 @@ import Testing
         let page = try HeadlessBrowser(in: program.folder).open(program.folder.appendingPathComponent("loads.html"))
         #expect(page.consoleLines.isEmpty, "\(page.consoleLines)")
         #expect(page.document.components(separatedBy: #"<div class="track""#).count == 5)
-        for phrase in [
+        for expectedText in [
             "4 requests in 3 loads, ", "Redirect to http://127.0.0.1", "Response: 302 Found", "&lt;script&gt;alert(1)",
             "Details of request 4", "✕ failed", "text/plain", "Connect",
         ] {
-            #expect(page.document.contains(phrase), "\(phrase)")
+            #expect(page.document.contains(expectedText), "\(expectedText)")
         }
     }
 

@@ -5,21 +5,23 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// If curl has an exit status for a condition, the command uses the same number. Each test runs both programs and
-/// compares.
+/// If curl has an exit status for a condition, `get` has the same exit status. Each test runs both programs and
+/// compares their statuses.
 @Suite(.blocking, .timeLimit(.minutes(5))) struct CurlStatusTests {
     /// A condition for both programs.
     struct Condition {
         /// Arguments of both programs.
         var arguments: [String] = []
+        /// Arguments of one program only.
         var portolan: [String] = []
         var curl: [String] = []
         /// Servers and ports that must exist until both programs have ended.
         var server: ScriptedServer?
-        var other: ScriptedServer?
+        var secondServer: ScriptedServer?
         var port: RefusingPort?
     }
 
+    /// A condition for which both programs have the same exit status.
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         let status: Int32
@@ -40,17 +42,21 @@ import Testing
         servers = try TestServers.shared
     }
 
+    /// A condition with a server that runs the script on each connection.
     private static func serving(_ script: [ScriptedServer.Step], _ arguments: String...) throws -> Condition {
         let server = try ScriptedServer(script)
         return Condition(arguments: arguments + [server.url()], server: server)
     }
 
+    /// A condition with a server that sends this response and ends sending.
+    ///
+    /// - Parameter head: the response without "HTTP/1.1 ".
     private static func responding(_ head: String, _ arguments: String...) throws -> Condition {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 \(head)"), .halfClose])
         return Condition(arguments: arguments + [server.url()], server: server)
     }
 
-    /// - Parameter version: the version and the rest of the status line.
+    /// - Parameter version: the status line, for a response with an unusual version.
     private static func responding(version: String) throws -> Condition {
         try serving([.receiveHead, .send(text: "\(version)\r\nContent-Length: 2\r\n\r\nok"), .halfClose])
     }
@@ -59,14 +65,17 @@ import Testing
         try responding("302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     }
 
-    /// Uses a proxy for an https: or http: URL.
+    /// A condition with a proxy that runs the script.
+    ///
+    /// - Parameter scheme: the scheme of the proxy's URL.
     private static func proxy(_ scheme: String, _ script: [ScriptedServer.Step], to url: String, _ arguments: String...) throws -> Condition
     {
         let server = try ScriptedServer(script)
         return Condition(arguments: ["-x", "\(scheme)://127.0.0.1:\(server.port)", url] + arguments, server: server)
     }
 
-    private static func refusal(_ status: String) -> [ScriptedServer.Step] {
+    /// The script of a proxy that refuses a request.
+    private static func proxyRefusal(_ status: String) -> [ScriptedServer.Step] {
         [.receiveHead, .send(text: "HTTP/1.1 \(status)\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 0\r\n\r\n"), .halfClose]
     }
 
@@ -80,26 +89,26 @@ import Testing
         Row(3, "a malformed URL") { _, _ in Condition(arguments: ["http://127.0.0.1:99999/"]) },
         Row(3, "a redirect to a malformed host") { _, _ in try redirecting(to: "http://[::1") },
         Row(3, "a redirect to a malformed port") { _, _ in try redirecting(to: "http://h:99999/") },
-        Row(3, "a redirect to no host") { _, _ in try redirecting(to: "http://") },
+        Row(3, "a redirect to a URL without a host") { _, _ in try redirecting(to: "http://") },
         Row(5, "a proxy's name that is not found") { _, _ in Condition(arguments: ["-x", "http://nosuch.invalid:1080", "http://h.test/"]) },
         Row(5, "a proxy's name that is not found, for a secure origin") { _, _ in
             Condition(arguments: ["-x", "http://nosuch.invalid:1080", "https://h.test/"])
         },
         Row(5, "a malformed proxy") { _, _ in Condition(arguments: ["-x", "http://[::1", "http://h.test/"]) },
         Row(6, "a name that is not found") { _, _ in Condition(arguments: ["http://nosuch.invalid/"]) },
-        Row(7, "a port that refuses") { _, _ in
+        Row(7, "a refused connection") { _, _ in
             let port = try RefusingPort()
             return Condition(arguments: ["http://127.0.0.1:\(port.port)/"], port: port)
         },
-        Row(7, "a proxy's port that refuses") { _, _ in
+        Row(7, "a refused connection to a proxy") { _, _ in
             let port = try RefusingPort()
             return Condition(arguments: ["-x", "http://127.0.0.1:\(port.port)", "https://h.test/"], port: port)
         },
-        Row(7, "a secure proxy's port that refuses") { _, _ in
+        Row(7, "a refused connection to a proxy over TLS") { _, _ in
             let port = try RefusingPort()
             return Condition(arguments: ["-x", "https://127.0.0.1:\(port.port)", "http://127.0.0.1/"], port: port)
         },
-        Row(28, "a secure proxy that does not respond") { _, _ in
+        Row(28, "a proxy over TLS that does not respond") { _, _ in
             try proxy("https", [.stall], to: "http://127.0.0.1/", "--max-time", "1")
         },
         Row(8, "a malformed length") { _, _ in try responding("200 OK\r\nContent-Length: x\r\n\r\n") },
@@ -109,10 +118,10 @@ import Testing
         Row(22, "a bad status with --fail") { _, _ in
             try responding("404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "--fail")
         },
-        Row(23, "a folder that is not there") { _, _ in
+        Row(23, "an output file in a missing folder") { _, _ in
             try responding("200 OK\r\nContent-Length: 2\r\n\r\nok", "-o", "/nosuch/folder/file")
         },
-        Row(26, "a file to send that is not there") { _, _ in
+        Row(26, "a missing file for an upload") { _, _ in
             try responding("200 OK\r\nContent-Length: 0\r\n\r\n", "-T", "/nosuch-file")
         },
         Row(28, "a time limit") { _, _ in try serving([.receiveHead, .stall], "--max-time", "1") },
@@ -124,7 +133,7 @@ import Testing
             let server = try ScriptedServer([.receive(1), .send(text: "HTTP/1.1 400 Bad Request\r\n\r\n"), .halfClose])
             return Condition(arguments: ["-k", "https://127.0.0.1:\(server.port)/"], server: server)
         },
-        Row(37, "a file that is not there") { _, _ in Condition(arguments: ["file:///nosuch-file"]) },
+        Row(37, "a missing file") { _, _ in Condition(arguments: ["file:///nosuch-file"]) },
         Row(47, "too many redirects") { _, servers in
             let url = try servers.url(.nginxHTTP, "/redirect/loop")
             return Condition(portolan: ["--max-redirects", "2", url], curl: ["--max-redirs", "2", url])
@@ -135,23 +144,23 @@ import Testing
             try serving([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .reset])
         },
         Row(56, "a reset before the response") { _, _ in try serving([.receiveHead, .reset]) },
-        Row(56, "a proxy that wants a password") { _, _ in try proxy("http", refusal("407 Who"), to: "https://h.test/") },
+        Row(56, "a proxy that requires a password") { _, _ in try proxy("http", proxyRefusal("407 Who"), to: "https://h.test/") },
         Row(56, "a proxy that refuses the password") { _, _ in
-            try proxy("http", refusal("407 Who"), to: "https://h.test/", "-U", "me:wr0ng")
+            try proxy("http", proxyRefusal("407 Who"), to: "https://h.test/", "-U", "me:wr0ng")
         },
-        Row(56, "a proxy that refuses the tunnel") { _, _ in try proxy("http", refusal("403 No"), to: "https://h.test/") },
+        Row(56, "a proxy that refuses the tunnel") { _, _ in try proxy("http", proxyRefusal("403 No"), to: "https://h.test/") },
         Row(56, "a proxy that hangs up") { _, _ in try proxy("http", [.receiveHead, .halfClose], to: "https://h.test/") },
         Row(56, "a server that is not a proxy") { _, _ in
             try proxy("http", [.receiveHead, .send(text: "SSH-2.0-x\r\n\r\n"), .halfClose], to: "https://h.test/")
         },
-        Row(58, "a client certificate that is not there") { _, servers in
+        Row(58, "a missing client certificate") { _, servers in
             Condition(arguments: ["-k", "--cert", "/nosuch-file", try servers.url(.nginxClientRequired, "/echo")])
         },
         Row(58, "an invalid client certificate") { program, servers in
             let file = try program.makeFile("cert.pem", "no certificate").path
             return Condition(arguments: ["-k", "--cert", file, try servers.url(.nginxClientRequired, "/echo")])
         },
-        Row(58, "a key that is not there") { _, servers in
+        Row(58, "a missing private key") { _, servers in
             let certificate = try servers.path(of: .clientCertificate)
             return Condition(
                 arguments: ["-k", "--cert", certificate, "--key", "/nosuch-file", try servers.url(.nginxClientRequired, "/echo")])
@@ -173,14 +182,14 @@ import Testing
             try responding("200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
         },
         Row(67, "a password that is refused") { _, _ in
-            // curl reports this status for protocols with a login. Over HTTP it delivers the response.
+            // curl has this status only for protocols with a login, such as FTP. Over HTTP it delivers the response.
             let http = try ScriptedServer(refusingPassword)
             let ftp = try ScriptedServer([
                 .send(text: "220 hi\r\n"), .receiveThrough("\r\n"), .send(text: "331 go on\r\n"), .receiveThrough("\r\n"),
                 .send(text: "530 no\r\n"), .stall,
             ])
-            let (ours, curls) = (http.url(), "ftp://127.0.0.1:\(ftp.port)/")
-            return Condition(arguments: ["-u", "me:wr0ng"], portolan: [ours], curl: [curls], server: http, other: ftp)
+            let (portolanURL, curlURL) = (http.url(), "ftp://127.0.0.1:\(ftp.port)/")
+            return Condition(arguments: ["-u", "me:wr0ng"], portolan: [portolanURL], curl: [curlURL], server: http, secondServer: ftp)
         },
         Row(77, "a missing file of authorities") { _, servers in
             Condition(arguments: ["--cacert", "/nosuch-file", try servers.url(.nginxHTTPS1, "/hello.txt")])
@@ -213,7 +222,7 @@ import Testing
     /// A condition with different statuses, as listed in the table of differences in command-line.md.
     struct Difference: Sendable, CustomTestStringConvertible {
         let row: Row
-        /// The accepted statuses of curl: one condition has two, depending on the speed of curl's look-up.
+        /// The statuses that curl may have. One condition has two, which depend on the speed of curl's look-up.
         let curl: [Int32]
 
         init(_ status: Int32, curl: [Int32], _ name: String, _ condition: @escaping @Sendable (Program, TestServers) throws -> Condition) {
@@ -230,7 +239,7 @@ import Testing
         Difference(5, curl: [5, 6], "a SOCKS proxy's name that is not found") { _, _ in
             Condition(arguments: ["-x", "socks5://nosuch.invalid:1080", "http://127.0.0.1/"])
         },
-        Difference(26, curl: [0], "a file for -d that is not there") { _, _ in
+        Difference(26, curl: [0], "a missing file for -d") { _, _ in
             try responding("200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok", "-d", "@/nosuch-file")
         },
         Difference(56, curl: [35], "a proxy that sends bytes after its response to CONNECT") { _, _ in
@@ -242,19 +251,19 @@ import Testing
             ])
         },
         Difference(3, curl: [6], "a host with a malformed percent escape") { _, _ in Condition(arguments: ["http://exa%mple/"]) },
-        Difference(8, curl: [1], "HTTP/3") { _, _ in try responding(version: "HTTP/3 200 OK") },
-        Difference(8, curl: [1], "HTTP/0.9") { _, _ in try responding(version: "HTTP/0.9 200 OK") },
+        Difference(8, curl: [1], "a response of HTTP/3") { _, _ in try responding(version: "HTTP/3 200 OK") },
+        Difference(8, curl: [1], "a response of HTTP/0.9") { _, _ in try responding(version: "HTTP/0.9 200 OK") },
         Difference(8, curl: [1], "a response that is not HTTP") { _, _ in try responding(version: "SSH-2.0-x") },
         Difference(8, curl: [0], "HTTP/2 in the form of HTTP/1") { _, _ in try responding(version: "HTTP/2 200 OK") },
         Difference(8, curl: [0], "HTTP/2.0 in the form of HTTP/1") { _, _ in try responding(version: "HTTP/2.0 200 OK") },
-        Difference(0, curl: [1], "HTTP/1.2") { _, _ in try responding(version: "HTTP/1.2 200 OK") },
+        Difference(0, curl: [1], "a response of HTTP/1.2") { _, _ in try responding(version: "HTTP/1.2 200 OK") },
         Difference(8, curl: [0], "a huge length") { _, _ in
             try responding("200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nok")
         },
         Difference(8, curl: [0], "a length with a sign") { _, _ in try responding("200 OK\r\nContent-Length: +2\r\n\r\nok") },
         Difference(8, curl: [0], "two lengths") { _, _ in try responding("200 OK\r\nContent-Length: 3\r\nContent-Length: 2\r\n\r\nok") },
         Difference(8, curl: [0], "a field without a name") { _, _ in try responding("200 OK\r\n: x\r\nContent-Length: 2\r\n\r\nok") },
-        Difference(8, curl: [0], "chunked twice") { _, _ in
+        Difference(8, curl: [0], "the coding chunked twice") { _, _ in
             try responding("200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
         },
         Difference(8, curl: [56], "a malformed chunk") { _, _ in try responding("200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nok\r\n")
@@ -303,12 +312,12 @@ import Testing
         #expect(outcome.errors.allSatisfy { !$0.contains("wr0ng") })
     }
 
-    /// Each documented status has a row above, does not exist in curl, or can't be provoked here.
+    /// Each documented status has a row, does not exist in curl, or cannot be caused in this test.
     @Test func everyDocumentedStatusIsCompared() throws {
-        let listed = try program.run("exit-codes").lines.compactMap { $0.split(separator: " ").first.flatMap { Int32($0) } }
-        let compared = Set(Self.rows.map(\.status))
-        let cannotBeProvoked: Set<Int32> = [27, 63]  // 27: no memory; 63: belongs to an option of curl that the command does not have
-        let notCurls = listed.filter { $0 >= 100 }
-        #expect(Set(listed).subtracting(compared).subtracting(cannotBeProvoked) == Set(notCurls))
+        let documentedStatuses = try program.run("exit-codes").lines.compactMap { $0.split(separator: " ").first.flatMap { Int32($0) } }
+        let comparedStatuses = Set(Self.rows.map(\.status))
+        let statusesWithoutATest: Set<Int32> = [27, 63]  // 27: no memory; 63: belongs to an option of curl that the command does not have
+        let statusesThatCurlDoesNotHave = documentedStatuses.filter { $0 >= 100 }
+        #expect(Set(documentedStatuses).subtracting(comparedStatuses).subtracting(statusesWithoutATest) == Set(statusesThatCurlDoesNotHave))
     }
 }

@@ -8,20 +8,20 @@ import Testing
 /// The requests in which `get` sends credentials, and the authentication scheme that it uses.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetAuthenticationTests {
     private let program: Program
-    private static let basic = "Basic dTpw"
-    private static let digest = ScriptedServer.response("401 Who", [#"WWW-Authenticate: Digest realm="r", nonce="n", qop="auth""#])
-    private static let both = ScriptedServer.response(
+    private static let basicCredential = "Basic dTpw"
+    private static let digestChallenge = ScriptedServer.response("401 Who", [#"WWW-Authenticate: Digest realm="r", nonce="n", qop="auth""#])
+    private static let basicAndDigestChallenges = ScriptedServer.response(
         "401 Who", ["WWW-Authenticate: Basic realm=r", #"WWW-Authenticate: Digest realm="r", nonce="n""#])
-    private static let basicOnly = ScriptedServer.response("401 Who", ["WWW-Authenticate: Basic realm=r"])
+    private static let basicChallenge = ScriptedServer.response("401 Who", ["WWW-Authenticate: Basic realm=r"])
     private static let unsupported = ScriptedServer.response(
         "401 Who", ["WWW-Authenticate: Bearer realm=r", "WWW-Authenticate: Negotiate"], "no")
     private static let redirect = ScriptedServer.response("302 Found", ["Location: /b"])
-    private static let success = ScriptedServer.response("200 OK", [], "yes")
+    private static let successResponse = ScriptedServer.response("200 OK", [], "yes")
 
     init() throws { program = try Program() }
 
-    /// The scheme of each request's `Authorization` field, or all of it for Basic and Bearer.
-    private func sent(_ server: ScriptedServer, _ name: String = "Authorization") -> [String?] {
+    /// The value of each request's `Authorization` field; for Digest only the scheme.
+    private func sentCredentials(_ server: ScriptedServer, _ name: String = "Authorization") -> [String?] {
         server.requests.map { lines in
             lines.first { $0.hasPrefix("\(name): ") }.map { line in
                 let value = String(line.dropFirst(name.count + 2))
@@ -32,25 +32,28 @@ import Testing
 
     @Test(
         arguments: [
-            (["-u", "u:p"], [success], [basic], "yes", Int32(0)),
-            (["-u", "u:p", "--basic"], [success], [basic], "yes", 0),
-            (["-u", "u:p"], [digest, success], [basic, "Digest"], "yes", 0),
-            (["-u", "u:p"], [both], [basic], "", 67),
-            (["-u", "u:p"], [basicOnly], [basic], "", 67),
-            (["-u", "u:p", "--anyauth"], [basicOnly, success], [nil, basic], "yes", 0),
-            (["-u", "u:p", "--anyauth"], [both, success], [nil, "Digest"], "yes", 0),
-            (["-u", "u:p", "--digest"], [both, success], [nil, "Digest"], "yes", 0),
-            (["-u", "u:p", "--digest", "--fail"], [basicOnly], [nil], "", 22),
-            (["-u", "u:p", "-H", "Authorization: own"], [success], ["own"], "yes", 0),
-            (["-u", "u:p", "-H", "Authorization:"], [success], [nil], "yes", 0),
-            (["--oauth2-bearer", "t0ken"], [success], ["Bearer t0ken"], "yes", 0),
-            (["--oauth2-bearer", "t0ken", "-u", "u:p"], [success], ["Bearer t0ken"], "yes", 0),
-            (["--oauth2-bearer", "t0ken", "-u", "u:p", "--fail"], [basicOnly, success], ["Bearer t0ken"], "", 22),
-            // The password does not follow by Basic, not even after a redirect.
-            (["-u", "u:p", "--anyauth", "--fail"], [digest, redirect, basicOnly, success], [nil, "Digest", "Digest"], "", 22),
+            (["-u", "u:p"], [successResponse], [basicCredential], "yes", Int32(0)),
+            (["-u", "u:p", "--basic"], [successResponse], [basicCredential], "yes", 0),
+            (["-u", "u:p"], [digestChallenge, successResponse], [basicCredential, "Digest"], "yes", 0),
+            (["-u", "u:p"], [basicAndDigestChallenges], [basicCredential], "", 67),
+            (["-u", "u:p"], [basicChallenge], [basicCredential], "", 67),
+            (["-u", "u:p", "--anyauth"], [basicChallenge, successResponse], [nil, basicCredential], "yes", 0),
+            (["-u", "u:p", "--anyauth"], [basicAndDigestChallenges, successResponse], [nil, "Digest"], "yes", 0),
+            (["-u", "u:p", "--digest"], [basicAndDigestChallenges, successResponse], [nil, "Digest"], "yes", 0),
+            (["-u", "u:p", "--digest", "--fail"], [basicChallenge], [nil], "", 22),
+            (["-u", "u:p", "-H", "Authorization: own"], [successResponse], ["own"], "yes", 0),
+            (["-u", "u:p", "-H", "Authorization:"], [successResponse], [nil], "yes", 0),
+            (["--oauth2-bearer", "t0ken"], [successResponse], ["Bearer t0ken"], "yes", 0),
+            (["--oauth2-bearer", "t0ken", "-u", "u:p"], [successResponse], ["Bearer t0ken"], "yes", 0),
+            (["--oauth2-bearer", "t0ken", "-u", "u:p", "--fail"], [basicChallenge, successResponse], ["Bearer t0ken"], "", 22),
+            // After a Digest challenge, the password is not sent by Basic, not even after a redirect.
+            (
+                ["-u", "u:p", "--anyauth", "--fail"], [digestChallenge, redirect, basicChallenge, successResponse],
+                [nil, "Digest", "Digest"], "", 22
+            ),
             // A server without a supported scheme: the response is delivered, as in curl.
-            (["-u", "u:p"], [unsupported], [basic], "no", 0), (["-u", "u:p", "--anyauth"], [unsupported], [nil], "no", 0),
-            (["-u", "u:p", "--fail"], [unsupported], [basic], "", 22),
+            (["-u", "u:p"], [unsupported], [basicCredential], "no", 0), (["-u", "u:p", "--anyauth"], [unsupported], [nil], "no", 0),
+            (["-u", "u:p", "--fail"], [unsupported], [basicCredential], "", 22),
         ] as [([String], [[ScriptedServer.Step]], [String?], String, Int32)])
     func credentialsAreSentAsCurlDoes(
         arguments: [String], scripts: [[ScriptedServer.Step]], expected: [String?], text: String, status: Int32
@@ -58,24 +61,24 @@ import Testing
         let server = try ScriptedServer { scripts[min($0, scripts.count - 1)] }
         let outcome = try program.run(["get"] + arguments + [server.url()])
         #expect(outcome.text == text && outcome.status == status, "\(outcome.errors)")
-        #expect(sent(server) == expected)
+        #expect(sentCredentials(server) == expected)
     }
 
-    @Test(arguments: [([], basic), (["--anyauth"], nil), (["--digest"], nil)] as [([String], String?)])
-    func userOfTheURLIsSentInTheSameWay(arguments: [String], expected: String?) throws {
-        let server = try ScriptedServer(Self.success)
+    @Test(arguments: [([], basicCredential), (["--anyauth"], nil), (["--digest"], nil)] as [([String], String?)])
+    func userInformationOfTheURLIsSentLikeTheUserOption(arguments: [String], expected: String?) throws {
+        let server = try ScriptedServer(Self.successResponse)
         let outcome = try program.run(["get", "-v"] + arguments + [server.url().replacing("//", with: "//u:p@")])
-        #expect(outcome.text == "yes" && sent(server) == [expected])
+        #expect(outcome.text == "yes" && sentCredentials(server) == [expected])
         #expect(!outcome.errors.contains { $0.contains("u:p") || $0.contains("dTpw") })
     }
 
-    @Test func nothingGoesToAnotherOrigin() throws {
+    @Test func credentialsAndCookiesAreNotSentToAnotherOrigin() throws {
         for arguments in [["-u", "u:p"], ["--oauth2-bearer", "t"], ["-b", "a=1"]] {
-            let other = try ScriptedServer(Self.success)
-            let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(other.url())"]))
+            let otherServer = try ScriptedServer(Self.successResponse)
+            let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(otherServer.url())"]))
             let outcome = try program.run(["get"] + arguments + [server.url()])
             #expect(outcome.text == "yes")
-            let lines = other.requests.flatMap { $0 }.map { $0.lowercased() }
+            let lines = otherServer.requests.flatMap { $0 }.map { $0.lowercased() }
             #expect(!lines.contains { $0.hasPrefix("authorization:") || $0.hasPrefix("cookie:") })
         }
     }
@@ -88,11 +91,11 @@ import Testing
     func credentialsOfTheProxyAreSentAsCurlDoes(arguments: [String], expected: [String?]) throws {
         let refusal = ScriptedServer.response(
             "407 Who", ["Proxy-Authenticate: Basic realm=r", #"Proxy-Authenticate: Digest realm="r", nonce="n""#])
-        let proxy = try ScriptedServer { [expected] in expected.count == 1 || $0 > 0 ? Self.success : refusal }
+        let proxy = try ScriptedServer { [expected] in expected.count == 1 || $0 > 0 ? Self.successResponse : refusal }
         let outcome = try program.run(
             ["get", "-x", proxy.url(), "--proxy-user", "u:p"] + arguments + ["http://h.test/"])
         #expect(outcome.text == "yes" && outcome.status == 0, "\(outcome.errors)")
-        #expect(sent(proxy, "Proxy-Authorization") == expected && sent(proxy) == expected.map { _ in nil })
+        #expect(sentCredentials(proxy, "Proxy-Authorization") == expected && sentCredentials(proxy) == expected.map { _ in nil })
     }
 
     @Test("Other users do not see secrets in the command line, as with curl")
@@ -108,47 +111,49 @@ import Testing
 
     @Test("-v says who gets a credential or cookies, and who does not, without a secret")
     func accessIsReported() throws {
-        let other = try ScriptedServer(Self.success)
-        let redirects = [["Location: /b", "Set-Cookie: sid=s3cr3t"], ["Location: \(other.url())"]]
+        let otherServer = try ScriptedServer(Self.successResponse)
+        let redirects = [["Location: /b", "Set-Cookie: sid=s3cr3t"], ["Location: \(otherServer.url())"]]
         let server = try ScriptedServer { ScriptedServer.response("302 Found", redirects[min($0, 1)]) }
         let outcome = try program.run("get", "-v", "-c", "jar", "-b", "own=s3cr3t", "-u", "u:s3cr3t", server.url())
         let lines = outcome.errors.filter { $0.contains("cookie") || $0.contains("sent to") }.filter { !$0.hasPrefix("<") }
         let place = server.url()
         #expect(
             lines == [
-                "* request 1: credential sent to '\(place)': basic", "* request 1: cookies sent to '\(place)': own",
+                "* request 1: credential sent to '\(place)': basic",
+                "* request 1: cookies sent to '\(place)': own",
                 "* cookie stored: sid of 127.0.0.1", "* request 2: credential sent to '\(place)b': basic",
                 "* request 2: cookies sent to '\(place)b': own, sid",
-                "* request 2: not sent to '\(other.url())', another origin: Authorization, Cookie",
-                "* request 3: cookies sent to '\(other.url())': sid",
+                "* request 2: not sent to '\(otherServer.url())', another origin: Authorization, Cookie",
+                "* request 3: cookies sent to '\(otherServer.url())': sid",
             ])
         #expect(!lines.contains { $0.contains("s3cr3t") })
     }
 
     @Test("-v says why a netrc password is not sent")
     func withheldPasswordIsReported() throws {
-        let other = try ScriptedServer(Self.success)
-        let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(other.url())"]))
+        let otherServer = try ScriptedServer(Self.successResponse)
+        let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(otherServer.url())"]))
         try program.makeFile("rc", "machine 127.0.0.1 login u password p\n")
         let outcome = try program.run("get", "-v", "--netrc-file", "rc", server.url())
-        #expect(sent(server) == [Self.basic] && sent(other) == [nil])
+        #expect(sentCredentials(server) == [Self.basicCredential] && sentCredentials(otherServer) == [nil])
         #expect(
             outcome.errors.contains {
-                $0.hasPrefix("* request 1: netrc password for '\(other.url())' not sent: the load has used another scheme or port")
+                $0.hasPrefix(
+                    "* request 1: netrc password for '\(otherServer.url())' not sent: the load has used another scheme or port")
             }, "\(outcome.errors)")
     }
 
-    /// The other server asks for the same realm with the same nonce.
+    /// The other server sends the same challenge, with the same realm and nonce.
     @Test func digestResponseIsNotSentToAnotherOrigin() throws {
-        let other = try ScriptedServer(Self.digest)
-        let redirect = ScriptedServer.response("302 Found", ["Location: \(other.url())"])
-        let server = try ScriptedServer { $0 == 0 ? Self.digest : redirect }
+        let otherServer = try ScriptedServer(Self.digestChallenge)
+        let redirect = ScriptedServer.response("302 Found", ["Location: \(otherServer.url())"])
+        let server = try ScriptedServer { $0 == 0 ? Self.digestChallenge : redirect }
         let outcome = try program.run("get", "-u", "u:p", "--digest", "--fail", server.url())
         #expect(outcome.status == 22, "\(outcome.errors)")
-        #expect(sent(server) == [nil, "Digest"] && sent(other) == [nil])
+        #expect(sentCredentials(server) == [nil, "Digest"] && sentCredentials(otherServer) == [nil])
     }
 
-    @Test func digestOfApacheIsNamed() throws {
+    @Test func verboseOutputNamesTheDigestChallengeOfApache() throws {
         let servers = try TestServers.shared
         let url = try servers.url(.apacheHTTP, "/private/secret.txt")
         let user = "\(servers.user):\(servers.password)"

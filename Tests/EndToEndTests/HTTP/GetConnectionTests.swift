@@ -20,11 +20,12 @@ import Testing
         let outcome = try program.run("get", "-v", "--cacert", authority, servers.url(.nginxHTTPS1, "/hello.txt"))
         #expect(outcome.text == "Hello\n", "\(outcome.errors)")
         #expect(outcome.errors.contains { $0.contains("  http/1.1, TLSv1.3, new connection to ") })
-        let unknown = try program.run("get", "--cacert", servers.path(of: .unknownAuthority), servers.url(.nginxHTTPS1, "/hello.txt"))
-        #expect(unknown.status == 60 && unknown.output.isEmpty && unknown.errors.count == 1)
-        let system = try program.run("get", servers.url(.nginxHTTPS1, "/hello.txt"))
-        #expect(system.status == 60 && system.errors.count == 1)
-        #expect(system.errors.first?.contains("name its certificate with --cacert") == true, "\(system.errors)")
+        let unknownAuthority = try program.run(
+            "get", "--cacert", servers.path(of: .unknownAuthority), servers.url(.nginxHTTPS1, "/hello.txt"))
+        #expect(unknownAuthority.status == 60 && unknownAuthority.output.isEmpty && unknownAuthority.errors.count == 1)
+        let systemAuthorities = try program.run("get", servers.url(.nginxHTTPS1, "/hello.txt"))
+        #expect(systemAuthorities.status == 60 && systemAuthorities.errors.count == 1)
+        #expect(systemAuthorities.errors.first?.contains("name its certificate with --cacert") == true, "\(systemAuthorities.errors)")
     }
 
     /// A session writes several lines. The program warns once about the first failed write, and the load succeeds.
@@ -45,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: [TestServer.nginxExpired, .nginxWrongName, .nginxSelfSigned, .nginxUntrusted])
-    func invalidServerCertificateIsTrustedOnlyOnRequest(server: TestServer) throws {
+    func invalidServerCertificateIsTrustedOnlyWithTheOption(server: TestServer) throws {
         let url = try servers.url(server, "/hello.txt")
         #expect(try program.run("get", "--http1.1", "--cacert", servers.path(of: .authority), url).status == 60)
         #expect(try program.run("get", "-k", "--http1.1", url).text == "Hello\n")
@@ -58,27 +59,29 @@ import Testing
         let outcome = try program.run(["get", "--fail"] + authority + identity + [url])
         #expect(outcome.status == 0 && outcome.text.contains("client=SUCCESS"), "\(outcome.text) \(outcome.errors)")
         #expect(try program.run(["get", "--fail"] + authority + [url]).status == 22)
-        let encrypted = ["--cert", try servers.path(of: .clientCertificate), "--key", try servers.path(of: .clientEncryptedKey)]
+        let encryptedIdentity = ["--cert", try servers.path(of: .clientCertificate), "--key", try servers.path(of: .clientEncryptedKey)]
         let passphrase = ["--pass", servers.clientKeyPassword]
-        #expect(try program.run(["get", "--fail"] + authority + encrypted + passphrase + [url]).status == 0)
-        let strict = try program.run(["get"] + authority + [servers.url(.apacheClientRequired, "/hello.txt")])
-        #expect(strict.errors.first?.contains("name a certificate with --cert") == true, "\(strict.errors)")
-        let locked = try program.run(["get", "--fail"] + authority + encrypted + ["--pass", "wr0ng"] + [url])
-        #expect(locked.status == 58 && locked.errors.count == 1)
-        #expect(!locked.errors.contains { $0.contains("wr0ng") })
+        #expect(try program.run(["get", "--fail"] + authority + encryptedIdentity + passphrase + [url]).status == 0)
+        let outcomeWithoutCertificate = try program.run(["get"] + authority + [servers.url(.apacheClientRequired, "/hello.txt")])
+        #expect(
+            outcomeWithoutCertificate.errors.first?.contains("name a certificate with --cert") == true,
+            "\(outcomeWithoutCertificate.errors)")
+        let wrongPassphrase = try program.run(["get", "--fail"] + authority + encryptedIdentity + ["--pass", "wr0ng"] + [url])
+        #expect(wrongPassphrase.status == 58 && wrongPassphrase.errors.count == 1)
+        #expect(!wrongPassphrase.errors.contains { $0.contains("wr0ng") })
     }
 
     @Test func proxyComesFromTheOptionOrTheEnvironment() async throws {
         let proxy = "http://127.0.0.1:\(try servers.endpoint(.squidOpen).port)"
         let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
-        let named = try program.run("get", "-v", "--proxy", proxy, url + "?named")
-        #expect(named.text == "Hello\n", "\(named.errors)")
-        #expect(named.errors.contains { $0.contains(", proxy \(proxy), ") })
+        let outcomeWithOption = try program.run("get", "-v", "--proxy", proxy, url + "?named")
+        #expect(outcomeWithOption.text == "Hello\n", "\(outcomeWithOption.errors)")
+        #expect(outcomeWithOption.errors.contains { $0.contains(", proxy \(proxy), ") })
         _ = try await servers.line(of: .squidLog, with: "?named")
         #expect(try program.run("get", url + "?environment", with: ["http_proxy": proxy]).text == "Hello\n")
         _ = try await servers.line(of: .squidLog, with: "?environment")
-        for direct in [["--proxy", ""], ["--noproxy", "*"], ["--proxy", proxy, "--noproxy", "127.0.0.1"]] {
-            let outcome = try program.run(["get", "-v"] + direct + [url + "?direct"], with: ["http_proxy": proxy])
+        for options in [["--proxy", ""], ["--noproxy", "*"], ["--proxy", proxy, "--noproxy", "127.0.0.1"]] {
+            let outcome = try program.run(["get", "-v"] + options + [url + "?direct"], with: ["http_proxy": proxy])
             #expect(outcome.text == "Hello\n" && !outcome.errors.contains { $0.contains("proxy ") }, "\(outcome.errors)")
         }
         #expect(try !servers.lines(of: .squidLog).contains { $0.contains("?direct") })
@@ -86,14 +89,14 @@ import Testing
 
     @Test func proxyAndServerGetTheirOwnPasswords() throws {
         let user = "\(servers.user):\(servers.password)"
-        let locked = "127.0.0.1:\(try servers.endpoint(.squidLocked).port)"
+        let lockedProxy = "127.0.0.1:\(try servers.endpoint(.squidLocked).port)"
         let url = try servers.url(.nginxHTTP, "/private/secret.txt", host: "127.0.0.1")
-        let outcome = try program.run("get", "--fail", "--proxy", locked, "--proxy-user", user, "-u", user, url)
+        let outcome = try program.run("get", "--fail", "--proxy", lockedProxy, "--proxy-user", user, "-u", user, url)
         #expect(outcome.status == 0 && !outcome.output.isEmpty, "\(outcome.errors)")
-        #expect(try program.run("get", "--fail", "--proxy", locked, "-u", user, url).status == 22)
-        #expect(try program.run("get", "--fail", "--proxy", locked, "--proxy-user", user, url).status == 22)
-        let wrong = try program.run("get", "--fail", "--proxy", locked, "--proxy-user", "me:wr0ng", url)
-        #expect(wrong.status == 67 && wrong.errors.count == 1)
+        #expect(try program.run("get", "--fail", "--proxy", lockedProxy, "-u", user, url).status == 22)
+        #expect(try program.run("get", "--fail", "--proxy", lockedProxy, "--proxy-user", user, url).status == 22)
+        let wrongPassword = try program.run("get", "--fail", "--proxy", lockedProxy, "--proxy-user", "me:wr0ng", url)
+        #expect(wrongPassword.status == 67 && wrongPassword.errors.count == 1)
     }
 
     @Test(arguments: [TestServer.socksOpen, .socksLocked])
@@ -105,7 +108,7 @@ import Testing
         #expect(outcome.text == "Hello\n", "\(outcome.errors)")
     }
 
-    @Test func stdioTakesTLSOptions() throws {
+    @Test func stdioAcceptsTLSOptions() throws {
         let url = try servers.url(.nginxHTTPS1, "/hello.txt")
         let outcome = try program.run(
             "stdio", "--cacert", try servers.path(of: .authority), input: #"{"url":"\#(url)"}"#)

@@ -16,7 +16,7 @@ import Testing
         server.requests.map { $0.first { $0.hasPrefix("Cookie: ") }.map { String($0.dropFirst(8)) } }
     }
 
-    private func jar(_ name: String = "jar") throws -> String {
+    private func contentsOfJar(_ name: String = "jar") throws -> String {
         try String(contentsOf: program.folder.appendingPathComponent(name), encoding: .utf8)
     }
 
@@ -27,7 +27,7 @@ import Testing
             ScriptedServer.response("200 OK", ["Set-Cookie: r=; Max-Age=0; Path=/"]))
         for _ in 0..<2 { #expect(try program.run("get", "-c", "jar", server.url("/")).status == 0) }
         #expect(cookies(server) == [nil, "r=1", "r=1; a=2; s=3"])
-        let lines = try jar().split(separator: "\n").filter { !$0.hasPrefix("# ") }
+        let lines = try contentsOfJar().split(separator: "\n").filter { !$0.hasPrefix("# ") }
         #expect(lines.count == 2 && lines[0] == "#HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t0\ts\t3" && lines[1].hasSuffix("\ta\t2"))
         let mode = try FileManager.default.attributesOfItem(atPath: program.folder.path + "/jar")[.posixPermissions] as? Int
         #expect(mode == 0o600)
@@ -44,18 +44,19 @@ import Testing
         #expect(cookies(server) == [nil, "c=3; a=1; b=2", "c=3; a=1; b=2"])
     }
 
-    @Test func cookiesOfTheArgumentsStayWithTheServer() throws {
-        let other = try ScriptedServer(ScriptedServer.response("200 OK"))
+    @Test func cookiesOfTheArgumentsAreSentToTheFirstServerOnly() throws {
+        let otherServer = try ScriptedServer(ScriptedServer.response("200 OK"))
         let server = try ScriptedServer(
-            ScriptedServer.response("200 OK", ["Set-Cookie: b=stored"]), ScriptedServer.response("302 Found", ["Location: \(other.url())"]))
+            ScriptedServer.response("200 OK", ["Set-Cookie: b=stored"]),
+            ScriptedServer.response("302 Found", ["Location: \(otherServer.url())"]))
         let outcome = try program.run("get", "-b", "a=1; b=2", "-b", "c=3", "-b", "", "-H", "Cookie: h=0", server.url(), server.url())
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(cookies(server) == ["h=0; a=1; b=2; c=3", "h=0; a=1; b=2; c=3"])
-        // Ports don't isolate cookies: the stored one goes to the other server of this host.
-        #expect(cookies(other) == ["b=stored"])
+        // The other server has the same host and another port, so it gets the stored cookie.
+        #expect(cookies(otherServer) == ["b=stored"])
     }
 
-    @Test func sessionCookiesOfAFileCanBeLeftOut() throws {
+    @Test func sessionCookiesOfAFileCanBeIgnored() throws {
         try program.makeFile("old", "127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\t1\n127.0.0.1\tFALSE\t/\tFALSE\t4000000000\tlong\t2\nx\n")
         let server = try ScriptedServer(ScriptedServer.response("200 OK"))
         let outcome = try program.run("get", "-b", "old", server.url())
@@ -102,7 +103,7 @@ import Testing
         #expect(outcome.status == 28 && outcome.errors == ["portolan: -b: 'fifo' took longer to read than --max-time allows"], "\(outcome)")
     }
 
-    /// A stream gets the cookies, and is neither read nor replaced.
+    /// The command writes the cookies to a stream, but neither reads nor replaces it.
     @Test(arguments: ["/dev/stdout", "-"]) func cookiesAreWrittenToStreams(jar: String) throws {
         let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Set-Cookie: a=1"]))
         let outcome = try program.runScript(
@@ -135,7 +136,7 @@ import Testing
             #"{"op":"reset","what":["cookies"]}"#,
             #"{"op":"cookieHeader","url":"http://127.0.0.1/"}"#,
         ]
-        // One by one, because the server does not wait for a load before the next line.
+        // Writes the lines after the first response, because `stdio` reads a line without waiting for earlier loads.
         let outcome = try program.runScript(
             "mkfifo in; exec 3<>in; $portolan stdio <in >out & echo '\(lines[0])' >&3; until [ -s out ]; do :; done; "
                 + lines.dropFirst().map { "echo '\($0)' >&3; " }.joined() + "until [ $(wc -l <out) = 4 ]; do :; done; kill $!; cat out")

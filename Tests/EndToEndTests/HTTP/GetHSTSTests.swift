@@ -23,21 +23,21 @@ import Testing
     @Test func hostOfASecureResponseIsUpgradedLater() throws {
         let endpoint = try servers.endpoint(.nginxHTTPS1)
         let authority = ["--cacert", try servers.path(of: .authority)]
-        let first = try program.run(["get", "--hsts", "hosts"] + authority + [endpoint.url("/strict.txt")])
-        #expect(first.status == 0, "\(first.errors)")
+        let firstOutcome = try program.run(["get", "--hsts", "hosts"] + authority + [endpoint.url("/strict.txt")])
+        #expect(firstOutcome.status == 0, "\(firstOutcome.errors)")
         let lines = try hosts()
         #expect(lines.count == 1 && lines[0].hasPrefix(".localhost \"20"), "\(lines)")
-        let plain = "http://localhost:\(endpoint.port)/hello.txt"
-        let second = try program.run(["get", "-v", "--hsts", "hosts"] + authority + [plain])
-        #expect(second.text == "Hello\n" && second.errors.contains { $0.contains("307") }, "\(second.errors)")
+        let plainURL = "http://localhost:\(endpoint.port)/hello.txt"
+        let upgradedOutcome = try program.run(["get", "-v", "--hsts", "hosts"] + authority + [plainURL])
+        #expect(upgradedOutcome.text == "Hello\n" && upgradedOutcome.errors.contains { $0.contains("307") }, "\(upgradedOutcome.errors)")
         // curl reads the file, too.
-        let curl = try program.runScript("curl -s --hsts hosts --cacert '\(authority[1])' '\(plain)'")
+        let curl = try program.runScript("curl -s --hsts hosts --cacert '\(authority[1])' '\(plainURL)'")
         #expect(curl.text == "Hello\n")
     }
 
-    /// As with curl, an empty name keeps the hosts in memory, a missing file is created only if there are hosts for it,
-    /// and a device is written, not replaced.
-    @Test(arguments: ["", "nosuch", "/dev/null", "/dev/stdout"]) func hostsAreNotAlwaysInAFile(path: String) throws {
+    /// As with curl: an empty name keeps the hosts in memory, a missing file is created only if there are hosts to
+    /// write, and a device is written, not replaced.
+    @Test(arguments: ["", "nosuch", "/dev/null", "/dev/stdout"]) func hostsCanBeInMemoryOrInADevice(path: String) throws {
         let endpoint = try servers.endpoint(.nginxHTTPS1)
         let urls = [endpoint.url("/strict.txt"), "http://localhost:\(endpoint.port)/hello.txt"]
         #expect(try program.run("get", "--hsts", path, "data:,x").text == "x")
@@ -49,22 +49,24 @@ import Testing
         #expect(try program.runScript("test -c /dev/null").status == 0)
     }
 
-    /// The user's credentials follow the upgrade, and no other redirect to https.
-    @Test func credentialsFollowTheUpgrade() throws {
+    /// The user's credentials are sent after an HSTS upgrade, but not after another redirect to https.
+    @Test func credentialsAreSentAfterTheUpgrade() throws {
         let endpoint = try servers.endpoint(.nginxHTTPS1)
         try program.makeFile("hosts", "localhost \"unlimited\"\n")
         let url = "http://localhost:\(endpoint.port)/private/secret.txt"
         let arguments = ["--cacert", try servers.path(of: .authority), "--anyauth", "-u", "\(servers.user):\(servers.password)"]
         let outcome = try program.run(["get", "--hsts", "hosts"] + arguments + [url])
         #expect(outcome.text.contains("treasure"), "\(outcome.errors)")
-        let redirecting = try ScriptedServer(
+        let redirectingServer = try ScriptedServer(
             ScriptedServer.response(
                 "307 Temporary Redirect", ["Location: \(endpoint.url("/private/secret.txt"))", "Non-Authoritative-Reason: HSTS"]))
-        let forged = try program.run(["get", "--fail"] + arguments + [redirecting.url().replacing("127.0.0.1", with: "localhost")])
-        #expect(forged.status == 22, "\(forged.errors)")
+        let outcomeOfAForgedUpgrade = try program.run(
+            ["get", "--fail"] + arguments + [redirectingServer.url().replacing("127.0.0.1", with: "localhost")])
+        #expect(outcomeOfAForgedUpgrade.status == 22, "\(outcomeOfAForgedUpgrade.errors)")
     }
 
-    /// With `-k` the program accepts any certificate, so the field can come from another server.
+    /// With `-k` the program accepts any certificate, so an attacker could have sent the Strict-Transport-Security
+    /// field.
     @Test func hostIsNotAddedWithoutACertificateCheck() throws {
         let outcome = try program.run("get", "-k", "--hsts", "hosts", servers.url(.nginxHTTPS1, "/strict.txt"))
         #expect(outcome.status == 0 && !FileManager.default.fileExists(atPath: program.folder.path + "/hosts"))

@@ -11,27 +11,33 @@ private let hasCurl = FileManager.default.isExecutableFile(atPath: "/usr/bin/cur
 @Suite(.blocking, .timeLimit(.minutes(2)), .enabled(if: hasCurl, "needs curl"))
 struct GetLikeCurlTests {
     /// The result of a program that ran in a separate folder.
-    private struct Trace: Equatable {
+    private struct ProgramResult: Equatable {
         let status: Int32
         let isSilent: Bool
         let files: [String]
     }
 
-    /// - Parameter server: creates a separate server for each program.
-    private func traces(_ arguments: String, _ server: () throws -> ScriptedServer?) throws -> (curl: Trace, portolan: Trace) {
-        func trace(_ command: String) throws -> Trace {
+    /// Runs curl and portolan with the same arguments.
+    ///
+    /// - Parameters:
+    ///   - arguments: SERVER stands for the URL of the server.
+    ///   - server: creates a separate server for each program.
+    private func results(_ arguments: String, _ server: () throws -> ScriptedServer?) throws -> (
+        curl: ProgramResult, portolan: ProgramResult
+    ) {
+        func result(_ command: String) throws -> ProgramResult {
             let program = try Program()
             let server = try server()
             let outcome = try program.runScript("\(command) \(arguments.replacingOccurrences(of: "SERVER", with: server?.url() ?? ""))")
-            return Trace(status: outcome.status, isSilent: outcome.errors.isEmpty, files: try program.files)
+            return ProgramResult(status: outcome.status, isSilent: outcome.errors.isEmpty, files: try program.files)
         }
-        return (try trace("/usr/bin/curl -q --noproxy '*'"), try trace(#""$portolan" get"#))
+        return (try result("/usr/bin/curl -q --noproxy '*'"), try result(#""$portolan" get"#))
     }
 
     @Test(arguments: ["-s", "-sS", "-Ss", "-s --show-error", "--silent", "-fs", "-fsS", "-fsSL", "-fsSLo out", "-fsSL -o out"])
     func silentHidesErrorsUnlessShowErrorIsGiven(options: String) throws {
         for script in [ScriptedServer.response("404 Not Found", [], "gone"), ScriptedServer.response("200 OK", [], "there"), nil] {
-            let (curl, portolan) = try traces("\(options) \(script == nil ? "http://127.0.0.1:1/" : "SERVER/a")") {
+            let (curl, portolan) = try results("\(options) \(script == nil ? "http://127.0.0.1:1/" : "SERVER/a")") {
                 try script.map { try ScriptedServer($0) }
             }
             #expect(portolan == curl, "\(options)")
@@ -47,7 +53,7 @@ struct GetLikeCurlTests {
     ])
     func fileIsNamedAfterTheGivenURL(options: String, fields: [String], name: String) throws {
         for hasRedirect in [false, true] {
-            let (curl, portolan) = try traces("-s -L \(options) SERVER/dir/given?a=/b") {
+            let (curl, portolan) = try results("-s -L \(options) SERVER/dir/given?a=/b") {
                 let length = options.contains("I") ? "" : "body"
                 let response = ScriptedServer.response("200 OK", fields, length)
                 return hasRedirect
@@ -61,7 +67,7 @@ struct GetLikeCurlTests {
 
     @Test(arguments: ["-OJ -C -", "-OJi", "-OJI"])
     func combinationsThatCurlRefusesAreRefused(options: String) throws {
-        let (curl, portolan) = try traces("\(options) SERVER/given") { try ScriptedServer(ScriptedServer.response("200 OK")) }
+        let (curl, portolan) = try results("\(options) SERVER/given") { try ScriptedServer(ScriptedServer.response("200 OK")) }
         #expect(portolan == curl && portolan.status == 2)
     }
 
@@ -74,7 +80,7 @@ struct GetLikeCurlTests {
         #expect(program.contents(of: "given") == "200 OK\nconnection: close\nx-kind: head\ncontent-length: 7\n\n")
     }
 
-    /// The options, and the fields that neither program sends.
+    /// The options, and the name of the field that neither program sends.
     @Test(arguments: [
         ("--compressed -H 'Accept-Encoding:'", "accept-encoding"), ("-H accept-encoding:", "accept-encoding"), ("-H 'Accept:'", "accept"),
         ("-H 'User-Agent:  '", "user-agent"), ("-d x -H 'Content-Type:'", "content-type"), ("-C 5 -H Range:", "range"),
@@ -100,9 +106,9 @@ struct GetLikeCurlTests {
         let server = try ScriptedServer(ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 5-8/9"], "body"))
         #expect(try program.runScript("\"$portolan\" get \(options) -H 'Accept-Encoding:' \(server.url())").text == "body")
         #expect(server.requests.first?.contains { $0.lowercased().hasPrefix("accept-encoding") } == false)
-        let other = try ScriptedServer(ScriptedServer.response("200 OK", [], "body"))
-        _ = try program.runScript("\"$portolan\" get --coded -H 'Accept-Encoding:' -H 'Accept-Encoding: br' \(other.url())")
-        #expect(other.requests.first?.filter { $0.lowercased().hasPrefix("accept-encoding") } == ["Accept-Encoding: br"])
+        let secondServer = try ScriptedServer(ScriptedServer.response("200 OK", [], "body"))
+        _ = try program.runScript("\"$portolan\" get --coded -H 'Accept-Encoding:' -H 'Accept-Encoding: br' \(secondServer.url())")
+        #expect(secondServer.requests.first?.filter { $0.lowercased().hasPrefix("accept-encoding") } == ["Accept-Encoding: br"])
     }
 
     @Test func requiredFieldIsSentDespiteItsOmissionWithAWarning() throws {

@@ -10,7 +10,7 @@ import Testing
     private let program: Program
     private let server: ScriptedServer
 
-    /// The server redirects, and responds on the same connection.
+    /// The server sends a redirect, and then the response to the second request on the same connection.
     init() throws {
         program = try Program()
         server = try ScriptedServer([
@@ -22,17 +22,17 @@ import Testing
     @Test func eachRequestIsATableRow() throws {
         let outcome = try program.run("get", "-v", server.url())
         #expect(outcome.text == "hello")
-        let start = try #require(outcome.errors.firstIndex { $0.hasPrefix("* request ") && $0.hasSuffix("(ms)") }, "\(outcome.errors)")
-        let rows = outcome.errors[start...].dropFirst()
-        let words = rows.prefix(2).map { $0.split(separator: " ", omittingEmptySubsequences: true).map(String.init) }
-        #expect(words.map { $0[1] } == ["1", "2"])
+        let tableStart = try #require(outcome.errors.firstIndex { $0.hasPrefix("* request ") && $0.hasSuffix("(ms)") }, "\(outcome.errors)")
+        let rows = outcome.errors[tableStart...].dropFirst()
+        let cells = rows.prefix(2).map { $0.split(separator: " ", omittingEmptySubsequences: true).map(String.init) }
+        #expect(cells.map { $0[1] } == ["1", "2"])
         let address = "127.0.0.1:\(server.port)"
         #expect(rows.first?.contains("  http/1.1, new connection to \(address), ") == true)
         #expect(rows.dropFirst().first?.contains("  http/1.1, reused connection to \(address), ") == true)
         #expect(rows.dropFirst(2).first?.hasPrefix("* 5 bytes, 1 redirects, finished after ") == true)
     }
 
-    @Test func metricsEventHasTheSameValues() throws {
+    @Test func metricsEventHasTheTimesOfEachRequest() throws {
         let outcome = try program.run("get", "--json", server.url())
         let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         #expect(events.suffix(2).compactMap { $0["event"] as? String } == ["metrics", "finished"])

@@ -11,7 +11,7 @@ import Testing
 
     init() throws { program = try Program() }
 
-    /// User and password of each request.
+    /// The user and password of each request, as `user:password`; `nil` for a request without credentials.
     private func credentials(_ server: ScriptedServer) -> [String?] {
         server.requests.map { request in
             request.first { $0.hasPrefix("Authorization: Basic ") }.flatMap { Data(base64Encoded: String($0.dropFirst(21))) }
@@ -23,7 +23,7 @@ import Testing
 
     private static func server() throws -> ScriptedServer { try ScriptedServer(ok) }
 
-    @Test("A password of the file is sent with the first request, as in curl; a user of the URL selects the entry")
+    @Test("As in curl, the first request has the password of the file; a user in the URL selects the entry")
     func options() throws {
         try program.makeFile("netrc", "machine 127.0.0.1 login a password b\nmachine 127.0.0.1 login u password p\n")
         let rows: [(arguments: [String], user: String, expected: String?)] = [
@@ -42,8 +42,8 @@ import Testing
         #expect(credentials(server) == rows.map(\.expected))
     }
 
-    @Test("The user's own file is ~/.netrc, or the one that NETRC names")
-    func ofUser() throws {
+    @Test("The default file is ~/.netrc, or the file that the variable NETRC names")
+    func defaultFile() throws {
         try program.makeFile(".netrc", "machine 127.0.0.1 login home password h\n")
         try program.makeFile("other", "machine 127.0.0.1 login other password o\n")
         let server = try Self.server()
@@ -57,25 +57,25 @@ import Testing
         #expect(try get(["HOME": folder + "/nowhere"], "--netrc").status == 0)
         #expect(credentials(server) == ["home:h", "other:o", nil])
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: folder + "/.netrc")
-        let refused = try get([:], "--netrc-optional")
-        let message = refused.errors.joined(separator: "\n")
-        #expect(refused.status != 0 && message.contains("chmod 600") && !message.contains("home:"), "\(message)")
+        let outcomeOfAReadableFile = try get([:], "--netrc-optional")
+        let message = outcomeOfAReadableFile.errors.joined(separator: "\n")
+        #expect(outcomeOfAReadableFile.status != 0 && message.contains("chmod 600") && !message.contains("home:"), "\(message)")
     }
 
-    @Test("After a redirect, each host gets its own password, and no other one")
+    @Test("After a redirect, each host gets only its own password")
     func redirects() throws {
-        let other = try Self.server()
-        let otherURL = other.url().replacing("127.0.0.1", with: "localhost")
+        let otherServer = try Self.server()
+        let otherURL = otherServer.url().replacing("127.0.0.1", with: "localhost")
         let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(otherURL)"]))
         try program.makeFile("netrc", "machine 127.0.0.1 login a password b\nmachine localhost login c password d\n")
         #expect(try program.run("get", "--netrc-file", "netrc", server.url()).status == 0)
-        #expect(credentials(server) == ["a:b"] && credentials(other) == ["c:d"])
-        let third = try Self.server()
-        let second = try ScriptedServer(
-            ScriptedServer.response("302 Found", ["Location: \(third.url().replacing("127.0.0.1", with: "localhost"))"]))
+        #expect(credentials(server) == ["a:b"] && credentials(otherServer) == ["c:d"])
+        let secondTarget = try Self.server()
+        let secondServer = try ScriptedServer(
+            ScriptedServer.response("302 Found", ["Location: \(secondTarget.url().replacing("127.0.0.1", with: "localhost"))"]))
         try program.makeFile("netrc", "machine 127.0.0.1 login a password b\n")
-        #expect(try program.run("get", "--netrc-file", "netrc", second.url()).status == 0)
-        #expect(credentials(second) == ["a:b"] && credentials(third) == [nil])
+        #expect(try program.run("get", "--netrc-file", "netrc", secondServer.url()).status == 0)
+        #expect(credentials(secondServer) == ["a:b"] && credentials(secondTarget) == [nil])
     }
 
     @Test("A malformed file is an error that shows no password")
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("-v names schemes that are not supported, and the response is delivered")
+    @Test("-v names the unsupported authentication schemes of a response")
     func unsupportedSchemes() throws {
         let server = try ScriptedServer(
             ScriptedServer.response("401 Who", ["WWW-Authenticate: Negotiate", "WWW-Authenticate: NTLM"]))

@@ -62,8 +62,9 @@ import Testing
     }
 
     @Test func standardInputIsUploadedInChunks() throws {
-        let end = Array("0\r\n\r\n".utf8)
-        let server = try ScriptedServer([.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.response("200 OK").dropFirst())
+        let lastChunk = Array("0\r\n\r\n".utf8)
+        let server = try ScriptedServer(
+            [.receiveHead, .receive(3 + 5 + 2 + lastChunk.count)] + ScriptedServer.response("200 OK").dropFirst())
         #expect(try program.run("get", "-T", "-", "-H", "Expect:", server.url(), input: "bytes").status == 0)
         let text = try #require(server.connections.first?.text)
         #expect(text.contains("Transfer-Encoding: chunked\r\n"))
@@ -71,19 +72,19 @@ import Testing
     }
 
     @Test func standardInputIsNotSentTwice() throws {
-        let end = Array("0\r\n\r\n".utf8)
+        let lastChunk = Array("0\r\n\r\n".utf8)
         let script: [ScriptedServer.Step] =
-            [.receiveHead, .receive(3 + 5 + 2 + end.count)]
+            [.receiveHead, .receive(3 + 5 + 2 + lastChunk.count)]
             + ScriptedServer.response("307 Temporary Redirect", ["Location: /b"]).dropFirst()
         let server = try ScriptedServer(script)
         let outcome = try program.run("get", "-T", "-", "-H", "Expect:", server.url(), input: "bytes")
         #expect(outcome.status == 26)
         #expect(outcome.errors.count == 1)
-        let busy = try ScriptedServer(
-            [.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.response("503 Busy", [], "busy").dropFirst())
-        let other = try program.run("get", "--retry", "5", "-T", "-", "-H", "Expect:", busy.url(), input: "bytes")
-        #expect(other.text == "busy")
-        #expect(other.errors == ["portolan: warning: not tried again: the request's body can be read only once"])
+        let busyServer = try ScriptedServer(
+            [.receiveHead, .receive(3 + 5 + 2 + lastChunk.count)] + ScriptedServer.response("503 Busy", [], "busy").dropFirst())
+        let retryOutcome = try program.run("get", "--retry", "5", "-T", "-", "-H", "Expect:", busyServer.url(), input: "bytes")
+        #expect(retryOutcome.text == "busy")
+        #expect(retryOutcome.errors == ["portolan: warning: not tried again: the request's body can be read only once"])
     }
 
     @Test(arguments: [("http://h:99999/", 3), ("http://", 3), ("file:///etc/passwd", 1)])
@@ -109,16 +110,16 @@ import Testing
             ScriptedServer.response("302 Found", ["Location: /.profile"]), ScriptedServer.response("200 OK", [], "evil"))
         #expect(try program.run("get", "-OJ", server.url("/innocent")).status == 0)
         #expect(try program.files == ["innocent"])
-        let own = try Program()
-        let direct = try ScriptedServer(ScriptedServer.response("200 OK", [], "mine"))
-        #expect(try own.run("get", "-O", direct.url("/.profile")).status == 0)
-        #expect(try own.files == [".profile"])
+        let secondProgram = try Program()
+        let secondServer = try ScriptedServer(ScriptedServer.response("200 OK", [], "mine"))
+        #expect(try secondProgram.run("get", "-O", secondServer.url("/.profile")).status == 0)
+        #expect(try secondProgram.files == [".profile"])
     }
 
     @Test func errorStatusFailsOnlyWithTheFailOption() throws {
         let server = try ScriptedServer(ScriptedServer.response("404 Not Found", [], "nothing"))
-        let plain = try program.run("get", server.url())
-        #expect(plain.text == "nothing" && plain.status == 0)
+        let outcomeWithoutOption = try program.run("get", server.url())
+        #expect(outcomeWithoutOption.text == "nothing" && outcomeWithoutOption.status == 0)
         let outcome = try program.run("get", "--fail", server.url())
         #expect(outcome.output.isEmpty && outcome.status == 22)
         #expect(try program.run("get", "-f", server.url()).status == 22)

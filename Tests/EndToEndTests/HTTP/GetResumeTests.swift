@@ -15,11 +15,11 @@ import Testing
         let server = try ScriptedServer(
             ScriptedServer.cutShort("hello ", of: 11, ["ETag: \"v1\""]),
             ScriptedServer.response("206 Partial Content", ["ETag: \"v1\"", "Content-Range: bytes 6-10/11"], "world"))
-        let first = try program.run("get", "-C", "-", "-o", "out", server.url())
-        #expect(first.status == 18)
+        let firstOutcome = try program.run("get", "-C", "-", "-o", "out", server.url())
+        #expect(firstOutcome.status == 18)
         #expect(program.contents(of: "out") == "hello ")
-        let second = try program.run("get", "-C", "-", "-o", "out", server.url())
-        #expect(second.status == 0, "\(second.errors)")
+        let secondOutcome = try program.run("get", "-C", "-", "-o", "out", server.url())
+        #expect(secondOutcome.status == 0, "\(secondOutcome.errors)")
         #expect(program.contents(of: "out") == "hello world")
         #expect(try program.files == ["out"])
         try #require(server.requests.count == 2)
@@ -27,18 +27,19 @@ import Testing
         #expect(server.requests[0].contains("Accept-Encoding: identity"))
         #expect(server.requests[1].contains("Range: bytes=6-"))
         // Without extended attributes, the program can't store the validator of a part.
-        if Self.keepsAttributes(program) { #expect(server.requests[1].contains("If-Range: \"v1\"")) }
+        if Self.supportsExtendedAttributes(program) { #expect(server.requests[1].contains("If-Range: \"v1\"")) }
     }
 
-    /// Whether the folder's file system has extended attributes. The program stores an attribute with a partial file.
-    private static func keepsAttributes(_ program: Program) -> Bool {
+    /// Whether the folder's file system has extended attributes. The command stores the validator of a partial file in
+    /// such an attribute.
+    private static func supportsExtendedAttributes(_ program: Program) -> Bool {
         let outcome = try? program.runScript(
             "touch probe; /usr/bin/python3 -c 'import os; os.setxattr(\"probe\", \"user.x\", b\"y\")' 2>/dev/null; echo $?; rm probe")
         return outcome?.text == "0\n"
     }
 
     @Test func newVersionReplacesThePartialFile() throws {
-        guard Self.keepsAttributes(program) else { return }
+        guard Self.supportsExtendedAttributes(program) else { return }
         let server = try ScriptedServer(
             ScriptedServer.cutShort("old ", of: 11, ["ETag: \"v1\""]), ScriptedServer.response("200 OK", ["ETag: \"v2\""], "new"))
         _ = try program.run("get", "-C", "-", "-o", "out", server.url())
@@ -54,11 +55,11 @@ import Testing
             ("416 Range Not Satisfiable", "Content-Range: bytes */4", "", 33),
             ("416 Range Not Satisfiable", "X: y", "", 33), ("404 Not Found", "X: y", "nothing", 22),
         ] as [(String, String, String, Int32)])
-    func unsuitableResponseKeepsTheFile(status: String, field: String, body: String, exit: Int32) throws {
+    func unsuitableResponseKeepsTheFile(status: String, field: String, body: String, exitStatus: Int32) throws {
         try program.makeFile("out", "hello ")
         let server = try ScriptedServer(ScriptedServer.response(status, [field], body))
         let outcome = try program.run("get", "-C", "-", "-o", "out", server.url())
-        #expect(outcome.status == exit)
+        #expect(outcome.status == exitStatus)
         #expect(outcome.errors.count == 1)
         #expect(program.contents(of: "out") == "hello ")
     }
@@ -98,7 +99,7 @@ import Testing
         #expect(program.contents(of: "out") == "hello world")
     }
 
-    @Test func completeFileNeedsNoBody() throws {
+    @Test func completeFileIsASuccessWithoutABody() throws {
         try program.makeFile("out", "hello")
         let server = try ScriptedServer(ScriptedServer.response("416 Range Not Satisfiable", ["Content-Range: bytes */5"], "no such range"))
         let outcome = try program.run("get", "--fail", "-C", "-", "-o", "out", server.url())
@@ -115,7 +116,7 @@ import Testing
         #expect(program.contents(of: "out") == "hello world")
     }
 
-    @Test func restCanBePrinted() throws {
+    @Test func restOfABodyCanBePrinted() throws {
         let server = try ScriptedServer(
             ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 6-10/11"], "world"),
             ScriptedServer.response("200 OK", [], "all"))

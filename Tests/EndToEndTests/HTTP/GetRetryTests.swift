@@ -29,8 +29,8 @@ import Testing
         let outcome = try program.run("get", "-s", "--retry", "2", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "busy" && outcome.status == 0 && outcome.errors.isEmpty)
         #expect(server.connections.count == 3)
-        let failed = try program.run("get", "-s", "-S", "--fail", "--retry", "1", "--retry-delay", "0.01", server.url())
-        #expect(failed.status == 22 && failed.errors.count == 1)
+        let outcomeWithFail = try program.run("get", "-s", "-S", "--fail", "--retry", "1", "--retry-delay", "0.01", server.url())
+        #expect(outcomeWithFail.status == 22 && outcomeWithFail.errors.count == 1)
     }
 
     @Test func tooLongRetryAfterHeaderStopsRetrying() throws {
@@ -42,8 +42,10 @@ import Testing
         #expect(server.connections.count == 1)
         #expect(try program.run("get", "-s", "--retry", "5", server.url()).errors.isEmpty)
         #expect(try program.run("get", server.url()).errors.isEmpty)
-        let failing = try program.run("get", "--fail", "--retry", "5", "--retry-max-time", "9", server.url())
-        #expect(failing.status == 22 && failing.errors.count == 2 && failing.errors.first?.contains("not tried again") == true)
+        let outcomeWithFail = try program.run("get", "--fail", "--retry", "5", "--retry-max-time", "9", server.url())
+        #expect(
+            outcomeWithFail.status == 22 && outcomeWithFail.errors.count == 2
+                && outcomeWithFail.errors.first?.contains("not tried again") == true)
     }
 
     @Test func retryReplacesThePartialFile() throws {
@@ -74,8 +76,8 @@ import Testing
     }
 
     @Test func connectTimeoutEndsAConnectionAttempt() throws {
-        let hole = try BlackHolePort()
-        let outcome = try program.run("get", "--connect-timeout", "0.2", "http://127.0.0.1:\(hole.port)/")
+        let blackHole = try BlackHolePort()
+        let outcome = try program.run("get", "--connect-timeout", "0.2", "http://127.0.0.1:\(blackHole.port)/")
         #expect(outcome.status == 28 && outcome.errors.count == 1)
     }
 
@@ -96,7 +98,7 @@ import Testing
         #expect(starts.count == 2 && starts[0] == 0 && starts[1] > 0)
     }
 
-    /// Ctrl-C while the program waits for the next attempt, or for a response.
+    /// The signal of Ctrl-C arrives while the program waits for the next attempt, or for a response.
     @Test(arguments: [true, false])
     func signalEndsTheProgram(betweenAttempts: Bool) async throws {
         let requestArrived = try Gate()

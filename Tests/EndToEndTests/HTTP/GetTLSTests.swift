@@ -5,7 +5,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// The command's output about TLS and about its environment.
+/// The output of `get` about TLS: the key log, and client certificates.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetTLSTests {
     private let program: Program
     /// A server without TLS.
@@ -23,8 +23,8 @@ import Testing
         let outcome = try program.run(["get", "-v", "-x", secureURL, "http://h.test/", "https://h.test/"], with: variables)
         let warnings = outcome.errors.filter { $0.contains("SSLKEYLOGFILE") }
         #expect(warnings == ["* warning: SSLKEYLOGFILE: '/dev/null/keys' can't be written: Not a directory"], "\(outcome.errors)")
-        let quiet = try program.run(["get", secureURL], with: variables)
-        #expect(quiet.status == 35 && quiet.errors.count == 1, "\(quiet.errors)")
+        let outcomeWithoutVerbose = try program.run(["get", secureURL], with: variables)
+        #expect(outcomeWithoutVerbose.status == 35 && outcomeWithoutVerbose.errors.count == 1, "\(outcomeWithoutVerbose.errors)")
     }
 
     @Test func passphraseInTheSyntaxOfCurlIsNotShown() throws {
@@ -38,7 +38,7 @@ import Testing
     @Test func invalidCertificateFileIsNamed() throws {
         let file = try program.makeFile("junk", "junk")
         let outcome = try program.run("get", "--cert", file.path, secureURL)
-        let phrase = "'\(file.path)' is not a readable certificate; it has to be in PEM, DER or PKCS #12"
-        #expect(outcome.status == 58 && outcome.errors == ["portolan: the client certificate \(phrase)"], "\(outcome.errors)")
+        let errorText = "'\(file.path)' is not a readable certificate; it has to be in PEM, DER or PKCS #12"
+        #expect(outcome.status == 58 && outcome.errors == ["portolan: the client certificate \(errorText)"], "\(outcome.errors)")
     }
 }

@@ -11,7 +11,7 @@ import Testing
 
     init() throws { program = try Program() }
 
-    /// Responds once and sets the cookies.
+    /// A server whose responses set the cookies.
     private func server(_ cookies: String...) throws -> ScriptedServer {
         try ScriptedServer(ScriptedServer.response("200 OK", cookies.map { "Set-Cookie: \($0)" }))
     }
@@ -23,16 +23,16 @@ import Testing
     }
 
     @Test func getKeepsCookiesAndSendsThemLater() throws {
-        let first = try server("a=1; Max-Age=1000", "s=2")
-        let outcome = try program.run("get", "--state", "state", first.url())
+        let settingServer = try server("a=1; Max-Age=1000", "s=2")
+        let outcome = try program.run("get", "--state", "state", settingServer.url())
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(try list().map { $0.hasSuffix("\ta\t1") } == [true])
-        let second = try server()
-        _ = try program.run("get", "--state", "state", second.url())
-        #expect(second.requests.first?.contains("Cookie: a=1") == true, "\(second.requests)")
+        let receivingServer = try server()
+        _ = try program.run("get", "--state", "state", receivingServer.url())
+        #expect(receivingServer.requests.first?.contains("Cookie: a=1") == true, "\(receivingServer.requests)")
     }
 
-    /// Without the option nothing is written anywhere.
+    /// Without the option, the command writes no files.
     @Test func getWithoutTheOptionKeepsNothing() throws {
         let server = try server("a=1; Max-Age=1000")
         let outcome = try program.run("get", server.url())
@@ -41,18 +41,18 @@ import Testing
     }
 
     @Test(arguments: [["-c", "jar"], ["-b", "jar"], ["--hsts", "hosts"]])
-    func optionsForFilesExcludeIt(options: [String]) throws {
+    func optionsForFilesCannotBeCombinedWithState(options: [String]) throws {
         let outcome = try program.run(["get", "--state", "state"] + options + ["data:,x"])
         #expect(outcome.status == 2 && outcome.errors.first?.contains("cannot be combined") == true, "\(outcome.errors)")
         #expect(try program.files == [])
     }
 
     @Test func stdioKeepsCookies() throws {
-        let set = #"{"id":1,"op":"setCookies","url":"http://example.org/","headers":["a=1; Max-Age=1000","s=2"]}"#
-        let get = #"{"id":2,"op":"cookieHeader","url":"http://example.org/"}"#
-        let first = try program.run(["stdio", "--state", "state"], input: set + "\n" + get + "\n")
+        let setLine = #"{"id":1,"op":"setCookies","url":"http://example.org/","headers":["a=1; Max-Age=1000","s=2"]}"#
+        let getLine = #"{"id":2,"op":"cookieHeader","url":"http://example.org/"}"#
+        let first = try program.run(["stdio", "--state", "state"], input: setLine + "\n" + getLine + "\n")
         #expect(first.lines.last == #"{"id":2,"cookie":"a=1; s=2"}"#, "\(first.errors)")
-        let second = try program.run(["stdio", "--state", "state"], input: get + "\n")
+        let second = try program.run(["stdio", "--state", "state"], input: getLine + "\n")
         #expect(second.lines == [#"{"id":2,"cookie":"a=1"}"#])
         let third = try program.run(["stdio", "--state", "state"], input: #"{"id":3,"op":"reset","what":["cookies"]}"# + "\n")
         #expect(third.lines == [#"{"id":3,"reset":["cookies"]}"#])
@@ -87,8 +87,8 @@ import Testing
         #expect(try program.run("cookies", "clear", "--host", "example.org", "--state", "state").status == 0)
         #expect(try list() == ["other.example\tFALSE\t/\tFALSE\t4000000000\tc\t3"])
         // Standard input and output.
-        let piped = try program.run(["cookies", "import", "--state", "second"], input: exported)
-        #expect(piped.status == 0)
+        let outcomeWithStandardInput = try program.run(["cookies", "import", "--state", "second"], input: exported)
+        #expect(outcomeWithStandardInput.status == 0)
         #expect(try program.run("cookies", "export", "-", "--state", "second").text == exported)
         #expect(try program.run("cookies", "clear", "--state", "second").status == 0)
         #expect(try program.run("cookies", "--state", "second").lines.filter { $0.contains("\t") }.isEmpty)
@@ -154,12 +154,12 @@ import Testing
         }
     }
 
-    @Test func standardFolderIsTheUsers() throws {
+    @Test func defaultFolderIsInTheHomeFolder() throws {
         try program.makeFile("jar", "other.example\tFALSE\t/\tFALSE\t4000000000\tc\t3\n")
         #expect(try program.run("cookies", "import", "jar").status == 0)
         #expect(program.contents(of: ".local/state/portolan/cookies.sqlite") != nil)
-        let other = try program.run("cookies", "import", "jar", with: ["XDG_STATE_HOME": program.folder.path + "/xdg"])
-        #expect(other.status == 0 && program.contents(of: "xdg/portolan/cookies.sqlite") != nil)
+        let outcomeWithVariable = try program.run("cookies", "import", "jar", with: ["XDG_STATE_HOME": program.folder.path + "/xdg"])
+        #expect(outcomeWithVariable.status == 0 && program.contents(of: "xdg/portolan/cookies.sqlite") != nil)
     }
 
     @Test func folderThatCannotBeUsedIsReported() throws {

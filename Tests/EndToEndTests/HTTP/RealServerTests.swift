@@ -19,11 +19,11 @@ import Testing
         let url = try servers.url(.nginxHTTP, "/page.html")
         let page = try program.run("get", url)
         #expect(page.text.hasPrefix("<!DOCTYPE html>"))
-        let coded = try program.run("get", "--coded", url)
-        #expect(coded.output.prefix(2) == Data([0x1F, 0x8B]) && coded.output.count < page.output.count)
-        let plain = try program.run("get", "-v", "-H", "Accept-Encoding:", url)
-        #expect(plain.output == page.output)
-        #expect(!plain.errors.contains { $0.hasPrefix("< content-encoding") })
+        let codedPage = try program.run("get", "--coded", url)
+        #expect(codedPage.output.prefix(2) == Data([0x1F, 0x8B]) && codedPage.output.count < page.output.count)
+        let uncodedPage = try program.run("get", "-v", "-H", "Accept-Encoding:", url)
+        #expect(uncodedPage.output == page.output)
+        #expect(!uncodedPage.errors.contains { $0.hasPrefix("< content-encoding") })
     }
 
     @Test func partialFileIsResumed() throws {

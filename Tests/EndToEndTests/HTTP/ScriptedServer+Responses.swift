@@ -12,7 +12,9 @@ extension ScriptedServer {
         return responding(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
     }
 
-    /// Declares a longer body than it sends.
+    /// A script with one request and a response whose body ends too early.
+    ///
+    /// - Parameter length: the declared length of the body, in bytes.
     static func cutShort(_ body: String, of length: Int, _ fields: [String] = []) -> [Step] {
         let lines = ["HTTP/1.1 200 OK", "Content-Length: \(length)"] + fields
         return [.receiveHead, .send(text: lines.joined(separator: "\r\n") + "\r\n\r\n" + body), .halfClose]

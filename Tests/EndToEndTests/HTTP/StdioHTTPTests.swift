@@ -34,13 +34,13 @@ import Testing
         #expect(bytes.suffix(3) == [0x00, 0xFF, 0x0A])
         let text = String(decoding: bytes, as: Unicode.ASCII.self)
         #expect(text.contains("X-A: 1\r\nX-A: 2\r\n"))
-        #expect(bytes.windows(of: Array("X-B: ".utf8) + [0xE9, 0xFF, 0x0D]))
+        #expect(bytes.contains(sequence: Array("X-B: ".utf8) + [0xE9, 0xFF, 0x0D]))
     }
 
     @Test func everyPartOfTheResponseIsReported() throws {
         let head = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 Nope\r\nTransfer-Encoding: chunked\r\nX: 1\r\nX: 2\r\nY: "
-        let rest = "\r\nContent-Type: text/plain\r\n\r\n2\r\n\u{0}\u{1}\r\n0\r\nZ: t\r\n\r\n"
-        let server = try ScriptedServer([.receiveHead, .send(Array(head.utf8) + [0xE9] + Array(rest.utf8))])
+        let restOfTheResponse = "\r\nContent-Type: text/plain\r\n\r\n2\r\n\u{0}\u{1}\r\n0\r\nZ: t\r\n\r\n"
+        let server = try ScriptedServer([.receiveHead, .send(Array(head.utf8) + [0xE9] + Array(restOfTheResponse.utf8))])
         let response = try response(["id": 1, "url": server.url("/#f")])
         #expect(response["status"] as? Int == 404)
         #expect(response["url"] as? String == server.url("/#f"))
@@ -59,8 +59,8 @@ import Testing
     @Test(arguments: [204, 304]) func missingContentLengthIsNotAdded(_ status: Int) throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 \(status) N\r\nX: 1\r\n\r\n")])
         #expect(try response(["url": server.url()])["headers"] as? [[String]] == [["x", "1"]])
-        let other = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 304 N\r\nContent-Length: 7\r\n\r\n")])
-        #expect(try response(["url": other.url()])["headers"] as? [[String]] == [["content-length", "7"]])
+        let serverWithLength = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 304 N\r\nContent-Length: 7\r\n\r\n")])
+        #expect(try response(["url": serverWithLength.url()])["headers"] as? [[String]] == [["content-length", "7"]])
     }
 
     @Test func binaryBodyIsBase64() throws {
@@ -78,24 +78,24 @@ import Testing
 
     @Test func redirectsAreFollowedDeliveredOrRefused() throws {
         let redirect = ScriptedServer.response("302 Found", ["Location: /b"], "moved")
-        let once = try ScriptedServer(redirect, ScriptedServer.response("200 OK", [], "b"))
-        let follow = try response(["url": once.url()])
-        #expect(follow["body"] as? String == "b" && follow["url"] as? String == once.url("/b"))
-        let always = try ScriptedServer(redirect)
-        let manual = try response(["url": always.url(), "redirect": "manual"])
-        #expect(manual["status"] as? Int == 302 && manual["body"] as? String == "moved" && manual["error"] is NSNull)
-        #expect(code(try response(["url": always.url(), "redirect": "error"])) == "badRedirect")
-        #expect(code(try response(["url": always.url()])) == "tooManyRedirects")
-        let nowhere = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: http://h:99999/"]))
-        #expect(code(try response(["url": nowhere.url()])) == "badRedirect")
-        #expect(try response(["url": nowhere.url(), "redirect": "manual"])["status"] as? Int == 302)
+        let redirectsOnce = try ScriptedServer(redirect, ScriptedServer.response("200 OK", [], "b"))
+        let followed = try response(["url": redirectsOnce.url()])
+        #expect(followed["body"] as? String == "b" && followed["url"] as? String == redirectsOnce.url("/b"))
+        let redirectsAlways = try ScriptedServer(redirect)
+        let delivered = try response(["url": redirectsAlways.url(), "redirect": "manual"])
+        #expect(delivered["status"] as? Int == 302 && delivered["body"] as? String == "moved" && delivered["error"] is NSNull)
+        #expect(code(try response(["url": redirectsAlways.url(), "redirect": "error"])) == "badRedirect")
+        #expect(code(try response(["url": redirectsAlways.url()])) == "tooManyRedirects")
+        let redirectsToAnInvalidURL = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: http://h:99999/"]))
+        #expect(code(try response(["url": redirectsToAnInvalidURL.url()])) == "badRedirect")
+        #expect(try response(["url": redirectsToAnInvalidURL.url(), "redirect": "manual"])["status"] as? Int == 302)
     }
 
     @Test(arguments: [
         ("/#a", "/b", "/b#a"), ("/#a", "/b#b", "/b#b"), ("/#a", "/b#", "/b#"), ("/", "/b#b", "/b#b"), ("/", "/b", "/b"),
         ("/#%41%20b", "b?c", "/b?c#%41%20b"),
     ])
-    func finalFragmentIsReported(start: String, location: String, end: String) throws {
+    func urlOfTheResponseHasTheFinalFragment(start: String, location: String, end: String) throws {
         let server = try ScriptedServer(
             ScriptedServer.response("302 Found", ["Location: \(location)"]), ScriptedServer.response("200 OK", [], "b"))
         #expect(try response(["url": server.url(start)])["url"] as? String == server.url(end))
@@ -110,9 +110,9 @@ import Testing
         #expect(try response(["url": manual.url("/#a"), "redirect": "manual"])["url"] as? String == manual.url("/#a"))
     }
 
-    @Test func allPartsAreReported() throws {
-        let first = "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: image/png\r\n"
-        let body = first + "X: 1\r\n\r\n\u{0}\r\n--b\r\n\r\nthree\r\n--b--\r\n"
+    @Test func allPartsOfAMultipartBodyAreReported() throws {
+        let firstPart = "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: image/png\r\n"
+        let body = firstPart + "X: 1\r\n\r\n\u{0}\r\n--b\r\n\r\nthree\r\n--b--\r\n"
         let type = "Content-Type: multipart/x-mixed-replace; boundary=b"
         let server = try ScriptedServer(ScriptedServer.response("200 OK", [type], body))
         let response = try response(["url": server.url()])
@@ -121,12 +121,12 @@ import Testing
         #expect(parts.first?["bodyBase64"] is NSNull && parts.count == 3)
         #expect((parts.dropFirst().first?["headers"] as? [[String]])?.contains(["x", "1"]) == true)
         #expect(response["body"] as? String == "three" && response["error"] is NSNull && response["status"] as? Int == 200)
-        let single = try ScriptedServer(ScriptedServer.response("200 OK", [], "one"))
-        #expect(try self.response(["url": single.url()]).keys.contains("parts") == false)
-        let cut = try ScriptedServer(ScriptedServer.cutShort(first + "\r\nhalf", of: 900, [type]))
-        let broken = try self.response(["url": cut.url()])
-        #expect(code(broken) == "truncated" && broken["body"] is NSNull)
-        #expect((broken["parts"] as? [[String: Any]])?.map { $0["body"] as? String } == ["one"])
+        let serverWithOneBody = try ScriptedServer(ScriptedServer.response("200 OK", [], "one"))
+        #expect(try self.response(["url": serverWithOneBody.url()]).keys.contains("parts") == false)
+        let serverThatEndsEarly = try ScriptedServer(ScriptedServer.cutShort(firstPart + "\r\nhalf", of: 900, [type]))
+        let truncatedResponse = try self.response(["url": serverThatEndsEarly.url()])
+        #expect(code(truncatedResponse) == "truncated" && truncatedResponse["body"] is NSNull)
+        #expect((truncatedResponse["parts"] as? [[String: Any]])?.map { $0["body"] as? String } == ["one"])
     }
 
     @Test func onlyIfCachedFailsWithoutACache() throws {
@@ -145,7 +145,7 @@ import Testing
     }
 
     /// The server responds only after all requests have arrived, so no request can wait for the response of another.
-    @Test func twoHundredLoadsAreInFlight() throws {
+    @Test func twoHundredLoadsRunConcurrently() throws {
         let count = 200
         let gate = try Gate()
         let server = try ScriptedServer { connection in
@@ -156,10 +156,10 @@ import Testing
         #expect(responses.allSatisfy { $0["body"] as? String == "x" })
     }
 
-    /// Leaves the pipe open, so that the results arrive one after another.
+    /// Sends each line after the response to the line before it.
     @Test func connectionsAreKeptUntilTheyAreReset() throws {
-        let kept = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-        let server = try ScriptedServer([.forever([.receiveHead, .send(text: kept)])])
+        let okResponse = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        let server = try ScriptedServer([.forever([.receiveHead, .send(text: okResponse)])])
         let process = Process()
         process.executableURL = Program.executable
         process.arguments = ["stdio"]
@@ -171,11 +171,11 @@ import Testing
             try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
             return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         }
-        let load = #"{"id":1,"url":"\#(server.url())"}"#
-        for _ in 0..<3 { #expect(try send(load).contains(#""body":"ok""#)) }
+        let loadLine = #"{"id":1,"url":"\#(server.url())"}"#
+        for _ in 0..<3 { #expect(try send(loadLine).contains(#""body":"ok""#)) }
         #expect(server.connections.count == 1)
         #expect(try send(#"{"id":2,"op":"reset","what":["connections"]}"#) == "{\"id\":2,\"reset\":[\"connections\"]}\n")
-        #expect(try send(load).contains(#""body":"ok""#))
+        #expect(try send(loadLine).contains(#""body":"ok""#))
         #expect(server.connections.count == 2)
         try input.fileHandleForWriting.close()
         process.waitUntilExit()
@@ -185,7 +185,7 @@ import Testing
 
 extension [UInt8] {
     /// Whether the array contains `bytes`.
-    fileprivate func windows(of bytes: [UInt8]) -> Bool {
+    fileprivate func contains(sequence bytes: [UInt8]) -> Bool {
         indices.contains { self[$0...].starts(with: bytes) }
     }
 }

@@ -40,39 +40,40 @@ import Testing
         let server = try ScriptedServer([.send(text: response)])
         let outcome = try get("LibCurl", "dict://127.0.0.1:\(server.port)/d:tide", "-i")
         #expect(outcome.status == 0 && outcome.text == "content-type: text/plain\n\n" + response)
-        let sent = server.connections.first.map { String(decoding: $0.received, as: UTF8.self) } ?? ""
-        #expect(sent.hasSuffix("DEFINE ! tide\r\nQUIT\r\n"))
+        let receivedText = server.connections.first.map { String(decoding: $0.received, as: UTF8.self) } ?? ""
+        #expect(receivedText.hasSuffix("DEFINE ! tide\r\nQUIT\r\n"))
     }
 
-    /// Loads more than one TFTP block from Debian's server.
+    /// The file has more than one TFTP block. The server is atftpd of Debian.
     @Test func tftpIsLoadedThroughLibcurl() throws {
         let servers = try TestServers.shared
         let outcome = try get("LibCurl", servers.url(.tftp, "/1MiB.bin", host: "127.0.0.1"))
-        let served = FileManager.default.contents(atPath: "\(servers.folder)/site/1MiB.bin")
-        #expect(outcome.status == 0 && outcome.errors.isEmpty && outcome.output == served && served?.count == 1 << 20)
+        let servedFile = FileManager.default.contents(atPath: "\(servers.folder)/site/1MiB.bin")
+        #expect(outcome.status == 0 && outcome.errors.isEmpty && outcome.output == servedFile && servedFile?.count == 1 << 20)
         let missing = try get("LibCurl", servers.url(.tftp, "/none", host: "127.0.0.1"), "--json")
         #expect(missing.lines.last?.contains("\"notFound\"") == true, "\(missing.lines)")
     }
 
     @Test func errorOfLibcurlIsReportedWithItsCode() throws {
         let server = try ScriptedServer([.receive(5), .reset])
-        let lost = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/0/ab", "--json")
-        #expect(lost.lines.last?.contains("\"connectionLost\"") == true, "\(lost.lines)")
+        let outcomeOfAReset = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/0/ab", "--json")
+        #expect(outcomeOfAReset.lines.last?.contains("\"connectionLost\"") == true, "\(outcomeOfAReset.lines)")
         let port = server.port
         server.close()
-        let refused = try get("LibCurl", "gopher://127.0.0.1:\(port)/")
-        #expect(refused.status == 7)
-        #expect(refused.errors == ["portolan: curl_easy_perform of libcurl.so.4 failed with 7: Couldn't connect to server"])
+        let outcomeOfARefusedConnection = try get("LibCurl", "gopher://127.0.0.1:\(port)/")
+        #expect(outcomeOfARefusedConnection.status == 7)
+        #expect(
+            outcomeOfARefusedConnection.errors == ["portolan: curl_easy_perform of libcurl.so.4 failed with 7: Couldn't connect to server"])
     }
 
-    /// Stops while bytes arrive, and while none arrive.
+    /// The time limit expires while bytes arrive, or while none arrive.
     @Test(arguments: [false, true]) func timeLimitStopsLibcurl(_ isSilent: Bool) throws {
         let server = try ScriptedServer([.receive(2)] + (isSilent ? [.stall] : [.forever([.send([UInt8](repeating: 120, count: 65536))])]))
         let outcome = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/", "--max-time", "0.3", "-o", "out")
         #expect(outcome.status == 28)
     }
 
-    /// A URL must not reach other protocols of libcurl, or its options.
+    /// Without a host, libcurl could read the URL as one of another protocol.
     @Test(arguments: ["gopher:", "dict:word", "tftp:///file", "gopher:///"]) func urlWithoutAHostIsRefused(_ url: String) throws {
         let outcome = try get("LibCurl", url)
         #expect(outcome.status != 0 && outcome.errors == ["portolan: '\(url)' names no host; write one after '//'"])
@@ -89,8 +90,8 @@ import Testing
     @Test func bothBindingsAreValidAndUseSystemLibraries() throws {
         let outcome = try program.run("plugins", "validate", "\(program.path)/LibCurl", "\(program.path)/LibMagic")
         #expect(outcome.status == 0 && outcome.lines.count { $0.hasSuffix(": valid") } == 2, "\(outcome.lines)")
-        let inspected = try program.run("plugins", "inspect", "\(program.path)/LibCurl")
-        #expect(inspected.lines.contains { $0.hasPrefix("library ") && $0.hasSuffix("/libcurl.so.4") })
+        let outcomeOfInspect = try program.run("plugins", "inspect", "\(program.path)/LibCurl")
+        #expect(outcomeOfInspect.lines.contains { $0.hasPrefix("library ") && $0.hasSuffix("/libcurl.so.4") })
     }
 
     /// The program finds bindings in a search, and applies the same policies as for other plugins.
@@ -98,8 +99,8 @@ import Testing
         for name in ["LibCurl", "LibMagic"] { try program.copyManifest(name, to: "plugins/\(name)") }
         let variables = ["PORTOLAN_PLUGIN_PATH": "\(program.path)/plugins"]
         #expect(try program.run(["get", "magic:///dev/null"], with: variables).text.hasPrefix("character special"))
-        let denied = try program.run(
+        let outcomeWithDenyList = try program.run(
             ["get", "magic:///dev/null"], with: variables.merging(["PORTOLAN_PLUGIN_DENY": "org.portolan.*"]) { $1 })
-        #expect(denied.status != 0 && denied.output.isEmpty)
+        #expect(outcomeWithDenyList.status != 0 && outcomeWithDenyList.output.isEmpty)
     }
 }

@@ -10,8 +10,9 @@ import Testing
 struct CopiedLibraryTests {
     private let program: Program
 
-    /// `all/near/near.so` needs one library beside it and one in `all/lib`, and reads a file beside it when it loads.
-    /// Its body contains the texts of all three.
+    /// `all/near/near.so` needs a library in its own folder and a library in `all/lib`. Its load reads a file in its
+    /// own folder.
+    /// Its response body contains the texts of all three.
     init() throws {
         program = try Program()
         try program.makeFile("near.c", Self.source)
@@ -23,7 +24,7 @@ struct CopiedLibraryTests {
              "conformance": {"loads": [{"url": "near://x", "length": 13}]}}
             """)
         let headers = PluginConformanceTests.root.appendingPathComponent("Sources/CPortolan/include").path
-        let made = try program.runScript(
+        let compilation = try program.runScript(
             """
             set -e; mkdir all/lib tmp
             echo 'const char *dep(void) { return "dep "; }' | cc -shared -fPIC -x c - -o all/near/libdep.so
@@ -31,7 +32,7 @@ struct CopiedLibraryTests {
             cc -D_GNU_SOURCE -shared -fPIC -I '\(headers)' near.c -o all/near/near.so -Lall/near -Lall/lib -ldep -lup \\
                 -Wl,-rpath,'$ORIGIN:$ORIGIN/../lib'
             """)
-        #expect(made.status == 0, "\(made.errors)")
+        #expect(compilation.status == 0, "\(compilation.errors)")
     }
 
     @Test func watchedPluginFindsTheFilesBesideAndAboveIt() throws {
@@ -45,13 +46,14 @@ struct CopiedLibraryTests {
         #expect(outcome.lines.dropFirst(2) == ["    dep up beside ", "same"], "\(outcome.lines) \(outcome.errors)")
     }
 
-    @Test func checksFindTheFilesToo() throws {
+    @Test func checksFindTheFilesBesideAndAboveIt() throws {
         let outcome = try program.run("check", "all/near", "--filter", "DESC-13,UNLOAD-02", "--verbose")
         #expect(outcome.lines.last == "org.portolan.near: 2 checks: 2 passed", "\(outcome.text)")
     }
 
     /// dlopen(3) opens no library in a folder that is mounted with noexec.
-    @Test(.enabled(if: CopiedLibraryTests.canMount, "this user may not mount")) func anotherFolderIsUsedIfTMPDIRIsMountedNoexec() throws {
+    @Test(.enabled(if: CopiedLibraryTests.canMount, "this user must not mount file systems"))
+    func anotherFolderIsUsedIfTMPDIRIsMountedNoexec() throws {
         let outcome = try program.runScript(
             """
             mkdir all/mounted

@@ -25,9 +25,9 @@ import Testing
     }
 
     @Test func blockingPluginOfContract1Loads() throws {
-        let loaded = try get("template", "template://greet/sea?times=2", "-i")
+        let outcome = try get("template", "template://greet/sea?times=2", "-i")
         #expect(
-            loaded.text == "content-type: text/plain;charset=utf-8\ncontent-length: 24\n\nHello, sea!\nHello, sea!\n", "\(loaded.errors)")
+            outcome.text == "content-type: text/plain;charset=utf-8\ncontent-length: 24\n\nHello, sea!\nHello, sea!\n", "\(outcome.errors)")
         #expect(try get("template", "template://echo", "-d", "what was sent").text == "what was sent")
         #expect(try get("template", "template://redirect?to=data:,there").text == "there")
         #expect(try get("template", "template://secret", "-u", "guest:sesame").text == "The harbour lies behind the second cape.\n")
@@ -35,13 +35,13 @@ import Testing
     }
 
     @Test func eventDrivenPluginOfContract1Loads() throws {
-        let loaded = try get("fixture-events", "ticker://3")
-        #expect(loaded.status == 0 && !loaded.output.isEmpty, "\(loaded.errors)")
+        let outcome = try get("fixture-events", "ticker://3")
+        #expect(outcome.status == 0 && !outcome.output.isEmpty, "\(outcome.errors)")
     }
 
     @Test(arguments: ["carrier", "carrier-events"]) func requestReachesAPluginOfContract1(scheme: String) throws {
-        let shown = try get("carrier", "\(scheme)://show", "-H", "X-Chart: 12")
-        #expect(shown.status == 0 && shown.text.lowercased().contains("x-chart"), "\(shown.text) \(shown.errors)")
+        let outcome = try get("carrier", "\(scheme)://show", "-H", "X-Chart: 12")
+        #expect(outcome.status == 0 && outcome.text.lowercased().contains("x-chart"), "\(outcome.text) \(outcome.errors)")
         #expect(try get("carrier", "\(scheme)://nest").status == 0)
         #expect(try get("carrier", "\(scheme)://twice", "-d", "ab").text.contains("ab"))
     }

@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// An installation by `make install` can load plugins, and plugins can be built against it.
+/// An installation by `make install` loads plugins, and plugins can be built with its headers and its kit.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct InstallTests {
     private let program: Program
     private var root: String { PluginConformanceTests.root.path }
@@ -25,12 +25,15 @@ import Testing
 
     @Test func installedCommandFindsItsPlugins() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
-        let listed = try program.runScript("'\(prefix)/bin/portolan' plugins list")
-        #expect(listed.lines.last == "2 plugins" && listed.text.contains("\(prefix)/lib/portolan/plugins/Template"), "\(listed.lines)")
+        let listOutcome = try program.runScript("'\(prefix)/bin/portolan' plugins list")
+        #expect(
+            listOutcome.lines.last == "2 plugins" && listOutcome.text.contains("\(prefix)/lib/portolan/plugins/Template"),
+            "\(listOutcome.lines)")
         #expect(try program.runScript("'\(prefix)/bin/portolan' get template://greet/sea").text == "Hello, sea!\n")
         // The program searches a folder once, even if the variable names a default folder.
-        let twice = try program.runScript("PORTOLAN_PLUGIN_PATH='\(prefix)/lib/portolan/plugins' '\(prefix)/bin/portolan' plugins list")
-        #expect(twice.lines.last == "2 plugins", "\(twice.lines)")
+        let outcomeWithVariable = try program.runScript(
+            "PORTOLAN_PLUGIN_PATH='\(prefix)/lib/portolan/plugins' '\(prefix)/bin/portolan' plugins list")
+        #expect(outcomeWithVariable.lines.last == "2 plugins", "\(outcomeWithVariable.lines)")
         #expect(try install("PREFIX='\(prefix)'").status == 0, "a second installation replaces the first")
     }
 
@@ -38,26 +41,26 @@ import Testing
     @Test func pluginBuildsAgainstTheInstalledHeaders() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
         try program.makeFile("mine/template.c", String(contentsOfFile: "\(root)/Plugins/Template/template.c", encoding: .utf8))
-        let built = try program.runScript(
+        let build = try program.runScript(
             """
             export PKG_CONFIG_PATH='\(prefix)/lib/pkgconfig'
             cc -std=c11 -Wall -Wextra -Wpedantic -Werror -shared -fPIC $(pkg-config --cflags portolan) mine/template.c -o mine/mine.so 2>&1
             """)
-        #expect(built.status == 0 && built.text.isEmpty, "\(built.text)")
-        let loaded = try program.run("get", "--plugin", "\(program.path)/mine/mine.so", "template://greet/sea?times=2")
-        #expect(loaded.text == "Hello, sea!\nHello, sea!\n", "\(loaded.errors)")
+        #expect(build.status == 0 && build.text.isEmpty, "\(build.text)")
+        let loadOutcome = try program.run("get", "--plugin", "\(program.path)/mine/mine.so", "template://greet/sea?times=2")
+        #expect(loadOutcome.text == "Hello, sea!\nHello, sea!\n", "\(loadOutcome.errors)")
     }
 
     /// The installed command creates a plugin that uses the installed headers, although pkg-config does not know the
     /// prefix.
     @Test func newPluginInCBuildsAgainstTheInstalledHeaders() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
-        let made = try program.runScript(
+        let build = try program.runScript(
             """
             unset MAKEFLAGS MFLAGS MAKELEVEL
             '\(prefix)/bin/portolan' new plugin hello --language c && make -s -C hello 2>&1 && make -s -C hello test 2>&1
             """)
-        #expect(made.status == 0 && made.lines.last == "all passed", "\(made.lines) \(made.errors)")
+        #expect(build.status == 0 && build.lines.last == "all passed", "\(build.lines) \(build.errors)")
         #expect(program.contents(of: "hello/Makefile")?.contains(root + "/") == false)
     }
 
@@ -66,12 +69,12 @@ import Testing
         try program.makeFile("stage/opt/portolan/share/portolan/PluginKit/Sources/PortolanPluginKit/Old.swift", "of an older version")
         #expect(try install("PREFIX='\(prefix)'").status == 0)
         #expect(try program.runScript("find '\(prefix)' -type l").lines == ["\(prefix)/bin/portolan"], "no link leads out of the prefix")
-        let made = try program.runScript(
+        let build = try program.runScript(
             """
             unset MAKEFLAGS MFLAGS MAKELEVEL
             '\(prefix)/bin/portolan' new plugin tide --language swift && make -s -C tide 2>&1 && make -s -C tide test 2>&1
             """)
-        #expect(made.status == 0 && made.lines.last == "all passed", "\(made.lines) \(made.errors)")
+        #expect(build.status == 0 && build.lines.last == "all passed", "\(build.lines) \(build.errors)")
         #expect(program.contents(of: "tide/Package.swift")?.contains("\"\(prefix)/share/portolan/PluginKit\"") == true)
     }
 
@@ -83,8 +86,8 @@ import Testing
 
     @Test func everyLinkInTheInstalledPagesHasATarget() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
-        let checked = try checkPages(prefix)
-        #expect(checked.status == 0, "\(checked.text)")
+        let pageCheck = try checkPages(prefix)
+        #expect(pageCheck.status == 0, "\(pageCheck.text)")
         let pages = "stage/opt/portolan/share/doc/portolan"
         let readme = try #require(program.contents(of: "\(pages)/README.md"))
         #expect(readme.contains("[command-line.md](command-line.md)") && readme.contains("[docs/conformance.md](conformance.md)"))
@@ -99,9 +102,9 @@ import Testing
 
     @Test func everyLinkInTheRepositoryPagesHasATarget() throws {
         let folders = ["docs", "Sources", "Plugins", "Tests", "Benchmarks", "Fuzzing", "Examples"].map { "'\(root)/\($0)'" }
-        let checked = try program.runScript(
+        let pageCheck = try program.runScript(
             "/usr/bin/python3 '\(root)/scripts/pages.py' check '\(root)'/*.md \(folders.joined(separator: " ")) 2>&1")
-        #expect(checked.status == 0, "\(checked.text)")
+        #expect(pageCheck.status == 0, "\(pageCheck.text)")
     }
 
     @Test(arguments: [
@@ -111,16 +114,18 @@ import Testing
         ("[`a` b](x/)", "'x/' leads to no file"),
     ]) func brokenLinkIsReported(link: String, problem: String) throws {
         try program.makeFile("page.md", "# A `b` c\n\n[good](#a-b-c), `[code](code.md)`, [site](https://example.org/)\n\n\(link)\n")
-        let checked = try checkPages(program.path)
-        #expect(checked.status == 1 && checked.lines.first == "\(program.path)/page.md:5: \(problem)", "\(checked.text)")
+        let pageCheck = try checkPages(program.path)
+        #expect(pageCheck.status == 1 && pageCheck.lines.first == "\(program.path)/page.md:5: \(problem)", "\(pageCheck.text)")
     }
 
     @Test func stagingFolderIsNotPartOfThePaths() throws {
         #expect(try install("DESTDIR='\(program.path)/stage' PREFIX=/opt/portolan/").status == 0)
-        let described = try program.runScript(
+        let pkgConfigOutcome = try program.runScript(
             "PKG_CONFIG_PATH='\(prefix)/lib/pkgconfig' pkg-config --cflags --variable=pluginsdir portolan; cat '\(prefix)/lib/pkgconfig/portolan.pc'"
         )
-        #expect(described.text.contains("prefix=/opt/portolan\n") && !described.text.contains("stage"), "\(described.text)")
+        #expect(
+            pkgConfigOutcome.text.contains("prefix=/opt/portolan\n") && !pkgConfigOutcome.text.contains("stage"), "\(pkgConfigOutcome.text)"
+        )
     }
 
     @Test(arguments: ["PREFIX=relative", "PREFIX=/", "PREFIX=\"/a b\"", "PREFIX='/a$b'", "PREFIX='/a(b'"]) func invalidPrefixesAreRefused(

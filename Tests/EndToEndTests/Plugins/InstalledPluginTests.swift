@@ -4,8 +4,8 @@ import Foundation
 import TestThreads
 import Testing
 
-/// Installed plugins serve URLs. For each problem with a plugin, the program prints one line with the problem, its
-/// place and the fix.
+/// Installed plugins serve URLs. For each problem with a plugin, the program prints one line with the file, the problem
+/// and the fix.
 @Suite(.blocking) struct InstalledPluginTests {
     private let program: Program
     private let search: [String: String]
@@ -20,7 +20,7 @@ import Testing
         try program.run(["get"] + arguments, with: variables ?? search)
     }
 
-    private func expectLine(
+    private func expectError(
         _ line: String, status: Int32 = 107, _ arguments: [String] = [], with variables: [String: String] = [:],
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -33,9 +33,10 @@ import Testing
     }
 
     private var manifest: String { "\(program.path)/plugins/Template/Template.plugin.json" }
-    private let nobody = "no handler takes 'template:' URLs; known schemes: data, file, http, https; an installed plugin cannot be used: "
+    private let noHandlerError =
+        "no handler takes 'template:' URLs; known schemes: data, file, http, https; an installed plugin cannot be used: "
 
-    @Test func anInstalledPluginServes() throws {
+    @Test func installedPluginServesItsScheme() throws {
         try program.installTemplate()
         #expect(try get(Self.url).text == "Hello, sea!\n")
         #expect(try program.run("version", with: search).lines.last == "schemes: data file http https template")
@@ -45,8 +46,8 @@ import Testing
     }
 
     @Test(arguments: [("XDG_DATA_HOME", "data", "data/portolan/plugins"), ("HOME", "home", "home/.local/share/portolan/plugins")])
-    func folderOfTheUserIsSearched(variable: String, value: String, place: String) throws {
-        try program.installTemplate(in: place)
+    func folderOfTheUserIsSearched(variable: String, value: String, folder: String) throws {
+        try program.installTemplate(in: folder)
         #expect(try get(Self.url, with: [variable: "\(program.path)/\(value)"]).text == "Hello, sea!\n")
         #expect(try get(Self.url, with: [variable: value]).status == 1)
     }
@@ -57,8 +58,8 @@ import Testing
     ])
     func policyThatIsNotUTF8ForbidsEveryPlugin(variable: String, start: String) throws {
         try program.installTemplate()
-        let set = "PORTOLAN_PLUGIN_PATH=$PWD/plugins \(variable)=$(printf '\(start)\\377')"
-        let outcome = try program.runScript("\(set) \"$portolan\" get \(Self.url)")
+        let variables = "PORTOLAN_PLUGIN_PATH=$PWD/plugins \(variable)=$(printf '\(start)\\377')"
+        let outcome = try program.runScript("\(variables) \"$portolan\" get \(Self.url)")
         #expect(
             outcome.errors == [
                 "portolan: \(manifest): no plugin is used, because the policy can't be used: \(variable): its value is not UTF-8 and can't be read; set it again"
@@ -88,7 +89,7 @@ import Testing
             ])
     }
 
-    @Test func settingsComeFromTheUser() throws {
+    @Test func userCanSetTheSettingsOfAPlugin() throws {
         try program.installTemplate()
         let setting = ["--setting", "org.portolan.template:greeting=Ahoy"]
         #expect(try program.run(["get"] + setting + [Self.url], with: search).text == "Ahoy, sea!\n")
@@ -110,24 +111,25 @@ import Testing
 
     @Test func malformedManifestIsReported() throws {
         try program.installTemplate { $0.replacing("\"version\": \"1.0.0\"", with: "\"version\": \"1.0\"") }
-        try expectLine("\(nobody)\(manifest):5:14: MANIF-01: 'version' is not a semantic version, as in 1.0.0", status: 1)
+        try expectError("\(noHandlerError)\(manifest):5:14: MANIF-01: 'version' is not a semantic version, as in 1.0.0", status: 1)
     }
 
     @Test func manifestThatDisagreesWithItsLibraryIsReported() throws {
         try program.installTemplate { $0.replacing("org.portolan.template", with: "org.example.tide") }
-        try expectLine(
+        try expectError(
             "\(manifest): MANIF-02: its identifier is org.example.tide, but its library template.so has org.portolan.template; make them the same"
         )
         try program.installTemplate { $0.replacing("[\"template\"]", with: "[\"template\", \"tide\"]") }
-        try expectLine(
+        try expectError(
             "\(manifest): MANIF-02: its schemes are template, tide, but its library template.so has template; make them the same")
     }
 
     @Test func worldWritableFolderIsReported() throws {
         try program.installTemplate()
         try program.setPermissions(0o777, of: "plugins")
-        try expectLine(
-            "\(nobody)\(program.path)/plugins: MANIF-09: it is writable by everybody; remove that permission (chmod o-w)", status: 1)
+        try expectError(
+            "\(noHandlerError)\(program.path)/plugins: MANIF-09: it is writable by everybody; remove that permission (chmod o-w)", status: 1
+        )
     }
 
     @Test func secondPluginWithAnIdentifierIsReported() throws {
@@ -144,7 +146,7 @@ import Testing
         let zeros = String(repeating: "0", count: 64)
         try program.installTemplate { $0.replacing("\"schemes\"", with: "\"sha256\": \"\(zeros)\", \"schemes\"") }
         let digest = try String(#require(program.runScript("sha256sum plugins/Template/template.so").text.split(separator: " ").first))
-        try expectLine(
+        try expectError(
             "\(program.path)/plugins/Template/template.so: MANIF-04: the library's SHA-256 is \(digest), but \(zeros) is pinned; install the pinned library, or pin this one if you trust it"
         )
         try program.installTemplate { $0.replacing("\"schemes\"", with: "\"sha256\": \"\(digest)\", \"schemes\"") }
@@ -153,15 +155,15 @@ import Testing
 
     @Test func deniedPluginIsReported() throws {
         try program.installTemplate()
-        let denied =
+        let denialText =
             "the plugin org.portolan.template is denied by 'org.portolan.*'; remove this pattern from the deny list of PORTOLAN_PLUGIN_DENY to use it"
         let lists = ["PORTOLAN_PLUGIN_DENY": "org.other, org.portolan.* "]
-        try expectLine("\(manifest): \(denied)", with: lists)
+        try expectError("\(manifest): \(denialText)", with: lists)
         for path in ["plugins/Template", "plugins/Template/template.so"] {
             let outcome = try program.run("get", "--plugin", path, Self.url, with: lists)
-            #expect(outcome.status == 107 && outcome.errors.count == 1 && outcome.errors[0].hasSuffix(denied), "\(outcome.errors)")
+            #expect(outcome.status == 107 && outcome.errors.count == 1 && outcome.errors[0].hasSuffix(denialText), "\(outcome.errors)")
         }
-        try expectLine(
+        try expectError(
             "\(manifest): the plugin org.portolan.template is not on the allow list of PORTOLAN_PLUGIN_ALLOW; add it there to use it",
             with: ["PORTOLAN_PLUGIN_ALLOW": "org.other"])
         #expect(try get(Self.url, with: search.merging(["PORTOLAN_PLUGIN_ALLOW": "org.portolan.template"]) { $1 }).text == "Hello, sea!\n")
@@ -170,7 +172,7 @@ import Testing
     @Test func unreadablePolicyIsReported() throws {
         try program.installTemplate()
         try program.makeFile(".config/portolan/plugins.json", "{deny: 'org.x'}")
-        try expectLine(
+        try expectError(
             "\(manifest): no plugin is used, because the policy can't be used: \(program.folder.path)/.config/portolan/plugins.json:1:8: 'deny' is a string, where an array is needed"
         )
         try program.makeFile(".config/portolan/plugins.json", "{settings: {'org.portolan.template': {greeting: 'Ahoy'}}}")
@@ -180,7 +182,7 @@ import Testing
     @Test func missingLibraryIsReported() throws {
         try program.installTemplate()
         try program.remove("plugins/Template/template.so")
-        try expectLine(
+        try expectError(
             "\(program.path)/plugins/Template/template.so: DESC-01: the library of org.portolan.template is missing, but its manifest exists; build or install it again"
         )
     }
@@ -191,8 +193,8 @@ import Testing
         try FileManager.default.copyItem(at: Program.executable, to: program.folder.appendingPathComponent("privileged"))
         try program.setPermissions(0o755, of: "privileged")
         let command = "setpriv --reuid=12345 --regid=12345 --clear-groups ./privileged plugins list"
-        let missing = "PORTOLAN_PLUGIN_PATH=/nonexistent"
-        #expect(try program.runScript("\(missing) \(command)").text.contains("/nonexistent"))
-        #expect(try program.runScript("chmod u+s privileged && \(missing) \(command)").text == "0 plugins\n")
+        let pluginPath = "PORTOLAN_PLUGIN_PATH=/nonexistent"
+        #expect(try program.runScript("\(pluginPath) \(command)").text.contains("/nonexistent"))
+        #expect(try program.runScript("chmod u+s privileged && \(pluginPath) \(command)").text == "0 plugins\n")
     }
 }

@@ -15,8 +15,8 @@ struct OpeningProcessTests {
         try program.makeFile("forger/forger.c", EvasivePluginTests.source("static void forge(void) { \(code) }"))
         try program.makeFile("forger/Forger.plugin.json", EvasivePluginTests.manifest)
         let include = Repository.root.appendingPathComponent("Sources/CPortolan/include").path
-        let made = try program.runScript("cc -shared -fPIC -fvisibility=hidden -I'\(include)' forger/forger.c -o forger/forger.so")
-        #expect(made.status == 0, "\(made.errors)")
+        let compilation = try program.runScript("cc -shared -fPIC -fvisibility=hidden -I'\(include)' forger/forger.c -o forger/forger.so")
+        #expect(compilation.status == 0, "\(compilation.errors)")
     }
 
     @Test func pluginThatEndsTheProcessIsNotValid() throws {
@@ -33,15 +33,15 @@ struct OpeningProcessTests {
 
     @Test func pluginThatStopsTheProcessIsNotValid() throws {
         try build("kill(getpid(), SIGSTOP); for (;;) pause();")
-        let start = ContinuousClock.now
+        let startTime = ContinuousClock.now
         let outcome = try program.run("plugins", "validate", "forger")
         #expect(outcome.status == 107)
         #expect(outcome.text.contains("opening the library takes too long"), "\(outcome.text)")
-        #expect(ContinuousClock.now - start < .seconds(60))
+        #expect(ContinuousClock.now - startTime < .seconds(60))
     }
 
-    /// The process that opens plugins for `watch` is the grandparent of the process with the plugin's code. The plugin
-    /// kills it only once: if the command itself opens the plugin, the grandparent belongs to the test.
+    /// The supervisor is the grandparent of the process with the plugin's code. The plugin kills its grandparent only
+    /// once, because the grandparent is a process of the test if the command itself opens the plugin.
     @Test func pluginThatKillsTheSupervisorIsNotOpened() throws {
         try build(
             """

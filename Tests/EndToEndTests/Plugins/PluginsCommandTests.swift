@@ -27,7 +27,8 @@ import Testing
         return try #require(try JSONSerialization.jsonObject(with: outcome.output) as? NSDictionary, sourceLocation: sourceLocation)
     }
 
-    private var listed: [String: Any] {
+    /// The members of Template in the JSON of `list`.
+    private var templateMembers: [String: Any] {
         [
             "identifier": "org.portolan.template", "name": "Template", "vendor": "The Portolan authors", "version": "1.0.0",
             "schemes": ["template"], "manifest": "\(template)/Template.plugin.json", "library": "\(template)/template.so",
@@ -44,7 +45,7 @@ import Testing
 
     @Test func listPrintsJSON() throws {
         let outcome = try run("list", "--json")
-        #expect(try object(outcome) == ["plugins": [listed], "problems": []] as NSDictionary)
+        #expect(try object(outcome) == ["plugins": [templateMembers], "problems": []] as NSDictionary)
         #expect(
             outcome.text.hasPrefix(
                 #"{"plugins":[{"identifier":"org.portolan.template","name":"Template","vendor":"The Portolan authors","version":"1.0.0","#))
@@ -52,32 +53,32 @@ import Testing
 
     /// The error says what the file is, and what the user can name instead.
     @Test(arguments: [("/dev/null", "a device"), ("fifo.json", "a FIFO")])
-    func fileThatIsNotRegularIsNamed(path: String, kind: String) throws {
+    func fileThatIsNotRegularIsRefused(path: String, kind: String) throws {
         #expect(try program.runScript("mkfifo fifo.json").status == 0)
         let file = path.hasPrefix("/") ? path : "\(program.path)/\(path)"
-        let phrase = "\(file): MANIF-01: the manifest can't be read: it is \(kind); name a plugin's folder, manifest or library"
+        let errorText = "\(file): MANIF-01: the manifest can't be read: it is \(kind); name a plugin's folder, manifest or library"
         let outcome = try run("validate", path)
-        #expect(outcome.lines.first?.hasSuffix(phrase) == true && outcome.status == 107, "\(outcome.lines)")
-        let checked = try program.run("check", path)
-        #expect(checked.status == 107 && checked.errors == ["portolan: \(phrase)"], "\(checked.errors)")
+        #expect(outcome.lines.first?.hasSuffix(errorText) == true && outcome.status == 107, "\(outcome.lines)")
+        let checkOutcome = try program.run("check", path)
+        #expect(checkOutcome.status == 107 && checkOutcome.errors == ["portolan: \(errorText)"], "\(checkOutcome.errors)")
         #expect(try program.run("get", "--plugin", "fifo.json", "data:,x").errors.contains { $0.contains("it is a FIFO; name") })
     }
 
     @Test func listReportsProblems() throws {
         try program.makeFile("plugins/broken.plugin.json", "{")
         try program.installTemplate(as: "again")
-        let broken = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
-        let shadowed =
+        let brokenProblem = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
+        let duplicateProblem =
             "\(program.path)/plugins/again/again.plugin.json: MANIF-10: org.portolan.template is also in '\(template)/Template.plugin.json', which is found first; remove one of them"
         let outcome = try run("list")
         #expect(
             outcome.lines == [
                 "org.portolan.template  1.0.0  template:  \(template)", "org.portolan.template  1.0.0  template:  not used",
-                "problem: \(broken)",
-                "problem: \(shadowed)", "1 plugin, 2 problems",
+                "problem: \(brokenProblem)",
+                "problem: \(duplicateProblem)", "1 plugin, 2 problems",
             ])
         #expect(outcome.status == 0)
-        #expect(try object(run("list", "--json"))["problems"] as? [String] == [broken, shadowed])
+        #expect(try object(run("list", "--json"))["problems"] as? [String] == [brokenProblem, duplicateProblem])
     }
 
     @Test func emptyListIsNotAnError() throws {
@@ -107,11 +108,11 @@ import Testing
         var members = try #require(json as? [String: Any])
         let (loads, settings) = (members.removeValue(forKey: "conformance") as? [NSDictionary], members.removeValue(forKey: "settings"))
         let digest = members.removeValue(forKey: "sha256") as? String
-        let rest: [String: Any] = [
+        let furtherMembers: [String: Any] = [
             "description": NSNull(), "pinned": NSNull(), "hostVersions": ">=0.1.0 <1.0.0", "permissions": [String](),
             "warnings": [String](),
         ]
-        #expect(members as NSDictionary == listed.merging(rest) { $1 } as NSDictionary)
+        #expect(members as NSDictionary == templateMembers.merging(furtherMembers) { $1 } as NSDictionary)
         #expect(digest?.count == 64)
         #expect(
             settings as? NSArray == [
@@ -153,36 +154,37 @@ import Testing
         try program.installTemplate(in: "mine") {
             $0.replacing("\"conformance\"", with: "\"x\"").replacing(/,\s*"x":.*/.dotMatchesNewlines(), with: "}")
         }
-        let opened =
+        let openingProblem =
             "DESC-01: the plugin library '\(template)/template.so' can't be used: it is not a shared library (ELF); give the path of the compiled plugin"
-        let broken = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
-        let all = try run("validate")
-        #expect(all.lines == [broken, "org.portolan.template: \(opened)"])
-        #expect(all.status == 107 && all.errors.isEmpty)
+        let brokenProblem = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
+        let outcomeOfAllPlugins = try run("validate")
+        #expect(outcomeOfAllPlugins.lines == [brokenProblem, "org.portolan.template: \(openingProblem)"])
+        #expect(outcomeOfAllPlugins.status == 107 && outcomeOfAllPlugins.errors.isEmpty)
 
         try program.setPermissions(0o777, of: "mine")
-        let mine = "\(program.path)/mine/Template"
-        let some = try object(run("validate", "--json", "mine/Template", "org.portolan.template"))
+        let secondFolder = "\(program.path)/mine/Template"
+        let outcomeOfTwoPlugins = try object(run("validate", "--json", "mine/Template", "org.portolan.template"))
         let warnings = [
             "\(program.path)/mine: MANIF-09: it is writable by everybody; remove that permission (chmod o-w)",
-            "\(mine)/Template.plugin.json: MANIF-05: no conformance section describes the results of its URLs; write one for 'portolan check'",
+            "\(secondFolder)/Template.plugin.json: MANIF-05: no conformance section describes the results of its URLs; write one for 'portolan check'",
         ]
         #expect(
-            some == [
+            outcomeOfTwoPlugins == [
                 "plugins": [
                     ["plugin": "mine/Template", "valid": true, "problems": [String](), "warnings": warnings] as [String: Any],
-                    ["plugin": "org.portolan.template", "valid": false, "problems": [opened], "warnings": [String]()] as [String: Any],
+                    ["plugin": "org.portolan.template", "valid": false, "problems": [openingProblem], "warnings": [String]()]
+                        as [String: Any],
                 ], "valid": false,
             ] as NSDictionary)
     }
 
-    @Test("validate of a library checks the manifest beside it, or reports where it is missing") func validateTakesALibrary() throws {
+    @Test("validate of a library checks the manifest in its folder, or reports the missing manifest") func validateTakesALibrary() throws {
         #expect(try run("validate", "plugins/Template/template.so").lines == ["plugins/Template/template.so: valid"])
         try program.makeFile("alone/tide.so.1", "\u{7F}ELF")
-        let alone = try run("validate", "alone/tide.so.1")
-        #expect(alone.status == 107)
+        let outcome = try run("validate", "alone/tide.so.1")
+        #expect(outcome.status == 107)
         #expect(
-            alone.text.contains(
+            outcome.text.contains(
                 "it is a library, but no manifest in its folder names it; write "
                     + "'\(program.path)/alone/tide.plugin.json'"))
     }

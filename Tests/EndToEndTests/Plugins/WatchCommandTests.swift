@@ -23,7 +23,8 @@ import Testing
         """
     }
 
-    /// Runs the command with `arguments`. Makes each change after the command has printed `after` further lines.
+    /// Runs the command with `arguments`, and each change as a shell command, after the command has printed `after`
+    /// further lines.
     private func watch(_ arguments: String, _ changes: [(after: Int, change: String)]) throws -> Program.Outcome {
         let steps = changes.map { "for i in $(seq \($0.after)); do read -r line <&3; printf '%s\\n' \"$line\"; done; \($0.change)" }.joined(
             separator: "\n")
@@ -49,18 +50,19 @@ import Testing
         func lines(_ head: String, _ build: Int) -> [String] {
             [head, "generation://2: text/plain, 4 bytes in N ms", "    \(build) \(build) "]
         }
-        let seen = outcome.text.split(separator: "\n").map { $0.replacing(/in [0-9]+ ms/, with: "in N ms") }
+        let outputLines = outcome.text.split(separator: "\n").map { $0.replacing(/in [0-9]+ ms/, with: "in N ms") }
         let name = "org.portolan.generation"
         let refusal =
             "\(name): not reloaded, 1.0.0 keeps serving: the plugin \(name) refused to start: this build never starts"
-        let parts = [
+        let expectedLines = [
             lines("\(name) 1.0.0: opened, serves generation:", 1), lines("\(name) 1.0.0: reloaded, serves generation:", 2),
             lines(refusal, 2),
             lines("\(name) 1.0.0: reloaded, serves generation:", 3), lines("\(name) 1.0.1: reloaded, serves generation:", 3),
         ]
         // sh(1) strips the spaces at both ends of a line.
         #expect(
-            seen.map { $0.trimmingCharacters(in: .whitespaces) } == parts.flatMap { $0 }.map { $0.trimmingCharacters(in: .whitespaces) })
+            outputLines.map { $0.trimmingCharacters(in: .whitespaces) }
+                == expectedLines.flatMap { $0 }.map { $0.trimmingCharacters(in: .whitespaces) })
         #expect(outcome.status == 0)
     }
 
@@ -89,7 +91,7 @@ import Testing
         #expect(outcome.status == 0)
     }
 
-    /// SIGINT works, too, but sh(1) makes background processes ignore it.
+    /// Uses SIGTERM, because sh(1) makes background processes ignore SIGINT.
     @Test func signalEndsTheCommand() throws {
         let outcome = try watch("plugin", [(1, "kill -TERM $pid")])
         #expect(outcome.status == 143)

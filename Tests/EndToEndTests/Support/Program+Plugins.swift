@@ -2,9 +2,9 @@
 
 import Foundation
 
-/// Copies plugins into the program's folder, so that the owner of the checkout does not matter.
+/// Copies plugins into the program's folder, because the program refuses plugins of another owner.
 extension Program {
-    private static let manifest = PluginConformanceTests.root.appendingPathComponent("Plugins/Template/Template.plugin.json")
+    private static let templateManifest = PluginConformanceTests.root.appendingPathComponent("Plugins/Template/Template.plugin.json")
 
     /// The folder that `make fixtures` built, or an alternative build of it.
     private static let fixtures =
@@ -25,18 +25,20 @@ extension Program {
     /// Copies the manifest of a plugin without code, and returns the absolute path of its folder.
     @discardableResult
     func copyManifest(_ name: String, to destination: String? = nil) throws -> String {
-        let place = destination ?? name
+        let destinationFolder = destination ?? name
         let source = PluginConformanceTests.root.appendingPathComponent("Plugins/\(name)/\(name).plugin.json")
-        try makeFile("\(place)/\(name).plugin.json", String(contentsOf: source, encoding: .utf8))
-        return "\(path)/\(place)"
+        try makeFile("\(destinationFolder)/\(name).plugin.json", String(contentsOf: source, encoding: .utf8))
+        return "\(path)/\(destinationFolder)"
     }
 
     /// Installs Template in `PLACE/Template/`, as `make run` does.
     ///
     /// - Parameter change: changes the text of the manifest.
-    func installTemplate(in place: String = "plugins", as name: String = "Template", _ change: (String) -> String = { $0 }) throws {
-        try copyFixture("template.so", to: "\(place)/\(name)/template.so")
-        try makeFile("\(place)/\(name)/\(name).plugin.json", change(String(contentsOf: Self.manifest, encoding: .utf8)))
+    func installTemplate(in destinationFolder: String = "plugins", as name: String = "Template", _ change: (String) -> String = { $0 })
+        throws
+    {
+        try copyFixture("template.so", to: "\(destinationFolder)/\(name)/template.so")
+        try makeFile("\(destinationFolder)/\(name)/\(name).plugin.json", change(String(contentsOf: Self.templateManifest, encoding: .utf8)))
     }
 
     func setPermissions(_ permissions: Int, of name: String) throws {

@@ -18,13 +18,14 @@ final class Program {
         var lines: [String] { text.split(separator: "\n").map(String.init) }
     }
 
+    /// The current folder of the program.
     let folder: URL
 
     /// Whether the build uses AddressSanitizer. Some tests do not apply to such a build.
     static let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
 
     /// An environment without the user's plugins, policies and proxies: HOME is the program's folder, and the variables
-    /// for these are removed.
+    /// of Portolan, of the XDG folders and of proxies are removed.
     var environment: [String: String] {
         var variables = ProcessInfo.processInfo.environment.filter { name, _ in
             !name.hasPrefix("PORTOLAN_") && !name.hasPrefix("XDG_") && !name.lowercased().hasSuffix("_proxy")
@@ -55,34 +56,35 @@ final class Program {
         try run(URL(fileURLWithPath: "/bin/sh"), ["-c", "portolan='\(Self.executable.path)'; \(script)"], input: Data(), with: [:])
     }
 
-    /// Uses files for standard input and outputs, so that no process waits for a pipe.
+    /// Runs an executable until it exits. Standard input and the outputs are files, so that no process waits for a
+    /// pipe.
     func run(_ executable: URL, _ arguments: [String], input: Data, with variables: [String: String]) throws -> Outcome {
         let streams = folder.appendingPathExtension("streams-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: streams, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: streams) }
-        let (source, sink, errors) = (
+        let (inputFile, outputFile, errorFile) = (
             streams.appendingPathComponent("in"), streams.appendingPathComponent("out"), streams.appendingPathComponent("err")
         )
-        try input.write(to: source)
-        for file in [sink, errors] { try Data().write(to: file) }
+        try input.write(to: inputFile)
+        for file in [outputFile, errorFile] { try Data().write(to: file) }
 
         let process = Process()
         process.executableURL = executable
         process.arguments = arguments
         process.currentDirectoryURL = folder
         process.environment = environment.merging(variables) { $1 }
-        process.standardInput = try FileHandle(forReadingFrom: source)
-        process.standardOutput = try FileHandle(forWritingTo: sink)
-        process.standardError = try FileHandle(forWritingTo: errors)
+        process.standardInput = try FileHandle(forReadingFrom: inputFile)
+        process.standardOutput = try FileHandle(forWritingTo: outputFile)
+        process.standardError = try FileHandle(forWritingTo: errorFile)
         try process.run()
         process.waitUntilExit()
-        let errorText = String(decoding: try Self.contents(of: errors), as: UTF8.self)
+        let errorText = String(decoding: try Self.contents(of: errorFile), as: UTF8.self)
         return Outcome(
-            status: process.terminationStatus, output: try Self.contents(of: sink),
+            status: process.terminationStatus, output: try Self.contents(of: outputFile),
             errors: errorText.split(separator: "\n").map(String.init))
     }
 
-    /// Avoids `Data(contentsOf:)`, which leaks its buffer for an empty file.
+    /// Does not use `Data(contentsOf:)`, which leaks its buffer for an empty file.
     private static func contents(of file: URL) throws -> Data {
         try FileHandle(forReadingFrom: file).readToEnd() ?? Data()
     }
@@ -105,6 +107,7 @@ final class Program {
         return file
     }
 
+    /// The content of a file in the folder, or `nil` if there is no such file.
     func contents(of name: String) -> String? {
         (try? Self.contents(of: folder.appendingPathComponent(name))).map { String(decoding: $0, as: UTF8.self) }
     }

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// A plugin that follows the contract but behaves badly. Tests use it to see how the program reacts.
+/// A plugin that follows the contract but behaves badly. Tests check how the program handles its loads.
 ///
 /// `unruly://cancelled` fails as if it had been cancelled. `unruly://unasked` fails as if its challenge had been
 /// cancelled. `unruly://loop` redirects to itself. `unruly://hang` never ends, and its `stop` never returns.
@@ -14,11 +14,11 @@ enum UnrulyPlugin {
         try program.makeFile("unruly.c", source)
         let headers = PluginConformanceTests.root.appendingPathComponent("Sources/CPortolan/include").path
         let outcome = try program.runScript("cc -shared -fPIC -I '\(headers)' unruly.c -o unruly.so")
-        guard outcome.status == 0 else { throw CompilerFailed(errors: outcome.errors) }
+        guard outcome.status == 0 else { throw CompilationFailure(errors: outcome.errors) }
         return "./unruly.so"
     }
 
-    private struct CompilerFailed: Error { let errors: [String] }
+    private struct CompilationFailure: Error { let errors: [String] }
 
     private static let source = """
         #include <portolan/helpers.h>

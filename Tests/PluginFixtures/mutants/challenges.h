@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The load of the subject that wants a password. */
+/* The load of the subject that needs a password. */
 
 /* Handles an answer. Returns 1 if it is right, 0 if the load sends another challenge, -1 if the load has failed. */
-static int settle(subject_load *load, const portolan_answer *answer) {
+static int handle_answer(subject_load *load, const portolan_answer *answer) {
     portolan_challenge *challenge = &load->challenge;
     switch (answer->disposition) {
     case PORTOLAN_USE: break;
@@ -10,7 +10,7 @@ static int settle(subject_load *load, const portolan_answer *answer) {
 #ifdef CHAL_05
         fail(load, PORTOLAN_ERROR_AUTHENTICATION_REQUIRED, "a password is needed");
 #else
-        fail(load, PORTOLAN_ERROR_AUTHENTICATION_CANCELLED, "nobody wants to say the password");
+        fail(load, PORTOLAN_ERROR_AUTHENTICATION_CANCELLED, "the challenge was cancelled");
 #endif
         return -1;
     case PORTOLAN_REJECT_SPACE:
@@ -77,7 +77,7 @@ static _Thread_local const portolan_answer *kept_answer;
 #endif
 
 /* Returns whether the right password was received. If not, the load has failed or was stopped. */
-static int is_admitted(subject_load *load) {
+static int authenticate(subject_load *load) {
     portolan_client *client = load->client;
     prepare_challenge(load);
 #ifdef LIFE_10b
@@ -101,29 +101,29 @@ static int is_admitted(subject_load *load) {
 #ifdef CHAL_02
         clock_gettime(CLOCK_MONOTONIC, &after);
         if ((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 > 20) {
-            fail(load, PORTOLAN_ERROR_TIMED_OUT, "nobody answered in time");
+            fail(load, PORTOLAN_ERROR_TIMED_OUT, "the answer came too late");
             return 0;
         }
 #endif
-        int settled = settle(load, answer);
-        if (settled < 0) return 0;
+        int result = handle_answer(load, answer);
+        if (result < 0) return 0;
 #ifdef CHAL_03b
-        while (settled == 0 && !client->is_stopped(client)) pause_for(5);
+        while (result == 0 && !client->is_stopped(client)) pause_for(5);
 #endif
 #ifdef LIFE_10b
-        if (settled == 0) wrong_count++;
+        if (result == 0) wrong_count++;
 #endif
 #ifdef CHAL_02b
         kept_answer = answer;
 #endif
-        if (settled > 0) return 1;
+        if (result > 0) return 1;
     }
 }
 
 static void serve_ask(subject_load *load) {
     portolan_client *client = load->client;
-    if (!is_admitted(load)) return;
-    size_t length = compose(load);
+    if (!authenticate(load)) return;
+    size_t length = write_greeting(load);
     if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
 #ifdef CHAL_02b
     if (kept_answer && kept_answer->password.length > 1000000) abort();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instance of the subject, which init makes and deinit ends. */
+/* The state of the subject, which init allocates and deinit frees. */
 
 static void *refuse(portolan_refusal *refusal, portolan_string message) {
     portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_REQUEST, .message = message };
@@ -8,7 +8,7 @@ static void *refuse(portolan_refusal *refusal, portolan_string message) {
 }
 
 #ifdef THREAD_08
-static void *work(void *pointer) {
+static void *run_worker(void *pointer) {
     subject_plugin *plugin = pointer;
     while (!plugin->is_over) {
         if (!plugin->has_served) pause_for(1);
@@ -18,20 +18,20 @@ static void *work(void *pointer) {
 #endif
 
 #if defined UNLOAD_01 || defined UNLOAD_01b
-static void *sleep_on(void *nothing) {
+static void *sleep_forever(void *nothing) {
     for (;;) pause();
     return nothing;
 }
 #endif
 #ifdef UNLOAD_01b
-static void begin_sleeper(void) {
+static void start_sleeping_thread(void) {
     pthread_t sleeper;
-    if (pthread_create(&sleeper, NULL, sleep_on, NULL) == 0) pthread_detach(sleeper);
+    if (pthread_create(&sleeper, NULL, sleep_forever, NULL) == 0) pthread_detach(sleeper);
 }
 #endif
 
 #ifdef FAULT_03b
-static void *begin_elsewhere(void *plugin) { return plugin; }
+static void *return_plugin(void *plugin) { return plugin; }
 #endif
 
 static void *init(portolan_host *host, portolan_refusal *refusal) {
@@ -83,7 +83,7 @@ static void *init(portolan_host *host, portolan_refusal *refusal) {
 #endif
 #ifdef FAULT_03b
     pthread_t first;
-    if (pthread_create(&first, NULL, begin_elsewhere, plugin) != 0) abort();
+    if (pthread_create(&first, NULL, return_plugin, plugin) != 0) abort();
     pthread_join(first, NULL);
 #endif
     plugin->host = host;
@@ -93,15 +93,15 @@ static void *init(portolan_host *host, portolan_refusal *refusal) {
     instances_are_alive = 1;
 #endif
 #ifdef THREAD_08
-    if (pthread_create(&plugin->worker, NULL, work, plugin) != 0) abort();
+    if (pthread_create(&plugin->worker, NULL, run_worker, plugin) != 0) abort();
 #endif
 #ifdef UNLOAD_01
     pthread_t sleeper;
-    if (pthread_create(&sleeper, NULL, sleep_on, NULL) == 0) pthread_detach(sleeper);
+    if (pthread_create(&sleeper, NULL, sleep_forever, NULL) == 0) pthread_detach(sleeper);
 #endif
 #ifdef UNLOAD_01b
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, begin_sleeper);
+    pthread_once(&once, start_sleeping_thread);
 #endif
 #ifdef UNLOAD_04
     if (fork() == 0) {

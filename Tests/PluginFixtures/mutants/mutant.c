@@ -8,12 +8,13 @@
  *   subject://echo        returns the upload body      subject://hang       a response, then a wait in poll(2)
  *   subject://missing     fails                        subject://cut        fails after half of its body
  *   subject://nest        the body of data:,inner         subject://thread/NAME   greets, by its own thread
- *   subject://ask         wants judge and s3cret, then greets
- *   slow.plugin.json names two others: subject://slow/NAME, which greets after more than a second, like subject-events://slow, and
- *   subject://varying, whose body differs each time
- *   subject-events:       the same text, echo, redirect, ask, nest and missing, event-driven, large, which is 2 MiB, and
- *                         wait, which watches a timer and a descriptor, and cancels, which asks for a password and
- *                         serves the text without one after 5 ms */
+ *   subject://ask         needs the user judge and the password s3cret, then greets
+ *   subject-events:       event-driven: text, echo, redirect, ask, nest and missing as above; large, 2 MiB; huge, 4 GiB;
+ *                         wait, which watches a timer and a descriptor; cancels, which sends a challenge, cancels it
+ *                         after 5 ms, and then serves the text
+ *
+ * Only slow.plugin.json names these URLs: subject://slow/NAME and subject-events://slow respond after more than a
+ * second, and the body of subject://varying differs each time. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <locale.h>
@@ -57,7 +58,7 @@ typedef struct subject_load {
     const portolan_request *request;
     portolan_client *client;
     subject_plugin *plugin;
-    int pipe[2]; /* a pair of sockets; hang waits for the byte that stop writes */
+    int pipe[2]; /* a pair of sockets; `hang` waits for the byte that `stop` writes */
     portolan_nested *inner;
     int descriptor;
     atomic_int is_started;
@@ -66,20 +67,20 @@ typedef struct subject_load {
     void *shared;
     portolan_challenge challenge;
     int was_rejected, has_finished;
-    int *cell;
+    int *stop_flag;
     pthread_mutex_t lock;
     size_t length;
     int64_t total;
-    int stage, runs, has_responded, is_paused, is_asking, is_over, repeats, was_held, pauses, is_large;
+    int stage, delivery_count, has_responded, is_paused, is_asking, is_over, repeats, was_held, pause_count, is_large;
     atomic_int is_held;
-    void *ahead;
-    struct timespec paused;
+    void *read_ahead_buffer;
+    struct timespec pause_time;
     char text[512];
 } subject_load;
 
 static UNUSED void pause_for(int milliseconds) { usleep((useconds_t)milliseconds * 1000); }
 
-/* Processor time. */
+/* Uses processor time. */
 static UNUSED void work_for(int milliseconds) {
     clock_t end = clock() + (clock_t)milliseconds * CLOCKS_PER_SEC / 1000;
     while (clock() < end) __asm__ volatile("" : : : "memory");
@@ -89,14 +90,14 @@ static int is_host(const subject_load *load, const char *host) {
     return portolan_equal(load->request->host, (portolan_string){ host, strlen(host) });
 }
 
-/* Whether the load asks for one, and fails without it. */
-static UNUSED int wants_password(const subject_load *load) { return is_host(load, "ask") || is_host(load, "ask-echo"); }
+/* Whether the load sends a challenge, and fails without the password. */
+static UNUSED int needs_password(const subject_load *load) { return is_host(load, "ask") || is_host(load, "ask-echo"); }
 
-#include "telling.h"
+#include "client-events.h"
 #include "challenges.h"
-#include "nesting.h"
-#include "loads.h"
-#include "turns.h"
+#include "nested-loads.h"
+#include "blocking-loads.h"
+#include "event-loads.h"
 #include "instance.h"
 
 /* ---- from make to destroy ---- */
@@ -122,12 +123,12 @@ static void *wake_late(void *client) {
 }
 #endif
 
-/* ERR-07: whether this plugin ends the process. */
-static int ends_by_method(const portolan_request *request UNUSED) {
+/* ERR-07: whether the plugin ends the process because of the method. */
+static int must_exit_for_method(const portolan_request *request UNUSED) {
 #ifdef ERR_07
-    static const char *const known[] = { "GET", "HEAD", "POST", "PUT" };
+    static const char *const known_methods[] = { "GET", "HEAD", "POST", "PUT" };
     for (int i = 0; i < 4; i++) {
-        if (portolan_equal(request->method, (portolan_string){ known[i], strlen(known[i]) })) return 0;
+        if (portolan_equal(request->method, (portolan_string){ known_methods[i], strlen(known_methods[i]) })) return 0;
     }
     return 1;
 #else
@@ -149,7 +150,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
 #ifdef ORDER_11b
         return NULL;
 #endif
-        portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_URL, .message = PORTOLAN_TEXT("the host is none of this plugin's") };
+        portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_URL, .message = PORTOLAN_TEXT("this plugin does not serve that host") };
 #ifdef ERR_04
         error.code = PORTOLAN_ERROR_NOT_FOUND;
 #endif
@@ -176,7 +177,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
         if (request->properties[i].kind == PORTOLAN_KIND_TEXT) kept = request->properties[i].bytes.bytes;
     }
 #endif
-    if (ends_by_method(request)) exit(1);
+    if (must_exit_for_method(request)) exit(1);
     subject_load *load = calloc(1, sizeof *load);
 #ifndef FAULT_01
     if (!load) {
@@ -201,10 +202,10 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
         return NULL;
     }
 #ifdef THREAD_06
-    pthread_mutex_lock(&of_all);
-    pthread_mutex_unlock(&of_all);
+    pthread_mutex_lock(&shared_mutex);
+    pthread_mutex_unlock(&shared_mutex);
 #endif
-    load->cell = &load->has_finished;
+    load->stop_flag = &load->has_finished;
     pthread_mutex_init(&load->lock, NULL);
 #ifdef LIFE_01
     client->did_reach(client, PORTOLAN_CONNECTED);
@@ -265,7 +266,7 @@ static void destroy(void *pointer) {
     if (load->was_held) held_loads--;
 #endif
     if (load->has_thread) pthread_join(load->thread, NULL);
-    free(load->ahead);
+    free(load->read_ahead_buffer);
     pthread_mutex_destroy(&load->lock);
     close(load->pipe[0]);
     close(load->pipe[1]);
@@ -278,7 +279,7 @@ static void destroy(void *pointer) {
     free(load);
 }
 
-/* ---- questions ---- */
+/* ---- decisions about requests ---- */
 
 static int32_t can_init(void *plugin UNUSED, const portolan_request *request) {
 #ifdef CAN_08
@@ -367,15 +368,15 @@ static int32_t is_cache_equivalent(void *plugin UNUSED, const portolan_request *
 #endif
 }
 
-/* ---- what the entry returns ---- */
+/* ---- the descriptor ---- */
 
 static const portolan_load_table blocking = { .size = sizeof blocking, .run = run, .destroy = destroy,
 #ifndef LIFE_06
                                               .stop = stop,
 #endif
 };
-static const portolan_load_table of_events = { .size = sizeof of_events, .start = start, .resume = resume, .woken = woken,
-                                               .answered = answered, .stop = stop_turns, .destroy = destroy };
+static const portolan_load_table event_driven = { .size = sizeof event_driven, .start = start, .resume = resume, .woken = woken,
+                                               .answered = answered, .stop = stop_event_load, .destroy = destroy };
 
 static const portolan_string schemes[] = { PORTOLAN_TEXT(SCHEME), PORTOLAN_TEXT(SCHEME) };
 static const portolan_string event_schemes[] = { PORTOLAN_TEXT(SCHEME "-events") };
@@ -400,7 +401,7 @@ static const portolan_handler handler = {
 };
 static const portolan_handler event_handler = {
     .size = sizeof event_handler, .identifier = PORTOLAN_TEXT(IDENTIFIER ".events"), .schemes = event_schemes, .scheme_count = 1,
-    .can_init = can_init, .make = make, .loads = &of_events,
+    .can_init = can_init, .make = make, .loads = &event_driven,
 };
 static const portolan_handler *const handlers[] = { &handler, &event_handler };
 
@@ -439,13 +440,13 @@ __attribute__((constructor)) static void begin(void) {
 }
 #endif
 #ifdef DESC_09b
-static void *wait_for_ever(void *nothing) {
+static void *sleep_forever(void *nothing) {
     for (;;) pause();
     return nothing;
 }
 __attribute__((constructor)) static void begin(void) {
     pthread_t thread;
-    pthread_create(&thread, NULL, wait_for_ever, NULL);
+    pthread_create(&thread, NULL, sleep_forever, NULL);
 }
 #endif
 #ifdef DESC_09c

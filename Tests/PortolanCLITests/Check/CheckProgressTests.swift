@@ -5,8 +5,8 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct CheckProgressTests {
-    private func line(_ made: Int, of total: Int, failures: Int = 0, columns: Int = 80) -> String {
-        CheckProgress.line(made, of: total, failures: failures, columns: columns)
+    private func line(_ completedCount: Int, of total: Int, failures: Int = 0, columns: Int = 80) -> String {
+        CheckProgress.line(completedCount, of: total, failures: failures, columns: columns)
     }
 
     @Test func lineCountsChecksAndFailures() {

@@ -9,19 +9,20 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct GetLoadTests {
-    /// Loads `x://h/` with a handler that calls `play`. Returns a log of the writes and the events.
+    /// Loads `x://h/` with a handler that calls `sendEvents`. Returns a log of the writes and the events, and the
+    /// failure.
     private func load(
         _ output: RecordingOutput = RecordingOutput(), includesHead: Bool = false, failsOnHTTPError: Bool = false,
-        hasPasswords: Bool = false, method: HTTPRequest.Method = .get,
-        play: @escaping @Sendable (_ client: any ProtocolClient, _ request: Request) -> Void
+        hasCredentials: Bool = false, method: HTTPRequest.Method = .get,
+        sendEvents: @escaping @Sendable (_ client: any ProtocolClient, _ request: Request) -> Void
     ) throws -> (log: [String], failure: Failure?) {
         var configuration = Loader.Configuration()
-        configuration.handlers = [ManualHandler(identifier: "test") { play($0.client, $0.request) }]
+        configuration.handlers = [ManualHandler(identifier: "test") { sendEvents($0.client, $0.request) }]
         var request = try Request("x://h/")
         request.method = method
         let load = GetLoad(
             output: output, observers: [output], includesHead: includesHead, failsOnHTTPError: failsOnHTTPError,
-            credentials: hasPasswords ? [ChallengeResponder(user: "u", password: "p", for: request.url)] : [])
+            credentials: hasCredentials ? [ChallengeResponder(user: "u", password: "p", for: request.url)] : [])
         do throws(Failure) {
             try load.run(request, on: Loader(configuration: configuration, registry: ProtocolRegistry()), grace: .seconds(1))
             return (output.log, nil)
@@ -107,7 +108,7 @@ import Testing
         #expect(failure?.message?.hasSuffix(end) == true)
     }
 
-    @Test func failedLoadAbandonsItsOutput() throws {
+    @Test func failureOfTheLoadAbandonsTheOutput() throws {
         let (log, failure) = try load { client, request in
             _ = client.didReceive(Response(url: request.url), storage: .notAllowed)
             _ = Self.deliver("b", to: client)
@@ -119,12 +120,12 @@ import Testing
     }
 
     @Test func failingOutputStopsTheHandler() throws {
-        let broken = Failure(.writeFailed, "full")
-        let (log, failure) = try load(RecordingOutput(failure: broken)) { client, request in
+        let writeFailure = Failure(.writeFailed, "full")
+        let (log, failure) = try load(RecordingOutput(writeFailure: writeFailure)) { client, request in
             _ = client.didReceive(Response(url: request.url), storage: .notAllowed)
             #expect(Self.deliver("b", to: client) == .stopped)
         }
-        #expect(failure == broken)
+        #expect(failure == writeFailure)
         #expect(log.last == "abandon")
     }
 
@@ -162,17 +163,17 @@ import Testing
         #expect(failure?.status == .connectionLost)
     }
 
-    /// The server rejects every password, and sends challenges until it gets no credential.
+    /// The server rejects each password, and sends challenges until the client gives no credential.
     @Test func rejectedPasswordIsNotSentAgain() throws {
-        let (log, failure) = try load(hasPasswords: true) { client, request in
-            @Sendable func sendChallenge(_ failures: Int) {
+        let (log, failure) = try load(hasCredentials: true) { client, request in
+            @Sendable func sendChallenge(_ failureCount: Int) {
                 let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h", realm: "r")
                 client.didReceive(
-                    AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
+                    AuthenticationChallenge(protectionSpace: space, previousFailureCount: failureCount) { answer in
                         switch answer {
                         case .use(let credential):
                             #expect(credential == .password(user: "u", password: "p"))
-                            sendChallenge(failures + 1)
+                            sendChallenge(failureCount + 1)
                         default: client.didFail(with: LoadError(.authenticationCancelled, message: "cancelled"))
                         }
                     })

@@ -6,28 +6,28 @@ import Synchronization
 
 @testable import PortolanCLI
 
-/// Records the writes and the events of a load.
+/// An output and observer that records the writes and the events of a load as lines of text.
 final class RecordingOutput: BodyOutput, LoadObserver {
-    private let calls = Mutex<[String]>([])
+    private let lines = Mutex<[String]>([])
     /// The failure that `write` throws.
-    private let failure: Failure?
+    private let writeFailure: Failure?
 
     let isTerminal: Bool
     let canStartAgain: Bool
 
-    init(failure: Failure? = nil, isTerminal: Bool = false, canStartAgain: Bool = true) {
+    init(writeFailure: Failure? = nil, isTerminal: Bool = false, canStartAgain: Bool = true) {
         self.canStartAgain = canStartAgain
-        self.failure = failure
+        self.writeFailure = writeFailure
         self.isTerminal = isTerminal
     }
 
-    var log: [String] { calls.withLock { $0 } }
+    var log: [String] { lines.withLock { $0 } }
 
-    private func add(_ call: String) { calls.withLock { $0.append(call) } }
+    private func add(_ line: String) { lines.withLock { $0.append(line) } }
 
     func begin(_ response: Response) { add("begin") }
     func write(_ bytes: borrowing RawSpan) throws(Failure) {
-        if let failure { throw failure }
+        if let writeFailure { throw writeFailure }
         let text = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
         add("write \(text)")
     }
@@ -38,7 +38,7 @@ final class RecordingOutput: BodyOutput, LoadObserver {
         switch event {
         case .started(_, let handler): add("started \(handler ?? "none")")
         case .redirected(let request, _): add("redirected \(request.url)")
-        case .challenged(let space, let failures, _, let decision): add("challenged \(space.host) \(failures) \(decision)")
+        case .challenged(let space, let failureCount, _, let decision): add("challenged \(space.host) \(failureCount) \(decision)")
         case .nestedLoadBegan(let inner, let handler): add("inner \(inner.depth) \(inner.url) \(handler ?? "none")")
         case .nestedLoadEnded(let inner, let bytes, let error):
             add("innerEnd \(inner.depth) \(inner.url) \(bytes) \(error?.name ?? "whole")")

@@ -8,6 +8,7 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct RequestOptionsTests {
+    /// The request that `get` makes of these arguments.
     private func request(_ arguments: String..., for url: String = "http://h/") throws -> Request {
         let options = try RequestOptions.parse(arguments)
         return try options.request(for: url, sending: options.body())
@@ -32,7 +33,7 @@ import Testing
         #expect(try request("-H", "A: 1", "-H", "a:2").fields[values: name] == ["1", "2"])
     }
 
-    @Test func codedOptionRequestsContentCodings() throws {
+    @Test func codedOptionAsksForContentCodings() throws {
         let request = try request("--coded")
         #expect(!request.decodesContent)
         #expect(request.fields == [.acceptEncoding: "gzip, deflate"])
@@ -60,9 +61,9 @@ import Testing
             to: &configuration)
         #expect(configuration.userAgent == nil && configuration.accept == nil && !configuration.sendsAcceptEncoding)
         #expect(configuration.expectContinue.bodySizeThreshold == nil)
-        var untouched = HTTPConfiguration()
-        try RequestOptions.parse(["-H", "user-agent: x", "-H", "Accept;", "-H", "User-Agent:"]).apply(to: &untouched)
-        #expect(untouched.userAgent != nil && untouched.accept != nil)
+        var configurationWithDefaults = HTTPConfiguration()
+        try RequestOptions.parse(["-H", "user-agent: x", "-H", "Accept;", "-H", "User-Agent:"]).apply(to: &configurationWithDefaults)
+        #expect(configurationWithDefaults.userAgent != nil && configurationWithDefaults.accept != nil)
     }
 }
 

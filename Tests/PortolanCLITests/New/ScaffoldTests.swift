@@ -16,7 +16,7 @@ import Testing
         name = try PluginName(parsing: "view-source")
     }
 
-    /// The origin of a command in a checkout.
+    /// The origin of a command in a checkout that the test creates.
     private func makeOrigin() throws -> CommandOrigin {
         for name in ["Sources/CPortolan/include/portolan/portolan.h", "Package.swift", "PluginKit/Package.swift"] {
             try folder.write([], to: "checkout/\(name)")
@@ -24,6 +24,7 @@ import Testing
         return CommandOrigin(executable: folder.path(of: "checkout/.build/debug/portolan"))
     }
 
+    /// The files of a new plugin, by path.
     private func files(_ language: PluginLanguage) throws -> [String: Scaffold.File] {
         let scaffold = try Scaffold(name, in: language, from: makeOrigin())
         let files = Dictionary(scaffold.files.map { ($0.path, $0) }) { first, _ in first }
@@ -53,13 +54,13 @@ import Testing
         #expect(package.contains(".product(name: \"PortolanPluginKit\", package: \"portolan\")"))
     }
 
-    /// A type with the name of the protocol could not conform to the protocol.
+    /// A struct named `PluginHandler` could not conform to the protocol `PluginHandler` of the kit.
     @Test func handlerNameDiffersFromTheProtocolOfTheKit() throws {
         let scaffold = try Scaffold(PluginName(parsing: "plugin"), in: .swift, from: makeOrigin())
         #expect(scaffold.files.contains { $0.text.contains("struct PluginSchemeHandler: PluginHandler") })
     }
 
-    @Test func checkoutUsesItsOwnKit() throws {
+    @Test func commandInACheckoutUsesTheKitOfTheCheckout() throws {
         let package = try #require(files(.swift)["Package.swift"]?.text)
         #expect(package.contains("?? \"\(folder.path(of: "checkout/PluginKit"))\""), "\(package)")
         #expect(package.contains("[.package(name: \"portolan\", path: kit)]") && !package.contains("url:"), "\(package)")
@@ -114,7 +115,7 @@ import Testing
         #expect(FileSystem.kind(at: "\(path)/Makefile") != nil && FileSystem.kind(at: "\(path)/README.md") == nil)
     }
 
-    @Test func failedWriteLeavesNothing() throws {
+    @Test func failedWriteLeavesNoFolder() throws {
         let nameThatIsTooLong = String(repeating: "x", count: 300)
         let scaffold = Scaffold(
             files: [Scaffold.File(path: "a/b", text: "text"), Scaffold.File(path: nameThatIsTooLong, text: "")])

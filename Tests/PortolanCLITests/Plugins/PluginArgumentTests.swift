@@ -24,20 +24,21 @@ import Testing
 }
 
 @Suite struct UnusablePluginMentionTests {
+    /// The problems of a search path with `count` relative folders.
     private static func problems(_ count: Int) -> [PluginProblem] {
         let path = PluginSearchPath((0..<count).map { "relative-\($0)" })
         return PluginCatalogue(searching: path, policy: PluginPolicy()).unusablePlugins
     }
 
-    private let noHandler = Failure(.unsupportedScheme, "no handler", code: "unsupportedScheme")
+    private let noHandlerFailure = Failure(.unsupportedScheme, "no handler", code: "unsupportedScheme")
     private let phrase =
         "no handler; an installed plugin cannot be used: relative-0: a folder to search needs an absolute path; write one"
 
     @Test func unsupportedSchemeMentionsUnusablePlugins() {
-        #expect(noHandler.mentioning([]) == noHandler)
-        #expect(noHandler.mentioning(Self.problems(1)) == Failure(.unsupportedScheme, phrase, code: "unsupportedScheme"))
+        #expect(noHandlerFailure.mentioning([]) == noHandlerFailure)
+        #expect(noHandlerFailure.mentioning(Self.problems(1)) == Failure(.unsupportedScheme, phrase, code: "unsupportedScheme"))
         #expect(
-            noHandler.mentioning(Self.problems(3)).message == phrase + "; 'portolan plugins list' shows 2 more")
+            noHandlerFailure.mentioning(Self.problems(3)).message == phrase + "; 'portolan plugins list' shows 2 more")
     }
 
     @Test func otherFailuresMentionNoPlugins() {

@@ -7,32 +7,33 @@ import Testing
 
 @Suite struct ChallengeResponderTests {
     private func challenge(
-        _ host: String = "h", port: Int? = nil, failures: Int = 0, kind: ProtectionSpace.Kind = .password(scheme: "basic"),
+        _ host: String = "h", port: Int? = nil, failureCount: Int = 0, kind: ProtectionSpace.Kind = .password(scheme: "basic"),
         isProxy: Bool = false, scheme: String = "http"
     ) -> AuthenticationChallenge {
         let space = ProtectionSpace(kind: kind, protocolName: scheme, host: host, port: port, realm: "r", isProxy: isProxy)
-        return AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { _ in }
+        return AuthenticationChallenge(protectionSpace: space, previousFailureCount: failureCount) { _ in }
     }
 
     @Test func proxyPasswordIsOnlyForProxies() {
-        let passwords = ChallengeResponder(argument: "u:p:q", for: .proxy)
-        #expect(passwords.evaluate(challenge("h")) == .notHandled)
-        #expect(passwords.evaluate(challenge("any", isProxy: true)) == .answered)
-        #expect(passwords.answer(for: .answered).credential == .password(user: "u", password: "p:q"))
+        let responder = ChallengeResponder(argument: "u:p:q", for: .proxy)
+        #expect(responder.evaluate(challenge("h")) == .notHandled)
+        #expect(responder.evaluate(challenge("any", isProxy: true)) == .answered)
+        #expect(responder.answer(for: .answered).credential == .password(user: "u", password: "p:q"))
         #expect(ChallengeResponder(argument: "u", for: .proxy).answer(for: .answered).credential == .password(user: "u", password: ""))
     }
 
-    private func passwords(for url: String) throws -> ChallengeResponder {
+    /// A responder with the password of this URL.
+    private func responder(for url: String) throws -> ChallengeResponder {
         ChallengeResponder(user: "u", password: "p", for: try URLRecord(parsing: url))
     }
 
     @Test func passwordIsSentOnlyToTheHostOfTheURL() throws {
-        let passwords = try passwords(for: "http://h/")
-        #expect(passwords.evaluate(challenge("H", port: 80)) == .answered)
-        #expect(passwords.evaluate(challenge("other")) == .notHandled)
-        #expect(passwords.evaluate(challenge("h", port: 81)) == .notHandled)
-        #expect(passwords.evaluate(challenge(isProxy: true)) == .notHandled)
-        #expect(passwords.evaluate(challenge(kind: .serverTrust(chain: []))) == .notHandled)
+        let responder = try responder(for: "http://h/")
+        #expect(responder.evaluate(challenge("H", port: 80)) == .answered)
+        #expect(responder.evaluate(challenge("other")) == .notHandled)
+        #expect(responder.evaluate(challenge("h", port: 81)) == .notHandled)
+        #expect(responder.evaluate(challenge(isProxy: true)) == .notHandled)
+        #expect(responder.evaluate(challenge(kind: .serverTrust(chain: []))) == .notHandled)
     }
 
     @Test(
@@ -45,12 +46,12 @@ import Testing
             ("gzip:https://h/x", "https", 443, true), ("gzip:https://h/x", "http", 443, false), ("gzip:https://h/x", "https", 444, false),
             ("a:b:http://h:1/x", "http", 1, true), ("zip:x", "http", 80, true),
         ] as [(String, String, Int?, Bool)])
-    func passwordIsForOneSchemeHostAndPort(url: String, scheme: String, port: Int?, isSent: Bool) throws {
-        let decision = try passwords(for: url).evaluate(challenge(port: port, scheme: scheme))
+    func passwordIsSentOnlyToOneSchemeHostAndPort(url: String, scheme: String, port: Int?, isSent: Bool) throws {
+        let decision = try responder(for: url).evaluate(challenge(port: port, scheme: scheme))
         #expect(decision == (isSent ? .answered : .notHandled))
     }
 
-    @Test("With --digest, Basic gets neither these credentials nor those of the default handling")
+    @Test("With --digest, a Basic challenge gets no credential, not even one that the loader proposes")
     func digestOnlyExcludesBasic() {
         let responder = ChallengeResponder(user: "u", password: "p", for: .proxy, by: .digest)
         let decision = responder.evaluate(challenge(isProxy: true))
@@ -64,35 +65,35 @@ import Testing
     @Test func rejectionByAProxyHasTheErrorCodeOfItsConnection() {
         let space = challenge(isProxy: true).protectionSpace
         let error = LoadError(.socksFailed, message: "no")
-        let refusal = ChallengeResponder.rejectionError(
+        let rejection = ChallengeResponder.rejectionError(
             for:
                 AuthenticationChallenge(protectionSpace: space, previousFailureCount: 1, previousError: error) { _ in })
-        #expect(refusal.code == .socksFailed)
+        #expect(rejection.code == .socksFailed)
     }
 
     @Test func rejectedPasswordIsNotSentAgain() throws {
-        let passwords = try passwords(for: "http://h/")
-        #expect(passwords.evaluate(challenge()) == .answered)
-        #expect(passwords.evaluate(challenge(failures: 1)) == .refused)
+        let responder = try responder(for: "http://h/")
+        #expect(responder.evaluate(challenge()) == .answered)
+        #expect(responder.evaluate(challenge(failureCount: 1)) == .refused)
     }
 
-    @Test func challengesOfAnEndlessLoopAreCancelled() throws {
-        let passwords = try passwords(for: "http://h/")
-        let decisions = (0..<40).map { _ in passwords.evaluate(challenge()) }
+    @Test func endlessChallengesAreRefused() throws {
+        let responder = try responder(for: "http://h/")
+        let decisions = (0..<40).map { _ in responder.evaluate(challenge()) }
         #expect(decisions.first == .answered && decisions.last == .refused)
     }
 
     @Test func urlWithoutAHostSendsThePasswordOnlyBeforeARedirect() throws {
-        let passwords = try passwords(for: "zip:http://h/a")
-        #expect(passwords.evaluate(challenge()) == .answered)
-        passwords.didRedirect()
-        #expect(passwords.evaluate(challenge("other")) == .notHandled)
+        let responder = try responder(for: "zip:http://h/a")
+        #expect(responder.evaluate(challenge()) == .answered)
+        responder.didRedirect()
+        #expect(responder.evaluate(challenge("other")) == .notHandled)
     }
 
     @Test func messageContainsNoSecret() {
-        let refusal = ChallengeResponder.rejectionError(for: challenge())
-        #expect(refusal.code == .authenticationRequired)
-        #expect(refusal.message == "the user name and password were refused by realm 'r' of 'h'; check both")
+        let rejection = ChallengeResponder.rejectionError(for: challenge())
+        #expect(rejection.code == .authenticationRequired)
+        #expect(rejection.message == "the user name and password were refused by realm 'r' of 'h'; check both")
     }
 }
 

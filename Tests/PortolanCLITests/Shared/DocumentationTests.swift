@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCLI
 
-/// command-line.md describes the behaviour of the program.
+/// command-line.md has the exit statuses and the operations of the program.
 @Suite struct DocumentationTests {
     private let lines: [String]
 
@@ -18,7 +18,7 @@ import Testing
         lines = text.split(separator: "\n").map(String.init)
     }
 
-    @Test func everyStatusIsInTheTableWithItsErrorCodes() {
+    @Test func documentedTableHasEachStatusWithItsErrorCodes() {
         let expected = ExitStatus.all.map { status in
             let codes = LoadError.Code.published.filter { ExitStatus.statuses[$0.code] == status }.map { "`\($0.name)`" }
             return "| \(status.code) | \(status.meaning) | \(codes.joined(separator: ", ")) |"

@@ -18,12 +18,12 @@ import Testing
         #expect((status == .unknown) == (code == .unknown))
     }
 
-    @Test func codesAreListedOnceAndInOrder() {
+    @Test func statusesAreListedOnceAndInOrder() {
         let codes = ExitStatus.all.map(\.code)
         #expect(codes == Set(codes).sorted())
     }
 
-    /// Scripts depend on these values. A meaning that curl also has uses curl's number.
+    /// Scripts depend on these values. A failure that curl also reports has curl's number.
     @Test(arguments: [
         (LoadError.Code.unsupportedScheme, Int32(1)), (.badURL, 3), (.nameNotFound, 6), (.cannotConnect, 7), (.badResponse, 8),
         (.truncated, 18), (.bodyFailed, 26), (.noMemory, 27), (.timedOut, 28), (.rangeNotSatisfiable, 33), (.secureConnectionFailed, 35),
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func pluginErrorsHaveOneStatus() {
+    @Test func errorsOfPluginsHaveOneStatus() {
         #expect(ExitStatus(LoadError(.notFound, domain: "org.example", message: "")) == .pluginError)
         #expect(ExitStatus(LoadError(LoadError.Code(rawValue: 77), message: "")) == .unknown)
     }

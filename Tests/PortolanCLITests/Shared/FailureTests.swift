@@ -12,9 +12,10 @@ import Testing
         #expect(Failure(error).message == line)
     }
 
-    @Test func equalLayersAreReportedOnce() {
-        let one = LoadError(.badRequest, message: "layer", underlyingError: LoadError(.badRequest, message: "inner"))
-        let two = LoadError(.badRequest, message: "layer", underlyingError: LoadError(.badRequest, message: "layer", underlyingError: one))
-        #expect(Failure(two).message == "layer: inner")
+    @Test func causesWithTheSameMessageAreReportedOnce() {
+        let innerLayer = LoadError(.badRequest, message: "layer", underlyingError: LoadError(.badRequest, message: "inner"))
+        let outerLayer = LoadError(
+            .badRequest, message: "layer", underlyingError: LoadError(.badRequest, message: "layer", underlyingError: innerLayer))
+        #expect(Failure(outerLayer).message == "layer: inner")
     }
 }

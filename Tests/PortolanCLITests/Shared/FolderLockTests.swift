@@ -11,15 +11,15 @@ import Testing
     @Test func lockHasOneHolder() throws {
         try FileSystem.makeFolder(folder)
         defer { FileSystem.removeFolder(folder) }
-        let first = FolderLock(ofFolderWith: folder + "/a.har")
-        let isLocked = first != nil
-        let isRefused = FolderLock(ofFolderWith: folder + "/b.har", wait: .zero) == nil
-        #expect(isLocked && isRefused)
-        first?.release()
-        let second = FolderLock(ofFolderWith: folder + "/b.har", wait: .zero)
-        let isFree = second != nil
+        let firstLock = FolderLock(ofFolderWith: folder + "/a.har")
+        let isLocked = firstLock != nil
+        let isSecondRefused = FolderLock(ofFolderWith: folder + "/b.har", wait: .zero) == nil
+        #expect(isLocked && isSecondRefused)
+        firstLock?.release()
+        let secondLock = FolderLock(ofFolderWith: folder + "/b.har", wait: .zero)
+        let isFree = secondLock != nil
         #expect(isFree)
-        second?.release()
+        secondLock?.release()
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
     }
 

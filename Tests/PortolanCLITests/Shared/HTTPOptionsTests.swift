@@ -14,10 +14,10 @@ import Testing
     }
 
     @Test func withoutOptionsTheConfigurationIsTheDefault() throws {
-        let (configuration, other) = (try configuration(), HTTPConfiguration())
+        let (configuration, defaultConfiguration) = (try configuration(), HTTPConfiguration())
         #expect(configuration.proxies == .environment)
         #expect(configuration.tls.trustRoots == .system && configuration.tls.verification == .full && configuration.tls.identity == nil)
-        #expect(configuration.allowsHTTP2 && configuration.connectionLimits == other.connectionLimits)
+        #expect(configuration.allowsHTTP2 && configuration.connectionLimits == defaultConfiguration.connectionLimits)
     }
 
     @Test func tlsOptionsNameFiles() throws {
@@ -28,7 +28,7 @@ import Testing
         #expect(try configuration("-E", "both.pem").tls.identity == ClientIdentity(certificatePath: "both.pem"))
     }
 
-    /// curl's `--cert FILE:PASSPHRASE`
+    /// curl accepts `--cert FILE:PASSPHRASE`. Here, the colon is a part of the file's name.
     @Test func passphraseInTheSyntaxOfCurlIsRefused() throws {
         let folder = try TemporaryFolder()
         let path = folder.path(of: "me.p12")
@@ -36,9 +36,9 @@ import Testing
         let failure = #expect(throws: Failure.self) { try configuration("--cert", "\(path):s3cr3t") }
         #expect(failure?.status == .badIdentity)
         #expect(failure?.message == "--cert: there is no file '\(path):…', but there is '\(path)'; give its passphrase with --pass")
-        let odd = folder.path(of: "me.p12:odd")
-        #expect(FileManager.default.createFile(atPath: odd, contents: nil))
-        #expect(try configuration("--cert", odd).tls.identity == ClientIdentity(certificatePath: odd))
+        let pathWithColon = folder.path(of: "me.p12:odd")
+        #expect(FileManager.default.createFile(atPath: pathWithColon, contents: nil))
+        #expect(try configuration("--cert", pathWithColon).tls.identity == ClientIdentity(certificatePath: pathWithColon))
         #expect(try configuration("--cert", "\(folder.path):x").tls.identity != nil, "a folder is not a certificate")
     }
 

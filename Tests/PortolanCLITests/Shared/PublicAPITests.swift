@@ -3,12 +3,12 @@
 import Foundation
 import Testing
 
-/// docs/public-api.txt lists the public declarations of the products, so that a change of them shows in a review.
+/// docs/public-api.txt lists the public declarations of the products, so that a review shows each change of the API.
 ///
-/// `PORTOLAN_UPDATE_API=1 swift test --filter PublicAPITests` writes the list.
+/// `PORTOLAN_UPDATE_API=1 swift test --filter PublicAPITests` updates the file.
 @Suite struct PublicAPITests {
-    /// A product, its modules, and the file that names the types that it re-exports, if it doesn't re-export modules as
-    /// a whole. Each product lists what the ones before it don't.
+    /// The products in the order of the list. `exports` is the file that names the re-exported types; `nil` if the
+    /// product re-exports whole modules. A declaration is listed only for the first product that has it.
     private static let products: [(name: String, modules: [String], exports: String?)] = [
         (
             "Portolan",
@@ -27,7 +27,7 @@ import Testing
     ]
 
     private let root: URL
-    private var list: URL { root.appendingPathComponent("docs/public-api.txt") }
+    private var listFile: URL { root.appendingPathComponent("docs/public-api.txt") }
 
     init() {
         var folder = URL(fileURLWithPath: #filePath)
@@ -37,31 +37,31 @@ import Testing
 
     @Test func listHasEveryPublicDeclaration() throws {
         var text = ""
-        var listed: Set<String> = []
-        var all: Set<String> = []
+        var listedLines: Set<String> = []
+        var allLines: Set<String> = []
         for product in Self.products {
             let exports = try product.exports.map(exports(of:))
             var lines: [String] = []
             for module in product.modules {
                 let declarations = try declarations(of: module)
-                all.formUnion(declarations.map(\.line))
-                for declaration in declarations where !listed.contains(declaration.line) {
-                    // Members of other modules' types are visible wherever the module is.
+                allLines.formUnion(declarations.map(\.line))
+                for declaration in declarations where !listedLines.contains(declaration.line) {
+                    // A program that imports the module also sees its extensions of the types of other modules.
                     let isExported = exports.map { $0.types.contains(declaration.type) || !$0.modules.contains(module) } ?? true
                     if isExported || declaration.isOfForeignType { lines.append(declaration.line) }
                 }
             }
-            listed.formUnion(lines)
+            listedLines.formUnion(lines)
             text += "\(product.name): \(lines.count) declarations\n\n" + lines.sorted().map { "\($0)\n" }.joined() + "\n"
         }
-        for line in all.subtracting(listed).sorted() { Issue.record("public, but in no product: \(line)") }
+        for line in allLines.subtracting(listedLines).sorted() { Issue.record("public, but in no product: \(line)") }
         if ProcessInfo.processInfo.environment["PORTOLAN_UPDATE_API"] == "1" {
-            try text.write(to: list, atomically: true, encoding: .utf8)
+            try text.write(to: listFile, atomically: true, encoding: .utf8)
         }
-        let expected = try String(contentsOf: list, encoding: .utf8)
-        let (now, before) = (Set(text.split(separator: "\n")), Set(expected.split(separator: "\n")))
-        for line in now.subtracting(before).sorted() { Issue.record("new in the public API: \(line)") }
-        for line in before.subtracting(now).sorted() { Issue.record("no longer in the public API: \(line)") }
+        let expected = try String(contentsOf: listFile, encoding: .utf8)
+        let (currentLines, recordedLines) = (Set(text.split(separator: "\n")), Set(expected.split(separator: "\n")))
+        for line in currentLines.subtracting(recordedLines).sorted() { Issue.record("new in the public API: \(line)") }
+        for line in recordedLines.subtracting(currentLines).sorted() { Issue.record("no longer in the public API: \(line)") }
         #expect(text == expected)
     }
 
@@ -73,23 +73,25 @@ import Testing
         return (Set(names.map(\.2)), Set(names.map { String($0.1) }))
     }
 
+    /// The public declarations of a module. `type` is the name of the outermost type.
     private func declarations(of module: String) throws -> [(line: String, type: Substring, isOfForeignType: Bool)] {
-        let found = try files(of: module).flatMap { PublicDeclarations(in: $0).lines }
-        // The default of a protocol's requirement is no second declaration.
-        let requirements = Set(found.filter { !$0.contains(": public ") })
-        let lines = found.filter {
+        let foundLines = try files(of: module).flatMap { PublicDeclarations(in: $0).lines }
+        // The default implementation of a protocol's requirement is not listed a second time.
+        let requirements = Set(foundLines.filter { !$0.contains(": public ") })
+        let lines = foundLines.filter {
             !requirements.contains($0.replacing(": public ", with: ": ", maxReplacements: 1)) || requirements.contains($0)
         }
         // `Type.Inner: public …`, and `public struct Type`.
-        let member = #/^([\w\[\]]+)[.\w]*: /#
-        let top = #/^(?:@\w+ )*public (?:final |indirect )*\w+ (\w+)/#
-        let declared = lines.compactMap { $0.firstMatch(of: top)?.1 }
+        let memberPattern = #/^([\w\[\]]+)[.\w]*: /#
+        let typePattern = #/^(?:@\w+ )*public (?:final |indirect )*\w+ (\w+)/#
+        let declaredTypes = lines.compactMap { $0.firstMatch(of: typePattern)?.1 }
         return lines.map { line in
-            let type = line.firstMatch(of: member)?.1 ?? line.firstMatch(of: top)?.1 ?? ""
-            return ("\(module)  \(line)", type, !declared.contains(type))
+            let type = line.firstMatch(of: memberPattern)?.1 ?? line.firstMatch(of: typePattern)?.1 ?? ""
+            return ("\(module)  \(line)", type, !declaredTypes.contains(type))
         }
     }
 
+    /// The texts of the Swift files of a module.
     private func files(of module: String) throws -> [String] {
         let folder = root.appendingPathComponent("Sources/\(module)")
         let paths = try #require(FileManager.default.enumerator(atPath: folder.path)).compactMap { $0 as? String }
@@ -136,23 +138,23 @@ import Testing
     }
 }
 
-/// The public declarations of a file that swift-format has formatted: each level is indented by four spaces.
+/// The public declarations of a file. The parser expects the indentation of swift-format: four spaces for each level.
 private struct PublicDeclarations {
     private(set) var lines: [String] = []
     /// The types around the current line, with the indentation of their members.
     private var scopes: [(name: String, indent: Int, isPublic: Bool, hasPublicMembers: Bool)] = []
 
     init(in source: String) {
-        let all = Self.unconditionalLines(of: source)
-        for (index, line) in all.enumerated() {
+        let sourceLines = Self.unconditionalLines(of: source)
+        for (index, line) in sourceLines.enumerated() {
             let indent = line.prefix { $0 == " " }.count
             let words = line.dropFirst(indent)
             guard !words.isEmpty, !words.hasPrefix("//") else { continue }
             scopes.removeAll { $0.indent > indent }
             let isMember = scopes.last.map { $0.indent == indent } ?? (indent == 0)
             guard isMember else { continue }
-            let declaration = Self.declaration(from: all[index...])
-            // What is public for fuzzers and benchmarks (SPI) is no part of it.
+            let declaration = Self.declaration(from: sourceLines[index...])
+            // Declarations for fuzzers and benchmarks (`@_spi`) are not a part of the public API.
             let isPublic =
                 declaration.wholeMatch(of: /(@\w+(\(.*?\))? )*public (?!import).*/) != nil && !declaration.contains("@_spi(")
             let isImplied =
@@ -166,7 +168,7 @@ private struct PublicDeclarations {
         }
     }
 
-    /// The lines of a file, with those of a package trait as if they were outside of `#if`, which indents them.
+    /// The lines of a file. The lines within `#if Persistence` lose their additional indentation.
     private static func unconditionalLines(of source: String) -> [String] {
         var isConditional = false
         return source.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -182,14 +184,14 @@ private struct PublicDeclarations {
     private mutating func openScope(_ declaration: String, _ indent: Int, isPublic: Bool) {
         guard let match = declaration.firstMatch(of: /\b(struct|class|enum|protocol|extension|actor) ([\w.\[\]]+)/) else { return }
         let kind = String(match.1)
-        // Members of an extension are as public as they say.
+        // A member of an extension is public only if it says so.
         let isVisible = isPublic || kind == "extension"
         let outer = scopes.last.map { "\($0.name)." } ?? ""
         scopes.append(
             (outer + String(match.2), indent + 4, isVisible, isPublic && (kind == "protocol" || kind == "enum")))
     }
 
-    /// The declaration that begins in the first line, in one line, without its body and without the values of closures.
+    /// The declaration that begins in the first line, joined to one line, without its body and the bodies of closures.
     private static func declaration(from lines: ArraySlice<String>) -> String {
         var text = ""
         var depth = 0
@@ -214,7 +216,7 @@ private struct PublicDeclarations {
 
     private static func trimmed(_ text: String) -> String {
         var text = text
-        // A closure as a default value.
+        // A closure that is a default value is replaced by `…`.
         while let start = text.firstIndex(of: "{"), let end = text[start...].firstIndex(of: "}") {
             text.replaceSubrange(start...end, with: "…")
         }

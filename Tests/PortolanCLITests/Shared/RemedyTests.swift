@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCLI
 
-/// The remedy in a message of the command names something that the command has.
+/// In the messages of the command, a remedy names options of the command instead of properties of the API.
 @Suite struct RemedyTests {
     private static let remedies: [LoadError.Remedy] = [
         .trustCertificate, .trustAuthority, .nameTrustRoots, .giveClientCertificate, .changeClientCertificate, .nameKeyFile,

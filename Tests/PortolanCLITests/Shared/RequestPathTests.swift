@@ -3,9 +3,9 @@
 import FoundationEssentials
 import Testing
 
-/// request-path.md names functions and files that exist, and states their numbers.
+/// The functions and files that request-path.md names exist, and the counts on the page are correct.
 @Suite struct RequestPathTests {
-    /// One row of a table: functions of one file.
+    /// One row of a table of the page: functions of one file.
     private struct Row {
         let table: Substring
         let hop: Substring
@@ -26,7 +26,8 @@ import Testing
         rows = Self.rows(of: page)
     }
 
-    /// A table without a column of files names functions in the files of its hops.
+    /// The rows of all tables. In a table without a column for files, the file is the one of the same hop in the first
+    /// table.
     private static func rows(of page: String) -> [Row] {
         var rows: [Row] = []
         var columns: [Substring] = []
@@ -44,14 +45,14 @@ import Testing
                 rows.append(Row(table: columns[0], hop: hop, functions: functions[0], file: functions[1].first ?? ""))
             } else {
                 let file = rows.first { $0.hop == hop }?.file ?? ""
-                rows.append(Row(table: "again", hop: hop, functions: functions.flatMap(\.self), file: file))
+                rows.append(Row(table: "other", hop: hop, functions: functions.flatMap(\.self), file: file))
             }
         }
         return rows
     }
 
     @Test("Each function of the page is declared in the file that the page names")
-    func functionsExist() throws {
+    func functionsOfThePageExistInTheirFiles() throws {
         #expect(rows.count >= 10)
         for row in rows {
             #expect(!row.functions.isEmpty, "\(row)")
@@ -66,7 +67,7 @@ import Testing
     }
 
     @Test("The page states the number of hops, calls and files")
-    func hopsAreCounted() {
+    func pageStatesTheCountsOfHopsCallsAndFiles() {
         let hops = rows.filter { $0.table == "#" }
         let calls = rows.filter { $0.table == "hop" }
         let counts = [
@@ -77,8 +78,8 @@ import Testing
         #expect(hops.map(\.hop) == (1...max(1, hops.count)).map { "\($0)" })
     }
 
-    @Test("The path keeps within its budget")
-    func pathIsShort() {
+    @Test("The path has at most 18 hops through at most 15 files")
+    func pathHasFewHopsAndFiles() {
         let hops = rows.filter { $0.table == "#" }
         #expect(hops.count <= 18)
         #expect(Set(hops.map(\.file)).count <= 15)

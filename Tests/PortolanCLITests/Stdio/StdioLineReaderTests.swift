@@ -5,7 +5,6 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct StdioLineReaderTests {
-    /// The lines do not depend on the size of the reads.
     @Test(arguments: [1, 2, 3, 5, 64])
     func linesDoNotDependOnTheReadSize(chunkSize: Int) throws {
         let lines = try Self.lines(in: "a\n\nbcd\r\n\(String(repeating: "x", count: 20))\nlast", limit: 100, chunkSize: chunkSize)
@@ -19,7 +18,7 @@ import Testing
         #expect(try Self.lines(in: "", limit: 5, chunkSize: chunkSize) == [])
     }
 
-    /// The lines, with `nil` for each line that exceeds the limit.
+    /// The lines of the text, which a reader reads from a pipe in chunks; `nil` for each line that exceeds the limit.
     private static func lines(in text: String, limit: Int, chunkSize: Int) throws -> [String?] {
         let (source, sink) = try Pipe.open()
         defer { try? source.close() }

@@ -10,13 +10,13 @@ import Testing
 
 @Suite struct StdioRequestTests {
     private static func load(_ text: String) throws -> StdioLoadRequest {
-        guard case .load(let load) = try StdioRequest(JSONParser.parse(Array(text.utf8))) else { throw NoLoad() }
+        guard case .load(let load) = try StdioRequest(JSONParser.parse(Array(text.utf8))) else { throw UnexpectedOperation() }
         return load
     }
 
-    private struct NoLoad: Error {}
+    private struct UnexpectedOperation: Error {}
 
-    @Test func everyMemberIsRead() throws {
+    @Test func everyMemberIsParsed() throws {
         let load = try Self.load(
             #"""
             {"id":7,"url":"x:y","method":"PUT","headers":[["A","é"],["A","2"]],"body":"text","bodyBase64":null,"cache":"no-cache",
@@ -41,13 +41,13 @@ import Testing
     }
 
     @Test(arguments: [("follow", RedirectPolicy.Mode.follow), ("manual", .manual), ("error", .error)])
-    func redirectModesAreThoseOfFetch(mode: String, expected: RedirectPolicy.Mode) throws {
+    func redirectModesHaveTheNamesOfFetch(mode: String, expected: RedirectPolicy.Mode) throws {
         #expect(try Self.load("{\"url\":\"x:y\",\"redirect\":\"\(mode)\"}").redirects == expected)
     }
 
-    @Test func resetNamesItsStores() throws {
+    @Test func resetRequestNamesItsStores() throws {
         guard case .reset(let stores) = try StdioRequest(["op": "reset", "what": ["connections", "cookies", "cookies"]]) else {
-            throw NoLoad()
+            throw UnexpectedOperation()
         }
         #expect(stores == [.connections, .cookies])
     }
@@ -56,7 +56,7 @@ import Testing
         ("default", CachePolicy.useProtocol), ("reload", .reload), ("no-store", .noStore), ("no-cache", .revalidate),
         ("force-cache", .preferCached), ("only-if-cached", .onlyCached),
     ])
-    func cacheModesAreThoseOfFetch(mode: String, policy: CachePolicy) throws {
+    func cacheModesHaveTheNamesOfFetch(mode: String, policy: CachePolicy) throws {
         #expect(try Self.load("{\"url\":\"x:y\",\"cache\":\"\(mode)\"}").request.cachePolicy == policy)
     }
 
@@ -78,7 +78,7 @@ import Testing
         #expect(error?.code == .badRequest)
     }
 
-    @Test func valueOfAHeaderIsNotQuoted() throws {
+    @Test func valueOfAHeaderIsNotQuotedInTheError() throws {
         let error = #expect(throws: LoadError.self) {
             try StdioRequest(["url": "x:y", "headers": [["cookie", "secret\u{0}"]]])
         }

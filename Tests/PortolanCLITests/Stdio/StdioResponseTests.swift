@@ -9,20 +9,20 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct StdioResponseTests {
-    private func answer(for response: Response) -> JSONValue {
+    private func json(for response: Response) -> JSONValue {
         StdioResponse.load(id: .null, StdioOutcome(response: response))
     }
 
     @Test func lengthIsAFieldExceptForDataURLs() throws {
         let file = Response(url: try URLRecord(parsing: "file:///a"), mimeType: .html, textEncodingName: "utf-8", expectedLength: 3)
-        #expect(answer(for: file)["headers"] == [["content-type", "text/html;charset=utf-8"], ["content-length", "3"]])
+        #expect(json(for: file)["headers"] == [["content-type", "text/html;charset=utf-8"], ["content-length", "3"]])
         let data = Response(url: try URLRecord(parsing: "data:,abc"), mimeType: .plainASCIIText, expectedLength: 3, status: .ok)
-        #expect(answer(for: data)["headers"] == [["content-type", "text/plain;charset=US-ASCII"]])
+        #expect(json(for: data)["headers"] == [["content-type", "text/plain;charset=US-ASCII"]])
     }
 
     @Test func urlHasItsFragmentAndNoCredentials() throws {
-        #expect(answer(for: Response(url: try URLRecord(parsing: "x://user:secret@h/a#f")))["url"] == "x://h/a#f")
-        #expect(answer(for: Response(url: try URLRecord(parsing: "x://h/a#")))["url"] == "x://h/a#")
+        #expect(json(for: Response(url: try URLRecord(parsing: "x://user:secret@h/a#f")))["url"] == "x://h/a#f")
+        #expect(json(for: Response(url: try URLRecord(parsing: "x://h/a#")))["url"] == "x://h/a#")
     }
 
     @Test func allCompletePartsAreReported() throws {

@@ -10,11 +10,11 @@ import Testing
 /// URL Standard's API.
 @Suite struct StdioURLTests {
     private static func response(to request: String) throws -> String {
-        guard case .parseURL(let url) = try StdioRequest(JSONParser.parse(Array(request.utf8))) else { throw NoURL() }
+        guard case .parseURL(let url) = try StdioRequest(JSONParser.parse(Array(request.utf8))) else { throw UnexpectedOperation() }
         return String(decoding: StdioResponse.url(id: .count(1), url).bytes, as: UTF8.self)
     }
 
-    private struct NoURL: Error {}
+    private struct UnexpectedOperation: Error {}
 
     @Test(arguments: [
         (
@@ -55,7 +55,7 @@ import Testing
         (##"{"op":"parseURL","value":"a/b"}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":""}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":"http://a b/"}"##, ##"{"id":1,"url":null}"##),
-        // An invalid base is an error, also if the URL does not need it.
+        // An invalid base URL is an error even if `value` is an absolute URL.
         (##"{"op":"parseURL","value":"http://h/","base":""}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":"http://h/","base":"/x"}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":"x","base":"mailto:a@b"}"##, ##"{"id":1,"url":null}"##),

@@ -5,6 +5,7 @@ import Testing
 @testable import PortolanCore
 
 @Suite struct AuthenticatedSpacesTests {
+    /// An object that the test recognises by its identity.
     private final class State: Sendable {}
 
     private static func entry(
@@ -17,7 +18,7 @@ import Testing
     }
 
     @Test(
-        "A space covers its own server and the paths below its own, RFC 7617 §2.2",
+        "A space covers the URLs of its server whose path is below one of its paths, RFC 7617 §2.2",
         arguments: [
             ("https://h/docs/", true), ("https://h/docs/a/b?c#d", true), ("https://h:443/docs/x", true), ("https://u:p@h/docs/x", true),
             ("https://h/docs", false), ("https://h/", false), ("https://h/docsx/", false), ("https://h/docs/../x", false),
@@ -25,28 +26,28 @@ import Testing
             ("https://h./docs/", false), ("https://i/docs/", false), ("https://a.h/docs/", false), ("https://h/exact", true),
             ("https://h/exact/below", true), ("https://h/exactly", false),
         ])
-    func cover(url: String, isCovered: Bool) throws {
+    func spaceCoversTheURLsBelowItsPaths(url: String, isCovered: Bool) throws {
         let spaces = AuthenticatedSpaces()
         spaces.add(try Self.entry(paths: ["/docs/", "/exact"]))
         #expect((spaces.match(for: try URLRecord(parsing: url)) != nil) == isCovered)
     }
 
-    @Test("The space with the longest path counts; one space is replaced, and keeps its paths for the same credential")
-    func replacement() throws {
+    @Test("The space with the longest path matches; an entry of the same space replaces it, and keeps the paths of the same credential")
+    func spaceWithTheLongestPathMatches() throws {
         let spaces = AuthenticatedSpaces()
-        let (root, docs, other) = (State(), State(), State())
+        let (root, docs, newState) = (State(), State(), State())
         spaces.add(try Self.entry(paths: ["/"], realm: "root", state: root))
         spaces.add(try Self.entry(paths: ["/docs/"], state: docs))
         func state(_ url: String) throws -> AnyObject? { spaces.match(for: try URLRecord(parsing: url))?.entry.state }
         #expect(try state("https://h/docs/x") === docs && state("https://h/x") === root)
-        spaces.add(try Self.entry(paths: ["/new/"], state: other))
-        #expect(try state("https://h/docs/x") === other && state("https://h/new/") === other)
+        spaces.add(try Self.entry(paths: ["/new/"], state: newState))
+        #expect(try state("https://h/docs/x") === newState && state("https://h/new/") === newState)
         spaces.add(try Self.entry(paths: ["/third/"], password: "changed", state: docs))
         #expect(try state("https://h/docs/x") === root && state("https://h/third/") === docs)
-        spaces.replace(docs, by: other)
-        #expect(try state("https://h/third/") === other)
+        spaces.replace(docs, by: newState)
+        #expect(try state("https://h/third/") === newState)
         spaces.replace(docs, by: root)
-        spaces.remove(other)
+        spaces.remove(newState)
         #expect(try state("https://h/third/") === root)
         spaces.removeAll()
         #expect(try state("https://h/") == nil)

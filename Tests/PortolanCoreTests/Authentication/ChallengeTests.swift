@@ -7,34 +7,35 @@ import Testing
 @testable import PortolanCore
 
 @Suite struct ChallengeTests {
-    /// Sends a challenge until the password is "open sesame", at most three times. The body of the response names the
-    /// answer to the challenge.
+    /// A handler that sends up to three challenges, until the password is "open sesame". The body of its response says
+    /// how the last challenge was answered.
     private static func challengingHandler(kind: ProtectionSpace.Kind = .password(scheme: "basic")) -> ManualHandler {
-        ManualHandler { load in sendChallenge(load, kind, failures: 0) }
+        ManualHandler { load in sendChallenge(load, kind, failureCount: 0) }
     }
 
-    private static func sendChallenge(_ load: ManualLoad, _ kind: ProtectionSpace.Kind, failures: Int) {
+    private static func sendChallenge(_ load: ManualLoad, _ kind: ProtectionSpace.Kind, failureCount: Int) {
         let space = ProtectionSpace(kind: kind, protocolName: "x", host: load.request.url.host.map(String.init) ?? "")
         load.client.didReceive(
-            AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
+            AuthenticationChallenge(protectionSpace: space, previousFailureCount: failureCount) { answer in
                 switch answer {
-                case .use(.password(_, "open sesame", _)): end(load, "in")
-                case .use where failures < 2: sendChallenge(load, kind, failures: failures + 1)
+                case .use(.password(_, "open sesame", _)): respond(load, "in")
+                case .use where failureCount < 2: sendChallenge(load, kind, failureCount: failureCount + 1)
                 case .use: load.client.didFail(with: LoadError(.authenticationRequired, message: "wrong"))
-                case .continueWithoutCredential: end(load, "without")
-                case .performDefault: end(load, "default")
-                case .rejectProtectionSpace: end(load, "rejected")
+                case .continueWithoutCredential: respond(load, "without")
+                case .performDefault: respond(load, "default")
+                case .rejectProtectionSpace: respond(load, "rejected")
                 case .cancel: load.client.didFail(with: LoadError(.authenticationCancelled, message: "cancelled"))
                 }
             })
     }
 
-    private static func end(_ load: ManualLoad, _ text: String) {
+    private static func respond(_ load: ManualLoad, _ text: String) {
         load.respond()
         load.deliver(text)
         load.finish()
     }
 
+    /// Loads the URL with a delegate that gives `answer` to each challenge, or releases the challenge if it is `nil`.
     private static func load(_ url: String, kind: ProtectionSpace.Kind = .password(scheme: "basic"), answer: ChallengeAnswer?) throws
         -> RecordingDelegate
     {
@@ -44,15 +45,15 @@ import Testing
     }
 
     @Test func eachChallengeAnswerReachesTheHandler() throws {
-        let table: [(ChallengeAnswer, String)] = [
+        let answers: [(ChallengeAnswer, String)] = [
             (.use(.password(user: "u", password: "open sesame")), "in"), (.continueWithoutCredential, "without"),
             (.performDefault, "without"), (.rejectProtectionSpace, "rejected"),
         ]
-        for (answer, expected) in table { #expect(try Self.load("x://h/", answer: answer).text == expected) }
+        for (answer, expectedText) in answers { #expect(try Self.load("x://h/", answer: answer).text == expectedText) }
         #expect(try Self.load("x://h/", answer: .cancel).events.last == .failed(.authenticationCancelled))
     }
 
-    @Test func challengeReleasedUnansweredGetsDefaultHandling() throws {
+    @Test func challengeReleasedWithoutAnAnswerGetsDefaultHandling() throws {
         #expect(try Self.load("x://h/", answer: nil).text == "without")
     }
 
@@ -60,7 +61,7 @@ import Testing
         #expect(try Self.load("x://h/", kind: .serverTrust(chain: []), answer: .performDefault).text == "default")
     }
 
-    @Test func userInfoOfTheURLAnswersBeforeTheDelegate() throws {
+    @Test func userInfoOfTheURLIsUsedBeforeTheDelegateIsChallenged() throws {
         let delegate = try Self.load("x://me:open%20sesame@h/", answer: .cancel)
         #expect(delegate.text == "in")
         #expect(!delegate.events.contains(.challenge))
@@ -83,7 +84,7 @@ import Testing
         #expect(Credential.inUserInformation(of: url, for: space) == nil)
     }
 
-    /// The load of a plugin can send a challenge of another server than that of its URL.
+    /// The load of a plugin can send a challenge for a server that is not the server of its URL.
     @Test(
         arguments: [
             ("https://u:p@h/", "https", 443, true), ("https://u:p@h/", "https", nil, true), ("https://u:p@h/", "http", 443, false),
@@ -91,7 +92,7 @@ import Testing
             ("x://u:p@h/", "x", 7, false), ("x://u:p@h:7/", "x", nil, false), ("x://u:p@h:7/", "X", 7, true),
             ("x://u:p@h/", "y", nil, false),
         ] as [(String, String, Int?, Bool)])
-    func userInfoIsUsedOnlyForSchemeHostAndPortOfItsURL(url: String, scheme: String, port: Int?, isExpected: Bool) throws {
+    func userInfoIsUsedOnlyForTheSchemeHostAndPortOfItsURL(url: String, scheme: String, port: Int?, isExpected: Bool) throws {
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: scheme, host: "h", port: port)
         #expect((Credential.inUserInformation(of: try URLRecord(parsing: url), for: space) != nil) == isExpected)
     }
@@ -107,7 +108,7 @@ import Testing
         #expect(delegate.events.last == .failed(.authenticationRequired))
     }
 
-    @Test func challengeAcceptsALateAnswerAndIgnoresASecond() throws {
+    @Test func challengeAcceptsALateAnswerAndIgnoresASecondAnswer() throws {
         let receivedChallenge = Mutex<AuthenticationChallenge?>(nil)
         let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
         loader(Self.challengingHandler()).task(for: try Request("x://h/"), delegate: delegate).resume()
@@ -124,7 +125,7 @@ import Testing
             let challenge = AuthenticationChallenge(protectionSpace: space) { _ in }
             load.client.didReceive(challenge)
             load.client.didCancel(challenge)
-            Self.end(load, "went on")
+            Self.respond(load, "went on")
         }
         let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
         loader(handler).task(for: try Request("x://h/"), delegate: delegate).resume()

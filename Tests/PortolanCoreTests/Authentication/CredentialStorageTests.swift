@@ -16,8 +16,8 @@ import Testing
     private let ada = Credential.password(user: "ada", password: "1", persistence: .loader)
     private let bob = Credential.password(user: "bob", password: "2", persistence: .permanent)
 
-    @Test("The default credential is the chosen one, or the only one")
-    func defaultCredential() {
+    @Test("The default credential of a space is the one that was set as default, or the only one")
+    func defaultCredentialIsTheOneSetOrTheOnlyOne() {
         let storage = CredentialStorage()
         #expect(storage.defaultCredential(for: Self.space()) == nil)
         storage.set(ada, for: Self.space())
@@ -35,28 +35,28 @@ import Testing
     }
 
     @Test(
-        "A credential applies only in its own space",
+        "A credential is found only for an equivalent space",
         arguments: [
             (space(port: 80), true), (space("BASIC", "HTTP", host: "H"), true), (space("digest"), true), (space("ntlm"), false),
             (space("basic", "https"), false), (space(port: 81), false), (space(host: "g"), false), (space(host: "a.h"), false),
             (space(realm: "Staff"), false), (space(realm: nil), false), (space(isProxy: true), false),
         ])
-    func spaces(_ other: ProtectionSpace, isSame: Bool) {
+    func credentialIsFoundOnlyForAnEquivalentSpace(_ otherSpace: ProtectionSpace, isEquivalent: Bool) {
         let storage = CredentialStorage()
         storage.set(ada, for: Self.space())
-        #expect((storage.defaultCredential(for: other) == ada) == isSame)
+        #expect((storage.defaultCredential(for: otherSpace) == ada) == isEquivalent)
     }
 
     @Test("A credential for Digest is not used for Basic")
-    func digestIsNotBasic() {
+    func digestCredentialIsNotUsedForBasic() {
         let storage = CredentialStorage()
         storage.set(ada, for: Self.space("digest"))
         #expect(storage.defaultCredential(for: Self.space("basic")) == nil)
         #expect(storage.defaultCredential(for: Self.space("digest")) == ada)
     }
 
-    @Test("Credentials without persistence, certificates and trust are not stored")
-    func notStored() {
+    @Test("Client certificates, server trust, and passwords without persistence are not stored")
+    func credentialsWithoutPersistentPasswordAreNotStored() {
         let storage = CredentialStorage()
         storage.set(.password(user: "ada", password: "1"), for: Self.space())
         storage.set(.serverTrust, for: Self.space())
@@ -67,8 +67,8 @@ import Testing
         #expect(storage.allCredentials.isEmpty)
     }
 
-    @Test("A refused credential is removed only if it has not been replaced")
-    func refused() {
+    @Test("A refused credential is removed from the storage, unless it was replaced in the meantime")
+    func refusedCredentialIsRemovedUnlessReplaced() {
         let storage = CredentialStorage()
         storage.set(ada, for: Self.space())
         storage.removeRefused(.password(user: "ada", password: "old"), for: Self.space("digest"))
@@ -100,7 +100,7 @@ import Testing
         #expect(received.withLock { $0.count } == 5)
     }
 
-    // MARK: The store on disk
+    // MARK: The store on persistence
 
     private static func log() -> CredentialStorage.Log { CredentialStorage.Log {} }
 
@@ -114,7 +114,7 @@ import Testing
 
     /// What a store would write, in its order.
     private static func changes(in log: CredentialStorage.Log) -> [String] {
-        log.take().map { key, change in
+        log.removeChanges().map { key, change in
             switch change {
             case .set(let credential): "\(key.user)=\(credential.password.reveal())\(credential.defaultTime > 0 ? "*" : "")"
             case .removed: "-\(key.user)"
@@ -151,7 +151,7 @@ import Testing
         #expect(Self.changes(in: log) == ["-bob"])
         // Changes that could not be written come before.
         storage.set(bob, for: Self.space())
-        let failed = log.take()
+        let failed = log.removeChanges()
         storage.removeRefused(bob, for: Self.space())
         log.recordOlder(failed)
         #expect(Self.changes(in: log) == ["-bob"])
@@ -181,7 +181,7 @@ import Testing
     }
 
     @Test("Changes on many threads reach the store in their order")
-    func parallelChanges() async {
+    func parallelChangesReachThePersistenceInOrder() async {
         let log = Self.log()
         let storage = CredentialStorage(stored: [], log: log, in: log)
         await withTaskGroup { group in
@@ -194,7 +194,7 @@ import Testing
                 }
             }
         }
-        let stored = log.take().map { key, change -> Credential? in
+        let stored = log.removeChanges().map { key, change -> Credential? in
             guard case .set(let credential) = change else { return nil }
             return .password(user: key.user, password: credential.password.reveal(), persistence: .permanent)
         }

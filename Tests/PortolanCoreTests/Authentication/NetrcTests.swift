@@ -5,10 +5,10 @@ import Testing
 
 @testable import PortolanCore
 
-/// The expected values are those that curl 7.88.1 sent to a server, unless a row says otherwise. Files that are
+/// The expected credentials are the ones that curl 7.88.1 sends, unless a comment says otherwise. Files that are
 /// an error here are in other tests.
 @Suite struct NetrcTests {
-    /// A file, and `user:password` for the host `h`; `nil` for none.
+    /// The text of a netrc file, and `user:password` for the host `h`; `nil` if the file has no entry for it.
     private static let rows: [(file: String, expected: String?)] = [
         ("machine h login a password b", "a:b"),
         ("machine h\nlogin a\n\tpassword\tb\r\n", "a:b"), ("machine h login a\u{C}password b", "a:b"),
@@ -25,7 +25,7 @@ import Testing
         // Other hosts
         ("machine i login a password b", nil), ("machine h. login a password b", nil), ("machine h:80 login a password b", nil),
         ("machine a.h login a password b", nil),
-        // Incomplete
+        // Incomplete entries
         ("", nil), ("machine h", nil), ("login a password b", nil), ("machine h password b", ":b"), ("machine h login a", "a:"),
         // Comments
         ("# machine h login q password r\nmachine h login a password b", "a:b"), ("machine h login a # b\npassword b", "a:b"),
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test("A user of the URL selects the entry, as in curl")
-    func userSelects() throws {
+    func userOfTheURLSelectsTheEntry() throws {
         let file = try NetrcFile(parsing: Array("machine h login a password b\nmachine h login u password p\nmachine i password q".utf8))
         #expect(Self.text(file.credential(forHost: "h", user: "u")) == "u:p")
         #expect(file.credential(forHost: "h", user: "z") == nil)
@@ -95,19 +95,19 @@ import Testing
         #expect([.notRegularFile, .isDirectory, .accessDenied, .notFound].contains(Self.failure(path)))
     }
 
-    @Test("A file that ends at any byte is read without a crash, and complete entries stay the same")
-    func truncatedFiles() throws {
+    @Test("A truncated file causes no crash, and its complete entries stay the same")
+    func truncatedFileKeepsItsCompleteEntries() throws {
         let file = Array(
             "machine h login a password b\nmacdef m\nx\n\nmachine i login \"c\\\"\" password \"d e\"\n# end\ndefault login x".utf8)
         for count in 0...file.count {
-            let part = try? NetrcFile(parsing: Array(file[..<count]))
-            if let part, count > 28 { #expect(Self.text(part.credential(forHost: "h")) == "a:b", "\(count)") }
+            let truncatedFile = try? NetrcFile(parsing: Array(file[..<count]))
+            if let truncatedFile, count > 28 { #expect(Self.text(truncatedFile.credential(forHost: "h")) == "a:b", "\(count)") }
         }
         #expect(Self.text(try NetrcFile(parsing: file).credential(forHost: "i")) == "c\":d e")
     }
 
-    @Test("~/.netrc must not be readable by others if it has a password; a named file may be")
-    func permissions() throws {
+    @Test("~/.netrc is refused if others can read or write a password in it; a file named by the caller is not")
+    func netrcFileThatOthersCanAccessIsRefused() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("netrc-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test("Missing, large and malformed files are errors")
-    func unusableFiles() throws {
+    func unusableFilesAreErrors() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("netrc-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         #expect(Self.failure(path) == .notFound)
@@ -143,6 +143,7 @@ import Testing
         #expect(error?.code == .badRequest && error?.message.contains("line 1") == true && error?.message.contains("secret") == false)
     }
 
+    /// The code of the error of a file that cannot be read.
     private static func failure(_ path: String) -> LoadError.Code? {
         do throws(LoadError) { _ = try NetrcFile(contentsOf: path) } catch { return error.code }
         return nil

@@ -11,18 +11,18 @@ import Testing
 @Suite struct ProposedCredentialTests {
     private static let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h", port: 1, realm: "r")
 
-    /// Sends challenges until the password is "good", and then responds. Like HTTP, it delivers the response with the
-    /// status 401 if there is no credential.
+    /// A handler that sends challenges until the password is "good", and then responds with `status`. Without a
+    /// credential, it responds with 401, like HTTP.
     private static func handler(status: Int = 200) -> ManualHandler {
-        ManualHandler { load in sendChallenge(load, failures: 0, status) }
+        ManualHandler { load in sendChallenge(load, failureCount: 0, status) }
     }
 
-    private static func sendChallenge(_ load: ManualLoad, failures: Int, _ status: Int) {
+    private static func sendChallenge(_ load: ManualLoad, failureCount: Int, _ status: Int) {
         load.client.didReceive(
-            AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
+            AuthenticationChallenge(protectionSpace: space, previousFailureCount: failureCount) { answer in
                 switch answer {
                 case .use(.password(_, "good", _)): respond(load, status)
-                case .use: sendChallenge(load, failures: failures + 1, status)
+                case .use: sendChallenge(load, failureCount: failureCount + 1, status)
                 default: respond(load, 401)
                 }
             })
@@ -38,8 +38,8 @@ import Testing
         .password(user: user, password: password, persistence: persistence)
     }
 
-    /// Loads a URL, and returns the users that were proposed to the delegate. The delegate gives the `answers` in
-    /// order, and then handles challenges by default.
+    /// Loads a URL, and returns the user of the proposed credential of each challenge. The delegate gives the `answers`
+    /// in order, and answers further challenges with `performDefault`.
     private static func load(
         _ storage: CredentialStorage?, url: String = "x://h:1/", netrc: String? = nil, answers: [ChallengeAnswer] = [],
         handler: ManualHandler = handler()
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test("The user information of the URL comes first, then the storage, then the netrc file")
-    func order() throws {
+    func credentialSourcesHaveAnOrder() throws {
         let storage = CredentialStorage()
         storage.set(Self.credential("stored", "bad", .loader), for: Self.space)
         let (proposed, delegate) = try Self.load(storage, url: "x://url:bad@h:1/", netrc: "machine h login netrc password good")
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test("A refused credential is not proposed again, and is removed from the storage")
-    func refusal() throws {
+    func refusedCredentialIsRemovedFromTheStorage() throws {
         let storage = CredentialStorage()
         storage.set(Self.credential("stored", "bad", .permanent), for: Self.space)
         let (proposed, delegate) = try Self.load(storage)
@@ -82,24 +82,26 @@ import Testing
     }
 
     @Test("A credential of the delegate is stored after it was accepted, and not before")
-    func acceptance() throws {
+    func credentialIsStoredAfterItsAcceptance() throws {
         for (persistence, isStored) in [(Credential.Persistence.none, false), (.loader, true), (.permanent, true)] {
             let storage = CredentialStorage()
-            let wrong = Self.credential("ann", "bad", persistence)
-            let right = Self.credential("ann", "good", persistence)
-            let received = Mutex<[CredentialStorage.Change]>([])
-            let observation = storage.observe { changes in received.withLock { $0 += changes } }
-            let (proposed, delegate) = try Self.load(storage, answers: [.use(wrong), .use(right)])
+            let wrongCredential = Self.credential("ann", "bad", persistence)
+            let acceptedCredential = Self.credential("ann", "good", persistence)
+            let storedChanges = Mutex<[CredentialStorage.Change]>([])
+            let observation = storage.observe { changes in storedChanges.withLock { $0 += changes } }
+            let (proposed, delegate) = try Self.load(storage, answers: [.use(wrongCredential), .use(acceptedCredential)])
             withExtendedLifetime(observation) {}
             #expect(proposed == [nil, nil] && delegate.text == "200")
-            #expect(storage.defaultCredential(for: Self.space) == (isStored ? right : nil))
-            let changes: [CredentialStorage.Change] = [.set(right, for: Self.space), .madeDefault(right, for: Self.space)]
-            #expect(received.withLock { $0 } == (isStored ? changes : []))
+            #expect(storage.defaultCredential(for: Self.space) == (isStored ? acceptedCredential : nil))
+            let changes: [CredentialStorage.Change] = [
+                .set(acceptedCredential, for: Self.space), .madeDefault(acceptedCredential, for: Self.space),
+            ]
+            #expect(storedChanges.withLock { $0 } == (isStored ? changes : []))
         }
     }
 
     @Test("A credential is not stored if the load ends without a response that accepts it", arguments: [401, 407])
-    func refusedInTheEnd(status: Int) throws {
+    func credentialRefusedByTheResponse(status: Int) throws {
         let storage = CredentialStorage()
         let handler = Self.handler(status: status)
         _ = try Self.load(storage, answers: [.use(Self.credential("ann", "good", .loader))], handler: handler)
@@ -107,14 +109,14 @@ import Testing
     }
 
     @Test("A loader without a storage proposes nothing and stores nothing")
-    func withoutStorage() throws {
+    func loaderWithoutStorageProposesNoCredential() throws {
         let (proposed, delegate) = try Self.load(nil, answers: [.use(Self.credential("ann", "good", .loader))])
         #expect(proposed == [nil] && delegate.text == "200")
         #expect(CredentialStorage.shared.credentials(for: Self.space).isEmpty)
     }
 
     @Test("After a redirect from https: to http:, no password of the netrc file is proposed")
-    func netrcWithoutTLS() throws {
+    func netrcPasswordIsNotProposedAfterARedirectToHTTP() throws {
         let target = try URLRecord(parsing: "http://h/")
         let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "http", host: "h", port: 80, realm: "r")
         let handler = ManualHandler { load in
@@ -170,7 +172,7 @@ import Testing
     }
 
     @Test("A netrc file has no passwords for proxies and other hosts")
-    func netrcOfOtherHosts() throws {
+    func netrcPasswordIsNotProposedToOtherHosts() throws {
         let (proposed, _) = try Self.load(nil, netrc: "machine i login a password good")
         #expect(proposed == [nil])
         let handler = ManualHandler { load in

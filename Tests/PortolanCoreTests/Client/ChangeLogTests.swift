@@ -6,6 +6,7 @@ import Testing
 @testable import PortolanCore
 
 @Suite struct ChangeLogTests {
+    /// Counts the calls of the log's closure, which wakes the store.
     private final class Calls: Sendable {
         let count = Atomic(0)
     }
@@ -19,8 +20,9 @@ import Testing
         log = ChangeLog { calls.count.add(1, ordering: .relaxed) }
     }
 
-    private func taken() -> [String] {
-        log.take().map { key, change in
+    /// Takes the changes out of the log, and returns them as texts, such as `a=1` or `-a`.
+    private func takeChanges() -> [String] {
+        log.removeChanges().map { key, change in
             switch change {
             case .set(let value): "\(key)=\(value)"
             case .removed: "-\(key)"
@@ -29,25 +31,25 @@ import Testing
         }
     }
 
-    @Test func lastChangeOfEachKeyIsTakenInOrder() {
+    @Test func onlyTheLastChangeOfEachKeyIsTaken() {
         log.record(.set(1), for: "a")
         log.record(.set(2), for: "b")
         log.record(.removed, for: "c")
         log.record(.set(3), for: "a")
         #expect(log.hasChange(for: "c") && !log.hasChange(for: "d"))
-        #expect(taken() == ["b=2", "-c", "a=3"])
-        #expect(log.isEmpty && taken() == [])
+        #expect(takeChanges() == ["b=2", "-c", "a=3"])
+        #expect(log.isEmpty && takeChanges() == [])
     }
 
     @Test func olderChangesComeFirstAndReplaceNothing() {
         log.record(.set(1), for: "a")
         log.recordOlder([(key: "x", change: .set(2)), (key: "a", change: .set(3)), (key: "y", change: .removed)])
         log.recordOlder([(key: "w", change: .set(4)), (key: "y", change: .set(5))])
-        #expect(taken() == ["w=4", "x=2", "-y", "a=1"])
+        #expect(takeChanges() == ["w=4", "x=2", "-y", "a=1"])
     }
 
-    /// One call for all changes that the store has not taken.
-    @Test func storeIsWokenOnce() {
+    /// The log calls its closure once for all changes that the store has not taken yet.
+    @Test func storeIsWokenOncePerTake() {
         log.notify()
         #expect(calls.count.load(ordering: .relaxed) == 0)
         for number in 0..<3 {
@@ -55,7 +57,7 @@ import Testing
             log.notify()
         }
         #expect(calls.count.load(ordering: .relaxed) == 1)
-        _ = log.take()
+        _ = log.removeChanges()
         log.record(.removed, for: "a")
         log.notify()
         #expect(calls.count.load(ordering: .relaxed) == 2)

@@ -5,15 +5,15 @@ import Testing
 
 @testable import PortolanCore
 
-/// The fast path for data replaces the state machine. Wherever it applies, the state machine decides the same. The
-/// tests compare both in every state that four bytes can represent.
+/// The fast path delivers data without the state machine. Where the fast path applies, it must change the state as the
+/// state machine does. The tests compare both in every state that four bytes can represent.
 @Suite struct DataFastPathTests {
     private static let states = EventStateMachine.Phase.allCases.flatMap { phase in
         (0..<UInt16(1 << 11)).map { EventStateMachine(phase: phase, flags: EventStateMachine.Flags(rawValue: $0)) }
     }
 
-    private static let rules = [false, true].flatMap { parts in
-        [false, true].map { EventStateMachine.Rules(allowsParts: parts, offersCachedResponse: $0) }
+    private static let rules = [false, true].flatMap { allowsParts in
+        [false, true].map { EventStateMachine.Rules(allowsParts: allowsParts, offersCachedResponse: $0) }
     }
 
     @Test func fastPathBeginMatchesTheStateMachine() {
@@ -21,12 +21,12 @@ import Testing
         for state in Self.states {
             let machine = Atomic(state)
             let usesFastPath = machine.tryBeginDataFastPath()
-            let after = machine.load(ordering: .relaxed)
-            if usesFastPath { fastPathCount += 1 } else { #expect(after == state) }
+            let stateAfter = machine.load(ordering: .relaxed)
+            if usesFastPath { fastPathCount += 1 } else { #expect(stateAfter == state) }
             for rules in Self.rules where usesFastPath {
                 var stateMachine = state
                 #expect(stateMachine.begin(.data, rules: rules) == .deliver)
-                #expect(stateMachine == after)
+                #expect(stateMachine == stateAfter)
             }
         }
         #expect(fastPathCount == 1)
@@ -37,15 +37,15 @@ import Testing
         for state in Self.states {
             let machine = Atomic(state)
             let usesFastPath = machine.tryEndDataFastPath()
-            let after = machine.load(ordering: .relaxed)
+            let stateAfter = machine.load(ordering: .relaxed)
             guard usesFastPath else {
-                #expect(after == state)
+                #expect(stateAfter == state)
                 continue
             }
             fastPathCount += 1
             var stateMachine = state
             #expect(stateMachine.endDelivery(of: .data, flow: .keepGoing) == .flow(.keepGoing))
-            #expect(stateMachine == after)
+            #expect(stateMachine == stateAfter)
         }
         #expect(fastPathCount == 1)
     }

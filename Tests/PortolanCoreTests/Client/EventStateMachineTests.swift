@@ -4,16 +4,19 @@ import Testing
 
 @testable import PortolanCore
 
-/// Checks every event in every state against a table. The table was written from the contract, not from the code.
+/// Checks the verdict on every event in every state against a table that was written from the contract.
 @Suite struct EventStateMachineTests {
-    /// One row per state: how to reach it, and the verdict on each event of ``Self/columns``.
+    /// A state, and the verdict on each event of ``columns`` in this state.
     ///
-    /// `·` means that the event is delivered, and `drop` that it is dropped. A rule's ID is a violation. `late-` and an
-    /// ID is a violation that can only be reported.
+    /// The verdict `·` means that the event is delivered, and `drop` that the event is dropped. The ID of a rule means
+    /// that the event violates the rule. The ID after `late-` means the same after the load's end, where the violation
+    /// can only be reported.
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
-        let path: @Sendable () -> EventStateMachine
-        let cells: String
+        /// Makes a state machine in this state.
+        let makeMachine: @Sendable () -> EventStateMachine
+        /// The verdicts for the events of `columns`, in their order and separated by spaces.
+        let verdicts: String
         var testDescription: String { name }
     }
 
@@ -23,64 +26,64 @@ import Testing
     ]
 
     static let rows: [Row] = [
-        Row(name: "making", path: { EventStateMachine() }, cells: String(repeating: "LIFE-01 ", count: 13)),
-        Row(name: "made", path: { made() }, cells: String(repeating: "LIFE-04 ", count: 13)),
+        Row(name: "the handler makes the load", makeMachine: { EventStateMachine() }, verdicts: String(repeating: "LIFE-01 ", count: 13)),
+        Row(name: "the load is made, and not started", makeMachine: { made() }, verdicts: String(repeating: "LIFE-04 ", count: 13)),
         Row(
-            name: "awaiting a response", path: { started() },
-            cells: "· · · · ORDER-01 ORDER-01 ORDER-01 · · · · · ·"),
+            name: "awaiting a response", makeMachine: { started() },
+            verdicts: "· · · · ORDER-01 ORDER-01 ORDER-01 · · · · · ·"),
         Row(
-            name: "a redirect is being decided", path: { after(started(), .redirect, .pause) },
-            cells: "FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-07 · · · · · ·"),
+            name: "a redirect is being decided", makeMachine: { after(started(), .redirect, .pause) },
+            verdicts: "FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-07 · · · · · ·"),
         Row(
-            name: "a redirect was declined", path: { after(started(), .redirect, .keepGoing) },
-            cells: "ORDER-04 ORDER-04 ORDER-04 · ORDER-01 ORDER-01 ORDER-01 · · · · · ·"),
+            name: "a redirect was declined", makeMachine: { after(started(), .redirect, .keepGoing) },
+            verdicts: "ORDER-04 ORDER-04 ORDER-04 · ORDER-01 ORDER-01 ORDER-01 · · · · · ·"),
         Row(
-            name: "a redirect was declined late", path: { declined(after(started(), .redirect, .pause)) },
-            cells: "ORDER-04 ORDER-04 ORDER-04 · ORDER-01 ORDER-01 ORDER-01 · · · · · ·"),
+            name: "a redirect was declined after its delivery", makeMachine: { declined(after(started(), .redirect, .pause)) },
+            verdicts: "ORDER-04 ORDER-04 ORDER-04 · ORDER-01 ORDER-01 ORDER-01 · · · · · ·"),
         Row(
-            name: "confirmed", path: { after(started(), .confirmation, .keepGoing) },
-            cells: "ORDER-13 ORDER-13 ORDER-13 CACHE-02 CACHE-03 CACHE-03 · · ORDER-13 · · · ORDER-13"),
+            name: "the cached response is confirmed", makeMachine: { after(started(), .confirmation, .keepGoing) },
+            verdicts: "ORDER-13 ORDER-13 ORDER-13 CACHE-02 CACHE-03 CACHE-03 · · ORDER-13 · · · ORDER-13"),
         Row(
-            name: "receiving", path: { after(started(), .response, .keepGoing) },
-            cells: "ORDER-13 ORDER-13 CACHE-02 ORDER-08 · · · · · · · · ·"),
+            name: "receiving the body", makeMachine: { after(started(), .response, .keepGoing) },
+            verdicts: "ORDER-13 ORDER-13 CACHE-02 ORDER-08 · · · · · · · · ·"),
         Row(
-            name: "receiving, paused", path: { after(started(), .response, .pause) },
-            cells: "FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-07 · · · · · ·"),
+            name: "receiving the body, paused", makeMachine: { after(started(), .response, .pause) },
+            verdicts: "FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-01 FLOW-07 · · · · · ·"),
         Row(
-            name: "trailing", path: { after(after(started(), .response, .keepGoing), .trailers, .keepGoing) },
-            cells: "ORDER-13 ORDER-13 CACHE-02 ORDER-13 ORDER-13 ORDER-13 · · ORDER-13 · · · ORDER-13"),
+            name: "trailers are received", makeMachine: { after(after(started(), .response, .keepGoing), .trailers, .keepGoing) },
+            verdicts: "ORDER-13 ORDER-13 CACHE-02 ORDER-13 ORDER-13 ORDER-13 · · ORDER-13 · · · ORDER-13"),
         Row(
-            name: "finished", path: { after(after(started(), .response, .keepGoing), .finish, .keepGoing) },
-            cells: """
+            name: "finished", makeMachine: { after(after(started(), .response, .keepGoing), .finish, .keepGoing) },
+            verdicts: """
                 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-02 late-ORDER-02 \
                 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03
                 """),
         Row(
-            name: "failed", path: { after(started(), .failure, .keepGoing) },
-            cells: """
+            name: "failed", makeMachine: { after(started(), .failure, .keepGoing) },
+            verdicts: """
                 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-02 late-ORDER-02 \
                 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03 late-ORDER-03
                 """),
         Row(
-            name: "redirected", path: { after(started(), .redirect, .stopped) },
-            cells: String(repeating: "late-ORDER-04 ", count: 13)),
-        Row(name: "stopped by the caller", path: { ended(started()) }, cells: String(repeating: "drop ", count: 13)),
+            name: "redirected", makeMachine: { after(started(), .redirect, .stopped) },
+            verdicts: String(repeating: "late-ORDER-04 ", count: 13)),
+        Row(name: "stopped by the caller", makeMachine: { ended(started()) }, verdicts: String(repeating: "drop ", count: 13)),
         Row(
-            name: "stopped by the returned flow", path: { after(after(started(), .response, .keepGoing), .data, .stopped) },
-            cells: "drop late-FLOW-06 drop late-FLOW-06 late-FLOW-06 drop drop drop drop drop drop drop drop"),
+            name: "stopped by the returned flow", makeMachine: { after(after(started(), .response, .keepGoing), .data, .stopped) },
+            verdicts: "drop late-FLOW-06 drop late-FLOW-06 late-FLOW-06 drop drop drop drop drop drop drop drop"),
         Row(
-            name: "stopped, and stopLoading has returned", path: { stopReturned(ended(started())) },
-            cells: String(repeating: "late-CANCEL-01 ", count: 13)),
+            name: "stopped, and stopLoading() has returned", makeMachine: { stopReturned(ended(started())) },
+            verdicts: String(repeating: "late-CANCEL-01 ", count: 13)),
         Row(
-            name: "an event is being delivered", path: { delivering(started()) }, cells: String(repeating: "drop ", count: 13)),
+            name: "an event is being delivered", makeMachine: { delivering(started()) }, verdicts: String(repeating: "drop ", count: 13)),
     ]
 
     @Test(arguments: rows)
     func verdictOfEachEventMatchesTheTable(_ row: Row) {
-        let cells = row.cells.split(separator: " ").map(String.init)
-        #expect(cells.count == Self.columns.count)
-        for (event, expected) in zip(Self.columns, cells) {
-            var machine = row.path()
+        let verdicts = row.verdicts.split(separator: " ").map(String.init)
+        #expect(verdicts.count == Self.columns.count)
+        for (event, expected) in zip(Self.columns, verdicts) {
+            var machine = row.makeMachine()
             let verdict = machine.begin(event, rules: EventStateMachine.Rules(offersCachedResponse: true))
             #expect(Self.text(verdict) == expected, "\(event) while \(row.name)")
         }
@@ -88,45 +91,46 @@ import Testing
 
     @Test func tableCoversEveryEventAndPhase() {
         #expect(Self.columns.count == EventStateMachine.Event.allCases.count)
-        #expect(Set(Self.rows.map { $0.path().phase }) == Set(EventStateMachine.Phase.allCases))
+        #expect(Set(Self.rows.map { $0.makeMachine().phase }) == Set(EventStateMachine.Phase.allCases))
     }
 
     /// Checks the calls of the core in every state: start, resume, decline and follow a redirect, and end.
     @Test(arguments: rows)
     func coreCallsReturnTheExpectedResultInEveryState(_ row: Row) {
-        let machine = row.path()
+        let machine = row.makeMachine()
         let isDelivering = machine.flags.contains(.delivering)
-        func after<Result>(_ change: (inout EventStateMachine) -> Result) -> Result {
+        /// The result of a call on a copy of the machine.
+        func result<Result>(_ change: (inout EventStateMachine) -> Result) -> Result {
             var machine = machine
             return change(&machine)
         }
-        #expect(after { $0.start() } == (machine.phase == .loadMade))
-        #expect(after { $0.followRedirect() } == !machine.isOver)
-        #expect(after { $0.declineRedirect() } == (machine.phase == .decidingRedirect))
-        #expect(after { $0.resume() } == (row.name == "receiving, paused"))
-        let end: EventStateMachine.EndAction =
+        #expect(result { $0.start() } == (machine.phase == .loadMade))
+        #expect(result { $0.followRedirect() } == !machine.isOver)
+        #expect(result { $0.declineRedirect() } == (machine.phase == .decidingRedirect))
+        #expect(result { $0.resume() } == (row.name == "receiving the body, paused"))
+        let expectedAction: EventStateMachine.EndAction =
             machine.phase == .redirected ? .redirected : machine.isOver ? .none : isDelivering ? .reportLater : .reportNow
-        #expect(after { $0.end() } == end)
-        // To suspend and unsuspend leaves the state unchanged, because the machine did not return a pause meanwhile.
-        let unsuspended = after { machine -> (Bool, EventStateMachine) in
+        #expect(result { $0.end() } == expectedAction)
+        // A suspend and an unsuspend leave the state unchanged, because the machine returned no pause between them.
+        let (mustResume, unsuspendedMachine) = result { machine -> (Bool, EventStateMachine) in
             machine.suspend()
             return (machine.unsuspend(), machine)
         }
-        #expect(unsuspended.0 == false)
-        #expect(unsuspended.1 == machine)
+        #expect(mustResume == false)
+        #expect(unsuspendedMachine == machine)
         // No call changes whether the load is over.
         for change in [{ _ = $0.resume() }, { _ = $0.declineRedirect() }, { _ = $0.unsuspend() }, { $0.loadWasMade() }]
             as [(inout EventStateMachine) -> Void]
         {
             #expect(
-                after { machine in
+                result { machine in
                     change(&machine)
                     return machine.isOver
                 } == machine.isOver)
         }
     }
 
-    // MARK: What the handler declares
+    // MARK: Rules that depend on the traits of the handler
 
     @Test func secondResponseIsAllowedIfMultipartIsDeclared() {
         var machine = Self.after(Self.started(), .response, .keepGoing)
@@ -140,7 +144,7 @@ import Testing
         #expect(result)
     }
 
-    /// Such a load can be about to call the client when it is stopped (``ProtocolLoad/stopsAsynchronously``).
+    /// When such a load is stopped, it can be about to call the client (``ProtocolLoad/stopsAsynchronously``).
     @Test("If a load stops asynchronously, its first event after the stop is no violation")
     func firstEventAfterAnAsynchronousStopIsDropped() {
         let rules = EventStateMachine.Rules()
@@ -153,7 +157,7 @@ import Testing
 
     // MARK: Overlap, ends and pauses during a delivery
 
-    @Test func overlappingEventIsReportedByTheRunningDelivery() {
+    @Test func overlappingEventIsReportedAtTheEndOfTheRunningDelivery() {
         var machine = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
         let first = machine.begin(.data, rules: EventStateMachine.Rules())
         #expect(first == .drop)
@@ -188,7 +192,7 @@ import Testing
         #expect(second)
     }
 
-    @Test func aResumeAfterAPauseReachesTheLoadOnce() {
+    @Test func onlyTheFirstResumeAfterAPauseReachesTheLoad() {
         var machine = Self.after(Self.started(), .response, .pause)
         let first = machine.resume()
         #expect(first)
@@ -231,17 +235,17 @@ import Testing
         #expect(third == false)
     }
 
-    // MARK: The atomic form
+    // MARK: The atomic representation
 
     @Test func everyStateRoundTripsThroughItsAtomicRepresentation() {
         for row in Self.rows {
-            let machine = row.path()
+            let machine = row.makeMachine()
             let encoded = EventStateMachine.encodeAtomicRepresentation(machine)
             #expect(EventStateMachine.decodeAtomicRepresentation(encoded) == machine)
         }
     }
 
-    // MARK: Paths
+    // MARK: State machines in a state
 
     static func made() -> EventStateMachine {
         var machine = EventStateMachine()
@@ -255,15 +259,17 @@ import Testing
         return machine
     }
 
+    /// The machine during the delivery of the event.
     static func delivering(_ machine: EventStateMachine, _ event: EventStateMachine.Event = .step) -> EventStateMachine {
         var machine = machine
         _ = machine.begin(event, rules: EventStateMachine.Rules(offersCachedResponse: true))
         return machine
     }
 
-    static func after(_ machine: EventStateMachine, _ event: EventStateMachine.Event, _ answer: Flow) -> EventStateMachine {
+    /// The machine after the delivery of the event, which returned `flow`.
+    static func after(_ machine: EventStateMachine, _ event: EventStateMachine.Event, _ flow: Flow) -> EventStateMachine {
         var machine = delivering(machine, event)
-        _ = machine.endDelivery(of: event, flow: answer)
+        _ = machine.endDelivery(of: event, flow: flow)
         return machine
     }
 

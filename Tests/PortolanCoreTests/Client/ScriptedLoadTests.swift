@@ -10,9 +10,9 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ScriptedLoadTests {
     private let clock = ManualClock()
 
-    /// Delivers a response after one second, a piece of the body after each following second, and the end with the last
-    /// piece.
-    private func load(_ client: RecordingClient) throws -> ScriptedLoad {
+    /// A load that delivers a response after one second, a piece of the body after two and three seconds, and then its
+    /// end.
+    private func makeLoad(_ client: RecordingClient) throws -> ScriptedLoad {
         let response = Response(url: try URLRecord(parsing: "x:y"))
         return ScriptedLoad(
             [(.response(response), .seconds(1)), (.data([1]), .seconds(2)), (.data([2]), .seconds(3)), (.finish, .seconds(3))], by: clock,
@@ -21,7 +21,7 @@ import Testing
 
     @Test func eachEventIsDeliveredAtItsTime() throws {
         let client = RecordingClient()
-        let load = try load(client)
+        let load = try makeLoad(client)
         load.startLoading()
         #expect(client.events.isEmpty && clock.pendingTimerCount == 1)
         clock.advance(by: .milliseconds(999))
@@ -36,7 +36,7 @@ import Testing
 
     @Test func eventsWaitDuringAPauseAndFollowTheResumeImmediately() throws {
         let client = RecordingClient { index, _ in index == 0 ? .pause : .keepGoing }
-        let load = try load(client)
+        let load = try makeLoad(client)
         load.startLoading()
         clock.advance(by: .seconds(10))
         #expect(client.events == [.response(nil)] && clock.pendingTimerCount == 0)
@@ -46,17 +46,17 @@ import Testing
 
     @Test func resumeWithoutAPauseDeliversNoEventEarly() throws {
         let client = RecordingClient()
-        let load = try load(client)
+        let load = try makeLoad(client)
         load.startLoading()
         load.resumeLoading()
         #expect(client.events.isEmpty && clock.pendingTimerCount == 1)
-        // Otherwise the load retains its clock, and the clock retains the load.
+        // The timer keeps the load and the clock in a retain cycle.
         load.stopLoading()
     }
 
     @Test func stopCancelsTheTimerOfTheNextEvent() throws {
         let client = RecordingClient()
-        let load = try load(client)
+        let load = try makeLoad(client)
         load.startLoading()
         clock.advance(by: .seconds(1))
         load.stopLoading()
@@ -73,33 +73,33 @@ import Testing
         #expect(client.events == [.interim(103), .response(nil), .trailers, .finished] && client.trailers == [.age: "1"])
     }
 
-    /// The stop comes after the load has decided to continue, and before its next call.
+    /// The load is stopped after it has decided to continue, and before it calls the client again.
     @Test func stopBetweenTwoEventsIsNoViolation() throws {
-        let observed = Mutex<[String]>([])
+        let violations = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(StubHandler { _ in .pieces([[1], [2], [3]]) }) { task.withLock { $0 }?.cancel() }
         let delegate = RecordingDelegate()
-        let made = loader(handler) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+        let newTask = loader(handler) { $0.violationObserver = { rule, _ in violations.withLock { $0.append(rule.id) } } }
             .task(for: try Request("x:1"), delegate: delegate)
-        task.withLock { $0 = made }
-        made.resume()
+        task.withLock { $0 = newTask }
+        newTask.resume()
         #expect(delegate.events == [.response(try URLRecord(parsing: "x:1")), .failed(.cancelled)])
-        #expect(observed.withLock { $0 }.isEmpty)
+        #expect(violations.withLock { $0 }.isEmpty)
         task.withLock { $0 = nil }
     }
 
-    /// The same for a load that only fails.
+    /// The load is stopped before it reports its failure.
     @Test func stopBeforeTheFailureOfAFailedLoadIsNoViolation() throws {
-        let observed = Mutex<[String]>([])
+        let violations = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(StubHandler { _ in throw LoadError(.notFound, message: "no") }) { task.withLock { $0 }?.cancel() }
         let delegate = RecordingDelegate()
-        let made = loader(handler) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+        let newTask = loader(handler) { $0.violationObserver = { rule, _ in violations.withLock { $0.append(rule.id) } } }
             .task(for: try Request("x:1"), delegate: delegate)
-        task.withLock { $0 = made }
-        made.resume()
+        task.withLock { $0 = newTask }
+        newTask.resume()
         #expect(delegate.events == [.failed(.cancelled)])
-        #expect(observed.withLock { $0 }.isEmpty)
+        #expect(violations.withLock { $0 }.isEmpty)
         task.withLock { $0 = nil }
     }
 }

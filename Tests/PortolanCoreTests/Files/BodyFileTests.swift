@@ -8,7 +8,7 @@ import Testing
 @Suite struct BodyFileTests {
     private static let text = "The quick brown fox jumps over the lazy dog"
 
-    @Test(arguments: [1, 7, 16, 43, 44, 1000]) func everyReaderReadsTheWholeFile(_ capacity: Int) throws {
+    @Test(arguments: [1, 7, 16, 43, 44, 1000]) func eachReaderReadsTheWholeFile(_ capacity: Int) throws {
         let folder = try TemporaryFolder()
         let body = try Body.file(path: try folder.write(Self.text.utf8, to: "f"))
         #expect(body.length == 43)
@@ -18,7 +18,7 @@ import Testing
             #expect(String(decoding: bytes, as: UTF8.self) == Self.text)
             #expect(error == nil)
         }
-        #expect(folder.openDescriptors == 0)
+        #expect(folder.openDescriptorCount == 0)
     }
 
     @Test func emptyFileEndsImmediately() throws {
@@ -28,7 +28,7 @@ import Testing
         #expect(try drain(body.makeReader(), capacity: 8).bytes.isEmpty)
     }
 
-    @Test func aReaderThatFailedFailsAgain() throws {
+    @Test func readerThatHasFailedFailsAgain() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(Self.text.utf8, to: "f")
         let reader = try Body.file(path: path).makeReader()
@@ -36,7 +36,7 @@ import Testing
         for _ in 0..<3 { #expect(drain(reader, capacity: 100).error?.code == .bodyFailed) }
     }
 
-    @Test func aFileThatShrankFailsTheBody() throws {
+    @Test func fileThatBecameShorterFailsTheBody() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(Self.text.utf8, to: "f")
         let body = try Body.file(path: path)
@@ -45,10 +45,10 @@ import Testing
         #expect(String(decoding: bytes, as: UTF8.self) == "The quick")
         #expect(error?.code == .bodyFailed)
         #expect(error?.message.contains("9 of 43") == true)
-        #expect(folder.openDescriptors == 0)
+        #expect(folder.openDescriptorCount == 0)
     }
 
-    @Test func fileThatGrewIsReadOnlyToItsFirstLength() throws {
+    @Test func fileThatBecameLongerIsReadUpToItsFirstLength() throws {
         let folder = try TemporaryFolder()
         let body = try Body.file(path: try folder.write("short".utf8, to: "f"))
         try folder.write("shorter before".utf8, to: "f")
@@ -75,14 +75,14 @@ import Testing
     @Test func closeReleasesTheFileAndEndsTheReads() throws {
         let folder = try TemporaryFolder()
         let reader = try Body.file(path: try folder.write(Self.text.utf8, to: "f")).makeReader()
-        #expect(folder.openDescriptors == 1)
+        #expect(folder.openDescriptorCount == 1)
         reader.close()
         reader.close()
-        #expect(folder.openDescriptors == 0)
+        #expect(folder.openDescriptorCount == 0)
         #expect(drain(reader, capacity: 8).bytes.isEmpty)
     }
 
-    /// Reads with buffers of `capacity` bytes until `read` returns something other than bytes.
+    /// Reads with buffers of `capacity` bytes until the reader ends or fails.
     private func drain(_ reader: any BodyReader, capacity: Int) -> (bytes: [UInt8], error: LoadError?) {
         var bytes: [UInt8] = []
         while true {

@@ -11,14 +11,14 @@ import Testing
 #endif
 
 @Suite struct RegularFileTests {
-    static let numbers: [(number: CInt, code: LoadError.Code)] = [
+    static let errnoRows: [(number: CInt, code: LoadError.Code)] = [
         (ENOENT, .notFound), (ENOTDIR, .notFound), (ENAMETOOLONG, .notFound), (EACCES, .accessDenied), (EPERM, .accessDenied),
         (EISDIR, .isDirectory), (ENXIO, .notRegularFile), (ENODEV, .notRegularFile), (EMFILE, .noResources), (ENFILE, .noResources),
         (ENOMEM, .noMemory), (EIO, .ioFailed), (ELOOP, .ioFailed), (ESTALE, .ioFailed), (EINVAL, .ioFailed), (9999, .ioFailed),
     ]
 
-    @Test(arguments: numbers, LoadError.FileSystemCall.allCases)
-    func everyErrnoMapsToAnErrorCode(_ row: (number: CInt, code: LoadError.Code), _ call: LoadError.FileSystemCall) throws {
+    @Test(arguments: errnoRows, LoadError.FileSystemCall.allCases)
+    func eachErrnoMapsToAnErrorCode(_ row: (number: CInt, code: LoadError.Code), _ call: LoadError.FileSystemCall) throws {
         let path = try #require(LocalPath("/some/file"))
         let error = LoadError.fileSystem(call, row.number, path)
         #expect(error.code == row.code)
@@ -31,26 +31,26 @@ import Testing
         let path = try folder.write("secret".utf8, to: "f")
         try folder.setPermissions("f", 0)
         let local = try #require(LocalPath(path))
-        #expect(try failure(asNobody: local)?.code == .accessDenied)
+        #expect(try openingError(asNobody: local)?.code == .accessDenied)
     }
 
     @Test func fileInAFolderWithoutPermissionIsDenied() throws {
         let folder = try TemporaryFolder()
         let local = try #require(LocalPath(try folder.write("secret".utf8, to: "closed/f")))
         try folder.setPermissions("closed", 0)
-        #expect(try failure(asNobody: local)?.code == .accessDenied)
+        #expect(try openingError(asNobody: local)?.code == .accessDenied)
         try folder.setPermissions("closed", 0o700)
     }
 
-    /// Root may read every file. As root, only this thread therefore becomes another user to the file system
-    /// (`setfsuid(2)`).
-    private func failure(asNobody path: LocalPath) throws -> LoadError? {
+    /// The error of opening the file. If the process runs as root, which may read every file, this thread opens the
+    /// file as the user nobody (`setfsuid(2)`).
+    private func openingError(asNobody path: LocalPath) throws -> LoadError? {
         typealias SetUser = @convention(c) (uid_t) -> CInt
         let address = unsafe dlsym(nil, "setfsuid")
-        let become = try #require(unsafe address.map { unsafe unsafeBitCast($0, to: SetUser.self) }, "no setfsuid(2) here")
+        let setFileSystemUser = try #require(unsafe address.map { unsafe unsafeBitCast($0, to: SetUser.self) }, "no setfsuid(2) here")
         let isRoot = geteuid() == 0
-        if isRoot { _ = become(65534) }
-        defer { if isRoot { _ = become(0) } }
+        if isRoot { _ = setFileSystemUser(65534) }
+        defer { if isRoot { _ = setFileSystemUser(0) } }
         do throws(LoadError) {
             _ = try RegularFile(at: path)
             return nil
@@ -59,17 +59,17 @@ import Testing
         }
     }
 
-    /// Opening a FIFO would release a writer that waits for a reader, and then leave the writer without a reader.
+    /// If the FIFO were opened and closed, a writer that waits for a reader would continue, and then lose its reader.
     @Test func fifoIsNotOpened() throws {
         let folder = try TemporaryFolder()
         try folder.makeFIFO("entry")
-        #expect(try opens(of: "entry", in: folder) == 0)
+        #expect(try openCount(of: "entry", in: folder) == 0)
         try folder.replace("entry", by: [])
-        #expect(try opens(of: "entry", in: folder) == 1)
+        #expect(try openCount(of: "entry", in: folder) == 1)
     }
 
-    /// Counts how often an attempt to read an entry opens it (`inotify(7)`).
-    private func opens(of name: String, in folder: TemporaryFolder) throws -> Int {
+    /// The number of times that `RegularFile(at:)` opens the entry, as counted by `inotify(7)`.
+    private func openCount(of name: String, in folder: TemporaryFolder) throws -> Int {
         let local = try #require(LocalPath(folder.path(of: name)))
         let watcher = inotify_init1(CInt(IN_NONBLOCK))
         defer { close(watcher) }
@@ -82,7 +82,7 @@ import Testing
         return events.count / MemoryLayout<inotify_event>.stride
     }
 
-    @Test func pathsRejectNULAndDescribeThemselvesOnOneLine() {
+    @Test func pathWithNULIsRejectedAndDescriptionsHaveOneLine() {
         #expect(LocalPath("") == nil)
         #expect(LocalPath("a\u{0}b") == nil)
         #expect(LocalPath("a\nb\u{7}")?.description == #"a\nb\u{07}"#)
@@ -91,7 +91,9 @@ import Testing
         #expect(LocalPath([0xFF, 0x41])?.description == "\u{FFFD}A")
     }
 
-    @Test(arguments: [(0, ""), (3, "345"), (10, ""), (8, "89"), (100, "")]) func readsFromAnOffset(_ offset: Int64, _ text: String) throws {
+    @Test(arguments: [(0, ""), (3, "345"), (10, ""), (8, "89"), (100, "")]) func readStartsAtTheOffset(_ offset: Int64, _ text: String)
+        throws
+    {
         let folder = try TemporaryFolder()
         let file = try RegularFile(at: try #require(LocalPath(try folder.write("0123456789".utf8, to: "f"))))
         #expect(file.size == 10)
@@ -111,9 +113,9 @@ import Testing
         let path = try #require(LocalPath(try folder.write("x".utf8, to: "f")))
         do {
             let file = try RegularFile(at: path)
-            #expect(folder.openDescriptors == 1)
+            #expect(folder.openDescriptorCount == 1)
             _ = file.size
         }
-        #expect(folder.openDescriptors == 0)
+        #expect(folder.openDescriptorCount == 0)
     }
 }

@@ -21,7 +21,7 @@ import Testing
         #expect(SHA256.hexadecimal(of: Array(message.utf8)) == digest)
     }
 
-    /// The examples of FIPS 180-4, and lengths around that of a block.
+    /// The examples of FIPS 180-4, and messages that are about as long as a block of 64 bytes.
     @Test(arguments: [
         ("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         ("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -41,7 +41,7 @@ import Testing
         #expect(SHA256Digest(text: "x" + digest.dropFirst()) == nil && SHA256Digest(text: "") == nil)
     }
 
-    /// Compares each length around the ends of blocks with sha256sum(1).
+    /// The lengths include all lengths around the ends of blocks of 64 bytes.
     @Test func digestsOfUpTo200BytesMatchSha256sum() throws {
         let folder = try TemporaryFolder()
         var random = SeededGenerator(seed: 4)

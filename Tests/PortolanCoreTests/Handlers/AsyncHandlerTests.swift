@@ -10,6 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct AsyncHandlerTests {
     private struct Failure: Error {}
 
+    /// A handler of `x:` URLs whose load is this function.
     private func handler(_ load: @escaping @Sendable (Request, AsyncClient) async throws -> Void) -> AsyncHandler {
         AsyncHandler(identifier: "org.example.async", schemes: ["x"], load: load)
     }
@@ -31,7 +32,7 @@ import Testing
         #expect(delegate.events.suffix(2) == [.trailers, .finished])
     }
 
-    @Test func schemesAreThoseOfTheHandler() async throws {
+    @Test func handlerIsUsedOnlyForItsSchemes() async throws {
         let loader = loader(handler { _, _ in })
         await #expect(throws: LoadError.self) { try await loader.data(from: "y:1") }
         #expect(loader.schemes == ["x"])
@@ -65,51 +66,51 @@ import Testing
         #expect(error?.code == .protocolViolation)
     }
 
-    /// The function waits in `didLoad` while the reader is paused.
+    /// `didLoad` does not return while the delegate has paused the load.
     @Test func aSlowReaderPausesTheFunction() async throws {
-        let written = Mutex(0)
+        let deliveredCount = Mutex(0)
         let handler = handler { request, client in
             try await client.didReceive(Response(url: request.url))
             for _ in 0..<3 {
                 try await client.didLoad([1])
-                written.withLock { $0 += 1 }
+                deliveredCount.withLock { $0 += 1 }
             }
         }
-        let (paused, pausing) = AsyncStream.makeStream(of: Void.self)
+        let (pauses, pauseSource) = AsyncStream.makeStream(of: Void.self)
         let delegate = RecordingDelegate { event, _ in
             guard case .data = event else { return .keepGoing }
-            pausing.yield()
+            pauseSource.yield()
             return .pause
         }
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
         task.resume()
-        var pauses = paused.makeAsyncIterator()
+        var pauseIterator = pauses.makeAsyncIterator()
         for count in 0..<3 {
-            _ = await pauses.next()
-            #expect(written.withLock { $0 } <= count)
+            _ = await pauseIterator.next()
+            #expect(deliveredCount.withLock { $0 } <= count)
             task.resume()
         }
         await delegate.ended()
-        #expect(delegate.events.last == .finished && written.withLock { $0 } == 3)
+        #expect(delegate.events.last == .finished && deliveredCount.withLock { $0 } == 3)
     }
 
     @Test(arguments: [false, true]) func stopCancelsTheFunction(whilePaused: Bool) async throws {
-        let (ends, ending) = AsyncStream.makeStream(of: Bool.self)
-        let (starts, starting) = AsyncStream.makeStream(of: Void.self)
+        let (ends, endSource) = AsyncStream.makeStream(of: Bool.self)
+        let (starts, startSource) = AsyncStream.makeStream(of: Void.self)
         let handler = handler { request, client in
             do {
                 try await client.didReceive(Response(url: request.url))
                 try await client.didLoad([1])
-                starting.yield()
+                startSource.yield()
                 try await Task.sleep(for: .seconds(1000))
             } catch is CancellationError {
-                ending.yield(client.isStopped)
+                endSource.yield(client.isStopped)
                 throw CancellationError()
             }
         }
         let delegate = RecordingDelegate { event, _ in
             guard case .data = event, whilePaused else { return .keepGoing }
-            starting.yield()
+            startSource.yield()
             return .pause
         }
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
@@ -125,13 +126,13 @@ import Testing
     }
 
     @Test func aDelegateThatStopsEndsTheFunction() async throws {
-        let (ends, ending) = AsyncStream.makeStream(of: Bool.self)
+        let (ends, endSource) = AsyncStream.makeStream(of: Bool.self)
         let handler = handler { request, client in
             do {
                 try await client.didReceive(Response(url: request.url))
-                ending.yield(false)
+                endSource.yield(false)
             } catch {
-                ending.yield(error is CancellationError)
+                endSource.yield(error is CancellationError)
                 throw error
             }
         }
@@ -179,33 +180,33 @@ import Testing
         #expect(body == Data("me".utf8))
     }
 
-    /// The challenge gets no answer. The cancellation ends the wait.
+    /// The delegate retains the challenge and does not answer it.
     @Test func cancelEndsTheWaitForAnAnswer() async throws {
-        let (ends, ending) = AsyncStream.makeStream(of: Bool.self)
+        let (ends, endSource) = AsyncStream.makeStream(of: Bool.self)
         let handler = handler { _, client in
             do {
                 _ = try await client.challenge(ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h"))
-                ending.yield(false)
+                endSource.yield(false)
             } catch {
-                ending.yield(error is CancellationError)
+                endSource.yield(error is CancellationError)
                 throw error
             }
         }
-        let received = Mutex<[AuthenticationChallenge]>([])
-        let (asks, asking) = AsyncStream.makeStream(of: Void.self)
+        let receivedChallenges = Mutex<[AuthenticationChallenge]>([])
+        let (challengeSignals, challengeSource) = AsyncStream.makeStream(of: Void.self)
         let delegate = RecordingDelegate(onChallenge: { challenge in
-            received.withLock { $0.append(challenge) }
-            asking.yield()
+            receivedChallenges.withLock { $0.append(challenge) }
+            challengeSource.yield()
         })
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
         task.resume()
-        for await _ in asks { break }
+        for await _ in challengeSignals { break }
         task.cancel()
         for await isCancelled in ends {
             #expect(isCancelled)
             break
         }
         await delegate.ended()
-        #expect(received.withLock { $0.count } == 1)
+        #expect(receivedChallenges.withLock { $0.count } == 1)
     }
 }

@@ -9,24 +9,24 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct InterceptorTests {
     private struct Failure: Error {}
 
-    /// Records the calls of an interceptor, in order.
-    private final class Record: Sendable {
+    /// The recorded calls of an interceptor, in order.
+    private final class CallRecord: Sendable {
         private let lines = Mutex<[String]>([])
-        private let (changes, changing) = AsyncStream.makeStream(of: Void.self)
-        var all: [String] { lines.withLock { $0 } }
+        private let (changes, changeSource) = AsyncStream.makeStream(of: Void.self)
+        var allLines: [String] { lines.withLock { $0 } }
 
         func add(_ line: String) {
             lines.withLock { $0.append(line) }
-            changing.yield()
+            changeSource.yield()
         }
 
         /// Waits until there are `count` lines.
         func waitForLines(_ count: Int) async {
             var iterator = changes.makeAsyncIterator()
-            while all.count < count { await iterator.next() }
+            while allLines.count < count { await iterator.next() }
         }
 
-        func end(_ request: Request, _ outcome: Interceptor.Outcome) {
+        func addEnd(_ request: Request, _ outcome: Interceptor.Outcome) {
             switch outcome {
             case .finished: add("\(request.url.path) finished")
             case .failed(let error): add("\(request.url.path) failed: \(error.message)")
@@ -36,25 +36,25 @@ import Testing
         }
     }
 
-    /// Responds with the value of the field X-Key.
+    /// A handler that responds with the value of the request's field X-Key.
     private let echo = StubHandler { .text($0.field("X-Key") ?? "none") }
 
     @Test func requestsAreChangedBeforeTheyAreLoaded() async throws {
-        let record = Record()
+        let record = CallRecord()
         let interceptor = Interceptor(identifier: "org.example.key") { request in
             await Task.yield()
             try request.setField("X-Key", "secret")
         } onResponse: { _, response in
             record.add("\(response.url.path) responded")
         } onEnd: {
-            record.end($0, $1)
+            record.addEnd($0, $1)
         }
         let (body, _) = try await loader(interceptor, echo).data(from: "x:1")
         #expect(String(decoding: body, as: UTF8.self) == "secret")
-        #expect(record.all == ["1 responded", "1 finished"])
+        #expect(record.allLines == ["1 responded", "1 finished"])
     }
 
-    @Test func theFirstInterceptorChangesTheRequestFirst() async throws {
+    @Test func firstInterceptorChangesTheRequestFirst() async throws {
         func adding(_ letter: String) -> Interceptor {
             Interceptor(identifier: "org.example.\(letter)") { request in
                 try request.setField("X-Key", (request.field("X-Key") ?? "") + letter)
@@ -71,62 +71,63 @@ import Testing
     }
 
     @Test func errorOfAnInterceptorFailsTheLoad() async throws {
-        let record = Record()
-        let failing = Interceptor(identifier: "org.example.failing", request: { _ in throw Failure() }, onEnd: { record.end($0, $1) })
-        let error = await #expect(throws: LoadError.self) { try await loader(failing, echo).data(from: "x:1") }
+        let record = CallRecord()
+        let throwingInterceptor = Interceptor(
+            identifier: "org.example.failing", request: { _ in throw Failure() }, onEnd: { record.addEnd($0, $1) })
+        let error = await #expect(throws: LoadError.self) { try await loader(throwingInterceptor, echo).data(from: "x:1") }
         #expect(error?.code == .unknown && error?.underlyingError is Failure)
-        #expect(record.all.count == 1 && record.all.first?.hasPrefix("1 failed: ") == true)
-        let leading = Interceptor(identifier: "org.example.leading") { $0.url = try URLRecord(parsing: "x:2") }
-        let refusal = await #expect(throws: LoadError.self) { try await loader(leading, echo).data(from: "x:1") }
+        #expect(record.allLines.count == 1 && record.allLines.first?.hasPrefix("1 failed: ") == true)
+        let urlChangingInterceptor = Interceptor(identifier: "org.example.leading") { $0.url = try URLRecord(parsing: "x:2") }
+        let refusal = await #expect(throws: LoadError.self) { try await loader(urlChangingInterceptor, echo).data(from: "x:1") }
         #expect(refusal?.code == .badRequest && refusal?.message.contains("org.example.leading") == true)
     }
 
     @Test(arguments: [false, true]) func redirectTargetsAreInterceptedAgain(isLate: Bool) async throws {
-        let record = Record()
+        let record = CallRecord()
         let target = try URLRecord(parsing: "x:2")
-        let redirecting = StubHandler { request in
+        let redirectingHandler = StubHandler { request in
             request.url == target ? .text(request.field("X-Key") ?? "none") : .redirect(to: target)
         }
         let interceptor = Interceptor(
-            identifier: "org.example.key", request: { try $0.setField("X-Key", "for \($0.url.path)") }, onEnd: { record.end($0, $1) })
+            identifier: "org.example.key", request: { try $0.setField("X-Key", "for \($0.url.path)") }, onEnd: { record.addEnd($0, $1) })
         let delegate = RecordingDelegate(onRedirect: { request, decide in
             if isLate { Task { decide(.follow(request)) } } else { decide(.follow(request)) }
         })
-        loader(interceptor, redirecting).task(for: try Request("x:1"), delegate: delegate).resume()
+        loader(interceptor, redirectingHandler).task(for: try Request("x:1"), delegate: delegate).resume()
         await delegate.ended()
         #expect(delegate.text == "for 2")
         await record.waitForLines(2)
-        #expect(record.all.sorted() == ["1 redirected to 2", "2 finished"])
+        #expect(record.allLines.sorted() == ["1 redirected to 2", "2 finished"])
     }
 
     @Test func aDeclinedRedirectIsDelivered() async throws {
-        let record = Record()
+        let record = CallRecord()
         let target = try URLRecord(parsing: "x:2")
-        var answer = StubResponse.text("declined")
-        answer.redirect = target
-        let redirecting = StubHandler { [answer] _ in answer }
-        let interceptor = Interceptor(identifier: "org.example.key", onEnd: { record.end($0, $1) })
+        var response = StubResponse.text("declined")
+        response.redirect = target
+        let redirectingHandler = StubHandler { [response] _ in response }
+        let interceptor = Interceptor(identifier: "org.example.key", onEnd: { record.addEnd($0, $1) })
         let delegate = RecordingDelegate(onRedirect: { _, decide in Task { decide(.deliver) } })
-        loader(interceptor, redirecting).task(for: try Request("x:1"), delegate: delegate).resume()
+        loader(interceptor, redirectingHandler).task(for: try Request("x:1"), delegate: delegate).resume()
         await delegate.ended()
         #expect(delegate.text == "declined")
-        #expect(record.all == ["1 finished"])
+        #expect(record.allLines == ["1 finished"])
     }
 
     @Test func interceptorIsNotifiedOfACancelDuringTheChange() async throws {
-        let record = Record()
-        let (starts, starting) = AsyncStream.makeStream(of: Void.self)
-        let (ends, ending) = AsyncStream.makeStream(of: Bool.self)
+        let record = CallRecord()
+        let (starts, startSource) = AsyncStream.makeStream(of: Void.self)
+        let (ends, endSource) = AsyncStream.makeStream(of: Bool.self)
         let interceptor = Interceptor(identifier: "org.example.slow") { _ in
-            starting.yield()
+            startSource.yield()
             do {
                 try await Task.sleep(for: .seconds(1000))
             } catch {
-                ending.yield(error is CancellationError)
+                endSource.yield(error is CancellationError)
                 throw error
             }
         } onEnd: {
-            record.end($0, $1)
+            record.addEnd($0, $1)
         }
         let delegate = RecordingDelegate()
         let task = loader(interceptor, echo).task(for: try Request("x:1"), delegate: delegate)
@@ -139,13 +140,13 @@ import Testing
         }
         await delegate.ended()
         #expect(delegate.events == [.failed(.cancelled)])
-        #expect(record.all == ["1 stopped"])
+        #expect(record.allLines == ["1 stopped"])
     }
 
     @Test func interceptorIsNotifiedOfACancelDuringTheLoad() async throws {
-        let record = Record()
+        let record = CallRecord()
         let handler = ManualHandler()
-        let interceptor = Interceptor(identifier: "org.example.key", onEnd: { record.end($0, $1) })
+        let interceptor = Interceptor(identifier: "org.example.key", onEnd: { record.addEnd($0, $1) })
         let delegate = RecordingDelegate()
         let task = loader(interceptor, handler).task(for: try Request("x:1"), delegate: delegate)
         task.resume()
@@ -154,11 +155,11 @@ import Testing
         task.cancel()
         await delegate.ended()
         #expect(load.calls.contains(.stop))
-        #expect(record.all == ["1 stopped"])
+        #expect(record.allLines == ["1 stopped"])
     }
 
-    /// The resume reaches the handler behind the interceptor, too.
-    @Test func pauseReachesTheNextHandler() async throws {
+    /// An interceptor forwards the pause and the resume to the next handler.
+    @Test func pauseAndResumeReachTheNextHandler() async throws {
         let handler = ManualHandler()
         let delegate = RecordingDelegate { event, _ in if case .data = event { .pause } else { .keepGoing } }
         let task = loader(Interceptor(identifier: "org.example.key"), handler).task(for: try Request("x:1"), delegate: delegate)

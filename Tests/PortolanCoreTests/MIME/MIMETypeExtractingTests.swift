@@ -5,7 +5,8 @@ import PortolanCore
 import Testing
 
 @Suite struct MIMETypeExtractingTests {
-    /// The values of Content-Type fields, and the type that they name together; `nil` if they name none.
+    /// The values of one or several Content-Type fields, and the type that is extracted from them; `nil` if there is
+    /// none.
     @Test(
         arguments: [
             (["text/html"], "text/html"),
@@ -38,7 +39,7 @@ import Testing
         #expect(MIMEType(extractedFrom: fields)?.description == type)
     }
 
-    @Test func parameterBytesAreReadAsLatin1() throws {
+    @Test func parameterBytesAreDecodedAsLatin1() throws {
         for bytes in [[0xE4], [0xC3, 0xA4]] as [[UInt8]] {
             let field = HTTPField(name: .contentType, value: Array("text/html;x=".utf8) + bytes)
             var fields = HTTPFields()

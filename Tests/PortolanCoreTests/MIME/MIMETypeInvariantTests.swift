@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct MIMETypeInvariantTests {
     /// Pseudorandom numbers that are the same in every run (xorshift, 64 bits).
-    private struct Numbers: RandomNumberGenerator {
+    private struct XorshiftGenerator: RandomNumberGenerator {
         var state: UInt64
 
         mutating func next() -> UInt64 {
@@ -24,10 +24,10 @@ import Testing
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func parsedTypesAreValidAndRoundTrip(seed: UInt64) throws {
-        var numbers = Numbers(state: seed &* 0x9E37_79B9_7F4A_7C15)
+        var generator = XorshiftGenerator(state: seed &* 0x9E37_79B9_7F4A_7C15)
         for _ in 0..<300 {
-            let count = Int.random(in: 0...14, using: &numbers)
-            let text = "a/b;" + (0..<count).compactMap { _ in Self.fragments.randomElement(using: &numbers) }.joined()
+            let count = Int.random(in: 0...14, using: &generator)
+            let text = "a/b;" + (0..<count).compactMap { _ in Self.fragments.randomElement(using: &generator) }.joined()
             let type = try #require(MIMEType(parsing: text))
             #expect(type.essence == "a/b")
             #expect(Set(type.parameters.map(\.name)).count == type.parameters.count)
@@ -43,20 +43,20 @@ import Testing
     @Test func truncationsParseOnceTheSubtypeHasBegun() {
         let text = "Text/HTML ; a=\"b\\\"c;d\"e ; charset=utf-8;f=g"
         for end in text.utf8.indices {
-            let start = text[..<end]
-            #expect((MIMEType(parsing: String(start)) != nil) == (start.utf8.count > 5), "\(start)")
+            let truncation = text[..<end]
+            #expect((MIMEType(parsing: String(truncation)) != nil) == (truncation.utf8.count > 5), "\(truncation)")
         }
     }
 
     @Test func manyParametersStayUniqueAndInOrder() throws {
-        let once = (0..<40).map { "p\($0)=\($0)" }.joined(separator: ";")
-        let type = try #require(MIMEType(parsing: "a/b;\(once);\(once.uppercased())"))
+        let parameters = (0..<40).map { "p\($0)=\($0)" }.joined(separator: ";")
+        let type = try #require(MIMEType(parsing: "a/b;\(parameters);\(parameters.uppercased())"))
         #expect(type.parameters.map(\.name) == (0..<40).map { "p\($0)" })
         #expect(type.parameters.map(\.value) == (0..<40).map { "\($0)" })
     }
 
     @Test(.timeLimit(.minutes(10))) func manyParametersParseInLinearTime() throws {
-        // Comparing each name with all others would take hours.
+        // A parser that compares each name with all others would take hours.
         let text = (0..<200_000).map { "p\($0)=1" }.joined(separator: ";")
         #expect(try #require(MIMEType(parsing: "a/b;\(text)")).parameters.count == 200_000)
     }

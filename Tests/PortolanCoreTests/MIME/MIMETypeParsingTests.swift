@@ -13,7 +13,8 @@ import Testing
             ("a/b", "a/b"),
             ("application/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.text"),
             ("!#$%&'*+-.^_`|~/0aZ", "!#$%&'*+-.^_`|~/0az"),
-            // White space around the type, around the subtype and before a name is removed; elsewhere it stays
+            // White space before the type, after the subtype and before a parameter name is removed, and elsewhere
+            // retained
             (" \t\r\na/b \t\r\n", "a/b"),
             ("a/b \t\r\n;x=y", "a/b;x=y"),
             ("a/b; \t\r\nx=y", "a/b;x=y"),
@@ -73,7 +74,7 @@ import Testing
             ("a/b;x=\u{B}y;z=1", "a/b;z=1"),
             ("a/b;x=e\u{301};y=z", "a/b;y=z"),
         ])
-    func textParsesAndSerializesAs(text: String, serialized: String) {
+    func textIsParsedAndSerialized(text: String, serialized: String) {
         #expect(MIMEType(parsing: text)?.description == serialized)
     }
 
@@ -87,12 +88,13 @@ import Testing
         #expect(MIMEType(parsing: text) == nil)
     }
 
-    /// The two sets of code points that the standard defines, written as ranges.
+    /// Whether the code point may be a part of a token (the standard's "HTTP token code point").
     static func isToken(_ scalar: Unicode.Scalar) -> Bool {
         scalar.isASCII
             && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar) || "!#$%&'*+-.^_`|~".unicodeScalars.contains(scalar))
     }
 
+    /// Whether the code point may be a part of a quoted string ("HTTP quoted-string token code point").
     static func isQuotable(_ scalar: Unicode.Scalar) -> Bool {
         scalar == "\t" || (" "..."~").contains(scalar) || ("\u{80}"..."\u{FF}").contains(scalar)
     }
@@ -100,27 +102,27 @@ import Testing
     static let scalars = (0x00...0x17F).compactMap(Unicode.Scalar.init) + ["\u{212A}", "\u{FFFD}", "\u{1F600}"]
 
     @Test(arguments: scalars) func typesAndNamesAcceptOnlyTokenCodePoints(scalar: Unicode.Scalar) throws {
-        let token = Self.isToken(scalar)
-        #expect((MIMEType(parsing: "x\(scalar)y/z") != nil) == token)
-        #expect((MIMEType(parsing: "x/y\(scalar)z") != nil) == (token || scalar == ";"))
-        let name = try #require(MIMEType(parsing: "x/y;a\(scalar)b=c"))
+        let isToken = Self.isToken(scalar)
+        #expect((MIMEType(parsing: "x\(scalar)y/z") != nil) == isToken)
+        #expect((MIMEType(parsing: "x/y\(scalar)z") != nil) == (isToken || scalar == ";"))
+        let type = try #require(MIMEType(parsing: "x/y;a\(scalar)b=c"))
         // '=' ends the name and ';' ends the parameter, so each leaves a legal name. Any other code point that is not a
         // token makes the name illegal.
-        #expect(!name.parameters.isEmpty == (token || scalar == "=" || scalar == ";"))
+        #expect(!type.parameters.isEmpty == (isToken || scalar == "=" || scalar == ";"))
     }
 
     @Test(arguments: scalars) func valuesAcceptOnlyQuotableCodePoints(scalar: Unicode.Scalar) throws {
-        let bare = try #require(MIMEType(parsing: "x/y;a=b\(scalar)c;d=e"))
-        #expect((bare[parameter: "a"] != nil) == Self.isQuotable(scalar))
-        #expect(bare[parameter: "d"] == "e")
-        if Self.isQuotable(scalar), scalar != ";" { #expect(bare[parameter: "a"] == "b\(scalar)c") }
+        let typeWithToken = try #require(MIMEType(parsing: "x/y;a=b\(scalar)c;d=e"))
+        #expect((typeWithToken[parameter: "a"] != nil) == Self.isQuotable(scalar))
+        #expect(typeWithToken[parameter: "d"] == "e")
+        if Self.isQuotable(scalar), scalar != ";" { #expect(typeWithToken[parameter: "a"] == "b\(scalar)c") }
 
-        let quoted = try #require(MIMEType(parsing: "x/y;a=\"b\\\(scalar)c\";d=e"))
-        #expect(quoted[parameter: "a"] == (Self.isQuotable(scalar) ? "b\(scalar)c" : nil))
-        #expect(quoted[parameter: "d"] == "e")
+        let typeWithQuotedString = try #require(MIMEType(parsing: "x/y;a=\"b\\\(scalar)c\";d=e"))
+        #expect(typeWithQuotedString[parameter: "a"] == (Self.isQuotable(scalar) ? "b\(scalar)c" : nil))
+        #expect(typeWithQuotedString[parameter: "d"] == "e")
     }
 
-    @Test(arguments: UInt8.min...UInt8.max) func bytesAreReadAsLatin1(byte: UInt8) {
+    @Test(arguments: UInt8.min...UInt8.max) func bytesAreDecodedAsLatin1(byte: UInt8) {
         let bytes = Array("a/b;x=\"".utf8) + [byte] + Array("\";y=z".utf8)
         let text = String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
         #expect(MIMEType(parsing: bytes.span) == MIMEType(parsing: text))

@@ -4,7 +4,7 @@ import PortolanCore
 import Testing
 
 @Suite struct MIMETypeTests {
-    @Test func typeSubtypeAndParametersAreRead() throws {
+    @Test func typeSubtypeAndParametersAreParsed() throws {
         let type = try #require(MIMEType(parsing: "Image/SVG+XML; Title=\"a \\\"b\\\"\"; q=1"))
         #expect(type.essence == "image/svg+xml")
         #expect(type.type == "image")
@@ -42,7 +42,7 @@ import Testing
             (.plainASCIIText, "text/plain;charset=US-ASCII"), (.json, "application/json"), (.xml, "application/xml"),
             (.urlEncodedForm, "application/x-www-form-urlencoded"),
         ])
-    func knownTypesEqualTheirParsedText(type: MIMEType, text: String) {
+    func predefinedTypesEqualTheirParsedText(type: MIMEType, text: String) {
         #expect(type.description == text)
         #expect(MIMEType(parsing: text) == type)
     }

@@ -10,18 +10,18 @@ import Testing
     @Test(arguments: [1, 3, 1000])
     func aBodyInMemoryCanBeReadTwice(size: Int) async throws {
         let body = Body.bytes(Array(0..<100))
-        for _ in 0..<2 { #expect(try await Self.all(of: body, size) == Array(0..<100)) }
+        for _ in 0..<2 { #expect(try await Self.allBytes(of: body, size) == Array(0..<100)) }
     }
 
     @Test func anEmptyBodyEndsImmediately() async throws {
-        #expect(try await Self.all(of: .bytes([])).isEmpty)
+        #expect(try await Self.allBytes(of: .bytes([])).isEmpty)
         #expect(Body.text("").length == 0)
     }
 
     @Test(arguments: [1, 7, 100_000])
     func pipeDeliversAllBytesInOrder(size: Int) async throws {
         let pipe = BodyWriter(capacity: 100)
-        async let read = Self.all(of: pipe.body(), size)
+        async let read = Self.allBytes(of: pipe.body(), size)
         var written: [UInt8] = []
         for number in 0..<200 {
             let piece = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: number % 50)
@@ -39,7 +39,7 @@ import Testing
         #expect(error.code == .bodyFailed)
     }
 
-    /// Copies of a body share whether it was read, so the copy is spent, too.
+    /// A body that was read is spent. Its copies are spent, too.
     @Test func nonRewindableBodyCanBeReadOnlyOnce() throws {
         let body = Body(length: nil, isRewindable: false) { () throws(LoadError) in try Body.bytes([1]).makeReader() }
         let copy = body
@@ -55,27 +55,27 @@ import Testing
         let pipe = BodyWriter(capacity: 1)
         let reader = try pipe.body().makeReader()
         try await pipe.write([1, 2, 3])
-        let second = Task { try await pipe.write([4]) }
+        let waitingWrite = Task { try await pipe.write([4]) }
         reader.close()
-        let error = try await #require(throws: LoadError.self) { try await second.value }
+        let error = try await #require(throws: LoadError.self) { try await waitingWrite.value }
         #expect(error.code == .cancelled)
     }
 
     @Test(arguments: ["finish", "fail", "cancel"])
-    func waitingWriteFailsWhenThePipeEndsOrItsTaskIsCancelled(by end: String) async throws {
+    func waitingWriteFailsWhenThePipeEndsOrItsTaskIsCancelled(by ending: String) async throws {
         let pipe = BodyWriter(capacity: 1)
         try await pipe.write([1, 2, 3])
-        let second = Task { try await pipe.write([4]) }
-        switch end {
+        let waitingWrite = Task { try await pipe.write([4]) }
+        switch ending {
         case "finish": pipe.finish()
         case "fail": pipe.fail(LoadError(.ioFailed, message: "the source broke"))
-        default: second.cancel()
+        default: waitingWrite.cancel()
         }
-        let error = try await #require(throws: LoadError.self) { try await second.value }
+        let error = try await #require(throws: LoadError.self) { try await waitingWrite.value }
         #expect(error.code == .cancelled)
     }
 
-    /// No handler reads the body of these loads.
+    /// The load of `ends:` finishes without reading the body, and no handler accepts `nosuch:`.
     @Test(arguments: ["ends:x", "nosuch:x"])
     func writeFailsAfterTheLoadHasEnded(url: String) async throws {
         let loader = loader(StubHandler(schemes: .only(["ends"])) { _ in .text("done") })
@@ -90,7 +90,7 @@ import Testing
         let pipe = BodyWriter()
         try await pipe.write([1])
         pipe.fail(LoadError(.ioFailed, message: "the source broke"))
-        let error = try await #require(throws: LoadError.self) { try await Self.all(of: pipe.body()) }
+        let error = try await #require(throws: LoadError.self) { try await Self.allBytes(of: pipe.body()) }
         #expect(error.code == .ioFailed)
     }
 
@@ -99,7 +99,7 @@ import Testing
             for number in 0..<50 { continuation.yield([UInt8(number)]) }
             continuation.finish()
         }
-        #expect(try await Self.all(of: .stream(chunks, length: 50)) == Array(0..<50))
+        #expect(try await Self.allBytes(of: .stream(chunks, length: 50)) == Array(0..<50))
     }
 
     @Test(arguments: [(2, "longer than its declared length of 2 bytes"), (4, "ended after 3 of its 4 declared bytes")])
@@ -107,27 +107,27 @@ import Testing
         let pipe = BodyWriter()
         try await pipe.write([1, 2, 3])
         pipe.finish()
-        let error = try await #require(throws: LoadError.self) { try await Self.all(of: pipe.body(length: length)) }
+        let error = try await #require(throws: LoadError.self) { try await Self.allBytes(of: pipe.body(length: length)) }
         #expect(error.code == .bodyFailed)
         #expect(error.message.contains(message))
     }
 
     /// Reads a body in pieces of `size` bytes, and waits when the reader has no bytes yet.
-    private static func all(of body: Body, _ size: Int = 64) async throws -> [UInt8] {
+    private static func allBytes(of body: Body, _ size: Int = 64) async throws -> [UInt8] {
         let reader = try body.makeReader()
         var bytes: [UInt8] = []
         while true {
-            let (waits, signal) = AsyncStream<Void>.makeStream()
+            let (readySignals, readySource) = AsyncStream<Void>.makeStream()
             var buffer = [UInt8](repeating: 0, count: size)
             let (result, count) = read(reader, into: &buffer) {
-                signal.yield()
-                signal.finish()
+                readySource.yield()
+                readySource.finish()
             }
             switch result {
             case .bytes: bytes += buffer[..<count]
             case .end: return bytes
             case .failed(let error): throw error
-            case .wait: for await _ in waits {}
+            case .wait: for await _ in readySignals {}
             }
         }
     }

@@ -5,8 +5,8 @@ import Testing
 @testable import PortolanCore
 
 @Suite struct HTTPDateTests {
-    /// The expected texts are the output of `date -u -d @SECONDS`.
-    static let moments: [(Int64, String?)] = [
+    /// Times in seconds since 1970, and the output of `date -u -d @SECONDS`; `nil` if the year has not four digits.
+    static let times: [(seconds: Int64, text: String?)] = [
         (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
         (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (951_868_800, "Wed, 01 Mar 2000 00:00:00 GMT"),
         (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"), (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
@@ -14,17 +14,16 @@ import Testing
         (-62_167_219_200, "Sat, 01 Jan 0000 00:00:00 GMT"), (-62_167_219_201, nil), (.max, nil), (.min, nil),
     ]
 
-    @Test(arguments: moments) func isWrittenAsIMFFixdate(_ seconds: Int64, _ text: String?) {
+    @Test(arguments: times) func dateIsWrittenAsIMFFixdate(_ seconds: Int64, _ text: String?) {
         #expect(HTTPDate(secondsSince1970: seconds)?.description == text)
     }
 
-    /// Parsing a written date returns the same time.
-    @Test(arguments: moments) func writtenDateIsReadBack(_ seconds: Int64, _ text: String?) {
+    @Test(arguments: times) func writtenDateIsParsedToTheSameTime(_ seconds: Int64, _ text: String?) {
         guard let text else { return }
         #expect(HTTPDate(parsing: text, now: 0)?.secondsSince1970 == seconds)
     }
 
-    /// The example of RFC 9110 §5.6.7 in its three forms, and two-digit years as seen in 2026.
+    /// The example of RFC 9110 §5.6.7 in its three forms, and two-digit years, which are parsed at a time in 2026.
     @Test(
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
@@ -33,7 +32,7 @@ import Testing
             ("Saturday, 01-Jan-77 00:00:00 GMT", 220_924_800), ("Sun, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
             ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400), ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
         ] as [(String, Int64)])
-    func allThreeFormsAreRead(_ text: String, _ seconds: Int64) {
+    func datesOfAllThreeFormsAreParsed(_ text: String, _ seconds: Int64) {
         #expect(HTTPDate(parsing: text, now: 1_780_000_000)?.secondsSince1970 == seconds)
     }
 

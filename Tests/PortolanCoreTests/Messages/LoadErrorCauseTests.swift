@@ -5,10 +5,11 @@ import Testing
 
 @testable import PortolanCore
 
-/// The limit on the causes of an error, for each way to nest errors.
+/// An error keeps a limited number of causes, whatever types of errors are nested.
 @Suite struct LoadErrorCauseTests {
-    private struct Odd: Error, CustomStringConvertible { let description: String }
+    private struct OtherError: Error, CustomStringConvertible { let description: String }
 
+    /// An error that wraps `root` in `count` load errors.
     private static func wrapped(_ root: any Error, _ count: Int) -> LoadError {
         var error = LoadError(.unknown, message: "1", underlyingError: root)
         for layer in 2...count { error = LoadError(.unknown, message: "\(layer)", underlyingError: error) }
@@ -27,12 +28,13 @@ import Testing
     }
 
     @Test("A root cause of another type keeps its description") func rootCauseOfAnotherTypeKeepsItsDescription() {
-        #expect((Self.wrapped(Odd(description: "odd"), 8).causes().last as? Odd)?.description == "odd")
+        #expect((Self.wrapped(OtherError(description: "odd"), 8).causes().last as? OtherError)?.description == "odd")
         #expect(
-            Self.wrapped(Odd(description: "odd"), 9).causes().last as? LoadError == LoadError(.unknown, message: "(1 cause left out) odd"))
+            Self.wrapped(OtherError(description: "odd"), 9).causes().last as? LoadError
+                == LoadError(.unknown, message: "(1 cause left out) odd"))
     }
 
-    @Test("A cause that is set later is limited, too") func aCauseThatIsSetLaterIsLimited() {
+    @Test("The number of causes is limited also if a cause is set later") func causesThatAreSetLaterAreLimited() {
         var error = LoadError(.unknown, message: "x")
         for _ in 0..<100_000 { error.underlyingError = error }
         #expect(error.causes().count == 8 && error.description.hasSuffix("(99992 causes left out) x"))
@@ -46,8 +48,8 @@ import Testing
         case failed(any Error, at: Int)
     }
 
-    /// Counts how often its description is read.
-    private final class Counted: Error, CustomStringConvertible, Sendable {
+    /// An error that counts how often its description is read.
+    private final class CountingError: Error, CustomStringConvertible, Sendable {
         let count = Mutex(0)
         var description: String {
             count.withLock { $0 += 1 }
@@ -56,7 +58,7 @@ import Testing
     }
 
     @Test("The description of each cause is read once", arguments: [1, 4, 8]) func descriptionOfEachCauseIsReadOnce(_ depth: Int) {
-        let root = Counted()
+        let root = CountingError()
         var error: any Error = root
         for layer in 0..<depth { error = LoadError(.unknown, message: "\(layer)", underlyingError: error) }
         #expect("\(error)".hasSuffix(": root"))
@@ -81,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "Only text of the exact form is read as a count of omitted causes",
+        "Only text of the exact form '(N causes left out)' is parsed as a count of omitted causes",
         arguments: [
             ("", "(2 causes left out) "), ("(", "(2 causes left out) ("), ("(1 cause left out) x", "(3 causes left out) x"),
             ("(1 cause left out)", "(3 causes left out) "), ("(0 causes left out) x", "(2 causes left out) (0 causes left out) x"),
@@ -90,7 +92,7 @@ import Testing
             ("(99999999999999999999 causes left out) x", "(2 causes left out) (99999999999999999999 causes left out) x"),
             ("(two causes left out) x", "(2 causes left out) (two causes left out) x"),
         ])
-    func onlyTheExactFormIsReadAsOmittedCount(_ message: String, _ sum: String) {
-        #expect(OmittedCauses.adding(2, to: message) == sum)
+    func onlyTheExactFormIsParsedAsOmittedCount(_ message: String, _ messageWithSum: String) {
+        #expect(OmittedCauses.adding(2, to: message) == messageWithSum)
     }
 }

@@ -58,17 +58,17 @@ import Testing
         #expect(request.fields.isEmpty)
     }
 
-    @Test func collectHasALimit() async throws {
+    @Test func collectFailsBeyondItsLimit() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) }) { $0.maximumBodySizeInMemory = 2 }
-        let (within, _) = try await loader.bytes(from: "x:1")
-        #expect(try await within.collect(upTo: 3) == Data([1, 2, 3]))
-        let (beyond, _) = try await loader.bytes(from: "x:1")
-        let error = await #expect(throws: LoadError.self) { try await beyond.collect() }
+        let (chunksWithinLimit, _) = try await loader.bytes(from: "x:1")
+        #expect(try await chunksWithinLimit.collect(upTo: 3) == Data([1, 2, 3]))
+        let (chunksBeyondLimit, _) = try await loader.bytes(from: "x:1")
+        let error = await #expect(throws: LoadError.self) { try await chunksBeyondLimit.collect() }
         #expect(error?.code == .limitExceeded)
-        #expect(beyond.task.state == .ended)
+        #expect(chunksBeyondLimit.task.state == .ended)
     }
 
-    @Test func dataIsABody() throws {
+    @Test func dataCanBeABody() throws {
         #expect(Body.data(Data([1, 2])).length == 2)
     }
 }

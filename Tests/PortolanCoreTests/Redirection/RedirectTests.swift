@@ -40,9 +40,9 @@ import Testing
     }
 
     @Test func credentialsAreNotSentToAnotherOrigin() async throws {
-        let seen = Mutex<[HTTPFields]>([])
+        let receivedFields = Mutex<[HTTPFields]>([])
         let handler = StubHandler(schemes: .only(["http"])) { request in
-            seen.withLock { $0.append(request.fields) }
+            receivedFields.withLock { $0.append(request.fields) }
             guard request.url.path == "/1", let next = try? Self.url(request.url.host == "a" ? "http://a/2" : "http://c/2") else {
                 return .text("")
             }
@@ -52,7 +52,7 @@ import Testing
         for host in ["a", "b"] {
             _ = try await loader(handler).data(for: Request("http://\(host)/1", fields: fields))
         }
-        let results = seen.withLock { $0 }
+        let results = receivedFields.withLock { $0 }
         try #require(results.count > 3)
         #expect(results[1] == fields)
         #expect(results[3] == [.accept: "*/*"])
@@ -65,8 +65,7 @@ import Testing
         #expect(error.code == .badRedirect)
     }
 
-    /// A server can redirect only to HTTP, not to the schemes of plugins or of the system (Fetch Standard,
-    /// "HTTP-redirect fetch").
+    /// An HTTP server can redirect only to `http:` and `https:` URLs (Fetch Standard, "HTTP-redirect fetch").
     @Test(
         arguments: ["http://h/", "https://h/"],
         [
@@ -89,7 +88,7 @@ import Testing
         #expect(!delegate.events.contains(.redirect(target)))
     }
 
-    @Test func openSchemesAllowRedirectsFromHTTP() async throws {
+    @Test func additionalTargetSchemesAllowRedirectsFromHTTP() async throws {
         let target = try Self.url("data:,hi")
         let loader = loader(StubHandler { request in request.url.scheme == "http" ? .redirect(to: target) : .text("hi") }) {
             $0.redirects.additionalTargetSchemes = ["data"]
@@ -121,21 +120,21 @@ import Testing
     }
 
     @Test(arguments: [("zip:http://h/", "zip:file:///a", false), ("zip:file:///a", "zip:file:///b", true), ("zip:x:y", "zip:x:z", true)])
-    func eachClosedSchemeRestrictsRedirects(from start: String, to target: String, isAllowed: Bool) async throws {
+    func sameSchemeOnlyRestrictsRedirectsToItsSchemes(from start: String, to target: String, isAllowed: Bool) async throws {
         let target = try Self.url(target)
         let loader = loader(StubHandler { request in request.url == target ? .text("landed") : .redirect(to: target) }) {
             $0.redirects.sameSchemeOnly = ["file", "zip"]
         }
-        let landed = try? await loader.data(from: start).1.url
-        #expect(landed == (isAllowed ? target : nil))
+        let finalURL = try? await loader.data(from: start).1.url
+        #expect(finalURL == (isAllowed ? target : nil))
     }
 
     /// The restrictions apply to redirects by a server, not to requests of the caller.
     @Test func delegateMayRedirectToAnyScheme() async throws {
-        let (here, there) = (try Self.url("http://h/2"), try Request("there:x"))
-        let delegate = RecordingDelegate(onRedirect: { _, decide in decide(.follow(there)) })
-        let loader = loader(StubHandler { request in request.url.scheme == "http" ? .redirect(to: here) : .text("there") })
-        #expect(try await loader.data(for: Request("http://h/1"), delegate: delegate).1.url == there.url)
+        let (target, delegateRequest) = (try Self.url("http://h/2"), try Request("there:x"))
+        let delegate = RecordingDelegate(onRedirect: { _, decide in decide(.follow(delegateRequest)) })
+        let loader = loader(StubHandler { request in request.url.scheme == "http" ? .redirect(to: target) : .text("there") })
+        #expect(try await loader.data(for: Request("http://h/1"), delegate: delegate).1.url == delegateRequest.url)
     }
 
     @Test func manualModeDeliversTheRedirect() async throws {
@@ -150,17 +149,17 @@ import Testing
     }
 
     @Test(arguments: [true, false], [true, false])
-    func delegateDecidesImmediatelyOrLater(follows: Bool, later: Bool) async throws {
-        let waiting = Mutex<(@Sendable () -> Void)?>(nil)
+    func delegateDecidesImmediatelyOrLater(follows: Bool, decidesLater: Bool) async throws {
+        let pendingDecision = Mutex<(@Sendable () -> Void)?>(nil)
         let delegate = RecordingDelegate(onRedirect: { request, decide in
             let decision: @Sendable () -> Void = { decide(follows ? .follow(request) : .deliver) }
-            if later { waiting.withLock { $0 = decision } } else { decision() }
+            if decidesLater { pendingDecision.withLock { $0 = decision } } else { decision() }
         })
         let task = loader(Self.hops).task(for: try Request("hop:1"), delegate: delegate)
         task.resume()
-        if later {
+        if decidesLater {
             #expect(delegate.events == [.redirect(try Self.url("hop:0"))])
-            let decision = try #require(waiting.withLock { $0.take() })
+            let decision = try #require(pendingDecision.withLock { $0.take() })
             decision()
             decision()
         }
@@ -170,27 +169,27 @@ import Testing
     }
 
     @Test func aLoadWaitingForADecisionCanBeCancelled() async throws {
-        let waiting = Mutex<(@Sendable () -> Void)?>(nil)
-        let delegate = RecordingDelegate(onRedirect: { request, decide in waiting.withLock { $0 = { decide(.follow(request)) } } })
+        let pendingDecision = Mutex<(@Sendable () -> Void)?>(nil)
+        let delegate = RecordingDelegate(onRedirect: { request, decide in pendingDecision.withLock { $0 = { decide(.follow(request)) } } })
         let task = loader(Self.hops).task(for: try Request("hop:1"), delegate: delegate)
         task.resume()
         task.cancel()
-        waiting.withLock { $0.take() }?()
+        pendingDecision.withLock { $0.take() }?()
         #expect(delegate.events.last == .failed(.cancelled))
         #expect(delegate.events.count == 2)
     }
 
     @Test func eventAfterAFollowedRedirectIsAViolation() async throws {
-        let observed = Mutex<[String]>([])
+        let violations = Mutex<[String]>([])
         let target = try Self.url("there:x")
         let handler = ManualHandler(schemes: .only(["here"])) { load in
             #expect(load.redirect(to: target) == .stopped)
             load.respond()
         }
         let loader = loader(handler, StubHandler(schemes: .only(["there"])) { _ in .text("there") }) {
-            $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } }
+            $0.violationObserver = { rule, _ in violations.withLock { $0.append(rule.id) } }
         }
         #expect(try await String(decoding: loader.data(from: "here:x").0, as: UTF8.self) == "there")
-        #expect(observed.withLock { $0 } == ["ORDER-04"])
+        #expect(violations.withLock { $0 } == ["ORDER-04"])
     }
 }

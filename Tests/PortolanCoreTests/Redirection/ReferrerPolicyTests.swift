@@ -6,22 +6,22 @@ import Testing
 
 @testable import PortolanCore
 
-/// What redirects leave of the caller's fields.
+/// The `Referer` field and the fields of `originFields` after redirects.
 @Suite struct ReferrerPolicyTests {
     private static let page = "https://u:p@a.test/path?q#f"
     private static let url = "https://a.test/path?q"
     private static let origin = "https://a.test/"
 
-    /// Referrer Policy §8.3. For each policy: the referrer for the same origin, for another secure origin, and for one
-    /// that is not secure.
+    /// For each policy (Referrer Policy §8.3): the referrer that is sent to the same origin, to another secure origin,
+    /// and to an insecure origin.
     @Test(
-        "A policy decides how much of the referrer is sent, §8.3",
+        "A referrer policy decides how much of the referrer is sent, §8.3",
         arguments: [
             ("no-referrer", nil, nil, nil), ("no-referrer-when-downgrade", url, url, nil), ("same-origin", url, nil, nil),
             ("origin", origin, origin, origin), ("strict-origin", origin, origin, nil), ("origin-when-cross-origin", url, origin, origin),
             ("strict-origin-when-cross-origin", url, origin, nil), ("unsafe-url", url, url, url),
         ] as [(String, String?, String?, String?)])
-    func policies(name: String, sameOrigin: String?, otherOrigin: String?, insecure: String?) throws {
+    func policyDecidesHowMuchOfTheReferrerIsSent(name: String, sameOrigin: String?, otherOrigin: String?, insecure: String?) throws {
         let policy = try #require(ReferrerPolicy(rawValue: name))
         let source = try URLRecord(parsing: Self.page)
         for (target, expected) in [("https://a.test/b", sameOrigin), ("https://b.test/", otherOrigin), ("http://a.test/", insecure)] {
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(
-        "The referrer of an insecure page is no secret, §8.3; some URLs are never a referrer, §8.4",
+        "The default policy sends the origin of an insecure page to any origin, §8.3, and never sends some URLs, §8.4",
         arguments: [
             ("http://a.test/x#f", "http://b.test/", "http://a.test/"), ("http://a.test/x", "https://b.test/", "http://a.test/"),
             ("http://a.test:8080/x", "http://a.test:8080/y", "http://a.test:8080/x"), ("http://localhost/x", "http://b.test/", nil),
@@ -38,13 +38,13 @@ import Testing
             ("data:,x", "http://b.test/", nil),
             ("https://a.test/" + String(repeating: "x", count: 5000), "https://a.test/", "https://a.test/"),
         ] as [(String, String, String?)])
-    func defaultPolicy(source: String, target: String, expected: String?) throws {
+    func defaultPolicySendsAnOriginOrNoReferrer(source: String, target: String, expected: String?) throws {
         let policy = ReferrerPolicy.strictOriginWhenCrossOrigin
         #expect(policy.referrer(from: try URLRecord(parsing: source), to: try URLRecord(parsing: target)) == expected)
     }
 
     @Test(
-        "The last known policy of a response counts, §8.1",
+        "The last known policy of a response is used, §8.1",
         arguments: [
             (["origin"], ReferrerPolicy.origin), (["Origin, UNSAFE-URL"], .unsafeURL), (["no-referrer", "same-origin"], .sameOrigin),
             (["no-referrer, future-policy"], .noReferrer), ([""], nil), (["nonsense"], nil), ([], nil),
@@ -54,7 +54,8 @@ import Testing
         #expect(ReferrerPolicy(in: HTTPFields(values.map { HTTPField(name: name, value: $0) })) == expected)
     }
 
-    /// Follows redirects with these values of `Referrer-Policy`, and returns the `Referer` of each request after them.
+    /// Follows redirects to these URLs with these values of `Referrer-Policy`. Returns the `Referer` field of the
+    /// request after each redirect.
     private static func follow(_ first: String, referrer: String?, _ hops: [(url: String, policy: String?)]) throws -> [String?] {
         var request = try Request(first)
         request.fields[.referer] = referrer
@@ -68,8 +69,8 @@ import Testing
         }
     }
 
-    @Test("A redirect applies its policy to the caller's Referer, and later redirects keep the policy, §8.2")
-    func redirects() throws {
+    @Test("A redirect applies its Referrer-Policy to the caller's Referer, and later redirects keep the policy, §8.2")
+    func redirectAppliesItsReferrerPolicy() throws {
         let page = "https://a.test/page#f"
         #expect(try Self.follow("https://a.test/1", referrer: nil, [("https://a.test/2", "unsafe-url")]) == [nil])
         #expect(
@@ -83,13 +84,13 @@ import Testing
         #expect(
             try Self.follow("https://a.test/1", referrer: page, [("https://b.test/", "unsafe-url"), ("http://c.test/", nil)])
                 == ["https://a.test/page", "https://a.test/page"])
-        // A value that is no absolute URL stays with its origin.
+        // A value that is no absolute URL is sent only to the origin of the first request.
         #expect(
             try Self.follow("https://a.test/1", referrer: "/page", [("https://a.test/2", nil), ("https://b.test/", nil)]) == ["/page", nil])
     }
 
     @Test("Fields of originFields do not reach another scheme, host or port")
-    func originFields() throws {
+    func originFieldsDoNotReachOtherOrigins() throws {
         let key = try #require(HTTPField.Name("X-API-Key"))
         var policy = RedirectPolicy()
         policy.originFields = [key]

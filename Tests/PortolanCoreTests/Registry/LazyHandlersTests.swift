@@ -12,21 +12,22 @@ import Testing
         Loader(configuration: .init(), registry: registry)
     }
 
+    /// The body of `x:1`, as text.
     private static func text(of loader: Loader) async throws -> String {
         String(decoding: try await loader.data(from: "x:1").0, as: UTF8.self)
     }
 
     @Test func deferredHandlersAreMadeAtTheFirstRequest() async throws {
         let registry = ProtocolRegistry()
-        let provider = Provider { [StubHandler(identifier: "made", schemes: .only(["x"])) { _ in .text("made") }] }
+        let provider = CountingProvider { [StubHandler(identifier: "made", schemes: .only(["x"])) { _ in .text("made") }] }
         registry.register(deferred: provider)
         registry.register(StubHandler(identifier: "y", schemes: .only(["y"])) { _ in .text("y") })
         let loader = Self.loader(registry)
         _ = try await loader.data(from: "y:1")
-        #expect(provider.calls == 0)
+        #expect(provider.makeCount == 0)
         #expect(loader.schemes == ["x", "y"])
         for _ in 0..<3 { #expect(try await Self.text(of: loader) == "made") }
-        #expect(provider.calls == 1)
+        #expect(provider.makeCount == 1)
         #expect(registry.handlers.map(\.identifier) == ["y", "made"])
     }
 
@@ -36,8 +37,8 @@ import Testing
         for count in [20, 1000] {
             registry.register(StubHandler(identifier: "n\(count)", schemes: .only(Array(names.prefix(count)))) { _ in .text("") })
             let error = await #expect(throws: LoadError.self) { try await Self.loader(registry).data(from: "x:1") }
-            let rest = count > 20 ? " and 980 more" : ""
-            #expect(error?.message == "no handler takes 'x:' URLs; known schemes: \(names.prefix(20).joined(separator: ", "))\(rest)")
+            let omission = count > 20 ? " and 980 more" : ""
+            #expect(error?.message == "no handler takes 'x:' URLs; known schemes: \(names.prefix(20).joined(separator: ", "))\(omission)")
         }
     }
 
@@ -45,7 +46,7 @@ import Testing
         let registry = ProtocolRegistry()
         registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
         registry.register(
-            deferred: Provider {
+            deferred: CountingProvider {
                 [
                     StubHandler(identifier: "first", schemes: .only(["x"])) { _ in .text("first") },
                     StubHandler(identifier: "second", schemes: .any) { _ in .text("second") },
@@ -60,7 +61,7 @@ import Testing
     @Test func concurrentLoadsMakeTheHandlersOnce() async throws {
         let registry = ProtocolRegistry()
         let isReleased = ConditionLock(false)
-        let provider = Provider {
+        let provider = CountingProvider {
             isReleased.wait { $0 ? () : nil }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
@@ -74,7 +75,7 @@ import Testing
             await delegate.ended()
             #expect(delegate.text == "made")
         }
-        #expect(provider.calls == 1)
+        #expect(provider.makeCount == 1)
     }
 
     @Test func aLoadThatWaitsForItsHandlerCanBeCancelled() async throws {
@@ -82,7 +83,7 @@ import Testing
         let isReleased = ConditionLock(false)
         defer { isReleased.withLockBroadcasting { $0 = true } }
         registry.register(
-            deferred: Provider {
+            deferred: CountingProvider {
                 isReleased.wait { $0 ? () : nil }
                 return []
             })
@@ -97,7 +98,7 @@ import Testing
     @Test func failedProviderReportsItsErrorAndIsRetried() async throws {
         let registry = ProtocolRegistry()
         let isRepaired = Mutex(false)
-        let provider = Provider {
+        let provider = CountingProvider {
             guard isRepaired.withLock({ $0 }) else { throw LoadError(.pluginNotLoadable, message: "not there") }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
@@ -113,14 +114,14 @@ import Testing
     @Test func olderHandlerServesTheRequestIfAProviderFails() async throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
-        registry.register(deferred: Provider { throw LoadError(.pluginNotLoadable, message: "not there") })
+        registry.register(deferred: CountingProvider { throw LoadError(.pluginNotLoadable, message: "not there") })
         #expect(try await Self.text(of: Self.loader(registry)) == "old")
     }
 
     @Test func unregisteringRemovesAllHandlersThatWereMade() async throws {
         let registry = ProtocolRegistry()
         let handlers = ["a", "b"].map { name in StubHandler(identifier: name, schemes: .only(["x"])) { _ in .text(name) } }
-        let registration = registry.register(deferred: Provider { handlers })
+        let registration = registry.register(deferred: CountingProvider { handlers })
         _ = try await Self.loader(registry).data(from: "x:1")
         #expect(registry.unregister(registration).isFinished)
         #expect(registry.handlers.isEmpty && registry.schemes.isEmpty)
@@ -129,12 +130,12 @@ import Testing
     @Test func providerUnregisteredDuringMakeHandlersIsNotRestored() async throws {
         let registry = ProtocolRegistry()
         let registration = Mutex(Registration?.none)
-        let provider = Provider {
+        let provider = CountingProvider {
             if let registration = registration.withLock({ $0 }) { registry.unregister(registration) }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
-        let made = registry.register(deferred: provider)
-        registration.withLock { $0 = made }
+        let newRegistration = registry.register(deferred: provider)
+        registration.withLock { $0 = newRegistration }
         let error = await #expect(throws: LoadError.self) { try await Self.loader(registry).data(from: "x:1") }
         #expect(error?.code == .unsupportedScheme)
         #expect(registry.handlers.isEmpty)
@@ -143,14 +144,14 @@ import Testing
     @Test func providerReplacedDuringMakeHandlersIsNotRestored() async throws {
         let registry = ProtocolRegistry()
         let registration = Mutex(Registration?.none)
-        let provider = Provider {
+        let provider = CountingProvider {
             if let registration = registration.withLock({ $0 }) {
                 registry.replace(registration, with: [StubHandler(schemes: .only(["x"])) { _ in .text("replaced") }])
             }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
-        let made = registry.register(deferred: provider)
-        registration.withLock { $0 = made }
+        let newRegistration = registry.register(deferred: provider)
+        registration.withLock { $0 = newRegistration }
         #expect(try await Self.text(of: Self.loader(registry)) == "replaced")
         #expect(registry.handlers.count == 1)
     }
@@ -159,7 +160,7 @@ import Testing
         weak var weakRegistry: ProtocolRegistry?
         do {
             let registry = ProtocolRegistry()
-            registry.register(deferred: Provider { [] })
+            registry.register(deferred: CountingProvider { [] })
             weakRegistry = registry
             #expect(try Self.loader(registry).handlerCandidates(for: Request("y:1")).isEmpty)
         }
@@ -170,16 +171,16 @@ import Testing
         let registry = ProtocolRegistry()
         let isReleased = ConditionLock(false)
         registry.register(
-            deferred: Provider {
+            deferred: CountingProvider {
                 isReleased.wait { $0 ? () : nil }
                 return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
             })
         let loader = Self.loader(registry)
         let hasEnded = ConditionLock(false)
-        // The first delegate waits for the end of the last load. The wait fails after 30 seconds.
-        let waited = Mutex<Bool?>(nil)
+        // The first delegate waits until the last load has ended, for at most 30 seconds.
+        let lastLoadEnded = Mutex<Bool?>(nil)
         let first = RecordingDelegate { event, _ in
-            if case .response = event { waited.withLock { $0 = hasEnded.wait(atMost: .seconds(30)) { $0 ? true : nil } } }
+            if case .response = event { lastLoadEnded.withLock { $0 = hasEnded.wait(atMost: .seconds(30)) { $0 ? true : nil } } }
             return .keepGoing
         }
         let last = RecordingDelegate { event, _ in
@@ -190,16 +191,16 @@ import Testing
         for delegate in delegates { try loader.task(for: Request("x:1"), delegate: delegate).resume() }
         isReleased.withLockBroadcasting { $0 = true }
         for delegate in delegates { await delegate.ended() }
-        #expect(waited.withLock { $0 } == true)
+        #expect(lastLoadEnded.withLock { $0 } == true)
     }
 
     @Test func providerFailureIsLoggedAsAWarningOncePerMessage() async throws {
         let registry = ProtocolRegistry()
         let message = Mutex("not there")
-        registry.register(deferred: Provider { throw LoadError(.pluginNotLoadable, message: message.withLock { $0 }) })
+        registry.register(deferred: CountingProvider { throw LoadError(.pluginNotLoadable, message: message.withLock { $0 }) })
         let lines = ConditionLock<[String]>([])
         var configuration = Loader.Configuration()
-        configuration.logger = Logger(label: "test") { _ in LineLog(lines: lines) }
+        configuration.logger = Logger(label: "test") { _ in HandlerLog(lines: lines) }
         let loader = Loader(configuration: configuration, registry: registry)
         for _ in 0..<3 { await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") } }
         message.withLock { $0 = "no library" }
@@ -208,7 +209,8 @@ import Testing
     }
 }
 
-private struct LineLog: LogHandler {
+/// A log handler that records the level and the text of each message about a handler.
+private struct HandlerLog: LogHandler {
     let lines: ConditionLock<[String]>
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.trace
@@ -219,12 +221,13 @@ private struct LineLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        guard event.metadata?["handler"] != nil else { return }  // a step of a load
+        guard event.metadata?["handler"] != nil else { return }  // a message about a load
         lines.withLockBroadcasting { $0.append("\(event.level) \(event.message)") }
     }
 }
 
-private final class Provider: HandlerProvider {
+/// A provider of handlers for `x:` that counts its calls.
+private final class CountingProvider: HandlerProvider {
     let identifier = "org.example.provider"
     let schemes = SchemeSet.only(["x"])
     private let count = Atomic(0)
@@ -234,7 +237,7 @@ private final class Provider: HandlerProvider {
         self.make = make
     }
 
-    var calls: Int { count.load(ordering: .relaxed) }
+    var makeCount: Int { count.load(ordering: .relaxed) }
 
     func makeHandlers() throws(LoadError) -> [any ProtocolHandler] {
         count.add(1, ordering: .relaxed)
@@ -252,6 +255,6 @@ private struct RefusingHandler: ProtocolHandler {
 
     func canInit(_ request: Request) -> Bool { false }
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        FailedLoad(LoadError(.unknown, message: "never asked for a load"), client: client)
+        FailedLoad(LoadError(.unknown, message: "this handler accepts no request"), client: client)
     }
 }

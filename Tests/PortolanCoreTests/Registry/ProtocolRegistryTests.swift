@@ -13,7 +13,7 @@ import Testing
         StubHandler(identifier: identifier, schemes: schemes) { _ in .text(identifier) }
     }
 
-    @Test func latestRegistrationWins() throws {
+    @Test func latestRegistrationHasPrecedence() throws {
         let registry = ProtocolRegistry()
         for name in ["a", "b", "c"] { registry.register(Self.stub(name, .only(["x"]))) }
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "c")
@@ -37,12 +37,12 @@ import Testing
         registry.register(Self.stub("any-2", .any))
         let refusing = RefusingHandler()
         registry.register(refusing)
-        let candidates = try registry.snapshot().handlerCandidates(for: Self.request("x:1"), failed: []).candidates
+        let candidates = try registry.snapshot().handlerCandidates(for: Self.request("x:1"), unavailableHandlers: []).candidates
         #expect(candidates.map(\.handler) == ["refusing", "any-2"])
         #expect(candidates.map(\.refusal) == [.cannotInit, nil])
     }
 
-    @Test func indexedLookupKeepsTheOrderOfAFullScan() throws {
+    @Test func lookupByTheSchemeIndexKeepsTheOrderOfRegistration() throws {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<200 {
             let registry = ProtocolRegistry()
@@ -53,11 +53,13 @@ import Testing
                 registry.register(handler)
                 if schemes.contains("x") { expected.insert(handler.identifier, at: 0) }
             }
-            #expect(try registry.snapshot().handlerCandidates(for: Self.request("x:1"), failed: []).candidates.map(\.handler) == expected)
+            #expect(
+                try registry.snapshot().handlerCandidates(for: Self.request("x:1"), unavailableHandlers: []).candidates.map(\.handler)
+                    == expected)
         }
     }
 
-    @Test func handlerMayRegisterAnotherInCanInit() throws {
+    @Test func handlerMayRegisterAnotherHandlerInCanInit() throws {
         let registry = ProtocolRegistry()
         let handler = RegisteringHandler(registry)
         registry.register(handler)
@@ -65,25 +67,28 @@ import Testing
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "late")
     }
 
-    @Test func handlerIsSkippedForItsOwnRequest() throws {
+    @Test func handlerIsSkippedForARequestThatItHasVisited() throws {
         let registry = ProtocolRegistry()
         registry.register(Self.stub("below", .any))
         registry.register(Self.stub("above", .any))
         var request = try Self.request("x:1")
         request.visitedHandlers = [LoopGuard(handler: "above", url: request.url)]
-        #expect(registry.snapshot().handlerCandidates(for: request, failed: []).candidates.map(\.refusal) == [.ownRequest, nil])
+        #expect(
+            registry.snapshot().handlerCandidates(for: request, unavailableHandlers: []).candidates.map(\.refusal) == [.ownRequest, nil])
         request.url = try URLRecord(parsing: "x:2")
-        #expect(registry.snapshot().handlerCandidates(for: request, failed: []).candidates.map(\.handler) == ["above"])
+        #expect(registry.snapshot().handlerCandidates(for: request, unavailableHandlers: []).candidates.map(\.handler) == ["above"])
     }
 
     @Test func removalFinishesWithTheLastLoad() async throws {
         let registry = ProtocolRegistry()
         let registration = registry.register(Self.stub("a", .any))
         let entry = try #require(try registry.snapshot().handler(for: Self.request("x:1")))
-        let stale = registry.snapshot()
+        let staleSnapshot = registry.snapshot()
         let drain = registry.unregister(registration)
         #expect(!drain.isFinished)
-        #expect(try stale.handler(for: Self.request("x:1")) == nil, "a snapshot from before the removal must not start new loads")
+        #expect(
+            try staleSnapshot.handler(for: Self.request("x:1")) == nil,
+            "a snapshot that was taken before the removal must not start new loads")
         entry.endLoad()
         #expect(drain.isFinished)
         await drain.finished()
@@ -110,15 +115,15 @@ import Testing
     @Test func replacedHandlerKeepsItsRunningLoads() async throws {
         let registry = ProtocolRegistry()
         let registration = registry.register(Self.stub("a", .any))
-        let running = try #require(try registry.snapshot().handler(for: Self.request("x:1")))
+        let registeredHandler = try #require(try registry.snapshot().handler(for: Self.request("x:1")))
         let drain = try #require(registry.replace(registration, with: [Self.stub("b", .any)]))
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "b")
         #expect(!drain.isFinished)
-        running.endLoad()
+        registeredHandler.endLoad()
         #expect(drain.isFinished)
     }
 
-    /// A look-up must never find the older handler with lower precedence.
+    /// During a replacement, a look-up must not find the handler `below`, which has lower precedence.
     @Test func lookupDuringAReplacementFindsTheOldOrTheNewHandler() async throws {
         let registry = ProtocolRegistry()
         let request = try Self.request("x:1")
@@ -150,7 +155,7 @@ import Testing
                 group.addTask {
                     for number in 0..<100 {
                         let registration = registry.register(Self.stub("\(worker)-\(number)", number % 2 == 0 ? .any : .only(["x"])))
-                        // As a loader does: `find` tries again if a handler was unregistered after the snapshot.
+                        // Like a loader, `find` repeats the look-up if a handler was unregistered after the snapshot.
                         if case .handler(let entry)? = registry.find(request, excluding: []) {
                             entry.endLoad()
                         } else {
@@ -173,14 +178,15 @@ private struct RefusingHandler: ProtocolHandler {
     var schemes = SchemeSet.any
     func canInit(_ request: Request) -> Bool { false }
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        FailedLoad(LoadError(.unknown, message: "never asked"), client: client)
+        FailedLoad(LoadError(.unknown, message: "this handler accepts no request"), client: client)
     }
 }
 
+/// A handler that registers another handler in its first `canInit`.
 private final class RegisteringHandler: ProtocolHandler {
     let identifier = "registering"
     let schemes = SchemeSet.any
-    /// `nil` after the first use.
+    /// The registry for the other handler; `nil` after the first call of `canInit`.
     private let registry: Mutex<ProtocolRegistry?>
 
     init(_ registry: ProtocolRegistry) { self.registry = Mutex(registry) }
@@ -191,7 +197,7 @@ private final class RegisteringHandler: ProtocolHandler {
     }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        FailedLoad(LoadError(.unknown, message: "not loaded here"), client: client)
+        FailedLoad(LoadError(.unknown, message: "this handler loads nothing"), client: client)
     }
 }
 

@@ -7,9 +7,9 @@ import Testing
 
 @testable import PortolanCore
 
-/// A reader that never has to wait for bytes can still be cancelled, and lets other tasks run.
+/// A reader that never waits, because all bytes are buffered, can be cancelled and lets other tasks run.
 @Suite(.timeLimit(.minutes(2))) struct BusyReaderTests {
-    /// The loads end before the first piece is read, so that the whole body is buffered.
+    /// A loader whose loads end before the first piece is read, so that the whole body is buffered.
     private let loader = PortolanTestSupport.loader(
         StubHandler { _ in .pieces((0..<1000).map { [UInt8](repeating: UInt8($0 % 256), count: 20_000) }) }
     ) { $0.bufferSize = 1 << 30 }
@@ -26,15 +26,17 @@ import Testing
                     if count == 3 { cancelCurrentTask() }
                 }
             } catch {
-                do throws(LoadError) { _ = try await iterator.next() } catch let again { return (count, error.code, again.code) }
+                do throws(LoadError) { _ = try await iterator.next() } catch let secondError {
+                    return (count, error.code, secondError.code)
+                }
                 return (count, error.code, nil)
             }
             return (count, nil, nil)
         }
-        let (count, error, again) = try await reader.value
+        let (count, errorCode, secondErrorCode) = try await reader.value
         #expect(count == 3)
-        #expect(error == .cancelled)
-        #expect(again == .cancelled)
+        #expect(errorCode == .cancelled)
+        #expect(secondErrorCode == .cancelled)
     }
 
     @Test func cancellingAReaderWithBufferedPiecesStopsTheLoad() async throws {
@@ -97,21 +99,21 @@ import Testing
         #expect(try await ReadingActor().read(loader) == 1000)
     }
 
-    /// On an actor, each write is a separate step. If all tasks share one executor, the writer yields by itself.
+    /// If all tasks share one executor, a writer that never waits must yield, so that other tasks run.
     @Test func busyWriterYieldsToOtherJobsOfItsExecutor() async throws {
-        let executor = OneThread()
+        let executor = SingleThreadExecutor()
         let pipe = BodyWriter(capacity: 1 << 20)
         let writer = Task(executorPreference: executor) { () -> Bool in
-            let other = ConditionLock(false)
-            Task(executorPreference: executor) { other.withLock { $0 = true } }
+            let hasOtherTaskRun = ConditionLock(false)
+            Task(executorPreference: executor) { hasOtherTaskRun.withLock { $0 = true } }
             for _ in 0..<1000 { try await pipe.write([1, 2, 3]) }
-            return other.withLock { $0 }
+            return hasOtherTaskRun.withLock { $0 }
         }
         #expect(try await writer.value)
     }
 
-    /// Runs jobs one after another on its own thread.
-    private final class OneThread: TaskExecutor {
+    /// An executor that runs its jobs one after another on its own thread.
+    private final class SingleThreadExecutor: TaskExecutor {
         private let threads = LoadThreadPool(limit: 1)
 
         func enqueue(_ job: consuming ExecutorJob) {
@@ -124,19 +126,19 @@ import Testing
         }
     }
 
-    /// Does all its work on one executor.
+    /// An actor that reads a body. Its jobs run one at a time.
     private actor ReadingActor {
-        private var hasRun = false
+        private var hasOtherJobRun = false
 
-        /// - Returns: the number of pieces that were read; 0 if no other job could run meanwhile.
+        /// - Returns: the number of pieces that were read; 0 if no other job of the actor ran in the meantime.
         func read(_ loader: Loader) async throws -> Int {
             let (chunks, _) = try await loader.bytes(from: "x:1")
             var count = 0
             for try await _ in chunks {
-                if count == 0 { Task { hasRun = true } }
+                if count == 0 { Task { hasOtherJobRun = true } }
                 count += 1
             }
-            return hasRun ? count : 0
+            return hasOtherJobRun ? count : 0
         }
     }
 }

@@ -10,6 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct CallerAndHandlerRaceTests {
     private let handler = ManualHandler(schemes: .only(["x"]))
 
+    /// Starts a task, and returns the task and its load. The test delivers the events of the load.
     private func start(_ delegate: RecordingDelegate, _ configure: (inout Loader.Configuration) -> Void = { _ in }) throws -> (
         LoadTask, ManualLoad
     ) {
@@ -24,8 +25,8 @@ import Testing
             task.withLock { $0 }?.cancel()
             decide(.follow(request))
         })
-        let (started, load) = try start(delegate)
-        task.withLock { $0 = started }
+        let (startedTask, load) = try start(delegate)
+        task.withLock { $0 = startedTask }
         #expect(load.redirect(to: try URLRecord(parsing: "x:2")) == .stopped)
         task.withLock { $0 = nil }
         #expect(delegate.events == [.redirect(try URLRecord(parsing: "x:2")), .failed(.cancelled)])
@@ -33,14 +34,14 @@ import Testing
     }
 
     @Test func resumeDoesNotDecideARedirect() throws {
-        let answer = Mutex<(@Sendable () -> Void)?>(nil)
-        let delegate = RecordingDelegate(onRedirect: { request, decide in answer.withLock { $0 = { decide(.follow(request)) } } })
+        let pendingDecision = Mutex<(@Sendable () -> Void)?>(nil)
+        let delegate = RecordingDelegate(onRedirect: { request, decide in pendingDecision.withLock { $0 = { decide(.follow(request)) } } })
         let (task, load) = try start(delegate)
         #expect(load.redirect(to: try URLRecord(parsing: "x:2")) == .pause)
         task.suspend()
         task.resume()
         #expect(load.calls == [.start])
-        answer.withLock { $0.take() }?()
+        pendingDecision.withLock { $0.take() }?()
         #expect(load.calls == [.start, .stop])
         #expect(handler.loads.count == 2)
         task.cancel()
@@ -111,7 +112,7 @@ import Testing
         #expect(task.metrics.timeToEnd == .zero)
     }
 
-    @Test func redirectToACallersRequestKeepsDepthAndVisitedHandlers() throws {
+    @Test func redirectOfANestedLoadKeepsDepthAndVisitedHandlers() throws {
         let target = try Request("x:2")
         let outer = ManualHandler(schemes: .only(["parent"])) { load in
             guard let request = try? Request("x:1") else { return }
@@ -136,30 +137,30 @@ import Testing
 
     @Test func answerToACancelledChallengeIsIgnoredAndTheIdleTimerRuns() throws {
         let clock = ManualClock()
-        let received = Mutex<AuthenticationChallenge?>(nil)
-        let answers = Mutex(0)
-        let delegate = RecordingDelegate(onChallenge: { challenge in received.withLock { $0 = challenge } })
+        let receivedChallenge = Mutex<AuthenticationChallenge?>(nil)
+        let answerCount = Mutex(0)
+        let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
         let (_, load) = try start(delegate) {
             $0.clock = clock
             $0.timeouts = Timeouts(idle: .seconds(10))
         }
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
-        let challenge = AuthenticationChallenge(protectionSpace: space) { _ in answers.withLock { $0 += 1 } }
+        let challenge = AuthenticationChallenge(protectionSpace: space) { _ in answerCount.withLock { $0 += 1 } }
         load.client.didReceive(challenge)
         load.client.didCancel(challenge)
-        received.withLock { $0 }?.answer(.continueWithoutCredential)
-        #expect(answers.withLock { $0 } == 0)
+        receivedChallenge.withLock { $0 }?.answer(.continueWithoutCredential)
+        #expect(answerCount.withLock { $0 } == 0)
         clock.advance(by: .seconds(10))
         #expect(delegate.events.last == .failed(.timedOut))
-        received.withLock { $0 = nil }
+        receivedChallenge.withLock { $0 = nil }
     }
 
     @Test func aSecondConcurrentReaderOfABodyFails() async throws {
         let loader = loader(handler)
-        async let opened = loader.bytes(from: "x:1")
+        async let result = loader.bytes(from: "x:1")
         let load = await handler.nextLoad()
         load.respond()
-        let (chunks, _) = try await opened
+        let (chunks, _) = try await result
         let outcomes = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<2 {
                 group.addTask {

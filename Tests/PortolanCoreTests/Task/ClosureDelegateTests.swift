@@ -24,7 +24,7 @@ import Testing
         #expect(await model.redirects == 1)
     }
 
-    @Test func withoutAClosureTheDefaultIsChosen() async throws {
+    @Test func delegateWithoutAClosureFollowsTheRedirect() async throws {
         let target = try URLRecord(parsing: "x:2")
         let handler = StubHandler { $0.url == target ? .text("there") : .redirect(to: target) }
         let (body, _) = try await loader(handler).data(for: Request("x:1"), delegate: ClosureDelegate())
@@ -42,7 +42,7 @@ import Testing
         task.cancel()
     }
 
-    @Test("Each kind of call reports progress: data(for:), bytes(for:) and task(for:)")
+    @Test("A closure delegate receives the progress of data(for:), bytes(for:) and task(for:)")
     func progressIsReported() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) })
         let counts = Mutex<[Int64]>([])
@@ -58,7 +58,7 @@ import Testing
         #expect(counts.withLock { $0 } == [2, 3])
     }
 
-    @Test func blockingCallReportsProgress() throws {
+    @Test func waitForDataReportsProgress() throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) })
         let counts = Mutex<[Int64]>([])
         let delegate = ClosureDelegate(onProgress: { progress in counts.withLock { $0.append(progress.bytesReceived) } })

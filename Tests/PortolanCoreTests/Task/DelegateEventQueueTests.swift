@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// The queue of a slow or suspended delegate stays small, whatever events a handler sends.
+/// The event queue of a slow or suspended delegate has a limit, whatever events a handler sends.
 @Suite("Events that wait for their delegate", .timeLimit(.minutes(2))) struct DelegateEventQueueTests {
     private static func challenge() -> AuthenticationChallenge {
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
@@ -21,9 +21,9 @@ import Testing
     @Test func smallPiecesAreCombined() {
         var queue = DelegateEventQueue()
         for index in 0..<40_000 { _ = queue.append(.data([UInt8(truncatingIfNeeded: index)])) }
-        let limit = DelegateEventQueue.mergeThreshold + 3
-        #expect(queue.count == queue.deliveries)
-        #expect(queue.count < limit)
+        let countLimit = DelegateEventQueue.mergeThreshold + 3
+        #expect(queue.count == queue.deliveryCount)
+        #expect(queue.count < countLimit)
         #expect(queue.size == 40_000 + queue.count * DelegateEvent.overhead)
         var bytes: [UInt8] = []
         while let event = queue.removeFirst(isSuspended: false) {
@@ -31,7 +31,7 @@ import Testing
         }
         #expect(bytes == (0..<40_000).map { UInt8(truncatingIfNeeded: $0) })
         #expect(queue.size == 0)
-        #expect(queue.deliveries == 0)
+        #expect(queue.deliveryCount == 0)
     }
 
     @Test func largePieceIsNotCombined() {
@@ -43,7 +43,7 @@ import Testing
         #expect(isData(queue.removeFirst(isSuspended: false), 16 << 10))
     }
 
-    @Test func separatedPiecesCountWithTheirOverhead() {
+    @Test func sizeIncludesTheOverheadOfEachSeparatePiece() {
         var queue = DelegateEventQueue()
         for _ in 0..<100 {
             _ = queue.append(.data([1]))
@@ -74,13 +74,13 @@ import Testing
             _ = queue.append(.challengeCancelled(challenge))
         }
         #expect(queue.isEmpty)
-        let (waiting, other) = (Self.challenge(), Self.challenge())
-        _ = queue.append(.challenge(waiting))
-        _ = queue.append(.challengeCancelled(other))
+        let (queuedChallenge, otherChallenge) = (Self.challenge(), Self.challenge())
+        _ = queue.append(.challenge(queuedChallenge))
+        _ = queue.append(.challengeCancelled(otherChallenge))
         #expect(queue.count == 2)
     }
 
-    /// The handler ignores every pause, and the delegate's queue does not run.
+    /// The handler continues after each pause, and the delegate is suspended or its queue runs no job.
     @Test(arguments: [false, true])
     func aLoadWithTooManyWaitingEventsFails(isSuspended: Bool) throws {
         let handler = ManualHandler()
@@ -103,7 +103,7 @@ import Testing
         #expect(delegate.error?.code == .limitExceeded)
     }
 
-    /// Events of nested loads wait, too, while the delegate is in a call that does not return.
+    /// While a call of the delegate does not return, the events of nested loads are queued, too.
     @Test func loadWithTooManyWaitingEventsOfNestedLoadsFails() throws {
         let outer = ManualHandler(schemes: .only(["parent"]))
         let inner = StubHandler(schemes: .only(["nested"])) { _ in .text("x") }
@@ -132,14 +132,14 @@ import Testing
         task.resume()
         let load = try #require(handler.loads.first)
         for _ in 0..<5000 { load.client.didReach(.connected) }
-        let recorded = task.metrics.steps.count
-        #expect(recorded < 5000 && delegate.events.count == recorded)
-        // These steps do not end the load either.
+        let recordedCount = task.metrics.steps.count
+        #expect(recordedCount < 5000 && delegate.events.count == recordedCount)
+        // The queue of a suspended task drops these steps, too, instead of failing the load.
         task.suspend()
         for _ in 0..<2 * DelegateEventQueue.maximumCount { load.client.didReach(.connected) }
         task.resume()
         load.respond()
         load.finish()
-        #expect(delegate.error == nil && delegate.events.count == recorded + 2)
+        #expect(delegate.error == nil && delegate.events.count == recordedCount + 2)
     }
 }

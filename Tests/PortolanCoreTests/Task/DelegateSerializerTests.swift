@@ -13,12 +13,12 @@ import Testing
     import Musl
 #endif
 
-/// A delegate receives one call at a time, also if a nested load sends a challenge while its parent delivers an event.
+/// A delegate receives one call at a time, even if a nested load sends a challenge while its parent delivers an event.
 @Suite(.timeLimit(.minutes(2))) struct DelegateSerializerTests {
     private let outer = ManualHandler(schemes: .only(["parent"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
 
-    /// A task with a nested load. The test drives both loads.
+    /// Starts a task with a nested load. The test delivers the events of both loads.
     private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, outer: ManualLoad, inner: ManualLoad) {
         let task = loader(outer, inner).task(for: try Request("parent:1"), delegate: delegate)
         task.resume()
@@ -33,48 +33,48 @@ import Testing
     }
 
     @Test func challengeOfANestedLoadWaitsForTheRunningCall() throws {
-        let box = Mutex<ManualLoad?>(nil)
-        let isInside = Mutex(false)
-        let overlapped = Mutex(false)
+        let nestedLoad = Mutex<ManualLoad?>(nil)
+        let isInDataCall = Mutex(false)
+        let callsOverlapped = Mutex(false)
         let delegate = RecordingDelegate { event, _ in
             guard event == .data([1]) else { return .keepGoing }
-            isInside.withLock { $0 = true }
-            if let inner = box.withLock({ $0 }) { Self.sendChallenge(inner) }
-            isInside.withLock { $0 = false }
+            isInDataCall.withLock { $0 = true }
+            if let inner = nestedLoad.withLock({ $0 }) { Self.sendChallenge(inner) }
+            isInDataCall.withLock { $0 = false }
             return .keepGoing
         } onChallenge: { _ in
-            overlapped.withLock { $0 = isInside.withLock { $0 } }
+            callsOverlapped.withLock { $0 = isInDataCall.withLock { $0 } }
         }
         let (task, load, inner) = try start(delegate)
-        box.withLock { $0 = inner }
+        nestedLoad.withLock { $0 = inner }
         load.respond()
         #expect(load.deliver([1]) == .keepGoing)
         #expect(delegate.events.suffix(2) == [.data([1]), .challenge])
-        #expect(!overlapped.withLock { $0 })
-        box.withLock { $0 = nil }
+        #expect(!callsOverlapped.withLock { $0 })
+        nestedLoad.withLock { $0 = nil }
         task.cancel()
     }
 
     @Test func eventsDuringAChallengeOfANestedLoadAreQueued() throws {
-        let box = Mutex<ManualLoad?>(nil)
+        let parentLoad = Mutex<ManualLoad?>(nil)
         let flows = Mutex<[Flow]>([])
         let delegate = RecordingDelegate(onChallenge: { _ in
-            guard let load = box.withLock({ $0 }) else { return }
+            guard let load = parentLoad.withLock({ $0 }) else { return }
             flows.withLock { $0 = [load.respond()] }
             load.client.didReach(.firstByte)
         })
         let (task, load, inner) = try start(delegate)
-        box.withLock { $0 = load }
+        parentLoad.withLock { $0 = load }
         Self.sendChallenge(inner)
         #expect(flows.withLock { $0 } == [.pause])
         #expect(delegate.events.suffix(3) == [.challenge, .response(load.request.url), .step(.firstByte)])
         #expect(load.calls == [.start, .resume])
         #expect(load.deliver([1]) == .keepGoing)
-        box.withLock { $0 = nil }
+        parentLoad.withLock { $0 = nil }
         task.cancel()
     }
 
-    @Test func endDuringAChallengeOfANestedLoadComesAfterIt() throws {
+    @Test func endDuringAChallengeOfANestedLoadIsDeliveredAfterTheChallenge() throws {
         let order = Mutex<[String]>([])
         let delegate = RecordingDelegate { event, _ in
             if case .failed = event { order.withLock { $0.append("end") } }
@@ -94,27 +94,27 @@ import Testing
     /// One thread delivers events. Another thread sends challenges of a nested load.
     @Test func callsFromTwoLoadsNeverOverlap() throws {
         let count = 2000
-        let counts = ConditionLock((inside: 0, overlaps: 0))
+        let counts = ConditionLock((runningCalls: 0, overlaps: 0))
         let client = ConditionLock<(any ProtocolClient)?>(nil)
         let (hasChallenged, hasEnded) = (ConditionLock(false), ConditionLock(false))
-        @Sendable func call() {
+        @Sendable func countCall() {
             counts.withLock {
-                $0.inside += 1
-                if $0.inside > 1 { $0.overlaps += 1 }
+                $0.runningCalls += 1
+                if $0.runningCalls > 1 { $0.overlaps += 1 }
             }
-            sched_yield()  // so that the other thread can enter, if the serializer does not prevent that
-            counts.withLock { $0.inside -= 1 }
+            sched_yield()  // so that the other thread can call the delegate if the serializer does not prevent it
+            counts.withLock { $0.runningCalls -= 1 }
         }
         let delegate = RecordingDelegate { event, _ in
-            call()
+            countCall()
             if event == .finished { hasEnded.withLockBroadcasting { $0 = true } }
             return .keepGoing
         } onChallenge: { challenge in
-            call()
+            countCall()
             challenge.answer(.cancel)
         }
-        let scripted = Scripted(pieces: count) { made in
-            client.withLockBroadcasting { $0 = made }
+        let scripted = ScriptedHandler(pieceCount: count) { newClient in
+            client.withLockBroadcasting { $0 = newClient }
             // Nothing is delivered before the other thread runs, so that the calls can overlap.
             _ = hasChallenged.wait { $0 ? true : nil }
         }
@@ -138,17 +138,17 @@ import Testing
         #expect(delegate.events.contains(.challenge))
     }
 
-    /// Delivers pieces of one byte.
-    private struct Scripted: ProtocolHandler {
+    /// A handler whose loads deliver pieces of one byte.
+    private struct ScriptedHandler: ProtocolHandler {
         let identifier = "org.example.scripted"
         let schemes = SchemeSet.only(["scripted"])
-        let pieces: Int
+        let pieceCount: Int
         let onMake: @Sendable (any ProtocolClient) -> Void
 
         func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
             onMake(client)
             return ScriptedLoad(
-                [.response(Response(url: request.url))] + (0..<pieces).map { _ in .data([1]) } + [.finish], client: client)
+                [.response(Response(url: request.url))] + (0..<pieceCount).map { _ in .data([1]) } + [.finish], client: client)
         }
     }
 }
@@ -176,7 +176,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func suspensionBetweenTwoPiecesDefersTheSecond() throws {
+    @Test func suspensionBetweenTwoPiecesDefersTheSecondPiece() throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
         load.respond()
@@ -207,10 +207,10 @@ import Testing
         #expect(delegate.events == [.response(load.request.url), .failed(hasFailed ? .notFound : .cancelled)])
     }
 
-    /// The same for a delegate with a queue. There, a failure waits, too.
+    /// For a delegate with a queue, a failure is deferred, too.
     @Test(arguments: [true, false]) func cancelDeliversTheDeferredEndOnAQueueOnce(hasFailed: Bool) async throws {
         let delegate = RecordingDelegate()
-        let queue = DispatchQueue(label: "held")
+        let queue = DispatchQueue(label: "org.portolan.test.delegate")
         let task = loader(handler).task(
             for: try Request("x:1"), delegate: delegate, on: DeliveryQueue { job in queue.async { job() } })
         task.resume()

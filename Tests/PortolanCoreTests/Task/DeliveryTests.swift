@@ -21,44 +21,44 @@ import Testing
     @Test func aCompletionHandlerMayWaitForAnotherLoad() throws {
         let handler = ManualHandler(schemes: .only(["x"]))
         let loader = loader(handler)
-        let outer = ConditionLock<Result<Int, LoadError>?>(nil)
+        let nestedResult = ConditionLock<Result<Int, LoadError>?>(nil)
         loader.load(try Request("x:outer")) { _ in
             do throws(LoadError) {
                 let count = try loader.waitForData(for: Request("x:inner")).0.count
-                outer.withLockBroadcasting { $0 = .success(count) }
+                nestedResult.withLockBroadcasting { $0 = .success(count) }
             } catch {
-                outer.withLockBroadcasting { $0 = .failure(error) }
+                nestedResult.withLockBroadcasting { $0 = .failure(error) }
             }
         }
         let first = try #require(handler.loads.first)
         first.respond()
-        // The thread that ends the first load also serves the second load, like the thread of an event loop.
+        // This thread delivers the events of both loads, like the thread of an event loop.
         first.finish()
         let second = try #require(waitForLoad(2, of: handler))
         second.respond()
         second.deliver("inner")
         second.finish()
-        #expect(outer.wait(atMost: .seconds(60)) { $0 } == .success(5))
+        #expect(nestedResult.wait(atMost: .seconds(60)) { $0 } == .success(5))
     }
 
     @Test func completionHandlersThatWaitForEachOtherAllRun() throws {
         let loader = loader(stub)
-        let begun = ConditionLock(0)
+        let begunCount = ConditionLock(0)
         let count = 100
         for _ in 0..<count {
             loader.load(try Request("stub:1")) { _ in
-                begun.withLockBroadcasting { $0 += 1 }
-                begun.wait { $0 == count ? () : nil }
+                begunCount.withLockBroadcasting { $0 += 1 }
+                begunCount.wait { $0 == count ? () : nil }
             }
         }
-        #expect(begun.wait(atMost: .seconds(60)) { $0 == count ? true : nil } == true)
+        #expect(begunCount.wait(atMost: .seconds(60)) { $0 == count ? true : nil } == true)
     }
 
     @Test func aThousandCompletionHandlersNeedFewThreads() throws {
         let threads = DeliveryThreads()
-        let done = ConditionLock(0)
-        for _ in 0..<1000 { threads.run { done.withLockBroadcasting { $0 += 1 } } }
-        #expect(done.wait(atMost: .seconds(60)) { $0 == 1000 ? true : nil } == true)
+        let doneCount = ConditionLock(0)
+        for _ in 0..<1000 { threads.run { doneCount.withLockBroadcasting { $0 += 1 } } }
+        #expect(doneCount.wait(atMost: .seconds(60)) { $0 == 1000 ? true : nil } == true)
         #expect(threads.threadCount <= DeliveryThreads.maximumThreads)
     }
 
@@ -87,22 +87,23 @@ import Testing
         #expect(isDone.withLock { $0 })
     }
 
-    @Test func slowChallengeDelegateDoesNotBlockTheHandlersThread() async throws {
+    @Test func delegateThatAnswersSlowlyDoesNotBlockTheHandlersThread() async throws {
         let handler = ManualHandler()
         let loader = loader(handler)
-        let isOpen = ConditionLock(false)
+        let mayAnswer = ConditionLock(false)
         let delegate = RecordingDelegate(onChallenge: { challenge in
-            isOpen.wait { $0 ? () : nil }
+            mayAnswer.wait { $0 ? () : nil }
             challenge.answer(.use(.password(user: "me", password: "")))
         })
         async let result = loader.data(for: Request("x:1"), delegate: delegate)
         let load = await handler.nextLoad()
-        let answered = ConditionLock<ChallengeAnswer?>(nil)
+        let receivedAnswer = ConditionLock<ChallengeAnswer?>(nil)
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
-        load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { answer in answered.withLockBroadcasting { $0 = answer } })
-        // The challenge arrives although the delegate has not returned.
-        isOpen.withLockBroadcasting { $0 = true }
-        guard case .use(.password("me", _, _))? = answered.wait(atMost: .seconds(60), for: { $0 }) else {
+        load.client.didReceive(
+            AuthenticationChallenge(protectionSpace: space) { answer in receivedAnswer.withLockBroadcasting { $0 = answer } })
+        // `didReceive` has returned, although the delegate has not answered the challenge.
+        mayAnswer.withLockBroadcasting { $0 = true }
+        guard case .use(.password("me", _, _))? = receivedAnswer.wait(atMost: .seconds(60), for: { $0 }) else {
             Issue.record("the challenge got no answer")
             return
         }
@@ -125,18 +126,18 @@ import Testing
             let delegate = RecordingDelegate()
             _ = try await loader.data(for: Request("x:1"), delegate: delegate)
             #expect(delegate.events == [.step(.connected), .step(.requestSent), .step(.firstByte), .trailers, .finished])
-            let streamed = RecordingDelegate()
-            let (chunks, _) = try await loader.bytes(for: Request("x:1"), delegate: streamed)
+            let bytesDelegate = RecordingDelegate()
+            let (chunks, _) = try await loader.bytes(for: Request("x:1"), delegate: bytesDelegate)
             for try await _ in chunks {}
-            #expect(streamed.events == delegate.events)
+            #expect(bytesDelegate.events == delegate.events)
         }
     }
 
     @Test func blockingWaitOnAnEventLoopsThreadFailsImmediately() throws {
         let thread = UInt(pthread_self())
-        let isLoop = Atomic(true)
-        NonBlockingThreads.add { isLoop.load(ordering: .relaxed) && UInt(pthread_self()) == thread }
-        defer { isLoop.store(false, ordering: .relaxed) }
+        let isEventLoopThread = Atomic(true)
+        NonBlockingThreads.add { isEventLoopThread.load(ordering: .relaxed) && UInt(pthread_self()) == thread }
+        defer { isEventLoopThread.store(false, ordering: .relaxed) }
         let handler = ManualHandler(schemes: .only(["x"]))
         let loader = loader(handler, stub)
         #expect(throws: LoadError.self) { try loader.waitForData(for: Request("x:1")) }
@@ -144,10 +145,10 @@ import Testing
         // A request that could change the state of a server is not sent.
         var request = try Request("x:2")
         request.method = .post
-        let post = request
-        #expect(throws: LoadError.self) { try loader.waitForData(for: post) }
+        let postRequest = request
+        #expect(throws: LoadError.self) { try loader.waitForData(for: postRequest) }
         #expect(handler.loads.count == 1)
-        // A load that needs no waiting is not refused.
+        // A load that ends without waiting succeeds.
         #expect(try loader.waitForData(for: Request("stub:1")).0.count == 5)
     }
 
@@ -162,7 +163,7 @@ import Testing
         try threads.run { [request] in
             do throws(LoadError) {
                 _ = try loader.waitForData(for: request)
-                outcome.withLockBroadcasting { $0 = LoadError(.unknown, message: "it was not refused") }
+                outcome.withLockBroadcasting { $0 = LoadError(.unknown, message: "the POST was not refused") }
             } catch {
                 outcome.withLockBroadcasting { $0 = error }
             }
@@ -192,7 +193,7 @@ import Testing
         #expect(delegate.events == [.step(.connected), .finished])
     }
 
-    /// A failure does not wait for the resume. Events from before the suspension come first.
+    /// A failure is delivered before the resume, unless events from before the suspension are still queued.
     @Test(arguments: [false, true]) func failureOfASuspendedLoadIsDeliveredImmediately(hasEarlierEvents: Bool) throws {
         let jobs = Mutex<[@Sendable () -> Void]>([])
         let handler = ManualHandler()
@@ -205,14 +206,15 @@ import Testing
         task.suspend()
         load.client.didReach(.requestSent)
         load.client.didFail(with: LoadError(.cannotConnect, message: "no"))
-        let run = { while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job() } }
-        run()
+        let runJobs = { while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job() } }
+        runJobs()
         #expect(delegate.events == (hasEarlierEvents ? [] : [.failed(.cannotConnect)]))
         task.resume()
-        run()
+        runJobs()
         #expect(delegate.events == (hasEarlierEvents ? [.step(.connected), .failed(.cannotConnect)] : [.failed(.cannotConnect)]))
     }
 
+    /// Waits for at most 60 seconds until the handler has made `count` loads, and returns the last of them.
     private func waitForLoad(_ count: Int, of handler: ManualHandler) -> ManualLoad? {
         let limit = MonotonicTime.now + .seconds(60)
         while handler.loads.count < count, MonotonicTime.now < limit { sched_yield() }

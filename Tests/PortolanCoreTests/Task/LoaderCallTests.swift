@@ -7,6 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
+/// The calls of a loader: `data`, `bytes`, `load` and `waitForData`.
 @Suite(.timeLimit(.minutes(2))) struct LoaderCallTests {
     @Test func dataCollectsThePieces() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3], [4, 5]]) })
@@ -21,7 +22,7 @@ import Testing
         #expect(error == LoadError(.notFound, message: "nothing there"))
     }
 
-    @Test func aBodyOverTheLimitFails() async throws {
+    @Test func bodyAboveTheLimitFailsTheLoad() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3, 4], [5]]) }) { $0.maximumBodySizeInMemory = 4 }
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x:1") }
         #expect(error.code == .limitExceeded)
@@ -106,6 +107,7 @@ import Testing
         }
     }
 
+    /// Loads `x:1` with `waitForData(for:)` on another thread, and returns after the call.
     private static func wait(for delegate: EndDelegate, by loader: Loader) async {
         await withCheckedContinuation { continuation in
             do {
@@ -130,10 +132,10 @@ import Testing
     @Test func aSlowReaderPausesTheHandler() async throws {
         let handler = ManualHandler()
         let loader = loader(handler) { $0.bufferSize = 100 }
-        async let opened = loader.bytes(from: "x:1")
+        async let result = loader.bytes(from: "x:1")
         let load = await handler.nextLoad()
         load.respond()
-        let (chunks, _) = try await opened
+        let (chunks, _) = try await result
         let piece = [UInt8](repeating: 1, count: 60)
         #expect(load.deliver(piece) == .keepGoing)
         #expect(load.deliver(piece) == .pause)
@@ -143,18 +145,18 @@ import Testing
         #expect(load.calls == [.start, .resume])
         #expect(load.deliver(piece) == .keepGoing)
         load.finish()
-        var rest = 0
-        while let chunk = try await iterator.next() { rest += chunk.count }
-        #expect(rest == 60)
+        var remainingByteCount = 0
+        while let chunk = try await iterator.next() { remainingByteCount += chunk.count }
+        #expect(remainingByteCount == 60)
     }
 
     @Test func releasingTheBytesCancelsTheLoad() async throws {
         let handler = ManualHandler()
         let loader = loader(handler)
         do {
-            async let opened = loader.bytes(from: "x:1")
+            async let result = loader.bytes(from: "x:1")
             await handler.nextLoad().respond()
-            _ = try await opened
+            _ = try await result
         }
         #expect(handler.loads.first?.calls == [.start, .stop])
     }
@@ -183,6 +185,7 @@ import Testing
     }
 }
 
+/// A delegate that records the end of its loads.
 private final class EndDelegate: LoadDelegate {
     let ends = Mutex<[(error: LoadError.Code?, metrics: LoadMetrics)]>([])
 

@@ -8,19 +8,21 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct NestedLoadTests {
     @Test func nestedLoadDeliversToItsClient() async throws {
-        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
+        let loader = loader(RelayHandler(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
         #expect(try await String(decoding: loader.data(from: "relay:relay:relay:x:1").0, as: UTF8.self) == "inner")
     }
 
     @Test func nestingBeyondTheLimitFails() async throws {
-        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") }) { $0.nestingLimit = 2 }
+        let loader = loader(RelayHandler(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") }) { $0.nestingLimit = 2 }
         #expect(try await String(decoding: loader.data(from: "relay:relay:x:1").0, as: UTF8.self) == "inner")
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "relay:relay:relay:x:1") }
         #expect(error.code == .nestedTooDeep)
     }
 
     @Test func handlerIsNotUsedForItsOwnRequest() async throws {
-        let error = try await #require(throws: LoadError.self) { try await loader(Relay(strips: false)).data(from: "relay:x") }
+        let error = try await #require(throws: LoadError.self) {
+            try await loader(RelayHandler(removesPrefix: false)).data(from: "relay:x")
+        }
         #expect(error.code == .unsupportedScheme)
         #expect(error.message.contains("own request"))
         #expect(error.message.hasSuffix("; use another URL for the nested load"))
@@ -30,7 +32,7 @@ import Testing
     @Test func redirectOfANestedHTTPLoadLeadsToHTTPOnly() async throws {
         let target = try URLRecord(parsing: "relay:file:///etc/passwd")
         let loader = loader(
-            Relay(), StubHandler(schemes: .only(["http"])) { _ in .redirect(to: target) },
+            RelayHandler(), StubHandler(schemes: .only(["http"])) { _ in .redirect(to: target) },
             StubHandler(schemes: .only(["file"])) { _ in .text("secret") })
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "relay:http://h/") }
         #expect(error.code == .badRedirect)
@@ -39,7 +41,7 @@ import Testing
     @Test func cancellingATaskStopsItsNestedLoads() async throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let delegate = RecordingDelegate()
-        let task = loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
+        let task = loader(RelayHandler(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
         task.resume()
         let load = try #require(inner.loads.first)
         load.respond()
@@ -49,7 +51,7 @@ import Testing
     }
 
     @Test func unfinishedNestedLoadIsStoppedWithoutAViolation() async throws {
-        let observed = Mutex<[ContractRule]>([])
+        let violations = Mutex<[ContractRule]>([])
         let inner = ManualHandler(schemes: .only(["x"]))
         let outer = ManualHandler(schemes: .only(["parent"])) { load in
             guard let request = try? Request("x:1") else { return }
@@ -57,10 +59,10 @@ import Testing
             load.respond()
             load.finish()
         }
-        let loader = loader(outer, inner) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule) } } }
+        let loader = loader(outer, inner) { $0.violationObserver = { rule, _ in violations.withLock { $0.append(rule) } } }
         _ = try await loader.data(from: "parent:x")
         #expect(inner.loads.first?.calls == [.start, .stop])
-        #expect(observed.withLock { $0 }.isEmpty)
+        #expect(violations.withLock { $0 }.isEmpty)
     }
 
     @Test func nestedLoadStoppedBeforeItsStartIsNotReported() throws {
@@ -79,7 +81,7 @@ import Testing
         #expect(inner.loads.isEmpty)
     }
 
-    /// The delegate receives the beginning first, and stops the load before it starts.
+    /// The delegate stops the nested load when it receives the beginning, before the handler starts the load.
     @Test func nestedLoadStoppedDuringItsStartReportsBeginningAndEnd() throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let outer = ManualHandler(schemes: .only(["parent"]))
@@ -90,9 +92,9 @@ import Testing
         }
         loader(outer, inner).task(for: try Request("parent:x"), delegate: delegate).resume()
         let load = try #require(outer.loads.first)
-        let made = load.client.makeNestedLoad(for: try Request("x:1"), client: load.client)
-        nested.withLock { $0 = made }
-        made.startLoading()
+        let nestedLoad = load.client.makeNestedLoad(for: try Request("x:1"), client: load.client)
+        nested.withLock { $0 = nestedLoad }
+        nestedLoad.startLoading()
         let url = try URLRecord(parsing: "x:1")
         #expect(delegate.events == [.nestedLoadBegan(url, depth: 1), .nestedLoadEnded(url, .cancelled)])
         #expect(inner.loads.isEmpty)
@@ -102,7 +104,7 @@ import Testing
     @Test func aPauseReachesTheNestedLoad() async throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
-        let task = loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
+        let task = loader(RelayHandler(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
         task.resume()
         let load = try #require(inner.loads.first)
         load.respond()
@@ -127,14 +129,14 @@ import Testing
                 })
         }
         let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(.password(user: "me", password: ""))) })
-        loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate).resume()
+        loader(RelayHandler(), inner).task(for: try Request("relay:x:1"), delegate: delegate).resume()
         #expect(delegate.events.prefix(3) == [.nestedLoadBegan(try URLRecord(parsing: "x:1"), depth: 1), .redirect(target), .challenge])
         #expect(delegate.text == "me")
     }
 
     @Test func nestedLoadsAreReportedAtEveryDepth() throws {
         let delegate = RecordingDelegate()
-        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
+        let loader = loader(RelayHandler(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
         loader.task(for: try Request("relay:relay:x:1"), delegate: delegate).resume()
         let (middle, innermost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
         #expect(
@@ -146,7 +148,7 @@ import Testing
 
     @Test func failureOfANestedLoadIsReported() throws {
         let delegate = RecordingDelegate()
-        loader(Relay()).task(for: try Request("relay:x:1"), delegate: delegate).resume()
+        loader(RelayHandler()).task(for: try Request("relay:x:1"), delegate: delegate).resume()
         let inner = try URLRecord(parsing: "x:1")
         #expect(
             delegate.events == [
@@ -156,7 +158,8 @@ import Testing
 
     @Test func cancelReportsTheEndOfEachNestedLoad() throws {
         let delegate = RecordingDelegate()
-        let task = loader(Relay(), ManualHandler(schemes: .only(["x"]))).task(for: try Request("relay:relay:x:1"), delegate: delegate)
+        let task = loader(RelayHandler(), ManualHandler(schemes: .only(["x"]))).task(
+            for: try Request("relay:relay:x:1"), delegate: delegate)
         task.resume()
         task.cancel()
         let (middle, innermost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
@@ -168,13 +171,13 @@ import Testing
             ])
     }
 
-    /// The delegate cancels the task during a delivery of the nested loads.
+    /// The delegate cancels the task when it receives data of the innermost load.
     @Test func nestedLoadsEndFirstIfCancelledDuringADelivery() throws {
         let delegate = RecordingDelegate { event, task in
             if case .data = event { task.cancel() }
             return .keepGoing
         }
-        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
+        let loader = loader(RelayHandler(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
         loader.task(for: try Request("relay:relay:x:1"), delegate: delegate).resume()
         let (middle, innermost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
         #expect(
@@ -187,7 +190,7 @@ import Testing
     @Test func delegateOnAQueueReceivesEventsOfNestedLoads() throws {
         let queue = ManualQueue()
         let delegate = RecordingDelegate()
-        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
+        let loader = loader(RelayHandler(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
         loader.task(for: try Request("relay:x:1"), delegate: delegate, on: DeliveryQueue { queue.add($0) }).resume()
         queue.runAll()
         let inner = try URLRecord(parsing: "x:1")
@@ -202,7 +205,8 @@ import Testing
         let queue = ManualQueue()
         let delegate = RecordingDelegate()
         let handler = ManualHandler(schemes: .only(["x"]))
-        let task = loader(Relay(), handler).task(for: try Request("relay:x:1"), delegate: delegate, on: DeliveryQueue { queue.add($0) })
+        let task = loader(RelayHandler(), handler).task(
+            for: try Request("relay:x:1"), delegate: delegate, on: DeliveryQueue { queue.add($0) })
         task.resume()
         handler.loads.first?.respond()
         task.cancel()
@@ -211,15 +215,16 @@ import Testing
         #expect(delegate.events == [.nestedLoadBegan(inner, depth: 1), .nestedLoadEnded(inner, .cancelled), .failed(.cancelled)])
     }
 
-    /// A handler of `relay:URL`. It loads URL as a nested load, and delivers its response.
-    private struct Relay: ProtocolHandler {
+    /// A handler of `relay:URL`. It loads URL with a nested load, whose events go to its own client.
+    private struct RelayHandler: ProtocolHandler {
         let identifier = "org.example.relay"
         let schemes = SchemeSet.only(["relay"])
-        var strips = true
+        /// Whether the URL of the nested load is the URL without `relay:`. Otherwise, it is the same URL.
+        var removesPrefix = true
 
         func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
             var inner = request
-            let text = strips ? String(request.url.description.dropFirst("relay:".count)) : request.url.description
+            let text = removesPrefix ? String(request.url.description.dropFirst("relay:".count)) : request.url.description
             guard let url = try? URLRecord(parsing: text) else {
                 return FailedLoad(LoadError(.badURL, message: "no nested URL"), client: client)
             }

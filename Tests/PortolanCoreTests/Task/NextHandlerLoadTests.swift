@@ -6,13 +6,14 @@ import Testing
 
 @testable import PortolanCore
 
-/// A handler that loads its request with the next handler.
+/// Handlers that load their request with the next handler (`makeLoadByNextHandler`).
 @Suite(.timeLimit(.minutes(2))) struct NextHandlerLoadTests {
-    @Test(arguments: [1, 2, 3]) func eventsPassThroughUnchanged(layers: Int) throws {
+    @Test(arguments: [1, 2, 3]) func eventsOfTheNextHandlerAreDeliveredUnchanged(layers: Int) throws {
         let inner = ManualHandler()
         let delegate = RecordingDelegate()
         let names = (0..<layers).map { "org.example.front\($0)" }
-        loader(handlers: names.map { Front(identifier: $0) } + [inner]).task(for: try Request("x:1"), delegate: delegate).resume()
+        loader(handlers: names.map { ForwardingHandler(identifier: $0) } + [inner]).task(for: try Request("x:1"), delegate: delegate)
+            .resume()
         let load = try #require(inner.loads.first)
         load.client.didReach(.connected)
         load.respond()
@@ -26,9 +27,9 @@ import Testing
         let requestedURLs = Mutex<[String]>([])
         let delegate = RecordingDelegate()
         let target = try URLRecord(parsing: "x:2")
-        let behind = StubHandler { $0.url == target ? .text("there") : .redirect(to: target) }
-        let front = Front { request in requestedURLs.withLock { $0.append(request.url.description) } }
-        loader(handlers: [front, behind]).task(for: try Request("x:1"), delegate: delegate).resume()
+        let nextHandler = StubHandler { $0.url == target ? .text("there") : .redirect(to: target) }
+        let forwardingHandler = ForwardingHandler { request in requestedURLs.withLock { $0.append(request.url.description) } }
+        loader(handlers: [forwardingHandler, nextHandler]).task(for: try Request("x:1"), delegate: delegate).resume()
         #expect(requestedURLs.withLock { $0 } == ["x:1", "x:2"])
         #expect(delegate.text == "there" && delegate.events.first == .redirect(target))
     }
@@ -37,8 +38,8 @@ import Testing
         let decision = Mutex<(@Sendable (RedirectDecision) -> Void)?>(nil)
         let delegate = RecordingDelegate(onRedirect: { _, decide in decision.withLock { $0 = decide } })
         let target = try URLRecord(parsing: "x:2")
-        let behind = StubHandler { $0.url == target ? .text("there") : .redirect(to: target) }
-        loader(handlers: [Front(), behind]).task(for: try Request("x:1"), delegate: delegate).resume()
+        let nextHandler = StubHandler { $0.url == target ? .text("there") : .redirect(to: target) }
+        loader(handlers: [ForwardingHandler(), nextHandler]).task(for: try Request("x:1"), delegate: delegate).resume()
         #expect(delegate.events == [.redirect(target)])
         let decide = try #require(decision.withLock { $0.take() })
         decide(isFollowed ? .follow(try Request("x:2")) : .deliver)
@@ -48,7 +49,7 @@ import Testing
     @Test func aPauseReachesTheNextLoad() throws {
         let inner = ManualHandler()
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
-        let task = loader(handlers: [Front(), inner]).task(for: try Request("x:1"), delegate: delegate)
+        let task = loader(handlers: [ForwardingHandler(), inner]).task(for: try Request("x:1"), delegate: delegate)
         task.resume()
         let load = try #require(inner.loads.first)
         load.respond()
@@ -60,7 +61,7 @@ import Testing
     @Test func stopReachesTheNextLoadWithoutFurtherEvents() throws {
         let (inner, delegate) = (ManualHandler(), RecordingDelegate())
         let violations = Mutex(0)
-        let task = loader(handlers: [Front(), inner]) { $0.violationObserver = { _, _ in violations.withLock { $0 += 1 } } }
+        let task = loader(handlers: [ForwardingHandler(), inner]) { $0.violationObserver = { _, _ in violations.withLock { $0 += 1 } } }
             .task(for: try Request("x:1"), delegate: delegate)
         task.resume()
         let load = try #require(inner.loads.first)
@@ -69,7 +70,8 @@ import Testing
         #expect(load.calls == [.start, .stop] && delegate.events.last == .failed(.cancelled) && violations.withLock { $0 } == 0)
     }
 
-    /// If the delegate answers immediately, neither of the two loads continues before the delivery has returned.
+    /// The delegate answers immediately. Neither of the two loads continues before the delivery of the challenge
+    /// returns.
     @Test func challengeIsAnsweredAfterItsDeliveryReturns() throws {
         let inner = ManualHandler { load in
             let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
@@ -81,50 +83,50 @@ import Testing
                 })
         }
         let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(.password(user: "me", password: ""))) })
-        loader(handlers: [Front(), inner]).task(for: try Request("x:1"), delegate: delegate).resume()
+        loader(handlers: [ForwardingHandler(), inner]).task(for: try Request("x:1"), delegate: delegate).resume()
         #expect(delegate.text == "me" && delegate.events.first == .challenge && delegate.events.last == .finished)
     }
 
     @Test func violationNamesTheNextHandler() throws {
         let (inner, delegate) = (ManualHandler(identifier: "org.example.behind"), RecordingDelegate())
-        loader(handlers: [Front(), inner]).task(for: try Request("x:1"), delegate: delegate).resume()
+        loader(handlers: [ForwardingHandler(), inner]).task(for: try Request("x:1"), delegate: delegate).resume()
         try #require(inner.loads.first).deliver([1])
         #expect(delegate.error?.code == .protocolViolation && delegate.error?.message.contains("org.example.behind") == true)
     }
 
     @Test func loadFailsIfThereIsNoNextHandler() throws {
         let delegate = RecordingDelegate()
-        loader(handlers: [Front()]).task(for: try Request("x:1"), delegate: delegate).resume()
+        loader(handlers: [ForwardingHandler()]).task(for: try Request("x:1"), delegate: delegate).resume()
         #expect(delegate.error?.code == .unsupportedScheme)
     }
 
     @Test func deferredHandlerCanBeTheNextHandler() async throws {
-        struct Source: HandlerProvider {
+        struct StubProvider: HandlerProvider {
             let identifier = "org.example.source"
             let schemes = SchemeSet.only(["x"])
             func makeHandlers() throws(LoadError) -> [any ProtocolHandler] { [StubHandler { _ in .text("made") }] }
         }
         let registry = ProtocolRegistry()
-        registry.register(deferred: Source())
-        registry.register(Front())
+        registry.register(deferred: StubProvider())
+        registry.register(ForwardingHandler())
         let (body, _) = try await Loader(configuration: .init(), registry: registry).data(from: "x:1")
         #expect(String(decoding: body, as: UTF8.self) == "made")
     }
 }
 
 /// A handler that forwards every event of the next handler.
-private struct Front: ProtocolHandler {
+private struct ForwardingHandler: ProtocolHandler {
     var identifier = "org.example.front"
     var schemes = SchemeSet.any
     var traits: HandlerTraits { .stopsAsynchronously }
     var onLoad: @Sendable (Request) -> Void = { _ in }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        FrontLoad(request, client, onLoad)
+        ForwardingLoad(request, client, onLoad)
     }
 }
 
-private final class FrontLoad: ProtocolLoad {
+private final class ForwardingLoad: ProtocolLoad {
     private let request: Request
     private let client: any ProtocolClient
     private let onLoad: @Sendable (Request) -> Void

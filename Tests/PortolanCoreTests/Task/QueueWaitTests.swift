@@ -6,22 +6,22 @@ import Testing
 
 @testable import PortolanCore
 
-/// A task with several loads that wait in queues of their handlers.
+/// Tasks with one or several loads that wait in queues of their handlers.
 @Suite("Loads that wait in queues", .timeLimit(.minutes(2))) struct QueueWaitTests {
     private let clock = ManualClock()
 
-    private static func wait(_ name: String = "w", limit: Duration? = .seconds(30)) -> QueueWait {
+    private static func queueWait(_ name: String = "w", limit: Duration? = .seconds(30)) -> QueueWait {
         let error = LoadError(.timedOut, message: "the queue for \(name) is full")
         return QueueWait("waiting for \(name)", limit: limit, remedy: .raiseTimeout, error: error)
     }
 
-    /// A task, and the clients of the loads to which it passes its request.
-    private struct Waiting {
+    /// A task, and the clients of the loads that it has made with the next handler.
+    private struct RunningTask {
         let task: LoadTask
         let delegate: RecordingDelegate
         let clients: [any QueueingClient]
         private let nextLoads: [any ProtocolLoad]
-        /// The loads of the clients, which retain the clients.
+        /// Retained, because they retain the clients.
         private let loads: [ManualLoad]
 
         init(_ task: LoadTask, _ delegate: RecordingDelegate, nextLoads: [any ProtocolLoad], loads: [ManualLoad]) throws {
@@ -30,7 +30,8 @@ import Testing
         }
     }
 
-    private func start(_ count: Int, idle: Duration? = nil) throws -> Waiting {
+    /// Starts a task that makes `count` loads with the next handler.
+    private func start(_ count: Int, idle: Duration? = nil) throws -> RunningTask {
         let (outer, inner) = (
             ManualHandler(schemes: .only(["outer"])), ManualHandler(schemes: .only(["inner"]))
         )
@@ -46,96 +47,96 @@ import Testing
             load.client.makeLoadByNextHandler(for: try Request("inner:\($0)"), client: RecordingClient())
         }
         for next in nextLoads { next.startLoading() }
-        return try Waiting(task, delegate, nextLoads: nextLoads, loads: inner.loads)
+        return try RunningTask(task, delegate, nextLoads: nextLoads, loads: inner.loads)
     }
 
     @Test func timeInAQueueIsNotIdleTime() throws {
-        let waiting = try start(2, idle: .seconds(10))
-        for client in waiting.clients { client.didEnterQueue(Self.wait(limit: .seconds(300))) }
+        let running = try start(2, idle: .seconds(10))
+        for client in running.clients { client.didEnterQueue(Self.queueWait(limit: .seconds(300))) }
         clock.advance(by: .seconds(20))
-        waiting.clients[0].didLeaveQueue(mayReturn: false)
+        running.clients[0].didLeaveQueue(mayReturn: false)
         clock.advance(by: .seconds(11))
-        #expect(waiting.task.state == .running && waiting.task.isQueued)
-        waiting.clients[1].didLeaveQueue(mayReturn: false)
-        #expect(!waiting.task.isQueued)
+        #expect(running.task.state == .running && running.task.isQueued)
+        running.clients[1].didLeaveQueue(mayReturn: false)
+        #expect(!running.task.isQueued)
         clock.advance(by: .seconds(10))
-        #expect(waiting.delegate.error?.message.contains("nothing came from") == true)
+        #expect(running.delegate.error?.message.contains("nothing came from") == true)
     }
 
     @Test func errorNamesTheQueueWhoseTimeLimitPassed() throws {
-        let waiting = try start(2)
-        waiting.clients[0].didEnterQueue(Self.wait("one", limit: .seconds(300)))
-        waiting.clients[1].didEnterQueue(Self.wait("two", limit: .seconds(30)))
-        #expect(waiting.task.stallReason?.hasPrefix("waiting for one") == true)
+        let running = try start(2)
+        running.clients[0].didEnterQueue(Self.queueWait("one", limit: .seconds(300)))
+        running.clients[1].didEnterQueue(Self.queueWait("two", limit: .seconds(30)))
+        #expect(running.task.stallReason?.hasPrefix("waiting for one") == true)
         clock.advance(by: .seconds(30))
-        #expect(waiting.delegate.error?.message == "the queue for two is full")
+        #expect(running.delegate.error?.message == "the queue for two is full")
     }
 
     @Test func deadlineStaysIfALoadLeavesAndReturns() throws {
-        let waiting = try start(1)
-        let client = try #require(waiting.clients.first)
-        client.didEnterQueue(Self.wait())
+        let running = try start(1)
+        let client = try #require(running.clients.first)
+        client.didEnterQueue(Self.queueWait())
         clock.advance(by: .seconds(20))
         client.didLeaveQueue(mayReturn: true)
-        #expect(!waiting.task.isQueued && waiting.task.stallReason == nil)
+        #expect(!running.task.isQueued && running.task.stallReason == nil)
         clock.advance(by: .seconds(5))
-        client.didEnterQueue(Self.wait())
+        client.didEnterQueue(Self.queueWait())
         clock.advance(by: .seconds(4))
-        #expect(waiting.task.state == .running)
+        #expect(running.task.state == .running)
         clock.advance(by: .seconds(1))
-        #expect(waiting.delegate.error?.message == "the queue for w is full")
+        #expect(running.delegate.error?.message == "the queue for w is full")
     }
 
     @Test func deadlinePassedOutsideTheQueueFailsTheReturningLoad() throws {
-        let waiting = try start(1)
-        let client = try #require(waiting.clients.first)
-        client.didEnterQueue(Self.wait())
+        let running = try start(1)
+        let client = try #require(running.clients.first)
+        client.didEnterQueue(Self.queueWait())
         clock.advance(by: .seconds(20))
         client.didLeaveQueue(mayReturn: true)
         clock.advance(by: .seconds(100))
-        #expect(waiting.task.state == .running)
-        client.didEnterQueue(Self.wait())
-        #expect(waiting.delegate.error?.message == "the queue for w is full")
+        #expect(running.task.state == .running)
+        client.didEnterQueue(Self.queueWait())
+        #expect(running.delegate.error?.message == "the queue for w is full")
     }
 
-    /// A connection ends the wait. The next wait has its full time limit.
+    /// A load that got its connection leaves the queue and does not return (`mayReturn` is `false`).
     @Test func newWaitHasItsFullTimeLimit() throws {
-        let waiting = try start(1)
-        let client = try #require(waiting.clients.first)
-        client.didEnterQueue(Self.wait())
+        let running = try start(1)
+        let client = try #require(running.clients.first)
+        client.didEnterQueue(Self.queueWait())
         clock.advance(by: .seconds(20))
         client.didLeaveQueue(mayReturn: false)
-        client.didEnterQueue(Self.wait())
+        client.didEnterQueue(Self.queueWait())
         clock.advance(by: .seconds(29))
-        #expect(waiting.task.state == .running)
+        #expect(running.task.state == .running)
         clock.advance(by: .seconds(1))
-        #expect(waiting.delegate.error?.message == "the queue for w is full")
+        #expect(running.delegate.error?.message == "the queue for w is full")
     }
 
     @Test func loadThatLeavesAQueueKeepsTheDeadlineOfAnother() async throws {
         for _ in 0..<300 {
-            let waiting = try start(2)
-            let (first, second) = (waiting.clients[0], waiting.clients[1])
-            first.didEnterQueue(Self.wait())
+            let running = try start(2)
+            let (first, second) = (running.clients[0], running.clients[1])
+            first.didEnterQueue(Self.queueWait())
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { first.didLeaveQueue(mayReturn: false) }
-                group.addTask { second.didEnterQueue(Self.wait()) }
+                group.addTask { second.didEnterQueue(Self.queueWait()) }
             }
             clock.advance(by: .seconds(30))
-            #expect(waiting.delegate.error?.code == .timedOut)
-            guard waiting.delegate.error != nil else { return }
+            #expect(running.delegate.error?.code == .timedOut)
+            guard running.delegate.error != nil else { return }
         }
     }
 
     @Test func endedTaskIsNotQueued() throws {
-        let waiting = try start(2)
-        for client in waiting.clients { client.didEnterQueue(Self.wait()) }
-        waiting.task.cancel()
-        #expect(!waiting.task.isQueued && clock.pendingTimerCount == 0)
-        for client in waiting.clients {
-            client.didEnterQueue(Self.wait())
+        let running = try start(2)
+        for client in running.clients { client.didEnterQueue(Self.queueWait()) }
+        running.task.cancel()
+        #expect(!running.task.isQueued && clock.pendingTimerCount == 0)
+        for client in running.clients {
+            client.didEnterQueue(Self.queueWait())
             client.didLeaveQueue(mayReturn: false)
         }
-        #expect(!waiting.task.isQueued && clock.pendingTimerCount == 0)
+        #expect(!running.task.isQueued && clock.pendingTimerCount == 0)
     }
 }

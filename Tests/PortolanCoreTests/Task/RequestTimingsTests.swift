@@ -6,12 +6,13 @@ import Testing
 @testable import PortolanCore
 
 @Suite struct RequestTimingsTests {
+    /// An event of a task, and its time in milliseconds.
     private enum Event {
         case step(LoadStep, Int)
         case transfer(Int)
-        /// A redirect is followed.
+        /// The task follows a redirect.
         case redirect(Int)
-        /// The report of the first request, after a redirect.
+        /// The transfer report of the first request, which arrives after the redirect.
         case lateTransfer(Int)
         case end(Int)
     }
@@ -34,28 +35,29 @@ import Testing
         return metrics
     }
 
-    /// The phases in milliseconds, with `-` for a phase that did not take place.
-    private static func row(_ timings: RequestTimings) -> String {
-        let phases = [
+    /// The phases in milliseconds: waiting, domain lookup, connecting, TLS, sending, awaiting the response, receiving,
+    /// total. A phase that did not take place is `-`.
+    private static func phases(_ timings: RequestTimings) -> String {
+        let durations = [
             timings.waiting, timings.domainLookup, timings.connecting, timings.tlsHandshake, timings.sending, timings.awaitingResponse,
             timings.receiving, timings.total,
         ]
-        return phases.map { $0.map { "\(Int($0 / .milliseconds(1)))" } ?? "-" }.joined(separator: " ")
+        return durations.map { $0.map { "\(Int($0 / .milliseconds(1)))" } ?? "-" }.joined(separator: " ")
     }
 
-    @Test func aNewConnectionGoesThroughEachPhase() {
+    @Test func newConnectionHasEachPhase() {
         let metrics = Self.metrics([
             .step(.domainResolved, 1), .step(.connected, 3), .step(.tlsEstablished, 7), .step(.requestSent, 8), .step(.firstByte, 18),
             .transfer(50),
             .end(51),
         ])
-        #expect(metrics.timings.map(Self.row) == ["- 1 2 4 1 10 32 50"])
+        #expect(metrics.timings.map(Self.phases) == ["- 1 2 4 1 10 32 50"])
         #expect(metrics.timings.first?.transfer?.networkProtocol == "http/1.1")
     }
 
-    @Test func anAddressNeedsNoLookUp() {
+    @Test func hostThatIsAnAddressHasNoLookUpPhase() {
         let metrics = Self.metrics([.step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 5), .transfer(6)])
-        #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 1 1 6"])
+        #expect(metrics.timings.map(Self.phases) == ["- - 3 - 1 1 1 6"])
     }
 
     /// Each request begins at the end of the previous one.
@@ -64,51 +66,51 @@ import Testing
             .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .transfer(10),
             .step(.connectionReused, 12), .step(.requestSent, 13), .step(.firstByte, 20), .transfer(30), .end(30),
         ])
-        #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 5 1 10", "2 - - - 1 7 10 20"])
+        #expect(metrics.timings.map(Self.phases) == ["- - 3 - 1 5 1 10", "2 - - - 1 7 10 20"])
         #expect(metrics.timings.map(\.start) == [.zero, .milliseconds(10)])
         #expect(metrics.transfers.count == 2)
     }
 
-    /// The request was sent on a dead connection, and again on a new one.
-    @Test func timeOnADeadConnectionCountsAsWaiting() {
+    /// The client sends the request on a connection that the server has closed, and again on a new connection.
+    @Test func timeOnAClosedConnectionCountsAsWaiting() {
         let metrics = Self.metrics([
             .step(.connectionReused, 1), .step(.requestSent, 2), .step(.connected, 5), .step(.requestSent, 6), .step(.firstByte, 8),
             .transfer(9),
         ])
-        #expect(metrics.timings.map(Self.row) == ["2 - 3 - 1 2 1 9"])
+        #expect(metrics.timings.map(Self.phases) == ["2 - 3 - 1 2 1 9"])
     }
 
-    /// The server refused the body during the upload, or requested it with a 100.
+    /// The first byte can arrive during the upload: of a 100 response, or of a response that refuses the body.
     @Test func responseMayArriveBeforeTheRequestIsSent() {
         let metrics = Self.metrics([
             .step(.connected, 1), .step(.firstByte, 3), .step(.requestSent, 6), .transfer(8),
         ])
-        #expect(metrics.timings.map(Self.row) == ["- - 1 - 5 0 2 8"])
+        #expect(metrics.timings.map(Self.phases) == ["- - 1 - 5 0 2 8"])
     }
 
-    /// The phases follow each other, also if the server refused the body and the rest of it was never sent.
+    /// The server refused the body, and the rest of the body was not sent.
     @Test func requestThatIsNotSentCompletelyEndsWithTheFirstByteOfTheResponse() {
         let metrics = Self.metrics([.step(.connected, 1), .step(.firstByte, 3), .transfer(8)])
-        #expect(metrics.timings.map(Self.row) == ["- - 1 - 2 0 5 8"])
+        #expect(metrics.timings.map(Self.phases) == ["- - 1 - 2 0 5 8"])
     }
 
-    @Test func interruptedRequestHasNoReport() {
+    @Test func interruptedRequestHasNoTransferReport() {
         let metrics = Self.metrics([
             .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .step(.domainResolved, 5), .end(9),
         ])
-        #expect(metrics.timings.map(Self.row) == ["- - 1 - 1 1 1 4", "- 1 - - - - - 5"])
+        #expect(metrics.timings.map(Self.phases) == ["- - 1 - 1 1 1 4", "- 1 - - - - - 5"])
         #expect(metrics.timings.last?.transfer == nil)
     }
 
-    /// The next request begins before the handler reports the redirected one.
+    /// The handler reports the transfer of the redirected request after the next request has begun.
     @Test(arguments: [false, true]) func lateReportBelongsToTheRedirectedRequest(isLast: Bool) {
-        let late = Event.lateTransfer(13)
+        let lateTransfer = Event.lateTransfer(13)
         let metrics = Self.metrics(
             [
                 .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .redirect(10), .step(.connectionReused, 11),
                 .step(.requestSent, 12),
-            ] + (isLast ? [] : [late]) + [.step(.firstByte, 20), .transfer(30)] + (isLast ? [late] : []) + [.end(30)])
-        #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 5 1 10", "1 - - - 1 8 10 20"])
+            ] + (isLast ? [] : [lateTransfer]) + [.step(.firstByte, 20), .transfer(30)] + (isLast ? [lateTransfer] : []) + [.end(30)])
+        #expect(metrics.timings.map(Self.phases) == ["- - 3 - 1 5 1 10", "1 - - - 1 8 10 20"])
         #expect(metrics.transfers.map(\.networkProtocol) == ["h2", "http/1.1"])
     }
 
@@ -117,12 +119,12 @@ import Testing
             .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .redirect(5), .step(.connectionReused, 6),
             .step(.requestSent, 7), .step(.firstByte, 8), .transfer(9),
         ])
-        #expect(metrics.timings.map(Self.row) == ["- - 1 - 1 1 1 4", "2 - - - 1 1 1 5"])
+        #expect(metrics.timings.map(Self.phases) == ["- - 1 - 1 1 1 4", "2 - - - 1 1 1 5"])
     }
 
     @Test func aRunningLoadHasNoEnd() {
         let timings = Self.metrics([.step(.connected, 1), .step(.firstByte, 3)]).timings
-        #expect(timings.map(Self.row) == ["- - 1 - 2 0 - -"])
+        #expect(timings.map(Self.phases) == ["- - 1 - 2 0 - -"])
     }
 
     @Test func protocolWithoutANetworkHasNoTimings() {

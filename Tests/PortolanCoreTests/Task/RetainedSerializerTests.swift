@@ -12,7 +12,8 @@ import Testing
     import Musl
 #endif
 
-/// Data retains the delegate between two deliveries, until a nested load needs the delegate.
+/// A load that delivers data holds the delegate's serializer between two deliveries, until a nested load needs the
+/// delegate.
 @Suite(.timeLimit(.minutes(2))) struct RetainedSerializerTests {
     private let outer = ManualHandler(schemes: .only(["parent"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
@@ -35,6 +36,7 @@ import Testing
         load.client.makeNestedLoad(for: request, client: load.client).startLoading()
     }
 
+    /// The events of a nested load that sends a challenge.
     private func nestedLoadEvents() throws -> [RecordingDelegate.Event] {
         [.nestedLoadBegan(try URLRecord(parsing: Self.nestedURL), depth: 1), .challenge]
     }
@@ -60,25 +62,25 @@ import Testing
 
     @Test func nestedLoadDuringAPieceIsReportedAfterIt() throws {
         let duringPiece = Mutex<(@Sendable () -> Void)?>(nil)
-        let received = Mutex<[RecordingDelegate.Event]>([])
-        let box = Mutex<RecordingDelegate?>(nil)
+        let lastEventDuringPiece = Mutex<[RecordingDelegate.Event]>([])
+        let delegateBox = Mutex<RecordingDelegate?>(nil)
         let delegate = RecordingDelegate { event, _ in
             guard event == .data([2]) else { return .keepGoing }
             duringPiece.withLock { $0 }?()
-            received.withLock { $0 = box.withLock { $0 }?.events.suffix(1) ?? [] }
+            lastEventDuringPiece.withLock { $0 = delegateBox.withLock { $0 }?.events.suffix(1) ?? [] }
             return .keepGoing
         }
         let (task, load) = try start(delegate)
-        box.withLock { $0 = delegate }
+        delegateBox.withLock { $0 = delegate }
         duringPiece.withLock { $0 = { [self] in (Self.startNestedLoad(of: load), Self.sendChallenge(inner.loads.first)).1 } }
         #expect(load.deliver([2]) == .keepGoing)
-        #expect(received.withLock { $0 } == [.data([2])])
+        #expect(lastEventDuringPiece.withLock { $0 } == [.data([2])])
         #expect(delegate.events.suffix(3) == [.data([2])] + (try nestedLoadEvents()))
         #expect(load.deliver([3]) == .keepGoing)
         load.finish()
         #expect(delegate.events.last == .finished)
         duringPiece.withLock { $0 = nil }
-        box.withLock { $0 = nil }
+        delegateBox.withLock { $0 = nil }
         _ = task
     }
 
@@ -94,33 +96,33 @@ import Testing
         task.cancel()
     }
 
-    /// One thread delivers. Another thread starts a nested load that sends a challenge. There are many short loads,
-    /// because only the first challenge of a load ends the retention.
+    /// One thread delivers data. Another thread starts a nested load that sends a challenge. The test runs many short
+    /// tasks, because only the first challenge of a task makes the load release the serializer.
     @Test func challengeOfANestedLoadDoesNotOverlapData() throws {
-        var received = 0
-        for _ in 0..<200 { received += try runWithNestedChallenge() }
-        #expect(received > 0, "no challenge came before the end of its load")
+        var challengeCount = 0
+        for _ in 0..<200 { challengeCount += try runWithNestedChallenge() }
+        #expect(challengeCount > 0, "no challenge came before the end of its load")
     }
 
     /// - Returns: the number of challenges that the delegate received: 0 if the task ended before the challenge.
     private func runWithNestedChallenge() throws -> Int {
         let inner = ManualHandler(schemes: .only(["x"]))
-        let counts = Mutex((inside: 0, overlaps: 0))
+        let counts = Mutex((runningCalls: 0, overlaps: 0))
         let client = Mutex<(any ProtocolClient)?>(nil)
         let (isDelivering, isReady, isChallenged, hasEnded) = (
             ConditionLock(false), ConditionLock(false), ConditionLock(false), ConditionLock(false)
         )
         let delegate = RecordingDelegate { event, _ in
             counts.withLock {
-                $0.inside += 1
-                if $0.inside > 1 { $0.overlaps += 1 }
+                $0.runningCalls += 1
+                if $0.runningCalls > 1 { $0.overlaps += 1 }
             }
-            sched_yield()  // so that the other thread can enter, if the serializer does not prevent that
+            sched_yield()  // so that the other thread can call the delegate if the serializer does not prevent it
             if event == .data([1]) {
                 isDelivering.withLockBroadcasting { $0 = true }
                 isReady.wait { $0 ? () : nil }
             }
-            counts.withLock { $0.inside -= 1 }
+            counts.withLock { $0.runningCalls -= 1 }
             if event == .finished { hasEnded.withLockBroadcasting { $0 = true } }
             return .keepGoing
         }
@@ -134,7 +136,7 @@ import Testing
             isChallenged.withLockBroadcasting { $0 = true }
         }
         let pieces: [[UInt8]] = [[1]] + (0..<20).map { _ in [2] } + [[3]]
-        let scripted = Scripted(pieces: pieces) { made in client.withLock { $0 = made } }
+        let scripted = ScriptedHandler(pieces: pieces) { newClient in client.withLock { $0 = newClient } }
         let task = loader(scripted, inner).task(for: try Request("scripted:1"), delegate: delegate)
         task.resume()
         // Do not block inside the delegate: the thread that sends the challenge delivers the queued events.
@@ -142,12 +144,13 @@ import Testing
         isChallenged.wait { $0 ? () : nil }
         #expect(counts.withLock { $0.overlaps } == 0)
         #expect(delegate.body == Array(pieces.joined()))
-        let received = delegate.events.count { $0 == .challenge }
-        #expect(received <= 1)
-        return received
+        let challengeCount = delegate.events.count { $0 == .challenge }
+        #expect(challengeCount <= 1)
+        return challengeCount
     }
 
-    private struct Scripted: ProtocolHandler {
+    /// A handler whose loads deliver these pieces.
+    private struct ScriptedHandler: ProtocolHandler {
         let identifier = "org.example.scripted"
         let schemes = SchemeSet.only(["scripted"])
         let pieces: [[UInt8]]

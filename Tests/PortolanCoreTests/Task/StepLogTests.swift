@@ -23,6 +23,7 @@ import Testing
         return Loader(configuration: configuration, registry: ProtocolRegistry())
     }
 
+    /// Redirects `x:a` to `x:b`, and responds to `x:b`.
     private static func redirect(_ request: Request) throws -> StubResponse {
         try request.url.path == "a" ? .redirect(to: URLRecord(parsing: "x:b")) : .text("four")
     }
@@ -53,7 +54,7 @@ import Testing
         #expect(lines.withLock { $0 }.contains("debug x:a #1: transferred by h2 from an unknown address"))
     }
 
-    @Test func handlerBehindAnInterceptorIsLogged() async throws {
+    @Test func handlerAfterAnInterceptorIsLogged() async throws {
         let stub = StubHandler(identifier: "org.example.stub") { _ in .text("four") }
         let (body, _) = try await loader(.debug, Interceptor(identifier: "org.example.front"), stub).data(from: "x:a")
         #expect(body.count == 4)
@@ -63,10 +64,10 @@ import Testing
             ])
     }
 
-    @Test("A handler's message is logged on one line, and without the passwords of its URLs")
+    @Test("The message of a handler's error is logged on one line, and without the passwords of its URLs")
     func handlersMessageIsLoggedSafely() async throws {
         let loader = loader(.debug) { _ in
-            throw LoadError(.notFound, message: "no x://user:secret@host/a\n2026 error forged\u{1B}[31m", underlyingError: ErrorWithLines())
+            throw LoadError(.notFound, message: "no x://user:secret@host/a\n2026 error forged\u{1B}[31m", underlyingError: TwoLineError())
         }
         await #expect(throws: LoadError.self) { try await loader.data(from: "x:a") }
         #expect(
@@ -89,10 +90,11 @@ import Testing
     }
 }
 
-private struct ErrorWithLines: Error, CustomStringConvertible {
+private struct TwoLineError: Error, CustomStringConvertible {
     var description: String { "a cause\r\nwith x://user:secret@host/b" }
 }
 
+/// A log handler that records the level, the task's URL, the request's number and the message.
 private struct StepLog: LogHandler {
     let lines: ConditionLock<[String]>
     var metadata: Logger.Metadata = [:]

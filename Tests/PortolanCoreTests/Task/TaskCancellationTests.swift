@@ -8,8 +8,8 @@ import Testing
 @testable import PortolanCore
 
 @Suite(.timeLimit(.minutes(2))) struct TaskCancellationTests {
-    /// All events that a load can report, in order.
-    private static let script: [@Sendable (ManualLoad) -> Void] = [
+    /// Deliveries of all events that a load can report, in order.
+    private static let deliveries: [@Sendable (ManualLoad) -> Void] = [
         { $0.client.didReach(.connected) },
         { $0.client.didReceiveInterim(Response(url: $0.request.url, status: .continue)) },
         { $0.client.didSend(bodyBytes: 1, total: 1, expected: 1) },
@@ -22,19 +22,19 @@ import Testing
 
     @Test(arguments: 0..<8)
     func noEventFollowsACancelDuringAnEvent(at index: Int) async throws {
-        let handler = ManualHandler { load in for step in Self.script { step(load) } }
-        let seen = Mutex(0)
+        let handler = ManualHandler { load in for deliver in Self.deliveries { deliver(load) } }
+        let eventCount = Mutex(0)
         let delegate = RecordingDelegate { event, task in
             if case .failed = event { return .keepGoing }
-            let isLast = seen.withLock { seen in
-                defer { seen += 1 }
-                return seen == index
+            let isLast = eventCount.withLock { eventCount in
+                defer { eventCount += 1 }
+                return eventCount == index
             }
             if isLast { task.cancel() }
             return .keepGoing
         }
         loader(handler).task(for: try Request("x:1"), delegate: delegate).resume()
-        let isFinish = index == Self.script.count - 1
+        let isFinish = index == Self.deliveries.count - 1
         #expect(delegate.events.count == (isFinish ? index + 1 : index + 2))
         #expect(delegate.events.last == (isFinish ? .finished : .failed(.cancelled)))
         #expect(handler.loads.first?.calls == (isFinish ? [.start] : [.start, .stop]))
@@ -47,9 +47,9 @@ import Testing
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
         task.resume()
         let load = try #require(handler.loads.first)
-        for step in Self.script[..<index] { step(load) }
+        for deliver in Self.deliveries[..<index] { deliver(load) }
         task.cancel()
-        for step in Self.script[index...] { step(load) }
+        for deliver in Self.deliveries[index...] { deliver(load) }
         task.cancel()
         #expect(delegate.events.count == index + 1)
         #expect(delegate.events.last == .failed(.cancelled))
@@ -97,7 +97,7 @@ import Testing
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
-    @Test func cancellingFromManyThreadsEndsOnce() async throws {
+    @Test func taskCancelledByManyThreadsEndsOnce() async throws {
         for _ in 0..<200 {
             let handler = ManualHandler()
             let delegate = RecordingDelegate()
@@ -120,41 +120,41 @@ import Testing
 
     @Test func endedTaskAndItsLoadAreFreed() async throws {
         weak var task: LoadTask?
-        let alive = Atomic(0)
+        let loadCount = Atomic(0)
         do {
-            let started = loader(Counted(alive: { alive.add($0, ordering: .relaxed) })).task(
+            let startedTask = loader(CountingHandler(loadCount: { loadCount.add($0, ordering: .relaxed) })).task(
                 for: try Request("x:1"), delegate: RecordingDelegate())
-            started.resume()
-            task = started
-            #expect(alive.load(ordering: .relaxed) == 1)
-            started.cancel()
+            startedTask.resume()
+            task = startedTask
+            #expect(loadCount.load(ordering: .relaxed) == 1)
+            startedTask.cancel()
         }
         #expect(task == nil)
-        #expect(alive.load(ordering: .relaxed) == 0)
+        #expect(loadCount.load(ordering: .relaxed) == 0)
     }
 
     /// A handler that counts its loads. Only the core retains them.
-    private struct Counted: ProtocolHandler {
+    private struct CountingHandler: ProtocolHandler {
         let identifier = "org.example.counted"
         let schemes = SchemeSet.any
-        let alive: @Sendable (Int) -> Void
+        let loadCount: @Sendable (Int) -> Void
 
         func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-            CountedLoad(client, alive)
+            CountedLoad(client, loadCount)
         }
     }
 
     private final class CountedLoad: ProtocolLoad {
         private let client: any ProtocolClient
-        private let alive: @Sendable (Int) -> Void
+        private let loadCount: @Sendable (Int) -> Void
 
-        init(_ client: any ProtocolClient, _ alive: @escaping @Sendable (Int) -> Void) {
+        init(_ client: any ProtocolClient, _ loadCount: @escaping @Sendable (Int) -> Void) {
             self.client = client
-            self.alive = alive
-            alive(1)
+            self.loadCount = loadCount
+            loadCount(1)
         }
 
-        deinit { alive(-1) }
+        deinit { loadCount(-1) }
 
         func startLoading() {}
         func stopLoading() {}

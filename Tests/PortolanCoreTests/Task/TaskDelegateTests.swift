@@ -88,11 +88,11 @@ import Testing
 
     @Test(arguments: 0..<4)
     func returningStoppedCancelsTheLoad(at index: Int) async throws {
-        let seen = Mutex(0)
+        let eventCount = Mutex(0)
         let delegate = RecordingDelegate { _, _ in
-            seen.withLock { seen in
-                defer { seen += 1 }
-                return seen == index ? .stopped : .keepGoing
+            eventCount.withLock { eventCount in
+                defer { eventCount += 1 }
+                return eventCount == index ? .stopped : .keepGoing
             }
         }
         let loader = loader(StubHandler { _ in .pieces([[1], [2], [3]]) })

@@ -8,11 +8,11 @@ import Testing
 
 @testable import PortolanCore
 
-/// A handler that breaks the contract fails its load, and the error names the rule.
+/// If a handler breaks the contract, its load fails, and the error names the rule.
 @Suite(.timeLimit(.minutes(2))) struct TaskViolationTests {
     struct ContractViolation: Sendable, CustomTestStringConvertible {
         let rule: String
-        let steps: @Sendable (ManualLoad) -> Void
+        let deliver: @Sendable (ManualLoad) -> Void
         var testDescription: String { rule }
     }
 
@@ -43,40 +43,42 @@ import Testing
 
     @Test(arguments: violations)
     func violationFailsTheLoadAndNamesItsRule(_ violation: ContractViolation) async throws {
-        let handler = ManualHandler { violation.steps($0) }
-        let observed = Mutex<[String]>([])
-        let loader = loader(handler) { $0.violationObserver = { rule, handler in observed.withLock { $0.append("\(handler) \(rule)") } } }
+        let handler = ManualHandler { violation.deliver($0) }
+        let reportedViolations = Mutex<[String]>([])
+        let loader = loader(handler) {
+            $0.violationObserver = { rule, handler in reportedViolations.withLock { $0.append("\(handler) \(rule)") } }
+        }
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x:1") }
         #expect(error.code == .protocolViolation)
         #expect(error.rule?.id == violation.rule)
         #expect(error.message.hasPrefix(violation.rule + ": "))
         #expect(error.message.contains("org.portolan.manual"))
-        #expect(observed.withLock { $0 } == ["org.portolan.manual \(violation.rule)"])
+        #expect(reportedViolations.withLock { $0 } == ["org.portolan.manual \(violation.rule)"])
         #expect(handler.loads.first?.calls == [.start, .stop])
     }
 
     @Test func anEventBeforeTheStartFailsTheLoad() async throws {
-        let error = try await #require(throws: LoadError.self) { try await loader(Hasty()).data(from: "x:1") }
+        let error = try await #require(throws: LoadError.self) { try await loader(EarlyEventHandler()).data(from: "x:1") }
         #expect(error.rule?.id == "LIFE-01")
     }
 
     @Test func eventsAfterTheEndAreReported() async throws {
-        let observed = Mutex<[String]>([])
+        let reportedViolations = Mutex<[String]>([])
         let handler = ManualHandler {
             $0.respond()
             $0.finish()
             $0.finish()
             $0.deliver([1])
         }
-        let loader = loader(handler) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+        let loader = loader(handler) { $0.violationObserver = { rule, _ in reportedViolations.withLock { $0.append(rule.id) } } }
         let (body, _) = try await loader.data(from: "x:1")
         #expect(body.isEmpty)
-        #expect(observed.withLock { $0 } == ["ORDER-02", "ORDER-03"])
+        #expect(reportedViolations.withLock { $0 } == ["ORDER-02", "ORDER-03"])
     }
 
     @Test func firstViolationAndTheNumberOfOthersAreLogged() async throws {
         let lines = Mutex<[String]>([])
-        let observed = Mutex(0)
+        let reportedViolations = Mutex(0)
         do {
             let handler = ManualHandler { load in
                 load.respond()
@@ -86,11 +88,11 @@ import Testing
             }
             let loader = loader(handler) { configuration in
                 configuration.logger = Logger(label: "test") { _ in ViolationLog { line in lines.withLock { $0.append(line) } } }
-                configuration.violationObserver = { _, _ in observed.withLock { $0 += 1 } }
+                configuration.violationObserver = { _, _ in reportedViolations.withLock { $0 += 1 } }
             }
             _ = try await loader.data(from: "x:1")
         }
-        #expect(observed.withLock { $0 } == 96)
+        #expect(reportedViolations.withLock { $0 } == 96)
         #expect(
             lines.withLock { $0 } == [
                 "contract broken: \(ContractRule.oneEnd.sentence)",
@@ -152,7 +154,8 @@ import Testing
         #expect(delegate.error?.rule?.id == "ORDER-05")
     }
 
-    private struct Hasty: ProtocolHandler {
+    /// A handler that delivers a response in `makeLoad`, before the load is started.
+    private struct EarlyEventHandler: ProtocolHandler {
         let identifier = "org.example.hasty"
         let schemes = SchemeSet.any
         func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
@@ -162,6 +165,7 @@ import Testing
     }
 }
 
+/// A log handler that passes each message to a closure.
 private struct ViolationLog: LogHandler {
     let write: @Sendable (String) -> Void
     var metadata: Logger.Metadata = [:]

@@ -10,6 +10,7 @@ import Testing
     private let clock = ManualClock()
     private let handler = ManualHandler()
 
+    /// Starts a task with these time limits. The test delivers the events of its load.
     private func start(_ timeouts: Timeouts, _ delegate: RecordingDelegate = RecordingDelegate()) throws -> (
         LoadTask, ManualLoad, RecordingDelegate
     ) {
@@ -59,7 +60,7 @@ import Testing
     }
 
     @Test func pendingChallengeStopsTheIdleTimer() throws {
-        let delegate = RecordingDelegate(onChallenge: { challenge in Self.keep(challenge) })
+        let delegate = RecordingDelegate(onChallenge: { challenge in Self.retain(challenge) })
         let (_, load, _) = try start(Timeouts(idle: .seconds(10)), delegate)
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
         load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { _ in })
@@ -79,23 +80,23 @@ import Testing
     }
 
     @Test func loadEndedDuringItsStartLeavesNoTimer() throws {
-        let ending = EndingClock()
+        let endingClock = EndingClock()
         let delegate = RecordingDelegate()
-        let loader = loader(handler) { $0.clock = ending }
+        let loader = loader(handler) { $0.clock = endingClock }
         let task = loader.task(for: try Request("x:1"), delegate: delegate)
-        ending.action.withLock { $0 = { task.cancel() } }
+        endingClock.action.withLock { $0 = { task.cancel() } }
         task.resume()
         #expect(delegate.events == [.failed(.cancelled)])
-        #expect(ending.clock.pendingTimerCount == 0)
+        #expect(endingClock.clock.pendingTimerCount == 0)
     }
 
     @Test func configurationFillsMissingTimeoutsOfARequest() {
-        let filled = Timeouts(idle: .seconds(1)).withDefaults(Timeouts(idle: .seconds(60), total: .seconds(600)))
-        #expect(filled == Timeouts(idle: .seconds(1), total: .seconds(600)))
+        let timeouts = Timeouts(idle: .seconds(1)).withDefaults(Timeouts(idle: .seconds(60), total: .seconds(600)))
+        #expect(timeouts == Timeouts(idle: .seconds(1), total: .seconds(600)))
     }
 
-    /// Retains the challenge, because a challenge that is released gets an answer.
-    private static func keep(_ challenge: AuthenticationChallenge) {
+    /// Retains the challenge for ever, because a challenge that is released is answered by default.
+    private static func retain(_ challenge: AuthenticationChallenge) {
         _ = unsafe Unmanaged.passRetained(challenge)
     }
 }
@@ -111,5 +112,5 @@ private final class EndingClock: LoadClock {
         return clock.now
     }
 
-    func schedule(_ alarm: ScheduledTimer, at deadline: Duration) { clock.schedule(alarm, at: deadline) }
+    func schedule(_ timer: ScheduledTimer, at deadline: Duration) { clock.schedule(timer, at: deadline) }
 }

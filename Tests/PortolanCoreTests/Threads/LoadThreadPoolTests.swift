@@ -49,8 +49,8 @@ import Testing
         #expect(done.wait { $0 == 50 ? 50 : nil } == 50)
     }
 
-    /// A job that only waits for the start of its thread does not make the pool exhausted. The error of a timeout would
-    /// otherwise blame other jobs.
+    /// A job that only waits for the start of its thread does not make the pool exhausted. Otherwise, the message of a
+    /// time-out would say that other jobs occupy the pool.
     @Test func poolIsExhaustedOnlyIfAJobWaitsForOthers() throws {
         let threads = LoadThreadPool(limit: 2)
         let isOpen = ConditionLock(false)
@@ -84,7 +84,7 @@ import Testing
             isOpen.withLockBroadcasting { $0 = true }
         }
         #expect(done.wait(atMost: .seconds(60)) { $0.count == 2 ? $0 : nil } == ["second", "first"])
-        // Afterwards the limit still applies.
+        // The limit still applies after the slot was released and acquired again.
         wait { threads.threadCounts.idle == threads.threadCounts.total }
         let isReleased = ConditionLock(false)
         let startedCount = ConditionLock(0)
@@ -154,8 +154,8 @@ import Testing
         calls.submit(.start) { call in
             log.withLock { $0.append("begin \(call.rawValue)") }
             if call == .start {
-                calls.submit(.resume) { _ in Issue.record("performed by the wrong caller") }
-                calls.submit(.resume) { _ in Issue.record("performed by the wrong caller") }
+                calls.submit(.resume) { _ in Issue.record("performed by the nested submit") }
+                calls.submit(.resume) { _ in Issue.record("performed by the nested submit") }
             }
             log.withLock { $0.append("end \(call.rawValue)") }
         }
@@ -163,33 +163,34 @@ import Testing
     }
 
     @Test func callsNeverOverlapAndNoCallIsLost() async {
-        let shared = Shared()
+        let counter = CallCounter()
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 { group.addTask { for _ in 0..<10_000 { shared.submitOne() } } }
+            for _ in 0..<4 { group.addTask { for _ in 0..<10_000 { counter.submitOne() } } }
         }
-        #expect(shared.overlaps.load(ordering: .relaxed) == 0)
-        #expect(shared.lastCallSawAllSubmissions)
+        #expect(counter.overlapCount.load(ordering: .relaxed) == 0)
+        #expect(counter.lastCallSawAllSubmissions)
     }
 
-    private final class Shared: Sendable {
+    private final class CallCounter: Sendable {
         let calls = SerialCalls()
-        let inside = Atomic(0)
-        let overlaps = Atomic(0)
-        let submitted = Atomic(0)
-        let submissionsSeen = Atomic(0)
+        let runningCount = Atomic(0)
+        let overlapCount = Atomic(0)
+        let submissionCount = Atomic(0)
+        /// The number of submissions when the last call ran.
+        let submissionCountAtLastCall = Atomic(0)
 
         func submitOne() {
-            submitted.add(1, ordering: .sequentiallyConsistent)
+            submissionCount.add(1, ordering: .sequentiallyConsistent)
             calls.submit(.resume) { _ in
-                if inside.add(1, ordering: .sequentiallyConsistent).newValue != 1 { overlaps.add(1, ordering: .relaxed) }
-                submissionsSeen.store(submitted.load(ordering: .sequentiallyConsistent), ordering: .sequentiallyConsistent)
-                inside.subtract(1, ordering: .sequentiallyConsistent)
+                if runningCount.add(1, ordering: .sequentiallyConsistent).newValue != 1 { overlapCount.add(1, ordering: .relaxed) }
+                submissionCountAtLastCall.store(submissionCount.load(ordering: .sequentiallyConsistent), ordering: .sequentiallyConsistent)
+                runningCount.subtract(1, ordering: .sequentiallyConsistent)
             }
         }
 
         /// Whether the last call came after all submissions.
         var lastCallSawAllSubmissions: Bool {
-            submissionsSeen.load(ordering: .sequentiallyConsistent) == submitted.load(ordering: .sequentiallyConsistent)
+            submissionCountAtLastCall.load(ordering: .sequentiallyConsistent) == submissionCount.load(ordering: .sequentiallyConsistent)
         }
     }
 }

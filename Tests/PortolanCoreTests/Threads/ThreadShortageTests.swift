@@ -6,9 +6,9 @@ import Testing
 
 @testable import PortolanCore
 
-/// Pools for which the system temporarily starts no threads.
+/// Thread pools while the system can start no threads.
 @Suite(.timeLimit(.minutes(2))) struct ThreadShortageTests {
-    /// Decides whether a thread can be started, and counts the attempts.
+    /// Simulates whether the system can start threads, and counts the attempts to start one.
     private final class ThreadSupply: Sendable {
         private struct State {
             var isExhausted = false
@@ -20,13 +20,13 @@ import Testing
         let clock = ManualClock()
 
         func pool(limit: Int) -> LoadThreadPool {
-            LoadThreadPool(limit: limit, clock: clock) { [self] body throws(LoadError) in
+            LoadThreadPool(limit: limit, clock: clock) { [self] threadMain throws(LoadError) in
                 let isExhausted = state.withLock { state in
                     state.attemptCount += 1
                     return state.isExhausted
                 }
                 if isExhausted { throw LoadError(.noResources, message: "no thread") }
-                try PlatformThread.start(body)
+                try PlatformThread.start(threadMain)
             }
         }
 
@@ -42,39 +42,39 @@ import Testing
     }
 
     /// Two jobs that release their slots and wait, as in `waitForData`, until the test ends them.
-    private struct Waiters {
-        let canRelease = ConditionLock(false)
-        let isOver = ConditionLock(false)
+    private struct WaitingJobs {
+        let mayReleaseSlots = ConditionLock(false)
+        let mayEnd = ConditionLock(false)
         private let waitingCount = ConditionLock(0)
-        let done = ConditionLock(0)
+        let endedCount = ConditionLock(0)
 
         init(in pool: LoadThreadPool) throws {
-            let (canRelease, isOver, waitingCount, done) = (canRelease, isOver, waitingCount, done)
+            let (mayReleaseSlots, mayEnd, waitingCount, endedCount) = (mayReleaseSlots, mayEnd, waitingCount, endedCount)
             let startedCount = ConditionLock(0)
             for _ in 0..<2 {
                 try pool.run {
                     startedCount.withLockBroadcasting { $0 += 1 }
-                    canRelease.wait { $0 ? () : nil }
+                    mayReleaseSlots.wait { $0 ? () : nil }
                     do throws(LoadError) {
                         try LoadWorker.withSlotReleased { () throws(LoadError) in
                             waitingCount.withLockBroadcasting { $0 += 1 }
-                            isOver.wait { $0 ? () : nil }
+                            mayEnd.wait { $0 ? () : nil }
                         }
                     } catch { Issue.record("\(error)") }
-                    done.withLockBroadcasting { $0 += 1 }
+                    endedCount.withLockBroadcasting { $0 += 1 }
                 }
             }
             startedCount.wait { $0 == 2 ? () : nil }
         }
 
         func releaseSlots() {
-            canRelease.withLockBroadcasting { $0 = true }
+            mayReleaseSlots.withLockBroadcasting { $0 = true }
             waitingCount.wait { $0 == 2 ? () : nil }
         }
 
         func end() {
-            isOver.withLockBroadcasting { $0 = true }
-            done.wait { $0 == 2 ? () : nil }
+            mayEnd.withLockBroadcasting { $0 = true }
+            endedCount.wait { $0 == 2 ? () : nil }
         }
     }
 
@@ -82,18 +82,18 @@ import Testing
     @Test(arguments: [1, 14, 3000]) func waitingJobsRunWhenThreadsCanBeStartedAgain(_ count: Int) throws {
         let supply = ThreadSupply()
         let pool = supply.pool(limit: 2)
-        let waiters = try Waiters(in: pool)
-        let ran = ConditionLock(0)
-        for _ in 0..<count { try pool.run { ran.withLockBroadcasting { $0 += 1 } } }
+        let blockingJobs = try WaitingJobs(in: pool)
+        let finishedJobs = ConditionLock(0)
+        for _ in 0..<count { try pool.run { finishedJobs.withLockBroadcasting { $0 += 1 } } }
         supply.setExhausted(true)
-        waiters.releaseSlots()
+        blockingJobs.releaseSlots()
         #expect(supply.attemptCount <= 2)
         for _ in 0..<20 { supply.retry() }
-        #expect(supply.attemptCount <= 22 && ran.withLock { $0 } == 0)
+        #expect(supply.attemptCount <= 22 && finishedJobs.withLock { $0 } == 0)
         supply.setExhausted(false)
         supply.retry()
-        #expect(ran.wait(atMost: .seconds(60)) { $0 == count ? $0 : nil } == count)
-        waiters.end()
+        #expect(finishedJobs.wait(atMost: .seconds(60)) { $0 == count ? $0 : nil } == count)
+        blockingJobs.end()
         #expect(supply.clock.pendingTimerCount == 0)
     }
 
@@ -110,24 +110,24 @@ import Testing
         #expect(supply.attemptCount == 2 && supply.clock.pendingTimerCount == 0)
         #expect(pool.threadCounts == (0, 0))
         supply.setExhausted(false)
-        let ran = ConditionLock(false)
-        try pool.run { ran.withLockBroadcasting { $0 = true } }
-        #expect(ran.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
+        let finishedJobs = ConditionLock(false)
+        try pool.run { finishedJobs.withLockBroadcasting { $0 = true } }
+        #expect(finishedJobs.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
     }
 
     /// `runEventually` keeps a job until a thread can be started. All waiting jobs share one attempt at a time.
     @Test(arguments: [false, true]) func waitingJobsOfRunEventuallyRunWhenThreadsCanBeStarted(_ isNested: Bool) throws {
         let supply = ThreadSupply()
         let pool = supply.pool(limit: 2)
-        let ran = ConditionLock<[Int]>([])
+        let finishedJobs = ConditionLock<[Int]>([])
         supply.setExhausted(true)
-        for number in 0..<1000 { pool.runEventually(isNested: isNested) { ran.withLockBroadcasting { $0.append(number) } } }
+        for number in 0..<1000 { pool.runEventually(isNested: isNested) { finishedJobs.withLockBroadcasting { $0.append(number) } } }
         let attemptCount = supply.attemptCount
         for _ in 0..<100 { supply.retry() }
-        #expect(supply.attemptCount == attemptCount + 100 && ran.withLock { $0.isEmpty })
+        #expect(supply.attemptCount == attemptCount + 100 && finishedJobs.withLock { $0.isEmpty })
         supply.setExhausted(false)
         supply.retry()
-        #expect(ran.wait(atMost: .seconds(60)) { $0.count == 1000 ? $0.sorted() : nil } == Array(0..<1000))
+        #expect(finishedJobs.wait(atMost: .seconds(60)) { $0.count == 1000 ? $0.sorted() : nil } == Array(0..<1000))
         #expect(supply.clock.pendingTimerCount == 0)
     }
 
@@ -135,31 +135,31 @@ import Testing
     @Test(arguments: [false, true]) func freeThreadRunsWaitingJobs(_ isNested: Bool) throws {
         let supply = ThreadSupply()
         let pool = supply.pool(limit: 2)
-        let (isOpen, startedCount, ran) = (ConditionLock(false), ConditionLock(false), ConditionLock(0))
+        let (mayEnd, hasStarted, finishedJobs) = (ConditionLock(false), ConditionLock(false), ConditionLock(0))
         try pool.run {
-            startedCount.withLockBroadcasting { $0 = true }
-            isOpen.wait { $0 ? () : nil }
+            hasStarted.withLockBroadcasting { $0 = true }
+            mayEnd.wait { $0 ? () : nil }
         }
-        startedCount.wait { $0 ? () : nil }
+        hasStarted.wait { $0 ? () : nil }
         supply.setExhausted(true)
-        for _ in 0..<100 { pool.runEventually(isNested: isNested) { ran.withLockBroadcasting { $0 += 1 } } }
-        isOpen.withLockBroadcasting { $0 = true }
-        #expect(ran.wait(atMost: .seconds(60)) { $0 == 100 ? $0 : nil } == 100)
+        for _ in 0..<100 { pool.runEventually(isNested: isNested) { finishedJobs.withLockBroadcasting { $0 += 1 } } }
+        mayEnd.withLockBroadcasting { $0 = true }
+        #expect(finishedJobs.wait(atMost: .seconds(60)) { $0 == 100 ? $0 : nil } == 100)
         // The remaining retry keeps the pool and the clock in a retain cycle.
         supply.retry()
         #expect(supply.clock.pendingTimerCount == 0)
     }
 
-    /// If each attempt wrapped the closure once more, its call would overflow the stack of the thread.
+    /// A closure that each retry wraps once more would overflow the stack of its thread.
     @Test func retriesDoNotWrapTheClosureOfAJobAgain() throws {
         let supply = ThreadSupply()
         let pool = supply.pool(limit: 1)
-        let ran = ConditionLock(false)
+        let finishedJobs = ConditionLock(false)
         supply.setExhausted(true)
-        pool.runEventually { ran.withLockBroadcasting { $0 = true } }
+        pool.runEventually { finishedJobs.withLockBroadcasting { $0 = true } }
         for _ in 0..<50_000 { supply.retry() }
         supply.setExhausted(false)
         supply.retry()
-        #expect(ran.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
+        #expect(finishedJobs.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
     }
 }

@@ -18,7 +18,7 @@ import Testing
     @Test(arguments: matches) func patternsMatchAsInGlob7(_ row: (pattern: String, name: String, isMatch: Bool)) throws {
         let glob = try #require(Glob(Array(row.pattern.utf8)[...]))
         #expect(glob.matches(Array(row.name.utf8)[...]) == row.isMatch)
-        // The same in a longer array, so that the indices do not begin at 0.
+        // The same name as a slice whose indices do not begin at 0.
         #expect(glob.matches(Array(("/" + row.name).utf8)[1...]) == row.isMatch)
     }
 
@@ -26,7 +26,7 @@ import Testing
         #expect(Glob(Array(pattern.utf8)[...]) == nil)
     }
 
-    @Test func manyStarsTakeNoExponentialTime() throws {
+    @Test func patternWithManyStarsIsMatchedInPolynomialTime() throws {
         let glob = try #require(Glob(Array((String(repeating: "a*", count: 100) + "b").utf8)[...]))
         #expect(!glob.matches([UInt8](repeating: UInt8(ascii: "a"), count: 255)[...]))
     }

@@ -27,6 +27,7 @@ import Testing
         50:application/x-case-among-flags:*.CASE:xy,cs
         """
 
+    /// The names of files, and the types that the table above gives them.
     private static let globs2Names: [(name: String, type: String?)] = [
         ("a.txt", "text/plain"), ("A.TXT", "text/plain"), ("a.tar.gz", "application/x-compressed-tar"),
         ("a.TAR.GZ", "application/x-compressed-tar"), ("a.b.gz", "application/gzip"), ("README", "text/x-readme"),
@@ -43,12 +44,12 @@ import Testing
         try folder.write(Self.globs2.utf8, to: "share/mime/globs2")
         try folder.write([], to: "mime.types")
         let database = MIMETypeDatabase(dataFolders: [folder.path(of: "share")], mimeTypesFile: folder.path(of: "mime.types"))
-        // The built-in table may know a type that this table does not.
+        // If the table has no type for the name, the built-in table can have one.
         let expected = row.type ?? MIMETypeDatabase(dataFolders: [], mimeTypesFile: nil).mimeType(ofFileNamed: row.name)?.description
         #expect(database.mimeType(ofFileNamed: row.name)?.description == expected)
     }
 
-    @Test func moreImportantFolderWinsAndCanRemoveGlobsOfOthers() throws {
+    @Test func earlierFolderHasPrecedenceAndCanRemoveGlobsOfLaterFolders() throws {
         let folder = try TemporaryFolder()
         try folder.write("50:text/x-user:*.both\n50:text/x-gone:__NOGLOBS__\n50:text/x-gone:*.kept\n".utf8, to: "user/mime/globs2")
         try folder.write("50:text/x-system:*.both\n50:text/x-gone:*.lost\n50:text/x-only:*.only\n".utf8, to: "system/mime/globs2")
@@ -60,6 +61,7 @@ import Testing
         #expect(database.mimeType(ofFileNamed: "a.only")?.description == "text/x-only")
     }
 
+    /// The names of files, and their types by the file `mime.types` and the built-in table.
     static let mimeTypesNames: [(name: String, type: String?)] = [
         ("a.one", "application/x-one"), ("a.ONE", "application/x-one"), ("a.uno", "application/x-one"), ("a.two", "application/x-two"),
         ("a.x.two", "application/x-compound"), ("a.bad", nil), ("a.none", nil), ("a.later", nil), ("a.cr", "text/x-cr"),
@@ -83,18 +85,18 @@ import Testing
         #expect(database.mimeType(ofFileNamed: row.name)?.description == row.type)
     }
 
-    static let builtIn = [
+    static let builtInTypes = [
         ("index.html", "text/html"), ("a.mjs", "text/javascript"), ("a.tar.gz", "application/x-compressed-tar"),
         ("a.gz", "application/gzip"),
         ("photo.JPG", "image/jpeg"), ("a.wasm", "application/wasm"), ("a.mp4", "video/mp4"),
     ]
 
-    @Test(arguments: builtIn) func commonTypesAreKnownWithoutATable(_ name: String, _ type: String) {
+    @Test(arguments: builtInTypes) func commonTypesAreKnownWithoutATable(_ name: String, _ type: String) {
         let database = MIMETypeDatabase(dataFolders: ["/nonexistent"], mimeTypesFile: "/nonexistent")
         #expect(database.mimeType(ofFileNamed: name)?.description == type)
     }
 
-    static let malformed = [
+    static let malformedLines = [
         "", ":", "::", ":::", "50", "50:", "50:text/plain", "50:text/plain:", "x:text/x-bad:*.bad", "-1:text/x-bad:*.bad",
         "101:text/x-bad:*.bad",
         "50:text:*.bad", "50:te xt/x:*.bad", "50:text/x-bad:[*.bad", "50:text/x-bad:[z-a].bad", "50:text/x-bad:*", "50:text/x-bad:***",
@@ -102,7 +104,7 @@ import Testing
         String(repeating: ":", count: 5000),
     ]
 
-    @Test(arguments: malformed) func malformedLinesAreIgnored(_ line: String) throws {
+    @Test(arguments: malformedLines) func malformedLinesAreIgnored(_ line: String) throws {
         let folder = try TemporaryFolder()
         try folder.write((line + "\n50:text/x-good:*.good\n" + line).utf8, to: "mime/globs2")
         try folder.write((line + "\ntext/x-fine fine\n" + line).utf8, to: "mime.types")

@@ -5,28 +5,31 @@ import PortolanHTTP
 import PortolanTransport
 import Synchronization
 
-/// Answers each challenge with a closure of the test, and records the challenges.
+/// A delegate that calls a closure of the test to answer each challenge, and records the challenges.
 final class AnsweringDelegate: LoadDelegate {
     typealias Answer = @Sendable (AuthenticationChallenge) -> ChallengeAnswer?
 
     struct ReceivedChallenge: Equatable, Sendable {
         let space: ProtectionSpace
-        let failures: Int
+        let failureCount: Int
         let previousError: LoadError?
     }
 
     private let answer: Answer
-    private let received = Mutex<[ReceivedChallenge]>([])
-    private let unanswered = Mutex<[AuthenticationChallenge]>([])
+    private let receivedChallenges = Mutex<[ReceivedChallenge]>([])
+    private let unansweredList = Mutex<[AuthenticationChallenge]>([])
     private let whenChallenged: @Sendable () -> Void
 
-    /// - Parameter answer: returns `nil` to retain the challenge without an answer.
+    /// - Parameters:
+    ///   - answer: returns the answer, or `nil` to leave the challenge unanswered (see ``unansweredChallenges``).
+    ///   - whenChallenged: is called after each challenge.
     init(_ answer: @escaping Answer, whenChallenged: @escaping @Sendable () -> Void = {}) {
         self.answer = answer
         self.whenChallenged = whenChallenged
     }
 
-    /// Answers with these passwords for `user`, one after the other, and then continues without a password.
+    /// Answers the first challenge with the first password for `user`, and each further challenge with the next
+    /// password. After the last password, the load continues without a credential.
     convenience init(user: String = "user", passwords: String...) {
         self.init { challenge in
             let number = challenge.previousFailureCount
@@ -34,23 +37,23 @@ final class AnsweringDelegate: LoadDelegate {
         }
     }
 
-    var challenges: [ReceivedChallenge] { received.withLock { $0 } }
-    /// The challenges without an answer.
-    var open: [AuthenticationChallenge] { unanswered.withLock { $0 } }
+    var challenges: [ReceivedChallenge] { receivedChallenges.withLock { $0 } }
+    /// The challenges for which the closure returned `nil`. The test can answer them later.
+    var unansweredChallenges: [AuthenticationChallenge] { unansweredList.withLock { $0 } }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        received.withLock {
+        receivedChallenges.withLock {
             $0.append(
                 ReceivedChallenge(
-                    space: challenge.protectionSpace, failures: challenge.previousFailureCount, previousError: challenge.previousError))
+                    space: challenge.protectionSpace, failureCount: challenge.previousFailureCount, previousError: challenge.previousError))
         }
-        if let answer = answer(challenge) { challenge.answer(answer) } else { unanswered.withLock { $0.append(challenge) } }
+        if let answer = answer(challenge) { challenge.answer(answer) } else { unansweredList.withLock { $0.append(challenge) } }
         whenChallenged()
     }
 }
 
 extension Loader {
-    /// A loader with its own handler, which uses the proxies of the policy.
+    /// A loader with an HTTP handler of its own. The handler has one event loop, and uses the proxies of `proxies`.
     static func http(_ proxies: ProxyPolicy = .direct, _ change: (inout HTTPConfiguration) -> Void = { _ in }) -> Loader {
         var http = HTTPConfiguration()
         http.proxies = proxies

@@ -18,6 +18,7 @@ struct AuthenticationLoadTests {
         try ScriptedServer(responses.flatMap(ScriptedServer.responding))
     }
 
+    /// The `Authorization` field of each request; `nil` for a request without one.
     private static func authorizations(_ server: ScriptedServer) -> [String?] {
         server.connections.flatMap { connection in
             connection.text.components(separatedBy: "\r\n\r\n").dropLast().map { head in
@@ -26,17 +27,18 @@ struct AuthenticationLoadTests {
         }
     }
 
-    /// The value of the field for the user `user`.
+    /// The `Authorization` field of user `user` with this password.
     private static func basic(_ password: String) -> String {
         "Basic " + ["p1": "dXNlcjpwMQ==", "p2": "dXNlcjpwMg==", "p3": "dXNlcjpwMw=="][password, default: "?"]
     }
 
+    /// Loads the URL, and returns the body and the status of the response.
     private static func load(_ url: String, _ delegate: AnsweringDelegate? = nil) async throws -> (text: String, status: Int?) {
         let (body, response) = try await Loader.http().data(for: Request(url), delegate: delegate)
         return (String(decoding: body, as: UTF8.self), response.status?.code)
     }
 
-    @Test func userOfTheURLAnswersFirstAndIsNotInTheRequest() async throws {
+    @Test func credentialOfTheURLIsUsedBeforeTheDelegateIsChallenged() async throws {
         let server = try Self.server(Self.refusal, Self.success)
         let delegate = AnsweringDelegate { _ in .cancel }
         let url = server.url("/a").replacing("//", with: "//user:p%31@")
@@ -52,7 +54,7 @@ struct AuthenticationLoadTests {
         let server = try Self.server(Self.refusal, Self.refusal, Self.refusal, Self.success)
         let delegate = AnsweringDelegate(passwords: "p1", "p2", "p3")
         #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
-        #expect(delegate.challenges.map(\.failures) == [0, 1, 2])
+        #expect(delegate.challenges.map(\.failureCount) == [0, 1, 2])
         #expect(delegate.challenges.map { $0.previousError == nil } == [true, false, false])
         #expect(
             delegate.challenges.first?.space
@@ -67,16 +69,16 @@ struct AuthenticationLoadTests {
         let server = try Self.server(Self.refusal, Self.refusal, Self.success)
         let delegate = AnsweringDelegate { _ in .use(.password(user: "user", password: "p2")) }
         #expect(try await Self.load(server.url().replacing("//", with: "//user:p1@"), delegate) == ("yes", 200))
-        #expect(delegate.challenges.map(\.failures) == [1])
+        #expect(delegate.challenges.map(\.failureCount) == [1])
     }
 
     @Test(arguments: [ChallengeAnswer.continueWithoutCredential, .performDefault])
-    func withoutACredentialThe401IsDelivered(_ answer: ChallengeAnswer) async throws {
+    func the401IsDeliveredIfTheDelegateContinuesWithoutACredential(_ answer: ChallengeAnswer) async throws {
         let server = try Self.server(Self.refusal)
         #expect(try await Self.load(server.url(), AnsweringDelegate { _ in answer }) == ("no", 401))
     }
 
-    @Test func withoutADelegateThe401IsDelivered() async throws {
+    @Test func the401IsDeliveredToALoadWithoutADelegate() async throws {
         let server = try Self.server(Self.refusal)
         #expect(try await Self.load(server.url()) == ("no", 401))
     }
@@ -87,14 +89,14 @@ struct AuthenticationLoadTests {
         "HTTP/1.1 401 Who\r\nWWW-Authenticate: \"\r\nContent-Length: 2\r\n\r\nno",
         "HTTP/1.1 401 Who\r\nProxy-Authenticate: Basic realm=\"r\"\r\nContent-Length: 2\r\n\r\nno",
     ])
-    func unsupportedSchemesDeliverThe401(_ answer: String) async throws {
-        let server = try Self.server(answer)
+    func the401IsDeliveredIfNoSchemeIsSupported(_ response: String) async throws {
+        let server = try Self.server(response)
         let delegate = AnsweringDelegate { _ in .cancel }
         #expect(try await Self.load(server.url(), delegate) == ("no", 401))
         #expect(delegate.challenges.isEmpty)
     }
 
-    @Test func supportedSchemeIsFoundAfterUnsupportedOnes() async throws {
+    @Test func supportedSchemeIsUsedAfterUnsupportedOnes() async throws {
         let refusal =
             "HTTP/1.1 401 Who\r\nWWW-Authenticate: Negotiate\r\nWWW-Authenticate: Mutual realm=\"a, Basic realm=b\", nonce=\"n\", Basic realm=\"c\"\r\n"
             + "Content-Length: 0\r\n\r\n"
@@ -110,7 +112,7 @@ struct AuthenticationLoadTests {
         #expect(error?.code == .authenticationCancelled)
     }
 
-    @Test func rejectedRealmLeadsToTheNextAndThenFails() async throws {
+    @Test func rejectedRealmLeadsToAChallengeForTheNextRealm() async throws {
         let refusal = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"a\", Basic realm=\"b\"\r\nContent-Length: 0\r\n\r\n"
         let server = try Self.server(refusal, Self.success)
         let delegate = AnsweringDelegate {
@@ -125,14 +127,14 @@ struct AuthenticationLoadTests {
         #expect(error?.code == .authenticationRequired)
     }
 
-    @Test func repeatedWrongPasswordsDeliverThe401() async throws {
+    @Test func the401IsDeliveredAfterEightWrongPasswords() async throws {
         let server = try ScriptedServer([.forever(ScriptedServer.responding(Self.refusal))])
         let delegate = AnsweringDelegate { _ in .use(.password(user: "user", password: "p1")) }
         #expect(try await Self.load(server.url(), delegate) == ("no", 401))
-        #expect(delegate.challenges.map(\.failures) == Array(0..<8))
+        #expect(delegate.challenges.map(\.failureCount) == Array(0..<8))
     }
 
-    @Test func endlessNewRealmsDeliverThe401() async throws {
+    @Test func the401IsDeliveredIfEachResponseHasAnotherRealm() async throws {
         let server = try ScriptedServer(
             (0..<100).flatMap { number in
                 ScriptedServer.responding("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"\(number)\"\r\nContent-Length: 2\r\n\r\nno")
@@ -181,7 +183,7 @@ struct AuthenticationLoadTests {
         #expect(Self.authorizations(other) == [nil])
     }
 
-    @Test func lateAnswerAfterACancelSendsNothing() async throws {
+    @Test func answerAfterACancelSendsNoRequest() async throws {
         let server = try Self.server(Self.refusal)
         let challenged = try Gate()
         let delegate = AnsweringDelegate({ _ in nil }, whenChallenged: { challenged.open() })
@@ -192,12 +194,12 @@ struct AuthenticationLoadTests {
         load.cancel()
         let error = await #expect(throws: LoadError.self) { try await load.value }
         #expect(error?.code == .cancelled)
-        for challenge in delegate.open { challenge.answer(.use(.password(user: "user", password: "p1"))) }
+        for challenge in delegate.unansweredChallenges { challenge.answer(.use(.password(user: "user", password: "p1"))) }
         // The connection became idle after the refusal. No request is sent on it with that password.
         #expect(Self.authorizations(server) == [nil])
     }
 
-    // MARK: Observing delegates
+    // MARK: Delegates that observe resends
 
     /// Answers with passwords, one after the other, and records each resend and its reason.
     private final class ResendRecordingDelegate: LoadDelegate {
@@ -223,7 +225,7 @@ struct AuthenticationLoadTests {
         try await Loader.http().data(for: Request(url), delegate: delegate).1.status?.code
     }
 
-    /// The delegate is also notified if the user of the URL answers, without a challenge for the delegate.
+    /// If the credential of the URL is used, the delegate receives no challenge, but it is notified of the resend.
     @Test(arguments: ["//", "//user:p1@"]) func delegateReceivesEachResendAndItsReason(_ user: String) async throws {
         let server = try Self.server(Self.refusal, Self.refusal, Self.success)
         let delegate = ResendRecordingDelegate("p1", "p2")

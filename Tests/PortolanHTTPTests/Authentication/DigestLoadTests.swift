@@ -8,15 +8,15 @@ import PortolanTransport
 import ServerSupport
 import Testing
 
-/// Loads with Digest authentication, from servers of others and from scripts.
+/// Loads with Digest authentication: from Apache, from httpbin, and from scripted servers.
 @Suite(.timeLimit(.minutes(10))) struct DigestLoadTests {
     private static func load(_ request: Request, _ delegate: AnsweringDelegate? = nil) async throws -> (text: String, status: Int?) {
         let (body, response) = try await Loader.http().data(for: request, delegate: delegate)
         return (String(decoding: body, as: UTF8.self), response.status?.code)
     }
 
-    private static func refusal(_ challenge: String...) -> String {
-        "HTTP/1.1 401 Who\r\n" + challenge.map { "WWW-Authenticate: \($0)\r\n" }.joined() + "Content-Length: 2\r\n\r\nno"
+    private static func refusal(_ challenges: String...) -> String {
+        "HTTP/1.1 401 Who\r\n" + challenges.map { "WWW-Authenticate: \($0)\r\n" }.joined() + "Content-Length: 2\r\n\r\nno"
     }
 
     private static func success(_ fields: String...) -> String {
@@ -63,7 +63,7 @@ import Testing
             Self.success())
         let delegate = AnsweringDelegate(passwords: "p1")
         #expect(try await Self.load(Request(server.url()), delegate) == ("yes", 200))
-        #expect(delegate.challenges.map(\.failures) == [0] && delegate.challenges.first?.space.kind == .password(scheme: "digest"))
+        #expect(delegate.challenges.map(\.failureCount) == [0] && delegate.challenges.first?.space.kind == .password(scheme: "digest"))
         let sent = Self.authorizations(server)
         #expect(sent.count == 3 && sent[1]?.contains(#"nonce="1""#) == true && sent[2]?.contains(#"nonce="2""#) == true)
         #expect(sent.allSatisfy { $0?.contains("p1") != true })
@@ -75,11 +75,11 @@ import Testing
             Self.success())
         let delegate = AnsweringDelegate(passwords: "p1", "p2")
         #expect(try await Self.load(Request(server.url()), delegate) == ("yes", 200))
-        #expect(delegate.challenges.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.failureCount) == [0, 1])
     }
 
     /// The password of the URL must not go to a server that offers Basic after Digest.
-    @Test func basicAfterDigestGetsNoPassword() async throws {
+    @Test func passwordIsNotSentByBasicAfterDigest() async throws {
         let server = try Self.server(
             Self.refusal(#"Digest realm="r", nonce="1", qop="auth""#), Self.refusal(#"Basic realm="r""#), Self.success())
         #expect(try await Self.load(Request(server.url().replacing("//", with: "//user:p1@"))) == ("no", 401))
@@ -106,7 +106,7 @@ import Testing
         #expect(sent[1]?.contains(#"uri="/a""#) == true && sent[2]?.contains(#"uri="/b""#) == true)
     }
 
-    @Test func serverThatCannotProveItselfFailsTheLoad() async throws {
+    @Test func wrongResponseAuthFailsTheLoad() async throws {
         let server = try Self.server(
             Self.refusal(#"Digest realm="r", nonce="1", qop="auth""#), Self.success(#"Authentication-Info: rspauth="00""#))
         let error = await #expect(throws: LoadError.self) { try await Self.load(Request(server.url().replacing("//", with: "//user:p1@"))) }
@@ -120,14 +120,15 @@ import Testing
         let url = server.url().replacing("//", with: "//user:p1@")
         #expect(try await Self.load(Request(url, method: .post, body: .text("body"))) == ("yes", 200))
         #expect(Self.authorizations(server).last??.contains("qop=auth-int") == true)
-        let pieces = Body.stream(
+        // A body that can be read only once can not be hashed and then sent.
+        let streamBody = Body.stream(
             AsyncStream<[UInt8]> {
                 $0.yield(Array("body".utf8)); $0.finish()
             }, length: 4)
         let other = try ScriptedServer([.receiveHead, .receive(4), .send(text: challenge)])
         let delegate = AnsweringDelegate(passwords: "p1")
         let error = await #expect(throws: LoadError.self) {
-            try await Self.load(Request(other.url(), method: .post, body: pieces), delegate)
+            try await Self.load(Request(other.url(), method: .post, body: streamBody), delegate)
         }
         #expect(error?.code == .bodyFailed || error?.code == .authenticationRequired, "\(error?.message ?? "")")
     }

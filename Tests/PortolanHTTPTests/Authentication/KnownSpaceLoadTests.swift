@@ -10,9 +10,10 @@ import ServerSupport
 import Synchronization
 import Testing
 
-/// Loads after one that has authenticated in the same protection space.
+/// Loads that use the credential of an earlier load in the same protection space.
 @Suite(.timeLimit(.minutes(10))) struct KnownSpaceLoadTests {
     private static let basicChallenge = #"WWW-Authenticate: Basic realm="r""#
+    /// The `Authorization` field of user `user` with the password `p1`.
     private static let basic = "Basic dXNlcjpwMQ=="
     private let storage = CredentialStorage()
 
@@ -28,6 +29,7 @@ import Testing
         try ScriptedServer(responses.flatMap(ScriptedServer.responding))
     }
 
+    /// The `Authorization` field of each request; `nil` for a request without one.
     private static func authorizations(_ server: ScriptedServer) -> [String?] {
         server.connections.flatMap { connection in
             connection.text.components(separatedBy: "\r\n\r\n").dropLast().map { head in
@@ -46,6 +48,7 @@ import Testing
         return Loader(configuration: configuration, registry: ProtocolRegistry())
     }
 
+    /// A delegate that answers only the first challenge of a load.
     private func delegate(_ password: String = "p1", _ persistence: Credential.Persistence = .loader) -> AnsweringDelegate {
         AnsweringDelegate { challenge in
             challenge.previousFailureCount == 0
@@ -57,8 +60,8 @@ import Testing
         try await loader.data(for: Request(url), delegate: delegate).1.status?.code
     }
 
-    @Test("After Basic, the paths below get the credential without a challenge, and others do not, RFC 7617 §2.2")
-    func basicSpace() async throws {
+    @Test("After a load with Basic, requests below its path are sent with the credential, and other requests are not, RFC 7617 §2.2")
+    func basicCredentialIsSentBelowThePathOfTheLoad() async throws {
         let server = try Self.server([Self.refusal()] + Array(repeating: Self.success(), count: 5))
         let loader = loader()
         let paths = ["/docs/index.html", "/docs/", "/docs/a/b", "/", "/docsx"]
@@ -74,15 +77,15 @@ import Testing
         let loader = loader()
         #expect(try await status(loader, server.url(), delegate()) == 200)
         var request = try Request(server.url())
-        request.usesKnownSpaces = false
-        // A delegate with a credential of its own, as in `stdio`, which does not answer this time.
-        let other = AnsweringDelegate { _ in .continueWithoutCredential }
-        #expect(try await loader.data(for: request, delegate: other).1.status?.code == 401)
+        request.usesAuthenticatedSpaces = false
+        // In `portolan stdio`, each request has its own credential. This delegate has none.
+        let delegateWithoutCredential = AnsweringDelegate { _ in .continueWithoutCredential }
+        #expect(try await loader.data(for: request, delegate: delegateWithoutCredential).1.status?.code == 401)
         #expect(Self.authorizations(server) == [nil, Self.basic, nil])
     }
 
-    @Test("An error response accepts no credential for later loads", arguments: [true, false])
-    func errorResponseAcceptsNothing(isStored: Bool) async throws {
+    @Test("A credential that is followed by a 503 is not sent by later loads", arguments: [true, false])
+    func credentialBeforeAnErrorResponse(isStored: Bool) async throws {
         let unavailable = "HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno"
         let server = try Self.server([Self.refusal(), unavailable, Self.success()])
         let url = try URLRecord(parsing: server.url())
@@ -99,7 +102,7 @@ import Testing
     }
 
     @Test("A credential without persistence is sent in its own load only")
-    func withoutPersistence() async throws {
+    func credentialWithoutPersistenceIsNotReused() async throws {
         let server = try Self.server([Self.refusal(), Self.success(), Self.refusal()])
         let loader = loader()
         #expect(try await status(loader, server.url(), delegate("p1", .none)) == 200)
@@ -129,8 +132,8 @@ import Testing
         }
     }
 
-    @Test("A request's own Authorization, another user in the URL, and a removed credential prevent it")
-    func exceptions() async throws {
+    @Test("The known credential is not sent with another Authorization field, for another user of the URL, or after its removal")
+    func requestsWithoutTheKnownCredential() async throws {
         let server = try Self.server([Self.refusal()] + Array(repeating: Self.success(), count: 5))
         let loader = loader()
         #expect(try await status(loader, server.url(), delegate()) == 200)
@@ -145,19 +148,19 @@ import Testing
     }
 
     @Test("A refused credential is removed, and the delegate receives a challenge with one failure")
-    func refusedCredential() async throws {
+    func refusedCredentialIsRemovedAndTheDelegateIsAsked() async throws {
         let server = try Self.server([Self.refusal(), Self.success(), Self.refusal(), Self.refusal()])
         let loader = loader()
         #expect(try await status(loader, server.url(), delegate()) == 200)
         let second = AnsweringDelegate { _ in .performDefault }
         #expect(try await status(loader, server.url(), second) == 401)
-        #expect(second.challenges.map(\.failures) == [1] && storage.allCredentials.isEmpty)
+        #expect(second.challenges.map(\.failureCount) == [1] && storage.allCredentials.isEmpty)
         #expect(try await status(loader, server.url()) == 401)
         #expect(Self.authorizations(server) == [nil, Self.basic, Self.basic, nil])
     }
 
-    @Test("After Digest, the nonce is used again with the next count, in the paths of domain, RFC 7616 §3.3")
-    func digestSpace() async throws {
+    @Test("After a load with Digest, requests in the paths of `domain` use the same nonce with the next count, RFC 7616 §3.3")
+    func digestNonceIsReusedInThePathsOfDomain() async throws {
         let challenge = #"WWW-Authenticate: Digest realm="r", nonce="1", qop="auth", domain="/a /b/c http://other.test/""#
         let server = try Self.server([Self.refusal(challenge)] + Array(repeating: Self.success(), count: 5))
         let loader = loader()
@@ -171,7 +174,7 @@ import Testing
     }
 
     @Test("The next nonce of Authentication-Info is used, with counts from 1, RFC 7616 §3.5")
-    func nextNonce() async throws {
+    func nonceOfAuthenticationInfoIsUsed() async throws {
         let server = try Self.server([
             Self.refusal(#"WWW-Authenticate: Digest realm="r", nonce="1", qop="auth""#),
             Self.success(#"Authentication-Info: nextnonce="2""#), Self.success(#"Authentication-Info: nextnonce="3""#), Self.success(),
@@ -179,23 +182,23 @@ import Testing
         ])
         let loader = loader()
         for number in 0..<4 { #expect(try await status(loader, server.url(), number == 0 ? delegate() : nil) == 200) }
-        let uses = Self.authorizations(server).compactMap { value in
+        let nonceUses = Self.authorizations(server).compactMap { value in
             value.flatMap { $0.firstMatch(of: /nonce="(.)".*nc=([0-9a-f]{8})/) }.map { "\($0.1) \($0.2)" }
         }
-        #expect(uses == ["1 00000001", "2 00000001", "3 00000001", "3 00000002"])
+        #expect(nonceUses == ["1 00000001", "2 00000001", "3 00000001", "3 00000002"])
     }
 
-    @Test("A nonce of an earlier load that the server no longer knows is renewed without the delegate")
-    func forgottenNonce() async throws {
+    @Test("If the server no longer accepts the nonce of an earlier load, its new nonce is used without a challenge of the delegate")
+    func newNonceIsUsedWithoutAskingTheDelegate() async throws {
         func challenge(_ nonce: Int) -> String { #"WWW-Authenticate: Digest realm="r", nonce="\#(nonce)", qop="auth""# }
         let server = try Self.server([
             Self.refusal(challenge(1)), Self.success(), Self.refusal(challenge(2)), Self.success(), Self.success(),
         ])
         let loader = loader()
         #expect(try await status(loader, server.url(), delegate()) == 200)
-        let silent = AnsweringDelegate { _ in .cancel }
-        for _ in 0..<2 { #expect(try await status(loader, server.url(), silent) == 200) }
-        #expect(silent.challenges.isEmpty && storage.allCredentials.count == 1)
+        let cancellingDelegate = AnsweringDelegate { _ in .cancel }
+        for _ in 0..<2 { #expect(try await status(loader, server.url(), cancellingDelegate) == 200) }
+        #expect(cancellingDelegate.challenges.isEmpty && storage.allCredentials.count == 1)
         let nonces = Self.authorizations(server).compactMap { value in
             value.flatMap { $0.firstMatch(of: /nonce="(.)"/) }.map { String($0.1) }
         }
@@ -207,7 +210,7 @@ import Testing
         let server = try Self.server([Self.refusal(), Self.refusal(), Self.success(), Self.success(), Self.refusal()])
         let lines = Mutex<[String]>([])
         var configuration = loader().configuration
-        var logger = Logger(label: "test") { _ in LineLog { line in lines.withLock { $0.append(line) } } }
+        var logger = Logger(label: "test") { _ in ClosureLogHandler { line in lines.withLock { $0.append(line) } } }
         logger.logLevel = .trace
         configuration.logger = logger
         let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
@@ -220,8 +223,8 @@ import Testing
         #expect(text.contains("finished") && !text.contains("secret") && !text.contains("Basic "), "\(text)")
     }
 
-    @Test("Parallel loads against Apache use one nonce, each with another count")
-    func parallelLoads() async throws {
+    @Test("Parallel loads from Apache use one nonce, each with another count")
+    func parallelLoadsUseOneNonceWithDifferentCounts() async throws {
         let url = try TestServers.shared.url(.apacheHTTP, "/private/secret.txt")
         let loader = loader()
         let first = AnsweringDelegate { challenge in
@@ -229,17 +232,17 @@ import Testing
                 ? .use(.password(user: "ishmael", password: "call-me", persistence: .loader)) : .performDefault
         }
         #expect(try await status(loader, url, first) == 200)
-        let silent = AnsweringDelegate { _ in .cancel }
+        let cancellingDelegate = AnsweringDelegate { _ in .cancel }
         try await withThrowingTaskGroup { group in
-            for _ in 0..<16 { group.addTask { try await status(loader, url, silent) } }
+            for _ in 0..<16 { group.addTask { try await status(loader, url, cancellingDelegate) } }
             for try await status in group { #expect(status == 200) }
         }
-        #expect(silent.challenges.isEmpty)
+        #expect(cancellingDelegate.challenges.isEmpty)
     }
 }
 
-/// Passes each line with its metadata to a closure.
-private struct LineLog: LogHandler {
+/// A log handler that passes each line with its metadata to a closure.
+private struct ClosureLogHandler: LogHandler {
     let write: @Sendable (String) -> Void
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.trace

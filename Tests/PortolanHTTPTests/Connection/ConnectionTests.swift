@@ -28,23 +28,25 @@ struct ConnectionTests {
         return Loader(configuration: configuration, registry: registry)
     }
 
+    /// The body of a response, as text.
     private static func text(_ loader: Loader, _ server: ScriptedServer, _ method: HTTPRequest.Method = .get) async throws -> String {
         let (body, _) = try await loader.data(for: Request(server.url(), method: method))
         return String(decoding: body, as: UTF8.self)
     }
 
-    private static func code(_ body: () async throws -> Void) async -> LoadError.Code? {
-        do { try await body() } catch { return (error as? LoadError)?.code }
+    /// The code of the load error that `operation` throws; `nil` if it throws none.
+    private static func code(_ operation: () async throws -> Void) async -> LoadError.Code? {
+        do { try await operation() } catch { return (error as? LoadError)?.code }
         return nil
     }
 
     // MARK: The table of responses, through a loader
 
-    @Test(arguments: ResponseTable.all) func aResponseIsDeliveredOrRefused(_ row: ResponseCase) async throws {
+    @Test(arguments: ResponseTable.all) func responsesOfTheTableAreDeliveredOrFail(_ row: ResponseCase) async throws {
         let server = try ScriptedServer([.receiveHead, .send(row.bytes)])
         var request = try Request(server.url(), method: row.method)
         request.decodesContent = false
-        // A tunnel is not a load.
+        // A request of a caller can not have the method CONNECT.
         if row.method == .connect { return }
         do {
             let (body, response) = try await Self.loader().data(for: request)
@@ -75,9 +77,9 @@ struct ConnectionTests {
         // A response that can be read in two ways.
         "HTTP/1.1 200 OK\r\nContent-Length: 30\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\nHTTP/1.1 200 OK",
     ])
-    func bytesAfterAResponseNeverReachTheNextLoad(_ first: String) async throws {
+    func bytesAfterAResponseAreNotDeliveredToTheNextLoad(_ firstResponse: String) async throws {
         let server = try ScriptedServer(
-            [.receiveHead, .send(text: first), .receiveToEnd], [.receiveHead, .send(text: Self.yes), .receiveToEnd])
+            [.receiveHead, .send(text: firstResponse), .receiveToEnd], [.receiveHead, .send(text: Self.yes), .receiveToEnd])
         let loader = Self.loader()
         #expect(try await Self.text(loader, server) == "yes")
         #expect(try await Self.text(loader, server) == "yes")
@@ -108,8 +110,8 @@ struct ConnectionTests {
     }
 
     @Test(arguments: ["Content-Length: 0\r\n\r\n", "Content-Length: 5\r\n\r\nmoved", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"])
-    func redirectToTheSameOriginReusesTheConnection(_ rest: String) async throws {
-        let moved = "HTTP/1.1 302 Found\r\nLocation: /there\r\n\(rest)"
+    func redirectToTheSameOriginReusesTheConnection(_ restOfResponse: String) async throws {
+        let moved = "HTTP/1.1 302 Found\r\nLocation: /there\r\n\(restOfResponse)"
         let server = try ScriptedServer([.receiveHead, .send(text: moved), .receiveHead, .send(text: Self.yes), .receiveToEnd])
         #expect(try await Self.text(.http(), server) == "yes")
         #expect(server.connections.count == 1)
@@ -122,7 +124,7 @@ struct ConnectionTests {
         #expect(server.connections.count == 2)
     }
 
-    // MARK: Connections that die
+    // MARK: Connections that the server closes
 
     @Test func idempotentRequestIsSentAgainAfterAStaleConnection() async throws {
         let server = try ScriptedServer(
@@ -156,32 +158,35 @@ struct ConnectionTests {
         #expect(code == .emptyResponse || code == .connectionLost || code == .truncated)
     }
 
-    // MARK: Peers that never end
+    // MARK: Responses that never end
 
     @Test(arguments: [
         "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nX: y\r\n", "a",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n",
     ])
-    func endlessResponsesMeetALimit(_ piece: String) async throws {
+    func endlessResponsesFailTheLoad(_ piece: String) async throws {
+        // Only the last line of a head is repeated.
         let lines = piece.split(separator: "\r\n", omittingEmptySubsequences: false)
-        let repeated = piece.hasSuffix("X: y\r\n") ? "X: y\r\n" : piece
+        let repeatedText = piece.hasSuffix("X: y\r\n") ? "X: y\r\n" : piece
         #expect(!lines.isEmpty)
-        let server = try ScriptedServer([.receiveHead, .send(text: piece), .forever([.send(text: String(repeating: repeated, count: 64))])])
+        let server = try ScriptedServer([
+            .receiveHead, .send(text: piece), .forever([.send(text: String(repeating: repeatedText, count: 64))]),
+        ])
         let code = await Self.code { _ = try await Self.text(Self.loader(), server) }
         #expect(code == .limitExceeded || code == .badResponse)
         try await server.waitUntilClosed()
     }
 
-    @Test func stalledServerMeetsTheIdleTimeout() async throws {
+    @Test func idleTimeoutEndsALoadFromAStalledServer() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .stall])
         var request = try Request(server.url())
         request.timeouts.idle = .milliseconds(50)
-        let stalled = request
-        #expect(await Self.code { _ = try await Self.loader().data(for: stalled) } == .timedOut)
+        let finalRequest = request
+        #expect(await Self.code { _ = try await Self.loader().data(for: finalRequest) } == .timedOut)
         try await server.waitUntilClosed()
     }
 
-    // MARK: Loads that are cancelled, and readers that wait
+    // MARK: Cancelled loads and interim responses
 
     @Test func cancelledLoadClosesItsConnection() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"), .stall])
@@ -196,10 +201,10 @@ struct ConnectionTests {
 
     @Test func anInterimResponseComesBeforeTheFinalOne() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + Self.yes)])
-        let interim = RecordingDelegate()
-        let (body, _) = try await Self.loader().data(for: Request(server.url()), delegate: interim)
+        let delegate = RecordingDelegate()
+        let (body, _) = try await Self.loader().data(for: Request(server.url()), delegate: delegate)
         #expect(String(decoding: body, as: UTF8.self) == "yes")
-        #expect(interim.events.contains(.interim))
+        #expect(delegate.events.contains(.interim))
     }
 
     @Test func connectionIsNotReusedAfterAnInterimResponseWithClose() async throws {
@@ -211,7 +216,7 @@ struct ConnectionTests {
         #expect(server.connections.count == 2)
     }
 
-    /// The 1xx shows that the server has seen the request.
+    /// The interim response shows that the server has received the request.
     @Test func aRequestIsNotSentAgainAfterAnInterimResponse() async throws {
         let server = try ScriptedServer(
             ScriptedServer.responding(Self.yes) + [.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\n\r\n"), .close],
@@ -234,7 +239,7 @@ struct ConnectionTests {
         #expect(String(decoding: body, as: UTF8.self) == "yes")
     }
 
-    /// The upload must let the connection read the response, even if the server reads the body as fast as it arrives.
+    /// The connection must read the response during the upload, even if the socket is always writable.
     @Test func earlyResponseEndsAnUploadThatTheServerReads() async throws {
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"), .receiveToEnd,

@@ -19,8 +19,8 @@ final class FileUploadTests {
 
     deinit { try? FileManager.default.removeItem(at: file) }
 
-    /// Fills the file with bytes that depend on their position.
-    private func fill(_ count: Int) throws -> [UInt8] {
+    /// Writes `count` bytes, which depend on their position, to the file, and returns them.
+    private func writeFile(_ count: Int) throws -> [UInt8] {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
         try Data(bytes).write(to: file)
         return bytes
@@ -32,6 +32,7 @@ final class FileUploadTests {
         return request
     }
 
+    /// The bytes that the server received after the head of the request.
     private static func body(_ connection: ScriptedConnection, _ number: Int = 0) -> [UInt8] {
         let end = Array("\r\n\r\n".utf8)
         let received = connection.received
@@ -40,7 +41,7 @@ final class FileUploadTests {
     }
 
     @Test(arguments: [1, 255, 256 << 10, 256 << 10 + 1, 9 << 20]) func wholeFileIsSent(_ count: Int) async throws {
-        let bytes = try fill(count)
+        let bytes = try writeFile(count)
         let mayContinue = try Gate()
         let server = try ScriptedServer([.receiveHead, .wait(mayContinue), .receive(count), .send(text: Self.yes)])
         let sent = Mutex<Int64>(0)
@@ -58,15 +59,15 @@ final class FileUploadTests {
         #expect(String(decoding: server.connections[0].received.prefix(400), as: UTF8.self).contains("\r\nContent-Length: \(count)\r\n"))
     }
 
-    /// Without this check, a file that the kernel does not send would pass the other tests.
-    @Test func onlyFilesAreSentByTheKernel() throws {
-        _ = try fill(1)
+    /// The other tests of this suite would pass even if the client copied the file.
+    @Test func onlyFileBodiesAreSentByTheKernel() throws {
+        _ = try writeFile(1)
         #expect(try RequestBodySource(.file(path: file.path)).canSendFromFile)
         #expect(try !RequestBodySource(.bytes([1])).canSendFromFile)
     }
 
     @Test func fileIsReadAgainForARedirect() async throws {
-        let bytes = try fill(1 << 20)
+        let bytes = try writeFile(1 << 20)
         let moved = "HTTP/1.1 307 Moved\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
         let server = try ScriptedServer([
             .receiveHead, .receive(bytes.count), .send(text: moved), .receiveHead, .receive(bytes.count), .send(text: Self.yes),
@@ -77,7 +78,7 @@ final class FileUploadTests {
     }
 
     @Test func fileThatBecomesShorterFailsTheLoad() async throws {
-        _ = try fill(64 << 20)
+        _ = try writeFile(64 << 20)
         let mayContinue = try Gate()
         let server = try ScriptedServer([.receiveHead, .wait(mayContinue), .receiveToEnd])
         let load = Task { [request = try request(server)] in try await Loader.http().data(for: request) }
@@ -89,8 +90,8 @@ final class FileUploadTests {
             error?.code == .bodyFailed && error?.message.contains("became shorter while it was sent") == true, "\(error?.message ?? "")")
     }
 
-    @Test func serverThatClosesDuringTheUploadIsAnError() async throws {
-        _ = try fill(32 << 20)
+    @Test func closeDuringTheUploadFailsTheLoad() async throws {
+        _ = try writeFile(32 << 20)
         for _ in 0..<20 {
             let server = try ScriptedServer([.receiveHead, .receive(1000), .close])
             let error = await #expect(throws: LoadError.self) { try await Loader.http().data(for: self.request(server)) }

@@ -6,7 +6,7 @@ import Foundation
 struct OwnSockets {
     let count: Int
 
-    /// - Parameter port: the port of the local or the remote end.
+    /// - Parameter port: the port of the local or of the remote end.
     init(port: Int) throws {
         let inodes = try Set(
             String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n").dropFirst().compactMap { line -> Substring? in

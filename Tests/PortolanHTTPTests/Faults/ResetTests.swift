@@ -34,13 +34,14 @@ import Testing
 
     // MARK: Before the response
 
+    /// When the server resets a new connection.
     enum Moment: CaseIterable {
-        case accepted, requested
+        case afterAccept, afterRequestHead
 
         fileprivate var steps: [ScriptedServer.Step] {
             switch self {
-            case .accepted: [.reset]
-            case .requested: [.receiveHead, .reset]
+            case .afterAccept: [.reset]
+            case .afterRequestHead: [.receiveHead, .reset]
             }
         }
     }
@@ -50,19 +51,19 @@ import Testing
         let server = try ScriptedServer(moment.steps)
         let error = try await Self.load(Self.loader(), server, method)
         // The reset can arrive before the connection is established.
-        #expect(error?.code == .connectionLost || moment == .accepted && error?.code == .cannotConnect, "\(String(describing: error))")
+        #expect(error?.code == .connectionLost || moment == .afterAccept && error?.code == .cannotConnect, "\(String(describing: error))")
         #expect(server.connections.count == 1)
     }
 
     @Test(arguments: [(HTTPRequest.Method.get, 2), (.head, 2), (.put, 2), (.delete, 2), (.post, 1), (.patch, 1)])
-    func idempotentRequestIsSentOnceMoreAfterAResetOfAReusedConnection(_ method: HTTPRequest.Method, _ connections: Int) async throws {
+    func idempotentRequestIsSentOnceMoreAfterAResetOfAReusedConnection(_ method: HTTPRequest.Method, _ connectionCount: Int) async throws {
         let server = try ScriptedServer(
             [.receiveHead, .send(text: Self.yes), .receiveHead, .reset], [.receiveHead, .reset], [.receiveHead, .send(text: Self.yes)])
         let loader = Self.loader()
         #expect(try await Self.load(loader, server) == nil)
         let body: Body? = [.put, .post, .patch].contains(method) ? .text("") : nil
         #expect(try await Self.load(loader, server, method, body: body)?.code == .connectionLost)
-        #expect(server.connections.count == connections)
+        #expect(server.connections.count == connectionCount)
     }
 
     // MARK: In the head
@@ -76,16 +77,18 @@ import Testing
     }
 
     @Test(arguments: Array(stride(from: 1, to: head.utf8.count, by: 7)), [(HTTPRequest.Method.get, 2), (.post, 1)])
-    func resetWithinTheHeadOnAReusedConnectionFailsTheLoad(_ count: Int, _ row: (method: HTTPRequest.Method, most: Int)) async throws {
+    func resetWithinTheHeadOnAReusedConnectionFailsTheLoad(_ count: Int, _ row: (method: HTTPRequest.Method, maximumConnections: Int))
+        async throws
+    {
         let bytes = Array(Self.head.utf8.prefix(count))
         let server = try ScriptedServer(
             [.receiveHead, .send(text: Self.yes), .receiveHead, .send(bytes), .reset], [.receiveHead, .send(bytes), .reset])
         let loader = Self.loader()
         #expect(try await Self.load(loader, server) == nil)
         #expect(try await Self.load(loader, server, row.method)?.code == .connectionLost)
-        // The reset can arrive before the response. Then the client does not know whether the server has seen the
-        // request.
-        #expect((1...row.most).contains(server.connections.count))
+        // If the reset arrives before the response, the client can not know whether the server has received the
+        // request. It then sends an idempotent request again.
+        #expect((1...row.maximumConnections).contains(server.connections.count))
     }
 
     @Test func resetAfterAnInterimResponseFailsTheLoad() async throws {
@@ -103,12 +106,12 @@ import Testing
     @Test(arguments: [
         "Content-Length: 9\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n9\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
         "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\nTrailer: x\r\n",
-        // The body ends with the connection, but a reset is not such an end.
+        // A FIN would end this body; a RST must not.
         "\r\nhalf",
     ])
-    func resetWithinTheBodyFailsTheLoad(_ answer: String) async throws {
+    func resetWithinTheBodyFailsTheLoad(_ restOfResponse: String) async throws {
         let received = try Gate()
-        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n" + answer), .wait(received), .reset])
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n" + restOfResponse), .wait(received), .reset])
         let error = try await Self.load(Self.loader(), server) { if case .data = $0 { received.open() } }
         #expect(error?.code == .connectionLost, "\(String(describing: error))")
         #expect(server.connections.count == 1)
@@ -118,9 +121,9 @@ import Testing
 
     @Test(arguments: [(HTTPRequest.Method.put, true), (.put, false), (.post, true), (.post, false)])
     func resetWithinAnUploadFailsTheLoad(_ method: HTTPRequest.Method, _ isReused: Bool) async throws {
-        let fault: [Step] = [.receiveHead, .receive(100_000), .reset]
+        let resetSteps: [Step] = [.receiveHead, .receive(100_000), .reset]
         let server =
-            isReused ? try ScriptedServer([.receiveHead, .send(text: Self.yes)] + fault, fault) : try ScriptedServer(fault)
+            isReused ? try ScriptedServer([.receiveHead, .send(text: Self.yes)] + resetSteps, resetSteps) : try ScriptedServer(resetSteps)
         let loader = Self.loader()
         if isReused { #expect(try await Self.load(loader, server) == nil) }
         let body = Body.bytes([UInt8](repeating: 1, count: 32 << 20))

@@ -23,7 +23,7 @@ import Testing
         return Loader(configuration: configuration, registry: ProtocolRegistry())
     }
 
-    private func expectTimeOut(_ delegate: RecordingDelegate, _ text: String) async {
+    private func expectTimeOut(_ delegate: RecordingDelegate, messageContains text: String) async {
         await delegate.ended()
         #expect(delegate.error?.code == .timedOut)
         #expect(delegate.error?.message.contains(text) == true, "\(delegate.error?.message ?? "")")
@@ -32,7 +32,7 @@ import Testing
     private static let head = "HTTP/1.1 200 OK\r\nX-Name: aaaaaaaa"
 
     @Test(arguments: [1, 5, 15, head.utf8.count])
-    func unfinishedHeadMeetsTheTotalTimeout(_ count: Int) async throws {
+    func totalTimeoutEndsALoadWithAnIncompleteHead(_ count: Int) async throws {
         let sent = try Gate()
         let server = try ScriptedServer([.receiveHead, .sendByteByByte(Array(Self.head.utf8.prefix(count))), .open(sent), .stall])
         let delegate = RecordingDelegate()
@@ -42,25 +42,25 @@ import Testing
         clock.advance(by: .seconds(29))
         #expect(task.state == .running)
         clock.advance(by: .seconds(1))
-        await expectTimeOut(delegate, "took longer than its limit of 30.0 seconds")
+        await expectTimeOut(delegate, messageContains: "took longer than its limit of 30.0 seconds")
         try await server.waitUntilClosed()
         #expect(clock.pendingTimerCount == 0)
     }
 
-    /// The bytes of a head are no events of the load.
-    @Test func unfinishedHeadMeetsTheIdleTimeout() async throws {
+    /// A byte of a head does not restart the idle time, because it causes no event of the load.
+    @Test func idleTimeoutEndsALoadWithAnIncompleteHead() async throws {
         let sent = try Gate()
         let server = try ScriptedServer([.receiveHead, .sendByteByByte(Array(Self.head.utf8)), .open(sent), .stall])
         let delegate = RecordingDelegate()
         loader(idle: .seconds(10), total: nil).task(for: try Request(server.url()), delegate: delegate).resume()
         try await sent.wait()
         clock.advance(by: .seconds(10))
-        await expectTimeOut(delegate, "for 10.0 seconds")
+        await expectTimeOut(delegate, messageContains: "for 10.0 seconds")
         try await server.waitUntilClosed()
     }
 
     @Test(arguments: ["Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n64\r\n", "\r\n"])
-    func stalledBodyMeetsTheIdleTimeout(_ fields: String) async throws {
+    func idleTimeoutEndsALoadWithAStalledBody(_ fields: String) async throws {
         let received = try Gate()
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n\(fields)some"), .stall])
         let delegate = RecordingDelegate { event, _ in
@@ -73,13 +73,13 @@ import Testing
         clock.advance(by: .seconds(9))
         #expect(task.state == .running)
         clock.advance(by: .seconds(1))
-        await expectTimeOut(delegate, "nothing came from")
+        await expectTimeOut(delegate, messageContains: "nothing came from")
         #expect(delegate.text == "some")
         try await server.waitUntilClosed()
     }
 
-    /// Each byte restarts the idle limit, but not the total limit.
-    @Test func slowBodyMeetsTheTotalTimeout() async throws {
+    /// Each byte of a body restarts the idle time, but not the total time.
+    @Test func totalTimeoutEndsALoadWithASlowBody() async throws {
         let received = try (0..<7).map { _ in try Gate() }
         let requested = try (0..<7).map { _ in try Gate() }
         let body = zip(requested.indices, requested).flatMap {
@@ -98,23 +98,23 @@ import Testing
             try await received.wait()
             clock.advance(by: .seconds(9))
         }
-        await expectTimeOut(delegate, "took longer than its limit of 60.0 seconds")
+        await expectTimeOut(delegate, messageContains: "took longer than its limit of 60.0 seconds")
         #expect(delegate.text == "abcdefg")
         try await server.waitUntilClosed()
     }
 
-    /// A server that never reads. The upload stops when the buffers are full.
-    @Test func unreadUploadMeetsTheTotalTimeout() async throws {
-        let (connected, over) = (try Gate(), try Gate())
-        // The server reads the buffered bytes before the end of the connection.
-        let server = try ScriptedServer([.open(connected), .wait(over), .receiveToEnd])
+    /// If the server reads nothing, the upload stops when the socket buffers are full.
+    @Test func totalTimeoutEndsAnUploadThatTheServerDoesNotRead() async throws {
+        let (connected, timedOut) = (try Gate(), try Gate())
+        // After the time-out, the server reads the buffered bytes until the end of the connection.
+        let server = try ScriptedServer([.open(connected), .wait(timedOut), .receiveToEnd])
         let delegate = RecordingDelegate()
         let request = try Request(server.url(), method: .put, body: .bytes([UInt8](repeating: 0, count: 64 << 20)))
         loader(idle: nil, total: .seconds(30)).task(for: request, delegate: delegate).resume()
         try await connected.wait()
         clock.advance(by: .seconds(30))
-        await expectTimeOut(delegate, "took longer than its limit of 30.0 seconds")
-        over.open()
+        await expectTimeOut(delegate, messageContains: "took longer than its limit of 30.0 seconds")
+        timedOut.open()
         try await server.waitUntilClosed()
     }
 }

@@ -5,7 +5,7 @@ import PortolanHTTP
 import ServerSupport
 import Testing
 
-/// Hosts that can't be reached: the error has a code, and a message with the host, the reason and a remedy.
+/// If a host can't be reached, the error's message names the host, the reason and a remedy.
 @Suite("Unreachable hosts", .timeLimit(.minutes(10))) struct UnreachableTests {
     private static func failure(_ url: String) async -> LoadError? {
         await #expect(throws: LoadError.self) { _ = try await Loader.http().data(from: url) }
@@ -23,7 +23,7 @@ import Testing
         #expect(!message.contains("NIO") && !message.contains("("))
     }
 
-    @Test(arguments: ["http", "https"], [Loopback.ipv4, .ipv6]) func refusedConnectionNamesItsAddressAndPort(
+    @Test(arguments: ["http", "https"], [Loopback.ipv4, .ipv6]) func messageNamesAddressAndPortOfARefusedConnection(
         _ scheme: String, _ loopback: Loopback
     )
         async throws
@@ -36,8 +36,8 @@ import Testing
             error?.description == "no connection to \(host) port \(refusing.port): Connection refused; check that a server listens there")
     }
 
-    /// The message names the host, because all its addresses refuse in the same way.
-    @Test func refusedConnectionNamesTheHostOfSeveralAddresses() async throws {
+    /// All addresses of the host refuse the connection in the same way, so the message names the host.
+    @Test func messageNamesTheHostIfAllItsAddressesRefuse() async throws {
         let refusing = try RefusingPort(on: .ipv4)
         let error = await Self.failure("http://localhost:\(refusing.port)/")
         #expect(error?.code == .cannotConnect)

@@ -5,17 +5,18 @@ import PortolanCore
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// An HTTP/2 connection in memory. The test is the server, and controls every byte. There is no socket and no thread.
+/// An HTTP/2 connection of the client to a server in memory. The test sends the bytes of the server. There is no
+/// socket and no thread.
 final class EmbeddedServer {
     let loop = InMemoryEventLoop()
     let transport: FakeByteConnection
     let connection: HTTP2Connection
-    /// The pool of the connection.
+    /// The pool of the connection; `nil` after ``dropPool()``.
     private(set) var pool: ConnectionPool?
     private let decoder = HPACKDecoder()
-    private var unread: [UInt8] = []
-    private var readWriteCount = 0
-    private var prefaceBytesLeft = 24
+    private var unparsedBytes: [UInt8] = []
+    private var parsedWriteCount = 0
+    private var remainingPrefaceBytes = 24
     /// The frames that the client has sent.
     private(set) var frames: [ClientFrame] = []
 
@@ -37,7 +38,7 @@ final class EmbeddedServer {
 
     var isOpen: Bool { transport.isOpen }
 
-    /// Starts a transaction, and reads the frames that the client sends.
+    /// Starts a transaction, and parses the frames that the client sends.
     @discardableResult
     func start(_ transaction: RecordingTransaction) -> any HTTPStream {
         let stream = connection.beginTransaction(transaction)
@@ -46,6 +47,7 @@ final class EmbeddedServer {
         return stream
     }
 
+    /// Delivers the bytes to the client, and parses the frames that the client sends in response.
     func send(_ bytes: [UInt8]) {
         transport.deliver(bytes)
         read()
@@ -57,6 +59,7 @@ final class EmbeddedServer {
 
     func dropPool() { pool = nil }
 
+    /// Closes the connection as the server.
     func endConnection() {
         transport.end()
         loop.run()
@@ -67,47 +70,50 @@ final class EmbeddedServer {
         read()
     }
 
+    /// Runs the event loop, and adds the frames that the client has written to ``frames``.
     func read() {
         loop.run()
-        for bytes in transport.writes.dropFirst(readWriteCount) { unread += bytes }
-        readWriteCount = transport.writes.count
-        let prefaceCount = min(prefaceBytesLeft, unread.count)
-        unread.removeFirst(prefaceCount)
-        prefaceBytesLeft -= prefaceCount
+        for bytes in transport.writes.dropFirst(parsedWriteCount) { unparsedBytes += bytes }
+        parsedWriteCount = transport.writes.count
+        let prefaceByteCount = min(remainingPrefaceBytes, unparsedBytes.count)
+        unparsedBytes.removeFirst(prefaceByteCount)
+        remainingPrefaceBytes -= prefaceByteCount
         var start = 0
-        while unread.count - start >= 9 {
-            let length = Int(unread[start]) << 16 | Int(unread[start + 1]) << 8 | Int(unread[start + 2])
-            guard unread.count - start >= 9 + length else { break }
-            let stream = unread[start + 5..<start + 9].reduce(0) { $0 << 8 | Int($1) }
-            let payload = Array(unread[start + 9..<start + 9 + length])
-            frames.append(ClientFrame(type: unread[start + 3], flags: unread[start + 4], stream: stream, payload: payload))
+        while unparsedBytes.count - start >= 9 {
+            let length = Int(unparsedBytes[start]) << 16 | Int(unparsedBytes[start + 1]) << 8 | Int(unparsedBytes[start + 2])
+            guard unparsedBytes.count - start >= 9 + length else { break }
+            let stream = unparsedBytes[start + 5..<start + 9].reduce(0) { $0 << 8 | Int($1) }
+            let payload = Array(unparsedBytes[start + 9..<start + 9 + length])
+            frames.append(ClientFrame(type: unparsedBytes[start + 3], flags: unparsedBytes[start + 4], stream: stream, payload: payload))
             start += 9 + length
         }
-        unread.removeFirst(start)
+        unparsedBytes.removeFirst(start)
     }
 
     // MARK: What the client sent
 
-    /// The fields of the request's head, decoded from all frames of the stream.
+    /// The fields of the request's head, decoded from the HEADERS (1) and CONTINUATION (9) frames of the stream.
     func fields(stream: Int = 1) throws -> [HPACKDecoder.Field] {
         let block = frames.filter { ($0.type == 1 || $0.type == 9) && $0.stream == stream }
         return try decoder.decode(block.flatMap(\.payload))
     }
 
+    /// The payloads of the DATA (0) frames of the stream.
     func body(stream: Int = 1) -> [UInt8] {
         frames.filter { $0.type == 0 && $0.stream == stream }.flatMap(\.payload)
     }
 
-    /// The code with which the client reset the stream.
+    /// The error code of the client's RST_STREAM (3) frame; `nil` if the client has not reset the stream.
     func resetCode(stream: Int = 1) -> Int? {
         frames.first { $0.type == 3 && $0.stream == stream }?.value
     }
 
-    /// The code of the client's GOAWAY.
+    /// The error code of the client's last GOAWAY (7) frame; `nil` if the client has sent none.
     var goAwayCode: Int? {
         frames.last { $0.type == 7 }.map { $0.payload.dropFirst(4).prefix(4).reduce(0) { $0 << 8 | Int($1) } }
     }
 
+    /// The sum of the client's WINDOW_UPDATE (8) frames for the stream; 0 means the connection.
     func windowIncrement(stream: Int) -> Int {
         frames.filter { $0.type == 8 && $0.stream == stream }.reduce(0) { $0 + $1.value }
     }

@@ -10,13 +10,14 @@ final class HPACKDecoder {
     struct Field: Equatable {
         let name: String
         let value: [UInt8]
-        /// RFC 7541 §6.2.3
+        /// Whether the client sent the field as a never-indexed literal (RFC 7541 §6.2.3).
         let isNeverIndexed: Bool
 
         var text: String { String(decoding: value, as: UTF8.self) }
     }
 
     struct DecodingError: Error {
+        /// The error code of nghttp2.
         let code: Int
     }
 
@@ -26,7 +27,7 @@ final class HPACKDecoder {
 
     deinit { unsafe nghttp2_hd_inflate_del(inflater) }
 
-    /// - Parameter block: a whole field section.
+    /// - Parameter block: a whole field section, encoded with HPACK.
     func decode(_ block: [UInt8]) throws -> [Field] {
         var fields: [Field] = []
         try unsafe block.withUnsafeBufferPointer { bytes in

@@ -6,9 +6,9 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// The handling of received bytes, and the bytes that a connection sends.
+/// The bytes that a connection receives and sends.
 @Suite struct HTTP2BytesTests {
-    private typealias F = ServerFrames
+    private typealias Frames = ServerFrames
 
     private static let ok = [(":status", "200")]
     private static let name = "x-name"
@@ -21,9 +21,9 @@ import Testing
 
     @Test(arguments: [16_000, 20_000, 70_000, 1_000_000]) func largeRequestsTakeSeveralFrames(_ count: Int) throws {
         let server = try EmbeddedServer()
-        let neighbour = try RecordingTransaction()
-        server.start(neighbour)
-        // Huffman coding does not make the value smaller.
+        let otherTransaction = try RecordingTransaction()
+        server.start(otherTransaction)
+        // Huffman coding does not make a value of tildes smaller.
         let value = [UInt8](repeating: UInt8(ascii: "~"), count: count)
         let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field(value)]))
         server.start(transaction)
@@ -33,22 +33,22 @@ import Testing
         _ = try server.fields(stream: 1)
         // The decoder of the test is nghttp2's, which accepts no more than 64 KiB.
         if count < 65_000 { #expect(try server.fields(stream: 3).last?.value == value) }
-        server.send(F.headers(Self.ok, ends: true) + F.headers(Self.ok, stream: 3, ends: true))
-        #expect(neighbour.events.last == .end && transaction.events.last == .end)
+        server.send(Frames.headers(Self.ok, endsStream: true) + Frames.headers(Self.ok, stream: 3, endsStream: true))
+        #expect(otherTransaction.events.last == .end && transaction.events.last == .end)
     }
 
-    @Test func oversizedRequestFailsAlone() throws {
+    @Test func oversizedRequestFailsWithoutTheOtherRequests() throws {
         let server = try EmbeddedServer()
-        let neighbour = try RecordingTransaction()
-        server.start(neighbour)
+        let otherTransaction = try RecordingTransaction()
+        server.start(otherTransaction)
         let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field([UInt8](repeating: 0x61, count: 17 << 20))]))
         server.start(transaction)
         #expect(transaction.error?.code == .badRequest)
         #expect(transaction.eligibility == .possiblyProcessed && transaction.endCount == 1)
         let next = try RecordingTransaction()
         server.start(next)
-        server.send(F.headers(Self.ok, ends: true) + F.headers(Self.ok, stream: 5, ends: true))
-        #expect(neighbour.events.last == .end && next.events.last == .end)
+        server.send(Frames.headers(Self.ok, endsStream: true) + Frames.headers(Self.ok, stream: 5, endsStream: true))
+        #expect(otherTransaction.events.last == .end && next.events.last == .end)
         #expect(server.connection.availableStreamCount == 100)
     }
 
@@ -58,27 +58,27 @@ import Testing
         let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field(value)]))
         server.start(transaction)
         #expect(try server.fields().last?.value == value)
-        server.send(F.section(F.fields(Self.ok) + F.field(Self.name, value), ends: true))
+        server.send(Frames.section(Frames.fields(Self.ok) + Frames.field(Self.name, value), endsStream: true))
         let received = unsafe transaction.fields.first { $0.name.rawName == Self.name }?.withUnsafeBytesOfValue { unsafe Array($0) }
         #expect(received == value)
     }
 
-    /// The excess fields change the dynamic table of HPACK, and the decoder must keep that state.
+    /// The client drops fields beyond the limit, but must decode them, because they change HPACK's dynamic table.
     @Test func hpackTableStaysInSyncAfterFieldsBeyondALimit() throws {
         let server = try EmbeddedServer()
         let (transaction, next) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
         server.start(next)
-        let large = (0..<300).flatMap { _ in F.field("a", [UInt8](repeating: 0x62, count: 1000)) }
-        server.send(F.section(F.fields(Self.ok) + large + F.field("x-kept", Array("yes".utf8), isIndexed: true)))
+        let large = (0..<300).flatMap { _ in Frames.field("a", [UInt8](repeating: 0x62, count: 1000)) }
+        server.send(Frames.section(Frames.fields(Self.ok) + large + Frames.field("x-kept", Array("yes".utf8), isIndexed: true)))
         #expect(transaction.error?.code == .limitExceeded)
         #expect(server.resetCode() == 1)
-        server.send(F.frame(1, flags: 5, stream: 3, F.fields(Self.ok) + [0xBE]))
+        server.send(Frames.frame(1, flags: 5, stream: 3, Frames.fields(Self.ok) + [0xBE]))
         #expect(next.fields.first?.name.rawName == "x-kept" && next.fields.first?.value == "yes")
         #expect(server.isOpen)
     }
 
-    // MARK: Whether a request counts as seen
+    // MARK: Whether the server can have processed a request
 
     struct Violation: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -86,42 +86,53 @@ import Testing
     }
 
     private static let violations = [
-        Violation(testDescription: "a head that HPACK can't decode", bytes: F.frame(1, flags: 4, stream: 1, F.fields(ok) + [0x80])),
         Violation(
-            testDescription: "a head without its end", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8])),
-        Violation(testDescription: "padding beyond the head", bytes: F.frame(1, flags: 12, stream: 1, [9] + F.fields(ok))),
-        Violation(testDescription: "padding beyond the content", bytes: F.frame(0, flags: 8, stream: 1, [9, 0x61, 0x62])),
-        Violation(testDescription: "a head and a ping of one byte", bytes: F.headers(ok) + F.frame(6, [1])),
-        Violation(testDescription: "a ping of one byte", bytes: F.frame(6, [1])),
-        Violation(testDescription: "a push", bytes: F.frame(5, flags: 4, stream: 1, F.number(2) + [0x82, 0x87, 0x84])),
-        Violation(testDescription: "pings", bytes: [[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 3000).flatMap { $0 }),
-        Violation(testDescription: "a head without its end, then a refusal", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.reset(7)),
-        Violation(testDescription: "a head without its end, then a GOAWAY", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.goAway(last: 0)),
+            testDescription: "a head that HPACK can't decode", bytes: Frames.frame(1, flags: 4, stream: 1, Frames.fields(ok) + [0x80])),
+        Violation(
+            testDescription: "a head without its end",
+            bytes: Frames.frame(1, stream: 1, Frames.fields(ok)) + Frames.frame(6, [1, 2, 3, 4, 5, 6, 7, 8])),
+        Violation(
+            testDescription: "padding that is longer than the HEADERS frame",
+            bytes: Frames.frame(1, flags: 12, stream: 1, [9] + Frames.fields(ok))),
+        Violation(
+            testDescription: "padding that is longer than the DATA frame", bytes: Frames.frame(0, flags: 8, stream: 1, [9, 0x61, 0x62])),
+        Violation(testDescription: "a head and a ping of one byte", bytes: Frames.headers(ok) + Frames.frame(6, [1])),
+        Violation(testDescription: "a ping of one byte", bytes: Frames.frame(6, [1])),
+        Violation(testDescription: "a push", bytes: Frames.frame(5, flags: 4, stream: 1, Frames.number(2) + [0x82, 0x87, 0x84])),
+        Violation(
+            testDescription: "a flood of PING frames",
+            bytes: [[UInt8]](repeating: Frames.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 3000).flatMap { $0 }),
+        Violation(
+            testDescription: "a head without its end, then a refusal",
+            bytes: Frames.frame(1, stream: 1, Frames.fields(ok)) + Frames.reset(7)),
+        Violation(
+            testDescription: "a head without its end, then a GOAWAY",
+            bytes: Frames.frame(1, stream: 1, Frames.fields(ok)) + Frames.goAway(last: 0)),
     ]
 
-    /// The other requests of the connection are not sent again either, because the server can have acted on them.
-    @Test(arguments: violations) func noRequestIsSentAgainAfterAViolation(_ event: Violation) throws {
+    /// The other requests of the connection are not sent again either, because the server can have processed them.
+    @Test(arguments: violations) func noRequestIsSentAgainAfterAViolation(_ violation: Violation) throws {
         let server = try EmbeddedServer()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
         server.start(other)
-        server.send(event.bytes)
+        server.send(violation.bytes)
         server.endConnection()
         #expect(transaction.eligibility == .possiblyProcessed && transaction.endCount == 1)
         #expect(other.endCount == 1)
     }
 
-    /// The response to a frame is sent before the next frame is checked.
+    /// The client ends the connection for the PING of one byte, and not for the later flood.
     @Test(arguments: [false, true]) func firstViolationAfterGoAwayEndsTheConnection(isByteByByte: Bool) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         server.start(transaction)
-        let pings = [[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 1200).flatMap { $0 }
-        let bytes = F.goAway(last: 1) + F.frame(6, [1]) + pings
+        let pings = [[UInt8]](repeating: Frames.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 1200).flatMap { $0 }
+        let bytes = Frames.goAway(last: 1) + Frames.frame(6, [1]) + pings
         if isByteByByte { server.sendByteByByte(bytes) } else { server.send(bytes) }
         #expect(transaction.endCount == 1 && transaction.eligibility == .possiblyProcessed)
         #expect(transaction.error?.code == .badResponse)
-        #expect(server.goAwayCode == 6, "FRAME_SIZE_ERROR; the flood comes later")
+        #expect(server.goAwayCode == 6, "FRAME_SIZE_ERROR (6) of the PING, not the code of the later flood")
     }
 
     /// RFC 9113 §5.1: WINDOW_UPDATE can arrive on a closed stream. nghttp2 treats a stream as open until its reset has
@@ -131,16 +142,17 @@ import Testing
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
         server.start(other)
-        let bytes = F.headers([(":status", "none")]) + F.windowUpdate(0, stream: 1) + F.headers(Self.ok, stream: 3, ends: true)
+        let bytes =
+            Frames.headers([(":status", "none")]) + Frames.windowUpdate(0, stream: 1) + Frames.headers(Self.ok, stream: 3, endsStream: true)
         if isByteByByte { server.sendByteByByte(bytes) } else { server.send(bytes) }
         #expect(transaction.error?.code == .badResponse && transaction.endCount == 1)
         #expect(other.events.last == .end && other.error == nil)
         #expect(server.isOpen)
     }
 
-    /// A request counts as seen when the header of the first frame of its response has arrived.
-    @Test func requestCountsAsSeenOnceItsResponseHasBegun() throws {
-        let head = F.headers(Self.ok)
+    /// Once the nine-byte header of the first response frame has arrived, the server can have processed the request.
+    @Test func requestIsPossiblyProcessedOnceItsResponseHasBegun() throws {
+        let head = Frames.headers(Self.ok)
         for count in 9..<head.count {
             let server = try EmbeddedServer()
             let transaction = try RecordingTransaction()
@@ -156,22 +168,22 @@ import Testing
 
     @Test func framesOfOneLoopIterationAreSentInOneWrite() throws {
         let server = try EmbeddedServer()
-        let before = server.transport.writes.count
+        let countBefore = server.transport.writes.count
         for _ in 0..<20 { server.connection.beginTransaction(try RecordingTransaction()).sendRequest() }
-        #expect(server.transport.writes.count == before)
+        #expect(server.transport.writes.count == countBefore)
         server.read()
-        #expect(server.transport.writes.count == before + 1)
+        #expect(server.transport.writes.count == countBefore + 1)
         #expect(server.frames.count { $0.type == 1 } == 20)
     }
 
-    @Test func fullTransportHoldsBackABody() throws {
+    @Test func bodyIsNotReadWhileTheTransportIsFull() throws {
         let server = try EmbeddedServer()
-        server.send(F.settings([(4, 1 << 20)]) + F.windowUpdate(1 << 20, stream: 0))
+        server.send(Frames.settings([(4, 1 << 20)]) + Frames.windowUpdate(1 << 20, stream: 0))
         let body = [UInt8](repeating: 5, count: 500_000)
         let transaction = try RecordingTransaction(.put, body: .bytes(body))
         server.transport.isWritable = false
         server.start(transaction)
-        server.send(F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]))
+        server.send(Frames.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]))
         #expect(!server.frames.contains { $0.type == 1 || $0.type == 6 })
         #expect(transaction.upload?.hasStartedReading == false && transaction.events.isEmpty)
         server.transport.isWritable = true
@@ -181,13 +193,13 @@ import Testing
         #expect(server.transport.writes.allSatisfy { $0.count <= HTTP2Connection.Sending.writeSize + 16_393 })
     }
 
-    /// A violation fails its loads although the server reads nothing.
-    @Test(arguments: violations) func violationFailsTheLoadWhileTheTransportIsFull(_ event: Violation) throws {
+    /// A violation fails the loads of the connection even if the server reads nothing.
+    @Test(arguments: violations) func violationFailsTheLoadWhileTheTransportIsFull(_ violation: Violation) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 1 << 20)))
         server.start(transaction)
         server.transport.isWritable = false
-        server.send(event.bytes)
+        server.send(violation.bytes)
         #expect(transaction.eligibility == .possiblyProcessed && transaction.endCount == 1)
     }
 

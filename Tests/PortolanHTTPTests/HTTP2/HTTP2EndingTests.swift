@@ -8,6 +8,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
+/// The ends of streams and connections, and whether a request that failed can be sent again.
 @Suite struct HTTP2EndingTests {
     private static let ok = [(":status", "200")]
 
@@ -35,16 +36,16 @@ import Testing
                 == "https://example.org ended the response with ENHANCE_YOUR_CALM; load it later, or fewer at a time")
     }
 
-    @Test func streamsAfterTheLastOfAGoAwayCountAsNotProcessed() throws {
+    @Test func streamsAfterTheLastStreamOfAGoAwayCountAsNotProcessed() throws {
         let server = try EmbeddedServer()
         let transactions = try (0..<4).map { _ in try RecordingTransaction(.post) }
         for transaction in transactions { server.start(transaction) }
         server.send(ServerFrames.goAway(last: 3, code: 11))
         #expect(transactions.map(\.eligibility) == [nil, nil, .notProcessed(afterOthers: true), .notProcessed(afterOthers: true)])
         #expect(server.connection.availableStreamCount == 0)
-        server.send(ServerFrames.headers(Self.ok, ends: true))
+        server.send(ServerFrames.headers(Self.ok, endsStream: true))
         #expect(server.isOpen)
-        server.send(ServerFrames.headers(Self.ok, stream: 3, ends: true))
+        server.send(ServerFrames.headers(Self.ok, stream: 3, endsStream: true))
         #expect(transactions.prefix(2).allSatisfy { $0.events.last == .end })
         #expect(!server.isOpen)
     }
@@ -55,34 +56,34 @@ import Testing
         let transactions = try (0..<2).map { _ in try RecordingTransaction() }
         for transaction in transactions { server.start(transaction) }
         server.dropPool()
-        server.send(ServerFrames.headers(Self.ok, ends: true))
+        server.send(ServerFrames.headers(Self.ok, endsStream: true))
         #expect(server.isOpen)
-        server.send(ServerFrames.headers(Self.ok, stream: 3, ends: true))
+        server.send(ServerFrames.headers(Self.ok, stream: 3, endsStream: true))
         #expect(transactions.allSatisfy { $0.events.last == .end })
         #expect(!server.isOpen)
     }
 
-    @Test func connectionTakesNoStreamAfterAGoAway() throws {
+    @Test func connectionOpensNoStreamAfterAGoAway() throws {
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())
-        let late = try RecordingTransaction()
-        let stream = server.connection.beginTransaction(late)
+        let laterTransaction = try RecordingTransaction()
+        let stream = server.connection.beginTransaction(laterTransaction)
         server.send(ServerFrames.goAway(last: 1))
         stream.sendRequest()
-        #expect(late.eligibility == .notProcessed(afterOthers: false))
+        #expect(laterTransaction.eligibility == .notProcessed(afterOthers: false))
     }
 
     @Test func aClosedConnectionFailsItsStreamsOnce() throws {
         let server = try EmbeddedServer()
-        let (unanswered, answered) = (try RecordingTransaction(), try RecordingTransaction())
-        server.start(unanswered)
-        server.start(answered)
+        let (transactionWithoutResponse, transactionWithResponse) = (try RecordingTransaction(), try RecordingTransaction())
+        server.start(transactionWithoutResponse)
+        server.start(transactionWithResponse)
         server.send(ServerFrames.headers(Self.ok, stream: 3))
         server.endConnection()
-        #expect(unanswered.error?.code == .connectionLost)
-        #expect(unanswered.eligibility == .noResponse)
-        #expect(answered.eligibility == .possiblyProcessed)
-        #expect(unanswered.endCount == 1 && answered.endCount == 1)
+        #expect(transactionWithoutResponse.error?.code == .connectionLost)
+        #expect(transactionWithoutResponse.eligibility == .noResponse)
+        #expect(transactionWithResponse.eligibility == .possiblyProcessed)
+        #expect(transactionWithoutResponse.endCount == 1 && transactionWithResponse.endCount == 1)
     }
 
     @Test func cancelledStreamIsResetAndAnotherCanBeOpened() throws {
@@ -95,8 +96,8 @@ import Testing
         server.read()
         #expect(server.connection.availableStreamCount == 1)
         #expect(server.resetCode() == 8)
-        // Data that is still on its way is dropped.
-        server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("late", ends: true))
+        // Data that the server sent before it received the reset is dropped.
+        server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("late", endsStream: true))
         #expect(transaction.events == [.requestSent])
         #expect(server.isOpen)
     }
@@ -107,7 +108,7 @@ import Testing
         server.start(transaction)
         server.send(ServerFrames.headers(Self.ok))
         transaction.flow = .stopped
-        server.send(ServerFrames.data("a") + ServerFrames.data("b", ends: true))
+        server.send(ServerFrames.data("a") + ServerFrames.data("b", endsStream: true))
         #expect(transaction.text == "a")
         #expect(transaction.endCount == 0)
         #expect(server.resetCode() == 8)
@@ -122,7 +123,7 @@ import Testing
         }
         let next = try RecordingTransaction()
         server.start(next)
-        server.send(ServerFrames.headers(Self.ok, stream: 2001, ends: true))
+        server.send(ServerFrames.headers(Self.ok, stream: 2001, endsStream: true))
         #expect(next.events.last == .end)
         #expect(server.connection.availableStreamCount == 100)
     }
@@ -144,8 +145,8 @@ import Testing
 
     @Test func waitingRequestsTimeOutIfTheServerAllowsNoStream() throws {
         let server = try EmbeddedServer()
-        let before = try RecordingTransaction()
-        server.start(before)
+        let running = try RecordingTransaction()
+        server.start(running)
         server.send(ServerFrames.settings([(3, 0)]))
         let waiting = try (0..<3).map { _ in try RecordingTransaction(.post, body: .text("hello")) }
         for transaction in waiting { server.start(transaction) }
@@ -162,9 +163,9 @@ import Testing
                     + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
         }
         // The running transaction continues. The requests that timed out are not sent when the server allows them.
-        #expect(server.connection.availableStreamCount == 0 && before.endCount == 0)
-        server.send(ServerFrames.settings([(3, 10)]) + ServerFrames.headers(Self.ok, ends: true))
-        #expect(before.events.last == .end)
+        #expect(server.connection.availableStreamCount == 0 && running.endCount == 0)
+        server.send(ServerFrames.settings([(3, 10)]) + ServerFrames.headers(Self.ok, endsStream: true))
+        #expect(running.events.last == .end)
         #expect(server.frames.filter { $0.type == 1 }.map(\.stream) == [1])
         #expect(!server.isOpen)
     }
@@ -180,16 +181,16 @@ import Testing
         #expect(server.frames.filter { $0.type == 1 }.map(\.stream) == [1])
         server.advance(by: .seconds(60))
         #expect(transaction.endCount == 0 && server.connection.availableStreamCount == 0)
-        server.send(ServerFrames.headers(Self.ok, ends: true))
+        server.send(ServerFrames.headers(Self.ok, endsStream: true))
         #expect(transaction.events.last == .end && cancelled.endCount == 0)
         #expect(server.connection.availableStreamCount == 1)
     }
 
-    @Test func connectionIsIdleBetweenTransactions() throws {
+    @Test func connectionBecomesIdleAfterItsLastTransaction() throws {
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())
         #expect(server.connection.idleSince == nil)
-        server.send(ServerFrames.headers(Self.ok, ends: true))
+        server.send(ServerFrames.headers(Self.ok, endsStream: true))
         #expect(server.connection.idleSince != nil)
         server.connection.close()
         server.read()
@@ -211,11 +212,10 @@ import Testing
         #expect(transaction.error?.message == "https://example.org does not speak HTTP/2; check the port, or ask for HTTP/1.1")
     }
 
-    /// The unread bytes are frames, on an idle connection and on one in use. The end of the connection is detected
-    /// separately.
+    /// Unlike HTTP/1.1, a server can send frames at any time. The end of the connection is detected separately.
     @Test func unreadFramesDoNotMakeAConnectionStale() throws {
         let server = try EmbeddedServer()
-        server.transport.hasUnread = true
+        server.transport.hasUnreadBytes = true
         #expect(server.connection.isAlive)
         server.start(try RecordingTransaction(.post))
         #expect(server.connection.isAlive)
@@ -254,7 +254,7 @@ import Testing
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
         transaction.flow = .pause
-        server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a") + ServerFrames.headers([("x-a", "b")], ends: true))
+        server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a") + ServerFrames.headers([("x-a", "b")], endsStream: true))
         #expect(server.connection.availableStreamCount == 100)
         #expect(transaction.endCount == 0)
         stream.resumeReading()
@@ -271,7 +271,7 @@ import Testing
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
         transaction.flow = .pause
-        server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a", ends: true))
+        server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a", endsStream: true))
         stream.cancel()
         stream.resumeReading()
         server.read()

@@ -6,6 +6,7 @@ import Testing
 
 @testable import PortolanHTTP
 
+/// Flow control: the windows that the client returns to the server.
 @Suite struct HTTP2FlowTests {
     private static let head = [(":status", "200")]
     private static let piece = [UInt8](repeating: 7, count: 16 << 10)
@@ -24,7 +25,7 @@ import Testing
         #expect(server.windowIncrement(stream: 0) == HTTP2ReceiveWindow.connection - 65_535)
     }
 
-    /// RFC 9113 §6.5.3: a server respects the window that it knows until it acknowledges the client's settings.
+    /// A server uses windows of 65,535 bytes until it acknowledges the client's settings (RFC 9113 §6.5.3).
     @Test func serverThatNeverAcknowledgesSettingsCanContinueToSend() throws {
         let server = try EmbeddedServer(sendsSettings: false)
         server.send(ServerFrames.settings())
@@ -39,7 +40,7 @@ import Testing
         #expect(server.windowIncrement(stream: 1) <= 64 * Self.piece.count)
     }
 
-    @Test func pausedStreamReturnsNoWindow() throws {
+    @Test func pausedStreamSendsNoWindowUpdate() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
@@ -54,7 +55,7 @@ import Testing
         server.read()
         #expect(transaction.bytes.count == HTTP2ReceiveWindow.streamStart)
         #expect(server.windowIncrement(stream: 1) >= HTTP2ReceiveWindow.streamStart)
-        server.send(ServerFrames.data("end", ends: true))
+        server.send(ServerFrames.data("end", endsStream: true))
         #expect(transaction.events.last == .end)
     }
 
@@ -73,8 +74,7 @@ import Testing
         #expect(transaction.endCount == 1)
     }
 
-    /// Bytes that one stream buffers do not slow other streams, because the client returns the connection's window
-    /// immediately.
+    /// The client returns the connection's window for buffered bytes immediately, so that other streams continue.
     @Test func pausedStreamDoesNotSlowOtherStreams() throws {
         let server = try EmbeddedServer()
         let (paused, other) = (try RecordingTransaction(), try RecordingTransaction())
@@ -87,40 +87,40 @@ import Testing
         for _ in 0..<(total / Self.piece.count) { server.send(ServerFrames.data(Self.piece, stream: 3)) }
         #expect(other.bytes.count == total)
         #expect(paused.bytes.isEmpty)
-        let unused = server.windowIncrement(stream: 0) + 65_535 - total - HTTP2ReceiveWindow.streamStart
-        #expect(unused >= HTTP2ReceiveWindow.connection / 2)
+        let remainingWindow = server.windowIncrement(stream: 0) + 65_535 - total - HTTP2ReceiveWindow.streamStart
+        #expect(remainingWindow >= HTTP2ReceiveWindow.connection / 2)
     }
 
-    @Test func windowOfAStreamThatIsReadGrows() throws {
+    @Test func windowGrowsWhileTheClientReadsTheStream() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(ServerFrames.headers(Self.head))
         let total = 32 << 20
         for _ in 0..<(total / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
-        let open = server.windowIncrement(stream: 1) + HTTP2ReceiveWindow.streamStart - total
-        #expect(open > HTTP2ReceiveWindow.streamLimit / 2)
-        #expect(open <= HTTP2ReceiveWindow.streamLimit)
+        let remainingWindow = server.windowIncrement(stream: 1) + HTTP2ReceiveWindow.streamStart - total
+        #expect(remainingWindow > HTTP2ReceiveWindow.streamLimit / 2)
+        #expect(remainingWindow <= HTTP2ReceiveWindow.streamLimit)
     }
 
     /// The windows of 64 streams together stay within the limit for buffered bytes.
     @Test func sumOfAllWindowsIsLimited() throws {
         let server = try EmbeddedServer()
         let transactions = try (0..<64).map { _ in try RecordingTransaction() }
-        var taken = [Int](repeating: 0, count: 64)
+        var receivedByteCounts = [Int](repeating: 0, count: 64)
         for (index, transaction) in transactions.enumerated() {
             let stream = 2 * index + 1
             server.start(transaction)
             server.send(ServerFrames.headers(Self.head, stream: stream))
             for _ in 0..<(index < 6 ? 1024 : 64) {
                 server.send(ServerFrames.data(Self.piece, stream: stream))
-                taken[index] += Self.piece.count
+                receivedByteCounts[index] += Self.piece.count
             }
         }
-        let open = taken.enumerated().reduce(0) {
+        let remainingWindows = receivedByteCounts.enumerated().reduce(0) {
             $0 + server.windowIncrement(stream: 2 * $1.offset + 1) + HTTP2ReceiveWindow.streamStart - $1.element
         }
-        #expect(open <= 64 * HTTP2ReceiveWindow.streamStart + HTTP2ReceiveWindow.growthLimit)
+        #expect(remainingWindows <= 64 * HTTP2ReceiveWindow.streamStart + HTTP2ReceiveWindow.growthLimit)
     }
 
     @Test func endedStreamReturnsItsWindowGrowth() throws {
@@ -131,7 +131,7 @@ import Testing
             server.start(transaction)
             server.send(ServerFrames.headers(Self.head, stream: stream))
             for _ in 0..<512 { server.send(ServerFrames.data(Self.piece, stream: stream)) }
-            server.send(index % 2 == 0 ? ServerFrames.data("", stream: stream, ends: true) : ServerFrames.reset(8, stream: stream))
+            server.send(index % 2 == 0 ? ServerFrames.data("", stream: stream, endsStream: true) : ServerFrames.reset(8, stream: stream))
             #expect(transaction.endCount == 1)
         }
         #expect(server.connection.remainingWindowGrowth == HTTP2ReceiveWindow.growthLimit)
@@ -145,7 +145,7 @@ import Testing
         server.start(transaction)
         server.send(ServerFrames.headers(Self.head) + ServerFrames.data(Self.piece) + ServerFrames.settingsAcknowledgement)
         #expect(server.windowIncrement(stream: 1) == 0)
-        server.send(ServerFrames.data("end", ends: true))
+        server.send(ServerFrames.data("end", endsStream: true))
         #expect(transaction.events.last == .end)
     }
 
@@ -162,7 +162,7 @@ import Testing
         server.send(ServerFrames.headers(Self.head, stream: 3))
         for _ in 0..<1024 { server.send(ServerFrames.data(Self.piece, stream: 3)) }
         #expect(next.bytes.count == 1024 * Self.piece.count)
-        let unused = server.windowIncrement(stream: 0) + 65_535 - (1024 + 32) * Self.piece.count
-        #expect(unused >= HTTP2ReceiveWindow.connection / 2)
+        let remainingWindow = server.windowIncrement(stream: 0) + 65_535 - (1024 + 32) * Self.piece.count
+        #expect(remainingWindow >= HTTP2ReceiveWindow.connection / 2)
     }
 }

@@ -11,6 +11,7 @@ import Testing
 
 /// Loads over sockets. They test the pool, the load and the connections together.
 @Suite(.timeLimit(.minutes(10))) struct HTTP2LoadTests {
+    /// Starts a protocol load whose client records the events.
     private func start(_ request: Request, on handler: HTTPHandler) -> (RecordingClient, any ProtocolLoad) {
         let client = RecordingClient()
         let load = handler.makeLoad(for: request, cachedResponse: nil, client: client)
@@ -18,6 +19,7 @@ import Testing
         return (client, load)
     }
 
+    /// Runs a protocol load to its end.
     private func run(_ request: Request, on handler: HTTPHandler = HTTPHandler()) -> RecordingClient {
         let (client, _) = start(request, on: handler)
         client.wait { $0.last?.isEnd == true }
@@ -34,7 +36,7 @@ import Testing
     @Test func responseIsLoadedOverASocket() throws {
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
-            connection.respond(frame.stream, ends: false)
+            connection.respond(frame.stream, endsStream: false)
             connection.send(frame.stream, Array("hello".utf8))
         }
         let client = run(try server.request())
@@ -51,7 +53,7 @@ import Testing
         let clients = try (0..<50).map { _ in start(try server.request(), on: handler).0 }
         for client in clients { client.wait { $0.last?.isEnd == true } }
         #expect(clients.allSatisfy { $0.events.last == .finished })
-        #expect(server.counts.connections == 1)
+        #expect(server.counts.connectionCount == 1)
     }
 
     /// Any method is sent again, because the server states that it did not process the request.
@@ -65,7 +67,7 @@ import Testing
         }
         let client = run(try post(to: server))
         #expect(client.response?.status?.code == 201)
-        #expect(server.counts.connections == 2)
+        #expect(server.counts.connectionCount == 2)
     }
 
     @Test func serverWithOneRequestPerConnectionServesAllLoads() throws {
@@ -79,15 +81,15 @@ import Testing
         let clients = try (0...ResendPolicy.limit).map { _ in start(try server.request(), on: handler).0 }
         for client in clients { client.wait { $0.last?.isEnd == true } }
         #expect(clients.allSatisfy { $0.events.last == .finished })
-        #expect(server.counts.connections == clients.count)
+        #expect(server.counts.connectionCount == clients.count)
     }
 
-    @Test func serverThatProcessesNoRequestIsGivenUp() throws {
+    @Test func loadFailsAfterTheServerHasProcessedNoRequestSixTimes() throws {
         let server = try FrameServer { connection, frame in
             if frame.isHead { connection.goAway(last: 0) }
         }
         #expect(run(try server.request()).error?.code == .connectionLost)
-        #expect(server.counts.connections == ResendPolicy.limit + 1)
+        #expect(server.counts.connectionCount == ResendPolicy.limit + 1)
     }
 
     @Test func refusedStreamIsRetriedOnItsConnection() throws {
@@ -104,7 +106,7 @@ import Testing
         #expect(run(try post(to: server), on: handler).events.last == .finished)
         refusals.store(ResendPolicy.limit + 1, ordering: .relaxed)
         #expect(run(try post(to: server), on: handler).error?.message.contains("REFUSED_STREAM") == true)
-        #expect(server.counts.connections == 1)
+        #expect(server.counts.connectionCount == 1)
     }
 
     @Test func otherResetsAreNotRetried() throws {
@@ -126,11 +128,11 @@ import Testing
         let handler = HTTPHandler()
         #expect(run(try server.request(), on: handler).error == nil)
         #expect(run(try server.request(), on: handler).error == nil)
-        #expect(server.counts.connections == 2)
+        #expect(server.counts.connectionCount == 2)
     }
 
     @Test func loadsWaitForAFreeStream() throws {
-        let server = try FrameServer(streams: 2) { connection, frame in
+        let server = try FrameServer(maximumStreams: 2) { connection, frame in
             if frame.endsRequest { connection.respond(frame.stream) }
         }
         let handler = HTTPHandler()
@@ -138,11 +140,11 @@ import Testing
         let clients = try (0..<40).map { _ in start(try server.request(), on: handler).0 }
         for client in clients { client.wait { $0.last?.isEnd == true } }
         #expect(clients.allSatisfy { $0.events.last == .finished })
-        #expect(server.counts.connections == 1)
-        #expect(server.counts.mostStreams <= 2)
+        #expect(server.counts.connectionCount == 1)
+        #expect(server.counts.maximumOpenStreamCount <= 2)
     }
 
-    /// This holds also for the request that was sent before the server's settings arrived, and that the server refuses.
+    /// The first request is sent before the server's settings arrive, and the server refuses it. The error is the same.
     @Test func errorNamesAServerThatAllowsNoStream() throws {
         let server = try FrameServer { connection, frame in
             if frame.isHead { connection.allowNoStreams(refusing: frame.stream) }
@@ -156,24 +158,24 @@ import Testing
         }
     }
 
-    /// The cancel must be sent before the next request, because the server would otherwise have more streams than it
-    /// allows.
-    @Test func cancelledLoadFreesItsStreamForTheNext() throws {
-        let server = try FrameServer(streams: 1) { connection, frame in
+    /// The client must send the reset of the cancelled stream before the next request, because the server allows only
+    /// one stream.
+    @Test func cancelledLoadFreesItsStreamForTheNextLoad() throws {
+        let server = try FrameServer(maximumStreams: 1) { connection, frame in
             guard frame.isHead, connection.path == "/" else { return }
             connection.respond(frame.stream)
         }
         let handler = HTTPHandler()
         #expect(run(try server.request(), on: handler).error == nil)
         for _ in 0..<20 {
-            let (_, hanging) = start(try server.request("/hanging"), on: handler)
-            server.wait { $0.openStreams == 1 }
+            let (_, hangingLoad) = start(try server.request("/hanging"), on: handler)
+            server.wait { $0.openStreamCount == 1 }
             let (client, _) = start(try server.request(), on: handler)
-            hanging.stopLoading()
+            hangingLoad.stopLoading()
             client.wait { $0.last?.isEnd == true }
             #expect(client.events.last == .finished)
         }
-        #expect(server.counts.connections == 1)
+        #expect(server.counts.connectionCount == 1)
     }
 
     @Test func idleConnectionSendsGoAway() async throws {
@@ -185,53 +187,54 @@ import Testing
         let handler = HTTPHandler(configuration: configuration)
         #expect(run(try server.request(), on: handler).error == nil)
         try await server.server.waitUntilClosed()
-        #expect(server.counts.goAways == 1)
+        #expect(server.counts.goAwayCount == 1)
         #expect(run(try server.request(), on: handler).error == nil)
-        #expect(server.counts.connections == 2)
+        #expect(server.counts.connectionCount == 2)
     }
 
-    /// A thousand loads on one connection. A third of them are cancelled at any time. Each load ends or is silent, and
-    /// no stream remains open.
+    /// Runs a thousand loads on one connection, and cancels a third of them at random moments. The other loads finish,
+    /// and no stream remains open.
     @Test func cancelledLoadsLeaveNoStreamOpen() throws {
         let body = [UInt8](repeating: 9, count: 20_000)
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
-            connection.respond(frame.stream, ends: false)
+            connection.respond(frame.stream, endsStream: false)
             connection.send(frame.stream, body)
         }
         let handler = HTTPHandler()
         #expect(run(try server.request(), on: handler).error == nil)
         var generator = SeededGenerator(seed: 5)
-        var cancelled: [RecordingClient] = []
-        var kept: [RecordingClient] = []
-        var pending: [any ProtocolLoad] = []
+        var cancelledClients: [RecordingClient] = []
+        var uncancelledClients: [RecordingClient] = []
+        var loadsToStop: [any ProtocolLoad] = []
         for number in 0..<1000 {
             let (client, load) = start(try server.request("/\(number)"), on: handler)
             if Int.random(in: 0..<3, using: &generator) == 0 {
-                cancelled.append(client)
-                pending.append(load)
+                cancelledClients.append(client)
+                loadsToStop.append(load)
             } else {
-                kept.append(client)
+                uncancelledClients.append(client)
             }
-            while pending.count > 20 { pending.remove(at: Int.random(in: 0..<pending.count, using: &generator)).stopLoading() }
+            while loadsToStop.count > 20 { loadsToStop.remove(at: Int.random(in: 0..<loadsToStop.count, using: &generator)).stopLoading() }
         }
-        for load in pending { load.stopLoading() }
-        for client in kept { client.wait { $0.last?.isEnd == true } }
-        #expect(kept.allSatisfy { $0.events.last == .finished && $0.bytes.count == body.count })
-        #expect(cancelled.allSatisfy { $0.error == nil })
-        server.wait { $0.openStreams == 0 }
+        for load in loadsToStop { load.stopLoading() }
+        for client in uncancelledClients { client.wait { $0.last?.isEnd == true } }
+        #expect(uncancelledClients.allSatisfy { $0.events.last == .finished && $0.bytes.count == body.count })
+        #expect(cancelledClients.allSatisfy { $0.error == nil })
+        server.wait { $0.openStreamCount == 0 }
         #expect(run(try server.request(), on: handler).error == nil)
-        #expect(server.counts.connections == 1)
+        #expect(server.counts.connectionCount == 1)
     }
 
-    /// Each sender stops at the stream's window. A load that is not paused does not wait for the paused loads.
-    @Test func pausedLoadsStopOnlyTheirOwnSenders() throws {
+    /// The server stops sending to a paused load at the window of its stream. Another load does not wait for the paused
+    /// loads.
+    @Test func pausedLoadsDoNotStopOtherLoads() throws {
         let size = 2 << 20
         let piece = [UInt8](repeating: 3, count: 64 << 10)
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
-            connection.respond(frame.stream, ends: false)
-            for index in 1...(size / piece.count) { connection.send(frame.stream, piece, ends: index == size / piece.count) }
+            connection.respond(frame.stream, endsStream: false)
+            for index in 1...(size / piece.count) { connection.send(frame.stream, piece, endsStream: index == size / piece.count) }
         }
         let handler = HTTPHandler()
         let paused = try (0..<64).map { _ in
@@ -241,11 +244,11 @@ import Testing
             return (client: client, load: load)
         }
         let window = HTTP2ReceiveWindow.streamStart
-        server.wait { counts in counts.written.count(where: { $0.value >= window }) == 64 }
+        server.wait { counts in counts.sentContentBytes.count(where: { $0.value >= window }) == 64 }
         let other = run(try server.request(), on: handler)
         #expect(other.bytes.count == size)
-        #expect(server.counts.written.count(where: { $0.value == window }) == 64)
-        #expect(server.counts.connections == 1)
+        #expect(server.counts.sentContentBytes.count(where: { $0.value == window }) == 64)
+        #expect(server.counts.connectionCount == 1)
 
         for (client, load) in paused {
             var handledCount = 0
@@ -260,7 +263,7 @@ import Testing
         }
     }
 
-    /// The bytes of a field value mean the same as over HTTP/1.1: `/caf<E9>` in ISO-8859-1 redirects to `/caf%E9`.
+    /// As over HTTP/1.1, the byte E9 in a Location field becomes `%E9` in the URL of the redirect.
     @Test func redirectKeepsTheBytesOfItsLocation() async throws {
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
@@ -274,10 +277,10 @@ import Testing
     }
 
     @Test func uploadIsLimitedByTheServersWindow() throws {
-        let received = ConditionLock(0)
+        let receivedByteCount = ConditionLock(0)
         let server = try FrameServer { connection, frame in
-            if frame.type == 0 { received.withLockBroadcasting { $0 += frame.payload.count } }
-            if frame.isHead { connection.respond(frame.stream, ends: false) }
+            if frame.type == 0 { receivedByteCount.withLockBroadcasting { $0 += frame.payload.count } }
+            if frame.isHead { connection.respond(frame.stream, endsStream: false) }
         }
         var request = try server.request()
         request.method = .put
@@ -285,11 +288,11 @@ import Testing
         var configuration = HTTPConfiguration()
         configuration.expectContinue.bodySizeThreshold = nil
         let (client, load) = start(request, on: HTTPHandler(configuration: configuration))
-        // The server returns no window. It has received the bytes of its first window, and the client waits.
-        received.wait { $0 == 65_535 ? () : nil }
+        // The server sends no WINDOW_UPDATE. It receives the bytes of the first window, and then the client waits.
+        receivedByteCount.wait { $0 == 65_535 ? () : nil }
         #expect(!client.events.contains(.step(.requestSent)))
         load.stopLoading()
-        server.wait { $0.openStreams == 0 }
+        server.wait { $0.openStreamCount == 0 }
         #expect(server.server.openConnections == 1)
     }
 }

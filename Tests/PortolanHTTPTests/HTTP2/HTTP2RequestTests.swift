@@ -8,28 +8,31 @@ import Testing
 @testable import PortolanTransport
 
 @Suite struct HTTP2RequestTests {
-    private func sent(_ transaction: RecordingTransaction) throws -> [String] {
+    /// The fields that a server receives from the transaction, as `name: value`.
+    private func sentFields(_ transaction: RecordingTransaction) throws -> [String] {
         let server = try EmbeddedServer()
         server.start(transaction)
         return try server.fields().map { "\($0.name): \($0.text)" }
     }
 
-    private func sent(_ fields: HTTPFields) throws -> [String] {
-        Array(try sent(try RecordingTransaction(fields: fields)).dropFirst(4))
+    /// The fields that a server receives from a request with these fields, without the pseudo-fields.
+    private func sentFields(_ fields: HTTPFields) throws -> [String] {
+        Array(try sentFields(try RecordingTransaction(fields: fields)).dropFirst(4))
     }
 
     @Test func requestsBeginWithTheirPseudoFields() throws {
         let transaction = try RecordingTransaction(.delete, path: "/a?b", fields: [.userAgent: "x"])
-        #expect(try sent(transaction) == [":method: DELETE", ":scheme: https", ":authority: example.org", ":path: /a?b", "user-agent: x"])
+        #expect(
+            try sentFields(transaction) == [":method: DELETE", ":scheme: https", ":authority: example.org", ":path: /a?b", "user-agent: x"])
     }
 
     @Test func emptyPathIsSentAsASlash() throws {
-        #expect(try sent(try RecordingTransaction(path: "")).dropFirst(3).first == ":path: /")
+        #expect(try sentFields(try RecordingTransaction(path: "")).dropFirst(3).first == ":path: /")
     }
 
     @Test func fieldNamesAreSentInLowerCase() throws {
         let name = try #require(HTTPField.Name("X-UPPER"))
-        #expect(try sent([name: "Value"]) == ["x-upper: Value"])
+        #expect(try sentFields([name: "Value"]) == ["x-upper: Value"])
     }
 
     @Test(arguments: [
@@ -37,21 +40,21 @@ import Testing
     ])
     func connectionSpecificFieldsAreNotSent(_ name: String) throws {
         let field = try #require(HTTPField.Name(name))
-        #expect(try sent([field: "x", .accept: "*/*"]) == ["accept: */*"])
+        #expect(try sentFields([field: "x", .accept: "*/*"]) == ["accept: */*"])
     }
 
     @Test func teTrailersIsSent() throws {
-        #expect(try sent([.te: "trailers"]) == ["te: trailers"])
+        #expect(try sentFields([.te: "trailers"]) == ["te: trailers"])
     }
 
     @Test(arguments: ["gzip", "trailers, deflate", ""])
     func otherTransferCodingsAreRefused(_ value: String) throws {
         let transaction = try RecordingTransaction(fields: [.te: value])
-        #expect(try sent(transaction).isEmpty)
+        #expect(try sentFields(transaction).isEmpty)
         #expect(transaction.events == [.failed(.badRequest)])
     }
 
-    /// A head that does not fit in one frame continues in CONTINUATION frames (RFC 9113 §6.10).
+    /// If a head does not fit in a HEADERS frame, CONTINUATION frames follow (RFC 9113 §6.10).
     @Test(arguments: ["~", "0"]) func aLargeHeadIsSentInSeveralFrames(_ character: String) throws {
         let server = try EmbeddedServer()
         let name = try #require(HTTPField.Name("x-large"))
@@ -60,7 +63,7 @@ import Testing
         let types = server.frames.map(\.type).filter { $0 == 1 || $0 == 9 }
         #expect(types.first == 1 && types.count > 1 && types.dropFirst().allSatisfy { $0 == 9 })
         #expect(transaction.events == [.requestSent])
-        server.send(ServerFrames.headers([(":status", "200")], ends: true))
+        server.send(ServerFrames.headers([(":status", "200")], endsStream: true))
         #expect(transaction.events.last == .end)
     }
 
@@ -68,12 +71,12 @@ import Testing
         var fields = HTTPFields()
         fields.append(HTTPField(name: .cookie, value: "a=1"))
         fields.append(HTTPField(name: .cookie, value: "b=2"))
-        #expect(try sent(fields) == ["cookie: a=1", "cookie: b=2"])
+        #expect(try sentFields(fields) == ["cookie: a=1", "cookie: b=2"])
     }
 
     @Test func contentLengthIsSentIfItIsKnown() throws {
         let transaction = try RecordingTransaction(.post, body: .bytes(Array("hello".utf8)))
-        #expect(try sent(transaction).last == "content-length: 5")
+        #expect(try sentFields(transaction).last == "content-length: 5")
     }
 
     @Test(arguments: ["a b", "ä", "a\u{7F}"])
@@ -81,7 +84,7 @@ import Testing
         var fields = HTTPFields()
         fields.append(HTTPField(name: try #require(HTTPField.Name("Host")), lenientValue: Array(host.utf8)))
         let transaction = try RecordingTransaction(fields: fields)
-        #expect(try sent(transaction).isEmpty)
+        #expect(try sentFields(transaction).isEmpty)
         #expect(transaction.events == [.failed(.badURL)])
     }
 
@@ -104,21 +107,21 @@ import Testing
     }
 
     private static func values(of name: String, in head: HTTP2RequestHead) -> [String] {
-        var rest = head.block.bytes[...]
+        var remainingBytes = head.block.bytes[...]
         return head.block.entries.compactMap { entry in
-            let field = rest.prefix(entry.nameCount + entry.valueCount)
-            rest = rest.dropFirst(field.count)
-            let isNamed = field.prefix(entry.nameCount).elementsEqual(name.utf8)
-            return isNamed ? String(decoding: field.dropFirst(entry.nameCount), as: UTF8.self) : nil
+            let field = remainingBytes.prefix(entry.nameCount + entry.valueCount)
+            remainingBytes = remainingBytes.dropFirst(field.count)
+            let hasName = field.prefix(entry.nameCount).elementsEqual(name.utf8)
+            return hasName ? String(decoding: field.dropFirst(entry.nameCount), as: UTF8.self) : nil
         }
     }
 
     @Test func secretFieldsAreNeverIndexed() throws {
         var fields: HTTPFields = [.authorization: "Basic x", .proxyAuthorization: "Basic y", .cookie: "a=1", .accept: "*/*"]
         fields.append(HTTPField(name: .cookie, value: "long=0123456789abcdefghij"))
-        var avoided = HTTPField(name: .userAgent, value: "x")
-        avoided.indexingStrategy = .disallow
-        fields.append(avoided)
+        var unindexedField = HTTPField(name: .userAgent, value: "x")
+        unindexedField.indexingStrategy = .disallow
+        fields.append(unindexedField)
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction(fields: fields))
         let sent = try server.fields().dropFirst(4).map { "\($0.name) \($0.isNeverIndexed)" }

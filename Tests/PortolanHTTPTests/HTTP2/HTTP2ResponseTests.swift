@@ -6,9 +6,11 @@ import Testing
 
 @testable import PortolanHTTP
 
+/// The responses of the table ``HTTP2ResponseRow``, and their errors.
 @Suite struct HTTP2ResponseTests {
     enum Delivery: CaseIterable { case whole, byteByByte }
 
+    /// Starts a transaction, and sends it the frames of the row.
     private func run(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws -> (EmbeddedServer, RecordingTransaction) {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(row.method)
@@ -20,7 +22,7 @@ import Testing
         return (server, transaction)
     }
 
-    @Test(arguments: HTTP2ResponseRow.valid, Delivery.allCases)
+    @Test(arguments: HTTP2ResponseRow.validResponses, Delivery.allCases)
     func validResponsesAreDelivered(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws {
         let (server, transaction) = try run(row, delivery)
         guard case .complete(let status, let body, let interim, let trailers) = row.outcome else { return }
@@ -33,7 +35,7 @@ import Testing
         #expect(server.resetCode() == nil)
     }
 
-    @Test(arguments: HTTP2ResponseRow.malformed, Delivery.allCases)
+    @Test(arguments: HTTP2ResponseRow.malformedResponses, Delivery.allCases)
     func malformedResponsesFailOnlyTheirStream(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws {
         let (server, transaction) = try run(row, delivery)
         guard case .streamFails(let code, let rule) = row.outcome else { return }
@@ -45,18 +47,18 @@ import Testing
 
         let next = try RecordingTransaction()
         server.start(next)
-        server.send(ServerFrames.headers([(":status", "200")], stream: 3, ends: true))
+        server.send(ServerFrames.headers([(":status", "200")], stream: 3, endsStream: true))
         #expect(next.events.last == .end)
     }
 
-    /// Unless the stream has already ended, a reset informs the server.
-    @Test(arguments: HTTP2ResponseRow.malformed)
+    /// The client sends RST_STREAM unless the server has already ended the stream.
+    @Test(arguments: HTTP2ResponseRow.malformedResponses)
     func malformedResponsesAreResetIfTheirStreamIsOpen(_ row: HTTP2ResponseRow) throws {
         let (server, _) = try run(row, .whole)
-        #expect((server.resetCode() != nil) == !row.endsItself)
+        #expect((server.resetCode() != nil) == !row.endsStream)
     }
 
-    @Test(arguments: HTTP2ResponseRow.fatal, Delivery.allCases)
+    @Test(arguments: HTTP2ResponseRow.connectionErrors, Delivery.allCases)
     func connectionErrorsFailTheirStreamsOnce(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(row.method)
@@ -65,20 +67,20 @@ import Testing
         case .whole: server.send(row.frames)
         case .byteByByte: server.sendByteByByte(row.frames)
         }
-        guard case .connectionFails(let code, let number) = row.outcome else { return }
+        guard case .connectionFails(let code, let http2Code) = row.outcome else { return }
         #expect(transaction.error?.code == code)
         #expect(transaction.endCount == 1)
-        // The bytes can be a response that the client could not parse, so the server can have processed the request.
+        // The server can have processed the request: the bytes can be a response that the client could not parse.
         #expect(transaction.eligibility.map { if case .possiblyProcessed = $0 { true } else { false } } == true)
-        #expect(server.goAwayCode == number)
+        #expect(server.goAwayCode == http2Code)
         #expect(!server.isOpen)
         #expect(server.connection.availableStreamCount == 0)
         server.endConnection()
         #expect(transaction.endCount == 1)
     }
 
-    /// The message has no code of nghttp2. It agrees with the code that the server receives.
-    @Test(arguments: HTTP2ResponseRow.fatal)
+    /// The message names the HTTP/2 error code that the server receives, and no error code of nghttp2.
+    @Test(arguments: HTTP2ResponseRow.connectionErrors)
     func connectionErrorMessagesNameTheErrorCode(_ row: HTTP2ResponseRow) throws {
         let (server, transaction) = try run(row, .whole)
         let error = try #require(transaction.error)
@@ -104,8 +106,8 @@ import Testing
                 + "(FLOW_CONTROL_ERROR, RFC 9113 §6.9.1); the server, or a proxy in front of it, must be fixed; ask for HTTP/1.1 meanwhile")
     }
 
-    /// The transaction ends once, wherever the response is cut off.
-    @Test(arguments: HTTP2ResponseRow.valid + HTTP2ResponseRow.malformed)
+    /// The transaction ends once, wherever the response is truncated.
+    @Test(arguments: HTTP2ResponseRow.validResponses + HTTP2ResponseRow.malformedResponses)
     func truncatedResponsesFailOnce(_ row: HTTP2ResponseRow) throws {
         let step = max(1, row.frames.count / 60)
         for count in stride(from: 0, to: row.frames.count, by: step) {
@@ -113,10 +115,10 @@ import Testing
             let transaction = try RecordingTransaction(row.method)
             server.start(transaction)
             server.send(Array(row.frames.prefix(count)))
-            let endedBefore = transaction.endCount
+            let endCountBeforeClose = transaction.endCount
             server.endConnection()
             #expect(transaction.endCount == 1)
-            if endedBefore == 0 {
+            if endCountBeforeClose == 0 {
                 #expect(transaction.error?.code == .connectionLost, "\(count) of \(row.frames.count) bytes")
             }
         }
@@ -127,14 +129,15 @@ import Testing
         let transaction = try RecordingTransaction(path: "/a", fields: [.accept: "*/*"])
         server.start(transaction)
         server.send(
-            ServerFrames.headers([(":status", "200"), ("content-length", "5"), ("x-a", "b")]) + ServerFrames.data("hello", ends: true))
+            ServerFrames.headers([(":status", "200"), ("content-length", "5"), ("x-a", "b")]) + ServerFrames.data("hello", endsStream: true)
+        )
         #expect(transaction.events == [.requestSent, .response(200, length: 5), .data(5), .end])
         #expect(transaction.report?.bytesReceived == Int64("content-length: 5\r\nx-a: b\r\nhello".utf8.count))
         #expect(transaction.report?.networkProtocol == "h2")
         #expect(transaction.report?.isReused == false)
         let second = try RecordingTransaction()
         server.start(second)
-        server.send(ServerFrames.headers([(":status", "204")], stream: 3, ends: true))
+        server.send(ServerFrames.headers([(":status", "204")], stream: 3, endsStream: true))
         #expect(second.report?.isReused == true)
     }
 
@@ -142,22 +145,23 @@ import Testing
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.head)
         server.start(transaction)
-        server.send(ServerFrames.headers([(":status", "200"), ("content-length", "5")], ends: true))
+        server.send(ServerFrames.headers([(":status", "200"), ("content-length", "5")], endsStream: true))
         #expect(transaction.events == [.requestSent, .response(200, length: 5), .end])
     }
 }
 
 extension HTTP2ResponseRow {
-    /// Whether the server's last frame ends the stream.
-    fileprivate var endsItself: Bool {
-        var rest = frames[...]
-        var ends = false
-        while rest.count >= 9 {
-            let start = rest.startIndex
-            let length = Int(rest[start]) << 16 | Int(rest[start + 1]) << 8 | Int(rest[start + 2])
-            ends = ends || rest[start + 3] < 2 && rest[start + 4] & 1 != 0
-            rest = rest.dropFirst(9 + length)
+    /// Whether one of the server's frames ends the stream.
+    fileprivate var endsStream: Bool {
+        var remainingBytes = frames[...]
+        var hasEndStream = false
+        while remainingBytes.count >= 9 {
+            let start = remainingBytes.startIndex
+            let length = Int(remainingBytes[start]) << 16 | Int(remainingBytes[start + 1]) << 8 | Int(remainingBytes[start + 2])
+            // DATA (0) or HEADERS (1) with END_STREAM (1).
+            hasEndStream = hasEndStream || remainingBytes[start + 3] < 2 && remainingBytes[start + 4] & 1 != 0
+            remainingBytes = remainingBytes.dropFirst(9 + length)
         }
-        return ends
+        return hasEndStream
     }
 }

@@ -6,6 +6,7 @@ import Testing
 
 @testable import PortolanHTTP
 
+/// Request bodies over HTTP/2.
 @Suite struct HTTP2UploadTests {
     private static let ok = [(":status", "200")]
 
@@ -16,7 +17,7 @@ import Testing
         #expect(server.body() == Array("hello".utf8))
         #expect(server.frames.last?.endsStream == true)
         #expect(transaction.events == [.sent(5), .requestSent])
-        server.send(ServerFrames.headers(Self.ok, ends: true))
+        server.send(ServerFrames.headers(Self.ok, endsStream: true))
         #expect(transaction.events.last == .end)
         #expect(server.resetCode() == nil)
         #expect(transaction.report.map { $0.bytesSent > 5 } == true)
@@ -30,19 +31,19 @@ import Testing
         #expect(!server.frames.contains { $0.type == 0 })
     }
 
-    /// The server's window limits the body. The client reads only a little ahead of it.
+    /// The client sends no more of the body than the server's window allows.
     @Test func aBodyWaitsForTheServersWindow() throws {
         let server = try EmbeddedServer()
         let body = [UInt8](repeating: 5, count: 1 << 20)
         let transaction = try RecordingTransaction(.put, body: .bytes(body))
         server.start(transaction)
         #expect(server.body().count == 65_535)
-        let sent = transaction.events.reduce(0) { if case .sent(let count) = $1 { $0 + count } else { $0 } }
-        #expect(sent <= 65_535)
+        let sentByteCount = transaction.events.reduce(0) { if case .sent(let count) = $1 { $0 + count } else { $0 } }
+        #expect(sentByteCount <= 65_535)
         while server.body().count < body.count {
-            let before = server.body().count
+            let countBefore = server.body().count
             server.send(ServerFrames.windowUpdate(100_000, stream: 0) + ServerFrames.windowUpdate(100_000, stream: 1))
-            try #require(server.body().count > before)
+            try #require(server.body().count > countBefore)
         }
         #expect(server.body() == body)
         #expect(transaction.events.last == .requestSent)
@@ -71,7 +72,7 @@ import Testing
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
         server.start(transaction)
-        server.send(ServerFrames.headers([(":status", "417")], ends: true))
+        server.send(ServerFrames.headers([(":status", "417")], endsStream: true))
         server.advance(by: .seconds(2))
         server.read()
         #expect(transaction.events == [.response(417, length: 0), .end])
@@ -79,19 +80,20 @@ import Testing
         #expect(server.resetCode() == 0)
     }
 
-    /// RFC 9113 §8.1
+    /// A server can respond before it has received the whole body, and then reset the stream with NO_ERROR
+    /// (RFC 9113 §8.1).
     @Test func earlyResponseEndsTheUpload() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 5, count: 1 << 20)))
         server.start(transaction)
-        server.send(ServerFrames.headers([(":status", "413")]) + ServerFrames.data("too much", ends: true) + ServerFrames.reset(0))
+        server.send(ServerFrames.headers([(":status", "413")]) + ServerFrames.data("too much", endsStream: true) + ServerFrames.reset(0))
         #expect(transaction.text == "too much")
         #expect(transaction.events.last == .end)
         #expect(server.resetCode() == 0)
         #expect(server.connection.availableStreamCount == 100)
-        let sent = server.body().count
+        let sentByteCount = server.body().count
         server.send(ServerFrames.windowUpdate(100_000, stream: 0))
-        #expect(server.body().count == sent)
+        #expect(server.body().count == sentByteCount)
     }
 
     @Test func aBodyThatFailsResetsTheStream() throws {

@@ -6,13 +6,13 @@ import Synchronization
 
 @testable import PortolanHTTP
 
-/// An HTTP/2 server without TLS that sends the bytes of the test. It shares no code with the client, and does not
-/// enforce any rule.
+/// An HTTP/2 server without TLS that sends the bytes that closures of the test return. It shares no code with the
+/// client, and sends invalid frames, too.
 struct HostileServer {
-    typealias F = ServerFrames
+    typealias Frames = ServerFrames
 
-    /// A request, as the server receives it.
-    struct Arrival: Sendable {
+    /// A request that the server has begun to receive.
+    struct ReceivedRequest: Sendable {
         /// The number of the connection, from 0.
         let connection: Int
         /// The number of the request among all requests to the server, from 0.
@@ -28,42 +28,43 @@ struct HostileServer {
     }
 
     /// The requests of one connection, by stream.
-    private final class Arrivals: Sendable {
-        let byStream = Mutex<[Int: Arrival]>([:])
+    private final class ReceivedRequests: Sendable {
+        let byStream = Mutex<[Int: ReceivedRequest]>([:])
     }
 
-    /// The number of requests that have arrived, including resent ones.
+    /// The number of requests that the server has received. A request that the client sends again counts again.
     var requestCount: Int { counter.count.load(ordering: .acquiring) }
 
     /// - Parameters:
-    ///   - greeting: the bytes that the server sends first.
-    ///   - head: the bytes that it sends after the head of a request.
-    ///   - whole: the bytes that it sends after a whole request.
+    ///   - greeting: returns the bytes that the server sends first.
+    ///   - afterHead: returns the bytes that the server sends after a head; `nil` closes the connection.
+    ///   - afterRequest: returns the bytes that the server sends after a request; `nil` closes the connection.
     init(
-        greeting: @escaping @Sendable (_ connection: Int) -> [UInt8] = { _ in F.settings() },
-        head: @escaping @Sendable (Arrival) -> [UInt8]? = { _ in [] }, whole: @escaping @Sendable (Arrival) -> [UInt8]? = { _ in [] }
+        greeting: @escaping @Sendable (_ connection: Int) -> [UInt8] = { _ in Frames.settings() },
+        afterHead: @escaping @Sendable (ReceivedRequest) -> [UInt8]? = { _ in [] },
+        afterRequest: @escaping @Sendable (ReceivedRequest) -> [UInt8]? = { _ in [] }
     ) throws {
         let counter = Counter()
         self.counter = counter
         server = try ScriptedServer { connection in
-            let arrivals = Arrivals()
+            let requests = ReceivedRequests()
             return [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(greeting(connection)),
                 .respondToFrames { frame in
                     if frame.isHead {
                         let number = counter.count.add(1, ordering: .acquiringAndReleasing).oldValue
-                        arrivals.byStream.withLock {
-                            $0[frame.stream] = Arrival(connection: connection, number: number, stream: frame.stream)
+                        requests.byStream.withLock {
+                            $0[frame.stream] = ReceivedRequest(connection: connection, number: number, stream: frame.stream)
                         }
                     }
-                    guard let arrival = arrivals.byStream.withLock({ $0[frame.stream] }) else { return [] }
+                    guard let received = requests.byStream.withLock({ $0[frame.stream] }) else { return [] }
                     var bytes: [UInt8] = []
                     if frame.isHead {
-                        guard let response = head(arrival) else { return nil }
+                        guard let response = afterHead(received) else { return nil }
                         bytes += response
                     }
                     if frame.endsRequest {
-                        guard let response = whole(arrival) else { return nil }
+                        guard let response = afterRequest(received) else { return nil }
                         bytes += response
                     }
                     return bytes

@@ -6,13 +6,18 @@ import PortolanCore
 @_spi(Fuzzing) @testable import PortolanHTTP
 @testable import PortolanHTTPSyntax
 
-/// A transaction that records its events, and returns the result that the test sets. Use it on the thread of the test.
+/// A transaction that records its events. It returns ``flow`` for a response and for data. Use it on the thread of the
+/// test.
 final class RecordingTransaction: HTTPTransaction {
     enum Event: Equatable {
+        /// The client has sent this number of bytes of the request's body.
         case sent(Int)
         case requestSent
+        /// The status of an interim response.
         case interim(Int)
+        /// The status and the body length of the final response.
         case response(Int, length: Int64?)
+        /// A piece of content with this number of bytes.
         case data(Int)
         case end
         case failed(LoadError.Code)
@@ -34,7 +39,7 @@ final class RecordingTransaction: HTTPTransaction {
     private(set) var error: LoadError?
     private(set) var eligibility: RetryEligibility?
     private(set) var report: TransferReport?
-    /// The return value for a response or for data.
+    /// The result of each delivery of a response or of data.
     var flow = Flow.keepGoing
 
     init(_ method: HTTPRequest.Method = .get, path: String = "/", fields: HTTPFields = [:], body: Body? = nil) throws {

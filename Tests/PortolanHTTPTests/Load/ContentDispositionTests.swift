@@ -18,18 +18,18 @@ import Testing
         ("attachment; filename=naïve.txt", "naïve.txt"), ("attachment; filename=\"€ rates\"", "€ rates"),
         ("attachment; filename=\"EURO rates\"; filename*=utf-8''%e2%82%ac%20rates", "€ rates"),
         ("attachment; filename*=UTF-8'en'%e2%82%ac; filename=e", "€"), ("attachment; filename*=iso-8859-1''%A3", "£"),
-        // A value that cannot be decoded is skipped.
+        // A `filename*` that cannot be decoded is ignored.
         ("attachment; filename*=utf-8''%e2%82; filename=a", "a"), ("attachment; filename*=utf-8''%zz; filename=a", "a"),
         ("attachment; filename*=utf-8''%e; filename=a", "a"), ("attachment; filename*=koi8-r''x; filename=a", "a"),
         ("attachment; filename*=\"utf-8''x\"; filename=a", "a"), ("attachment; filename*=x; filename=a", "a"),
         ("attachment; filename*=utf-8''a b; filename=a", "a"), ("attachment; filename*=utf-8''a'b; filename=a", "a"),
         ("attachment; filename=a%20b", "a%20b"),
-        // Paths and hidden files.
+        // Only the last component of a path is used, and a leading dot becomes an underscore.
         ("attachment; filename=\"../../etc/passwd\"", "passwd"), ("attachment; filename=\"C:\\\\dir\\\\a.exe\"", "a.exe"),
         ("attachment; filename=\".bashrc\"", "_bashrc"), ("attachment; filename=\"a/..x\"", "_x"),
         ("attachment; filename*=utf-8''..%2F.ssh%2Fconfig", "config"), ("attachment; filename*=utf-8''%2e%2e%5cx", "x"),
     ])
-    func filenameIsRead(field: String, filename: String) {
+    func filenameIsParsed(field: String, filename: String) {
         #expect(Self.name(field) == filename)
     }
 
@@ -49,7 +49,7 @@ import Testing
         #expect(ContentDisposition(parsing: Array("attachment; filename=\"".utf8) + [0xE4, 0x22])?.filename == "ä")
     }
 
-    /// Parsing each truncation ends, and proposes at most a part of the name.
+    /// Parsing a truncated field gives no file name, `name.txt`, or a prefix of `n ame`.
     @Test func truncationsProposeNoWrongFilename() {
         let field = "attachment; a=\"b;\\\"\"; filename=\"name.txt\"; filename*=utf-8''n%20ame"
         for length in 0...field.count {

@@ -8,7 +8,8 @@ import Testing
 @testable import PortolanHTTP
 
 @Suite struct HTTPLoadTests {
-    /// Before a request that can't be sent again, the pool checks that the connection is still open.
+    /// For a load that is not repeatable, the pool checks that the connection is still open before it sends the
+    /// request.
     @Test(arguments: [
         (HTTPRequest.Method.get, Body?.none, true), (.put, .bytes([1]), true),
         (.put, Body.stream(AsyncStream<[UInt8]> { $0.finish() }), false), (.post, .bytes([1]), false),

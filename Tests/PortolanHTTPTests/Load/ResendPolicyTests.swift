@@ -11,19 +11,19 @@ import Testing
         .possiblyProcessed, .noResponse, .refused, .notProcessed(afterOthers: false), .notProcessed(afterOthers: true), .needsHTTP1,
     ]
 
-    /// A failure in which everything else allows a resend.
-    private static func favourable(_ eligibility: RetryEligibility) -> Failure {
+    /// A failure with this eligibility, whose other properties allow a resend.
+    private static func resendableFailure(_ eligibility: RetryEligibility) -> Failure {
         Failure(eligibility: eligibility, hasResponse: false, isReused: true, isIdempotent: true, mayUseHTTP1: true)
     }
 
-    @Test(arguments: eligibilities) func nothingIsSentAgainOnceAResponseHasBegun(_ eligibility: RetryEligibility) {
+    @Test(arguments: eligibilities) func requestIsNotSentAgainOnceAResponseHasBegun(_ eligibility: RetryEligibility) {
         var policy = ResendPolicy()
-        var failure = Self.favourable(eligibility)
+        var failure = Self.resendableFailure(eligibility)
         failure.hasResponse = true
         #expect(policy.decide(after: failure) == .fail)
     }
 
-    /// RFC 9113 §8.7
+    /// A client can send a request of any method again if the server did not process it (RFC 9113 §8.7).
     @Test(arguments: [RetryEligibility.refused, .notProcessed(afterOthers: false)])
     func unprocessedRequestsOfAnyMethodAreSentAgain(_ eligibility: RetryEligibility) {
         var policy = ResendPolicy()
@@ -31,7 +31,7 @@ import Testing
         #expect(policy.decide(after: Failure(eligibility: eligibility)) == .giveUp(afterSending: ResendPolicy.limit + 1))
     }
 
-    /// The server will serve the request: each connection serves some requests, and a resent request goes first.
+    /// If each connection serves some requests, a resent request is served in the end, because it is sent first.
     @Test func requestsSkippedAfterOthersDoNotCountTowardsTheLimit() {
         var policy = ResendPolicy()
         for _ in 0..<100 { #expect(policy.decide(after: Failure(eligibility: .notProcessed(afterOthers: true))) == .sendAgain) }
@@ -40,7 +40,8 @@ import Testing
         #expect(policy.decide(after: Failure(eligibility: .notProcessed(afterOthers: true), hasResponse: true)) == .fail)
     }
 
-    /// RFC 9110 §9.2.2
+    /// Without a response, only an idempotent request on a reused connection is sent again, and only once
+    /// (RFC 9110 §9.2.2).
     @Test(arguments: [(true, true, true), (true, false, false), (false, true, false), (false, false, false)])
     func withoutAResponseTheMethodAndTheConnectionDecide(_ isReused: Bool, _ isIdempotent: Bool, _ isSentAgain: Bool) {
         var policy = ResendPolicy()
@@ -50,13 +51,13 @@ import Testing
         #expect(policy.decide(after: failure) == .fail)
     }
 
-    @Test func allReasonsShareOneLimit() {
+    @Test func limitAppliesToTheSumOfAllEligibilities() {
         var policy = ResendPolicy()
         for eligibility in [RetryEligibility.refused, .notProcessed(afterOthers: false), .noResponse, .needsHTTP1, .refused] {
-            #expect(policy.decide(after: Self.favourable(eligibility)) == .sendAgain)
+            #expect(policy.decide(after: Self.resendableFailure(eligibility)) == .sendAgain)
         }
         #expect(!policy.retriesWithoutResponse)
-        #expect(policy.decide(after: Self.favourable(.notProcessed(afterOthers: false))) == .giveUp(afterSending: 6))
+        #expect(policy.decide(after: Self.resendableFailure(.notProcessed(afterOthers: false))) == .giveUp(afterSending: 6))
     }
 
     @Test func http1IsTriedIfTheLoadAllowsIt() {

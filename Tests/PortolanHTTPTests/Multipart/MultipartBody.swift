@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// A multipart body, and the expected parts.
+/// A multipart body, and the parts that the client must receive.
 struct MultipartBody: Sendable, CustomTestStringConvertible {
     struct Part: Equatable {
         var type: String?
@@ -18,9 +18,9 @@ struct MultipartBody: Sendable, CustomTestStringConvertible {
     let name: String
     let boundary: String
     let text: String
-    let parts: [Part]
-    /// The code of the error; `nil` if the load finishes.
-    let code: LoadError.Code?
+    let expectedParts: [Part]
+    /// The code of the expected error; `nil` if the load must finish.
+    let expectedCode: LoadError.Code?
 
     var testDescription: String { name }
     var bytes: [UInt8] { Array(text.utf8) }
@@ -29,10 +29,13 @@ struct MultipartBody: Sendable, CustomTestStringConvertible {
         self.name = name
         self.boundary = boundary
         self.text = text
-        self.parts = parts.map { Part(type: $0.type, data: $0.data) }
-        self.code = code
+        expectedParts = parts.map { Part(type: $0.type, data: $0.data) }
+        expectedCode = code
     }
 
+    /// Sends the pieces of the body through a `MultipartReplaceStage` to a recording client.
+    ///
+    /// - Parameter onEvent: receives the number and each event of the client, and returns its flow.
     func load(
         in pieces: [[UInt8]], limits: MultipartLimits = MultipartLimits(), endsInPause: Bool = false,
         onEvent: @escaping @Sendable (Int, RecordingClient.Event) -> Flow = { _, _ in .keepGoing }
@@ -45,9 +48,10 @@ struct MultipartBody: Sendable, CustomTestStringConvertible {
         return client
     }
 
+    /// Expects that the client received the parts, the error, and exactly one end.
     func check(_ client: RecordingClient, sourceLocation: SourceLocation = #_sourceLocation) {
-        #expect(Self.parts(client) == parts, sourceLocation: sourceLocation)
-        #expect(client.error?.code == code, sourceLocation: sourceLocation)
+        #expect(Self.parts(client) == expectedParts, sourceLocation: sourceLocation)
+        #expect(client.error?.code == expectedCode, sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count == 1 && client.events.last?.isEnd == true, sourceLocation: sourceLocation)
         #expect(!client.events.contains(.data(0)), sourceLocation: sourceLocation)
     }

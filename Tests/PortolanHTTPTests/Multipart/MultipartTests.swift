@@ -13,7 +13,7 @@ import Testing
         body.check(try body.load(in: [body.bytes]))
     }
 
-    @Test(arguments: MultipartBody.samples) func sizesOfPiecesDoNotChangeTheParts(body: MultipartBody) throws {
+    @Test(arguments: MultipartBody.samples) func pieceSizesDoNotChangeTheParts(body: MultipartBody) throws {
         let bytes = body.bytes
         body.check(try body.load(in: bytes.map { [$0] }))
         for index in bytes.indices {
@@ -27,39 +27,42 @@ import Testing
             let pauseAll = try body.load(in: [body.bytes], endsInPause: endsInPause) { _, _ in .pause }
             body.check(pauseAll)
             body.check(try body.load(in: body.bytes.map { [$0] }, endsInPause: endsInPause) { _, _ in .pause })
-            for point in pauseAll.events.indices {
-                body.check(try body.load(in: [body.bytes], endsInPause: endsInPause) { index, _ in index == point ? .pause : .keepGoing })
+            for pauseIndex in pauseAll.events.indices {
+                body.check(
+                    try body.load(in: [body.bytes], endsInPause: endsInPause) { index, _ in index == pauseIndex ? .pause : .keepGoing })
             }
         }
     }
 
-    /// A body that is cut anywhere ends like the stream of a camera: the parts that arrived are correct up to the cut.
-    @Test(arguments: MultipartBody.samples.filter { $0.code == nil }) func truncatedBodyDeliversItsBeginning(body: MultipartBody) throws {
+    /// A truncated body is no error, because the stream of a camera ends like this. The parts that arrived are correct.
+    @Test(arguments: MultipartBody.samples.filter { $0.expectedCode == nil }) func truncatedBodyDeliversItsBeginning(body: MultipartBody)
+        throws
+    {
         for count in body.bytes.indices {
             let client = try body.load(in: [Array(body.bytes[..<count])])
             let parts = MultipartBody.parts(client)
             #expect(client.error?.code == (parts.isEmpty ? .badResponse : nil))
-            #expect(parts.dropLast() == body.parts.prefix(max(0, parts.count - 1)))
+            #expect(parts.dropLast() == body.expectedParts.prefix(max(0, parts.count - 1)))
             if let last = parts.last {
-                let whole = try #require(body.parts.dropFirst(parts.count - 1).first)
-                #expect(last.data.utf8.starts(with: whole.data.utf8) || whole.data.utf8.starts(with: last.data.utf8))
+                let expectedPart = try #require(body.expectedParts.dropFirst(parts.count - 1).first)
+                #expect(last.data.utf8.starts(with: expectedPart.data.utf8) || expectedPart.data.utf8.starts(with: last.data.utf8))
             }
         }
     }
 
     @Test func noEventFollowsAStop() throws {
         let body = MultipartBody("", "--b\r\n\r\none\r\n--b\r\n\r\ntwo\r\n--b--", [])
-        for point in 0..<4 {
-            let client = try body.load(in: [body.bytes]) { index, _ in index == point ? .stopped : .keepGoing }
-            #expect(client.events.count == point + 1)
+        for stopIndex in 0..<4 {
+            let client = try body.load(in: [body.bytes]) { index, _ in index == stopIndex ? .stopped : .keepGoing }
+            #expect(client.events.count == stopIndex + 1)
         }
     }
 
     @Test func largeHeadsAreRefused() throws {
         let line = "X: " + String(repeating: "y", count: 20) + "\r\n"
         let body = MultipartBody("", "--b\r\n" + line + line + "\r\none", [(nil, "one")])
-        let exact = MultipartLimits(maximumHeadBytes: 52, maximumFields: 2)
-        body.check(try body.load(in: [body.bytes], limits: exact))
+        let sufficientLimits = MultipartLimits(maximumHeadBytes: 52, maximumFields: 2)
+        body.check(try body.load(in: [body.bytes], limits: sufficientLimits))
         for (limits, setting) in [
             (MultipartLimits(maximumHeadBytes: 51, maximumFields: 2), "maximumHeadBytes"),
             (MultipartLimits(maximumHeadBytes: 52, maximumFields: 1), "maximumFields"),
@@ -73,6 +76,7 @@ import Testing
 
     // MARK: Responses
 
+    /// Sends the response with a multipart body of one part through the stage.
     private func load(_ response: Response, _ method: HTTPRequest.Method = .get) throws -> RecordingClient {
         var request = try Request("http://a/")
         request.method = method
@@ -88,19 +92,19 @@ import Testing
         ("multipart/mixed;boundary=b", .ok, .get), ("multipart/x-mixed-replace;boundary=b", .notFound, .get),
         ("multipart/x-mixed-replace;boundary=b", .ok, .head),
         ("multipart/x-mixed-replace;boundary=\(String(repeating: "b", count: 257))", .ok, .get),
-    ]) func otherResponsesPassUnchanged(type: String, status: HTTPResponse.Status, method: HTTPRequest.Method) throws {
+    ]) func otherResponsesAreDeliveredUnchanged(type: String, status: HTTPResponse.Status, method: HTTPRequest.Method) throws {
         let client = try load(try MultipartBody.response(type, status: status), method)
         #expect(client.events == [.response(1000), .data(17), .finished])
         #expect(client.response?.fields[.contentType] == type)
     }
 
-    @Test func bodyWithARemainingCodingPassesUnchanged() throws {
+    @Test func bodyWithARemainingCodingIsDeliveredUnchanged() throws {
         var response = try MultipartBody.response("multipart/x-mixed-replace;boundary=b")
         response.remainingContentCodings = ["br"]
         #expect(try load(response).events == [.response(1000), .data(17), .finished])
     }
 
-    @Test func partHasItsOwnFieldsAndThoseOfTheResponse() throws {
+    @Test func partHasItsOwnFieldsAndTheFieldsOfTheResponse() throws {
         let time = try #require(HTTPField.Name("X-Time"))
         let body = MultipartBody(
             "", "--b\r\nContent-Type: image/png\r\nContent-Length: 3\r\nX-Time: 5\r\nContent-Encoding: x\r\n\r\none\r\n--b\r\n\r\ntwo", [])
@@ -121,16 +125,16 @@ import Testing
         #expect(first.remainingContentCodings == ["x"] && second.remainingContentCodings == [])
     }
 
-    // MARK: Behind a content coding
+    // MARK: Multipart bodies with a content coding
 
     @Test func codedPartsAreDeliveredDespitePauses() throws {
         let text = Array("--b\r\n\r\none\r\n--b\r\n\r\ntwo\r\n--b--".utf8)
         let count = UInt8(text.count)
-        let coded = [0x01, count, 0, ~count, 0xFF] + text  // a stored block
+        let deflatedText = [0x01, count, 0, ~count, 0xFF] + text  // a stored block
         let outer = try MultipartBody.response("multipart/x-mixed-replace;boundary=b", fields: [.contentEncoding: "deflate"])
-        for rhythm in 1...4 {
-            for pieces in [[coded], coded.map { [$0] }] {
-                let client = RecordingClient { index, _ in index % rhythm == 0 ? .pause : .keepGoing }
+        for pauseInterval in 1...4 {
+            for pieces in [[deflatedText], deflatedText.map { [$0] }] {
+                let client = RecordingClient { index, _ in index % pauseInterval == 0 ? .pause : .keepGoing }
                 let stage = try #require(BodyStages().make(for: outer, to: try Request("http://a/"), client: client))
                 #expect(StagedLoad(outer, pieces).play(to: stage) { stage.resume() })
                 #expect(MultipartBody.parts(client).map(\.data) == ["one", "two"])
@@ -139,12 +143,15 @@ import Testing
         }
     }
 
-    /// The first stage has delivered everything when the second stage is paused before it delivers the end.
-    @Test func endHeldBackByTheInnerStageIsDelivered() throws {
+    /// The decoding stage has already delivered the whole body when the multipart stage, which is paused, still has
+    /// buffered events.
+    @Test func endBufferedByThePausedMultipartStageIsDelivered() throws {
         let text = Array("--b\r\n\r\none\r\n--".utf8)
-        let coded = [0x01, UInt8(text.count), 0, ~UInt8(text.count), 0xFF] + text
+        let deflatedText = [0x01, UInt8(text.count), 0, ~UInt8(text.count), 0xFF] + text
         let outer = try MultipartBody.response("multipart/x-mixed-replace;boundary=b", fields: [.contentEncoding: "deflate"])
-        for (body, code) in [(coded, nil), (coded + [7], nil), ([0] + coded.dropFirst() + [7], LoadError.Code.decodingFailed)] {
+        for (body, code) in [
+            (deflatedText, nil), (deflatedText + [7], nil), ([0] + deflatedText.dropFirst() + [7], LoadError.Code.decodingFailed),
+        ] {
             let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }
             let stage = try #require(BodyStages().make(for: outer, to: try Request("http://a/"), client: client))
             #expect(stage.didReceive(outer, storage: .allowed) == .keepGoing)
@@ -173,7 +180,7 @@ import Testing
         #expect(outer.next is MultipartReplaceStage)
     }
 
-    // MARK: Any boundary, any data
+    // MARK: Random boundaries and data
 
     @Test func randomDataInRandomPiecesIsDelivered() throws {
         var generator = SeededGenerator(seed: 3)
@@ -188,11 +195,11 @@ import Testing
             }
             let text = parts.reduce("") { $0 + delimiter + "\r\n\r\n" + $1 } + delimiter + "--"
             let body = MultipartBody("", boundary: String(boundary), text, parts.map { (nil, $0) })
-            var (pieces, rest): ([[UInt8]], ArraySlice<UInt8>) = ([], body.bytes[...])
-            while !rest.isEmpty {
+            var (pieces, remainingBytes): ([[UInt8]], ArraySlice<UInt8>) = ([], body.bytes[...])
+            while !remainingBytes.isEmpty {
                 let length = Int.random(in: 1...9, using: &generator)
-                pieces.append(Array(rest.prefix(length)))
-                rest = rest.dropFirst(length)
+                pieces.append(Array(remainingBytes.prefix(length)))
+                remainingBytes = remainingBytes.dropFirst(length)
             }
             body.check(try body.load(in: pieces) { index, _ in index % 3 == 0 ? .pause : .keepGoing })
         }

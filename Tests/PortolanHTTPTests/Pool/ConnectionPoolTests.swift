@@ -7,12 +7,13 @@ import Testing
 @testable import PortolanHTTP
 import PortolanTransport
 
+/// A connection pool with fake connections. The test lets connection attempts succeed, and ends the loads.
 @Suite struct ConnectionPoolTests {
     let key = PoolFixture.key()
 
     @Test func connectionIsReused() throws {
         let fixture = PoolFixture()
-        let (first, second) = (FakeWaiter(), FakeWaiter())
+        let (first, second) = (FakeRequester(), FakeRequester())
         _ = fixture.pool.acquire(key, for: first, priority: .normal)
         try #require(!fixture.connector.attempts.isEmpty)
         let connection = fixture.connector.attempts[0].succeed()
@@ -24,10 +25,10 @@ import PortolanTransport
         #expect(fixture.connector.attempts.count == 1)
     }
 
-    /// A connection that carries other loads is not closed, and not checked repeatedly.
+    /// The pool does not close a stale connection that carries other loads, and does not check it again and again.
     @Test(.timeLimit(.minutes(1))) func staleSharedConnectionIsSkippedAndStaysOpen() throws {
         let fixture = PoolFixture()
-        let (first, second) = (FakeWaiter(), FakeWaiter())
+        let (first, second) = (FakeRequester(), FakeRequester())
         _ = fixture.pool.acquire(key, for: first, priority: .normal)
         try #require(!fixture.connector.attempts.isEmpty)
         let connection = fixture.connector.attempts[0].succeed(capacity: 10)
@@ -40,37 +41,39 @@ import PortolanTransport
 
     @Test func mostRecentlyUsedConnectionIsReusedFirst() throws {
         let fixture = PoolFixture()
-        let waiters = [FakeWaiter(0), FakeWaiter(1)]
-        for waiter in waiters { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
+        let requesters = [FakeRequester(0), FakeRequester(1)]
+        for requester in requesters { _ = fixture.pool.acquire(key, for: requester, priority: .normal) }
         let connections = fixture.connector.attempts.map { $0.succeed() }
         try #require(connections.count == 2)
-        waiters[1].finish()
-        waiters[0].finish()
-        let next = FakeWaiter()
+        requesters[1].finish()
+        requesters[0].finish()
+        let next = FakeRequester()
         _ = fixture.pool.acquire(key, for: next, priority: .normal)
         #expect(next.connection === connections[0])
     }
 
     @Test func connectionsPerHostAreLimited() {
         let fixture = PoolFixture { $0.perHost = 3 }
-        let waiters = (0..<10).map { FakeWaiter($0) }
-        for waiter in waiters { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
+        let requesters = (0..<10).map { FakeRequester($0) }
+        for requester in requesters { _ = fixture.pool.acquire(key, for: requester, priority: .normal) }
         #expect(fixture.connector.attempts.count == 3)
         for attempt in fixture.connector.attempts { attempt.succeed() }
-        #expect(waiters.filter { $0.connection != nil }.map(\.name) == [0, 1, 2])
-        waiters[1].finish()
-        #expect(waiters[3].connection != nil)
+        #expect(requesters.filter { $0.connection != nil }.map(\.number) == [0, 1, 2])
+        requesters[1].finish()
+        #expect(requesters[3].connection != nil)
         #expect(fixture.connector.attempts.count == 3)
     }
 
     @Test func totalLimitAppliesToAllHosts() throws {
         let fixture = PoolFixture { $0.total = 2 }
-        let waiters = (0..<3).map { FakeWaiter($0) }
-        for waiter in waiters { _ = fixture.pool.acquire(PoolFixture.key("host\(waiter.name)"), for: waiter, priority: .normal) }
+        let requesters = (0..<3).map { FakeRequester($0) }
+        for requester in requesters {
+            _ = fixture.pool.acquire(PoolFixture.key("host\(requester.number)"), for: requester, priority: .normal)
+        }
         #expect(fixture.connector.attempts.map(\.key.host) == ["host0", "host1"])
         let connections = fixture.connector.attempts.map { $0.succeed() }
         try #require(connections.count == 2)
-        #expect(waiters[2].connection == nil)
+        #expect(requesters[2].connection == nil)
         connections[0].close()
         fixture.loop.run()
         #expect(fixture.connector.attempts.map(\.key.host) == ["host0", "host1", "host2"])
@@ -78,7 +81,7 @@ import PortolanTransport
 
     @Test func idleConnectionIsClosedForAnotherHost() throws {
         let fixture = PoolFixture { $0.total = 1 }
-        let (first, second) = (FakeWaiter(0), FakeWaiter(1))
+        let (first, second) = (FakeRequester(0), FakeRequester(1))
         _ = fixture.pool.acquire(PoolFixture.key("a"), for: first, priority: .normal)
         try #require(!fixture.connector.attempts.isEmpty)
         let connection = fixture.connector.attempts[0].succeed()
@@ -93,33 +96,33 @@ import PortolanTransport
         let fixture = PoolFixture { $0.perHost = 1 }
         var order: [Int] = []
         let priorities: [LoadPriority] = [.normal, .low, .high, .normal, .high, .low]
-        let waiters = priorities.indices.map { FakeWaiter($0) { order.append($0.name) } }
-        for waiter in waiters { _ = fixture.pool.acquire(key, for: waiter, priority: priorities[waiter.name]) }
+        let requesters = priorities.indices.map { FakeRequester($0) { order.append($0.number) } }
+        for requester in requesters { _ = fixture.pool.acquire(key, for: requester, priority: priorities[requester.number]) }
         try #require(!fixture.connector.attempts.isEmpty)
         fixture.connector.attempts[0].succeed()
-        while let busy = waiters.first(where: { $0.connection != nil }) { busy.finish() }
+        while let active = requesters.first(where: { $0.connection != nil }) { active.finish() }
         #expect(order == [2, 4, 0, 3, 1, 5])
     }
 
-    // MARK: Notifying loads that wait
+    // MARK: Notifications of the queue
 
     @Test func onlyLoadsWithoutAnOpeningConnectionAreNotifiedOfTheirWait() {
         let fixture = PoolFixture { $0.perHost = 2 }
-        let waiters = (0..<4).map { FakeWaiter($0) }
-        for waiter in waiters { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
+        let requesters = (0..<4).map { FakeRequester($0) }
+        for requester in requesters { _ = fixture.pool.acquire(key, for: requester, priority: .normal) }
         fixture.loop.run()
-        #expect(waiters.map(\.waits.count) == [0, 0, 1, 1])
-        #expect(waiters[2].waits.first?.reason.contains("waiting for a connection to http://example.org") == true)
+        #expect(requesters.map(\.waits.count) == [0, 0, 1, 1])
+        #expect(requesters[2].waits.first?.reason.contains("waiting for a connection to http://example.org") == true)
         let connections = fixture.connector.attempts.map { $0.succeed() }
-        #expect(connections.count == 2 && waiters[1].connection != nil)
-        waiters[0].finish()
-        #expect(waiters.map(\.waits.count) == [0, 0, 1, 1])
+        #expect(connections.count == 2 && requesters[1].connection != nil)
+        requesters[0].finish()
+        #expect(requesters.map(\.waits.count) == [0, 0, 1, 1])
     }
 
     /// The connection was opened for one load, but another load with a higher priority gets it.
     @Test func overtakenLoadIsNotifiedOfItsWait() throws {
         let fixture = PoolFixture { $0.perHost = 1 }
-        let (first, urgent) = (FakeWaiter(0), FakeWaiter(1))
+        let (first, urgent) = (FakeRequester(0), FakeRequester(1))
         _ = fixture.pool.acquire(key, for: first, priority: .normal)
         _ = fixture.pool.acquire(key, for: urgent, priority: .high)
         try #require(fixture.connector.attempts.first).succeed()
@@ -128,47 +131,48 @@ import PortolanTransport
         #expect(first.connection != nil && first.waits.count == 1)
     }
 
-    /// The connection for which the load waits is closed, and another one is opened for the load.
+    /// The only connection is closed. A new connection is opened for the first load of the queue.
     @Test func loadLeavesTheQueueWhenItsConnectionIsBeingOpened() throws {
         let fixture = PoolFixture { $0.perHost = 1 }
-        let waiters = (0..<3).map { FakeWaiter($0) }
-        for waiter in waiters { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
+        let requesters = (0..<3).map { FakeRequester($0) }
+        for requester in requesters { _ = fixture.pool.acquire(key, for: requester, priority: .normal) }
         let connection = try #require(fixture.connector.attempts.first).succeed()
         fixture.loop.run()
-        #expect(waiters.map(\.isQueued) == [false, true, true])
+        #expect(requesters.map(\.isQueued) == [false, true, true])
         connection.close()
-        #expect(fixture.connector.open.count == 1)
-        #expect(waiters.map(\.isQueued) == [false, false, true])
-        try #require(fixture.connector.open.first).succeed()
-        #expect(waiters[1].connection != nil && waiters.map(\.waits.count) == [0, 1, 1])
+        #expect(fixture.connector.openAttempts.count == 1)
+        #expect(requesters.map(\.isQueued) == [false, false, true])
+        try #require(fixture.connector.openAttempts.first).succeed()
+        #expect(requesters[1].connection != nil && requesters.map(\.waits.count) == [0, 1, 1])
     }
 
     @Test func waitReasonNamesTheSharedConnectionOrItsServer() throws {
         let fixture = PoolFixture { $0.perHost = 2 }
         fixture.connector.offersMultiplexing = true
-        let waiters = (0..<3).map { FakeWaiter($0) }
-        for waiter in waiters[..<2] { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
-        #expect(waiters[1].waits.first?.reason.contains("a connection that may carry all loads is being opened; ask for HTTP/1.1") == true)
+        let requesters = (0..<3).map { FakeRequester($0) }
+        for requester in requesters[..<2] { _ = fixture.pool.acquire(key, for: requester, priority: .normal) }
+        #expect(
+            requesters[1].waits.first?.reason.contains("a connection that may carry all loads is being opened; ask for HTTP/1.1") == true)
         try #require(fixture.connector.attempts.first).succeed(capacity: 2)
-        _ = fixture.pool.acquire(key, for: waiters[2], priority: .normal)
+        _ = fixture.pool.acquire(key, for: requesters[2], priority: .normal)
         fixture.loop.run()
-        #expect(waiters[2].waits.first?.reason.contains("the server allows no more requests at once") == true)
+        #expect(requesters[2].waits.first?.reason.contains("the server allows no more requests at once") == true)
     }
 
-    /// The reason is computed when it is read.
+    /// A wait computes its reason when the property is read.
     @Test func waitReasonChangesWhenTheServerSpeaksHTTP1() throws {
         let fixture = PoolFixture { $0.perHost = 2 }
         fixture.connector.offersMultiplexing = true
-        let waiters = (0..<4).map { FakeWaiter($0) }
-        for waiter in waiters { _ = fixture.pool.acquire(PoolFixture.key(isSecure: true), for: waiter, priority: .normal) }
+        let requesters = (0..<4).map { FakeRequester($0) }
+        for requester in requesters { _ = fixture.pool.acquire(PoolFixture.key(isSecure: true), for: requester, priority: .normal) }
         fixture.loop.run()
-        let wait = try #require(waiters[3].waits.first)
+        let wait = try #require(requesters[3].waits.first)
         #expect(wait.reason.contains("a connection that may carry all loads is being opened"))
-        // The server turns out to speak HTTP/1.1.
+        // A capacity of 1 shows that the server speaks HTTP/1.1.
         try #require(fixture.connector.attempts.first).succeed()
-        for attempt in fixture.connector.open { attempt.succeed() }
-        #expect(waiters.map(\.isQueued) == [false, false, true, true])
-        #expect(waiters.map { $0.connection != nil } == [true, true, false, false])
+        for attempt in fixture.connector.openAttempts { attempt.succeed() }
+        #expect(requesters.map(\.isQueued) == [false, false, true, true])
+        #expect(requesters.map { $0.connection != nil } == [true, true, false, false])
         #expect(wait.reason.contains("all allowed connections are in use or being opened (2 per origin, "), "\(wait.reason)")
         #expect(wait.remedy == .openMoreConnections(orWait: false) && wait.error.remedy == .openMoreConnections(orWait: true))
     }
@@ -176,10 +180,10 @@ import PortolanTransport
     @Test func waitReasonChangesWhenTheSharedConnectionIsOpen() throws {
         let fixture = PoolFixture { $0.perHost = 2 }
         fixture.connector.offersMultiplexing = true
-        let waiters = (0..<6).map { FakeWaiter($0) }
-        for waiter in waiters { _ = fixture.pool.acquire(PoolFixture.key(isSecure: true), for: waiter, priority: .normal) }
+        let requesters = (0..<6).map { FakeRequester($0) }
+        for requester in requesters { _ = fixture.pool.acquire(PoolFixture.key(isSecure: true), for: requester, priority: .normal) }
         fixture.loop.run()
-        let wait = try #require(waiters[5].waits.first)
+        let wait = try #require(requesters[5].waits.first)
         try #require(fixture.connector.attempts.first).succeed(capacity: 2)
         fixture.loop.run()
         #expect(wait.reason.contains("the server allows no more requests at once"), "\(wait.reason)")
@@ -189,62 +193,63 @@ import PortolanTransport
     @Test func resentLoadsGoBeforeOthersOfTheirPriority() throws {
         let fixture = PoolFixture { $0.perHost = 1 }
         var order: [Int] = []
-        let waiters = (0..<6).map { FakeWaiter($0) { order.append($0.name) } }
-        for waiter in waiters[..<3] { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
-        _ = fixture.pool.acquire(key, for: waiters[3], priority: .high)
-        for waiter in waiters[4...] { _ = fixture.pool.acquire(key, for: waiter, priority: .normal, precedesSamePriority: true) }
+        let requesters = (0..<6).map { FakeRequester($0) { order.append($0.number) } }
+        for requester in requesters[..<3] { _ = fixture.pool.acquire(key, for: requester, priority: .normal) }
+        _ = fixture.pool.acquire(key, for: requesters[3], priority: .high)
+        for requester in requesters[4...] { _ = fixture.pool.acquire(key, for: requester, priority: .normal, precedesSamePriority: true) }
         fixture.loop.run()
         try #require(fixture.connector.attempts.first).succeed()
-        while let busy = waiters.first(where: { $0.connection != nil }) { busy.finish() }
+        while let active = requesters.first(where: { $0.connection != nil }) { active.finish() }
         #expect(order == [3, 4, 5, 0, 1, 2])
     }
 
     @Test func waitReasonNamesTheLimits() throws {
         let fixture = PoolFixture { $0.perHost = 1 }
-        let waiters = (0..<2).map { FakeWaiter($0) }
-        for waiter in waiters { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
-        let wait = try #require(waiters[1].waits.first)
+        let requesters = (0..<2).map { FakeRequester($0) }
+        for requester in requesters { _ = fixture.pool.acquire(key, for: requester, priority: .normal) }
+        let wait = try #require(requesters[1].waits.first)
         #expect(wait.reason.contains("all allowed connections are in use or being opened (1 per origin, 512 in total); raise ") == true)
         #expect(wait.remedy == .openMoreConnections(orWait: false) && wait.error.remedy == .openMoreConnections(orWait: true))
     }
 
     @Test func failureEndsOnlyLoadsThatWaitedWhenTheAttemptBegan() throws {
         let fixture = PoolFixture { $0.perHost = 1 }
-        let (first, second, late) = (FakeWaiter(0), FakeWaiter(1), FakeWaiter(2))
+        let (first, second, laterRequester) = (FakeRequester(0), FakeRequester(1), FakeRequester(2))
         _ = fixture.pool.acquire(key, for: first, priority: .normal)
         try #require(!fixture.connector.attempts.isEmpty)
         fixture.connector.attempts[0].fail(LoadError(.cannotConnect, message: "x"))
         #expect(first.error?.code == .cannotConnect)
         _ = fixture.pool.acquire(key, for: second, priority: .normal)
-        _ = fixture.pool.acquire(key, for: late, priority: .normal)
+        _ = fixture.pool.acquire(key, for: laterRequester, priority: .normal)
         try #require(fixture.connector.attempts.count == 2)
         fixture.connector.attempts[1].fail(LoadError(.timedOut, message: "x"))
         #expect(second.error?.code == .timedOut)
-        #expect(late.error == nil)
-        #expect(fixture.connector.open.count == 1)
+        #expect(laterRequester.error == nil)
+        #expect(fixture.connector.openAttempts.count == 1)
     }
 
     @Test func attemptWithoutAWaitingLoadIsCancelled() throws {
         let fixture = PoolFixture()
-        let waiters = [FakeWaiter(0), FakeWaiter(1)]
-        let tickets = waiters.map { fixture.pool.acquire(key, for: $0, priority: .normal) }
-        #expect(fixture.connector.open.count == 2)
+        let requesters = [FakeRequester(0), FakeRequester(1)]
+        let tickets = requesters.map { fixture.pool.acquire(key, for: $0, priority: .normal) }
+        #expect(fixture.connector.openAttempts.count == 2)
         if let ticket = tickets[0] { fixture.pool.cancel(ticket) }
-        try #require(fixture.connector.open.count == 1)
-        fixture.connector.open[0].succeed()
-        #expect(waiters[0].connection == nil)
-        #expect(waiters[1].connection != nil)
+        try #require(fixture.connector.openAttempts.count == 1)
+        fixture.connector.openAttempts[0].succeed()
+        #expect(requesters[0].connection == nil)
+        #expect(requesters[1].connection != nil)
     }
 
     @Test func oneConnectionIsOpenedUntilTheProtocolIsKnown() throws {
         let fixture = PoolFixture()
         fixture.connector.offersMultiplexing = true
         let secure = PoolFixture.key(isSecure: true)
-        let waiters = (0..<4).map { FakeWaiter($0) }
-        for waiter in waiters { _ = fixture.pool.acquire(secure, for: waiter, priority: .normal) }
+        let requesters = (0..<4).map { FakeRequester($0) }
+        for requester in requesters { _ = fixture.pool.acquire(secure, for: requester, priority: .normal) }
         try #require(fixture.connector.attempts.count == 1)
         fixture.connector.attempts[0].succeed(capacity: 1)
-        // The connection was HTTP/1.1, which carries one load at a time.
+        // The connection is HTTP/1.1 and carries one load at a time, so the pool opens one connection for each other
+        // load.
         #expect(fixture.connector.attempts.count == 4)
     }
 
@@ -252,23 +257,23 @@ import PortolanTransport
         let fixture = PoolFixture()
         fixture.connector.offersMultiplexing = true
         let secure = PoolFixture.key(isSecure: true)
-        let waiters = (0..<5).map { FakeWaiter($0) }
-        for waiter in waiters { _ = fixture.pool.acquire(secure, for: waiter, priority: .normal) }
+        let requesters = (0..<5).map { FakeRequester($0) }
+        for requester in requesters { _ = fixture.pool.acquire(secure, for: requester, priority: .normal) }
         try #require(!fixture.connector.attempts.isEmpty)
         let connection = fixture.connector.attempts[0].succeed(capacity: 3)
         #expect(connection.transactionCount == 3)
-        waiters[1].finish()
-        #expect(waiters[3].connection === connection)
+        requesters[1].finish()
+        #expect(requesters[3].connection === connection)
         #expect(fixture.connector.attempts.count == 1)
         fixture.pool.connectionStoppedAccepting(connection, for: secure)
-        #expect(fixture.connector.open.count == 1)
+        #expect(fixture.connector.openAttempts.count == 1)
         connection.close()
-        #expect(fixture.connector.open.count == 1)
+        #expect(fixture.connector.openAttempts.count == 1)
     }
 
     @Test func idleConnectionsAreClosedAfterTheIdleTimeout() throws {
         let fixture = PoolFixture { $0.idleTimeout = .seconds(30) }
-        let (first, second) = (FakeWaiter(), FakeWaiter())
+        let (first, second) = (FakeRequester(), FakeRequester())
         _ = fixture.pool.acquire(key, for: first, priority: .normal)
         _ = fixture.pool.acquire(key, for: second, priority: .normal)
         let connections = fixture.connector.attempts.map { $0.succeed() }
@@ -278,50 +283,53 @@ import PortolanTransport
         #expect(!connections[0].isClosed)
         fixture.loop.advanceTime(by: .seconds(10))
         #expect(connections[0].isClosed)
-        // The other one is in use.
+        // The other connection is in use.
         #expect(!connections[1].isClosed)
     }
 
-    /// Loads begin, are cancelled and end at random. At the end nothing is open, queued or pending.
+    /// Loads begin, are cancelled and end at random. At the end, no connection is open and no load is queued.
     @Test(arguments: [1, 2, 3, 4]) func nothingIsOpenOrQueuedAfterManyRandomLoads(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let fixture = PoolFixture {
             $0.perHost = 4
             $0.total = 10
         }
-        var activeWaiters: [FakeWaiter] = []
-        var waiting: [Int: ConnectionPool.Ticket] = [:]
-        var all: [FakeWaiter] = []
-        for name in 0..<10_000 {
-            let waiter = FakeWaiter(name) { waiter in
-                waiting[waiter.name] = nil
-                activeWaiters.append(waiter)
+        var activeRequesters: [FakeRequester] = []
+        var tickets: [Int: ConnectionPool.Ticket] = [:]
+        var allRequesters: [FakeRequester] = []
+        for number in 0..<10_000 {
+            let requester = FakeRequester(number) { requester in
+                tickets[requester.number] = nil
+                activeRequesters.append(requester)
             }
-            all.append(waiter)
+            allRequesters.append(requester)
             let priority = [LoadPriority.low, .normal, .high].randomElement(using: &random) ?? .normal
             let key = PoolFixture.key("host\(Int.random(in: 0..<5, using: &random))")
-            if let ticket = fixture.pool.acquire(key, for: waiter, priority: priority), waiter.connection == nil { waiting[name] = ticket }
+            if let ticket = fixture.pool.acquire(key, for: requester, priority: priority), requester.connection == nil {
+                tickets[number] = ticket
+            }
             switch Int.random(in: 0..<6, using: &random) {
-            case 0: fixture.connector.open.randomElement(using: &random)?.succeed()
-            case 1: fixture.connector.open.randomElement(using: &random)?.fail(LoadError(.cannotConnect, message: ""))
+            case 0: fixture.connector.openAttempts.randomElement(using: &random)?.succeed()
+            case 1: fixture.connector.openAttempts.randomElement(using: &random)?.fail(LoadError(.cannotConnect, message: ""))
             case 2:
-                if let (name, ticket) = waiting.randomElement(using: &random) {
-                    waiting[name] = nil
+                if let (number, ticket) = tickets.randomElement(using: &random) {
+                    tickets[number] = nil
                     fixture.pool.cancel(ticket)
                 }
             case 3, 4:
-                if let index = activeWaiters.indices.randomElement(using: &random) { activeWaiters.remove(at: index).finish() }
-            default: activeWaiters.randomElement(using: &random)?.connection?.close()
+                if let index = activeRequesters.indices.randomElement(using: &random) { activeRequesters.remove(at: index).finish() }
+            default: activeRequesters.randomElement(using: &random)?.connection?.close()
             }
             fixture.loop.run()
         }
-        while !fixture.connector.open.isEmpty || !activeWaiters.isEmpty {
-            for attempt in fixture.connector.open { attempt.succeed() }
-            while let waiter = activeWaiters.popLast() { waiter.finish() }
+        while !fixture.connector.openAttempts.isEmpty || !activeRequesters.isEmpty {
+            for attempt in fixture.connector.openAttempts { attempt.succeed() }
+            while let requester = activeRequesters.popLast() { requester.finish() }
             fixture.loop.run()
         }
-        #expect(waiting.filter { all[$0.key].error == nil }.isEmpty)
+        #expect(tickets.filter { allRequesters[$0.key].error == nil }.isEmpty)
         fixture.pool.closeIdleConnections()
+        // All 10 connections of the total limit are available again.
         for _ in 0..<10 { #expect(fixture.limiter.acquire {}) }
         #expect(!fixture.limiter.acquire {})
     }

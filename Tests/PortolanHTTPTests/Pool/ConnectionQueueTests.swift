@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// Loads that wait for a connection. The test advances their clock.
+/// Loads that wait for a connection. The test advances the clock of the loader.
 @Suite("Loads that wait for a connection", .timeLimit(.minutes(10)))
 struct ConnectionQueueTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
@@ -27,32 +27,33 @@ struct ConnectionQueueTests {
     }
 
     /// A server for several requests on each of several connections. It sends each response when the test opens a gate.
-    private final class RoundServer: Sendable {
+    private final class GatedServer: Sendable {
         let server: ScriptedServer
         /// The gate of each request, by connection and number of the request. The server opens it when the request
         /// arrives.
-        let arrived: [[Gate]]
-        /// The gate of each response. The test opens it.
-        let responses: [[Gate]]
+        let requestArrived: [[Gate]]
+        /// The gate of each response. The server sends the response when the test opens the gate.
+        let mayRespond: [[Gate]]
 
         init(connections: Int, rounds: Int) throws {
             let gates = { try (0..<connections).map { _ in try (0..<rounds).map { _ in try Gate() } } }
-            let (arrived, responses) = (try gates(), try gates())
-            (self.arrived, self.responses) = (arrived, responses)
+            let (requestArrived, mayRespond) = (try gates(), try gates())
+            (self.requestArrived, self.mayRespond) = (requestArrived, mayRespond)
             server = try ScriptedServer { number in
                 guard number < connections else { return [.close] }
-                return zip(arrived[number], responses[number]).flatMap { arrived, response in
-                    [ScriptedServer.Step.receiveHead, .open(arrived), .wait(response), .send(text: ConnectionQueueTests.yes)]
+                return zip(requestArrived[number], mayRespond[number]).flatMap { requestArrived, mayRespond in
+                    [ScriptedServer.Step.receiveHead, .open(requestArrived), .wait(mayRespond), .send(text: ConnectionQueueTests.yes)]
                 }
             }
         }
 
+        /// Opens all gates, so that the server responds to all further requests immediately.
         func openAll() {
-            for gate in (arrived + responses).joined() { gate.open() }
+            for gate in (requestArrived + mayRespond).joined() { gate.open() }
         }
     }
 
-    /// Starts a load of a URL of the server.
+    /// Starts a task whose delegate records the events.
     private func start(_ request: Request, on loader: Loader) -> (task: LoadTask, delegate: RecordingDelegate) {
         let delegate = RecordingDelegate()
         let task = loader.task(for: request, delegate: delegate)
@@ -60,7 +61,7 @@ struct ConnectionQueueTests {
         return (task, delegate)
     }
 
-    /// Same as ``start(_:on:)``, but returns when the load waits for a connection.
+    /// Starts a task, and returns when it waits for a connection.
     private func enqueue(_ request: Request, on loader: Loader) async throws -> (task: LoadTask, delegate: RecordingDelegate) {
         let load = start(request, on: loader)
         while load.task.stallReason == nil {
@@ -76,99 +77,100 @@ struct ConnectionQueueTests {
         return request
     }
 
-    /// The server responds to each load within 6 seconds of its request. The last load waits for nearly two minutes
-    /// before that.
+    /// The server responds 6 seconds after each request, so no load is idle for 10 seconds. The last load waits in the
+    /// queue for nearly two minutes.
     @Test func timeInTheQueueIsNotIdleTime() async throws {
-        let rounds = try RoundServer(connections: 2, rounds: 20)
+        let gatedServer = try GatedServer(connections: 2, rounds: 20)
         let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 2 }
-        let ended = Observed(0)
+        let endCount = Observed(0)
         let delegates = (0..<40).map { _ in
             RecordingDelegate { event, _ in
                 switch event {
-                case .finished: ended.update { $0 += 1 }
+                case .finished: endCount.update { $0 += 1 }
                 case .failed:
                     // Do not wait for the remaining rounds.
-                    rounds.openAll()
-                    ended.update { $0 += 40 }
+                    gatedServer.openAll()
+                    endCount.update { $0 += 40 }
                 default: break
                 }
                 return .keepGoing
             }
         }
-        for delegate in delegates { loader.task(for: try Request(rounds.server.url()), delegate: delegate).resume() }
+        for delegate in delegates { loader.task(for: try Request(gatedServer.server.url()), delegate: delegate).resume() }
         for round in 0..<20 {
-            for gates in rounds.arrived { try await gates[round].wait() }
-            // If the end of a load were not delivered yet, the load would count as idle in the next rounds.
-            try await ended.wait { $0 >= 2 * round }
+            for gates in gatedServer.requestArrived { try await gates[round].wait() }
+            // A load whose end is not delivered yet would be idle when the clock advances.
+            try await endCount.wait { $0 >= 2 * round }
             clock.advance(by: .seconds(6))
-            for gates in rounds.responses { gates[round].open() }
+            for gates in gatedServer.mayRespond { gates[round].open() }
         }
         for delegate in delegates { await delegate.ended() }
         #expect(delegates.allSatisfy { $0.error == nil && $0.text == "yes" }, "\(delegates.compactMap { $0.error })")
-        #expect(rounds.server.connections.count == 2)
+        #expect(gatedServer.server.connections.count == 2)
         #expect(clock.pendingTimerCount == 0)
     }
 
-    // MARK: The queue's separate limit
+    // MARK: Time limits in the queue
 
     @Test func queueTimeoutErrorNamesTheLimitAndTheRemedy() async throws {
-        let rounds = try RoundServer(connections: 1, rounds: 2)
+        let gatedServer = try GatedServer(connections: 1, rounds: 2)
         let loader = loader(Timeouts()) {
             $0.perHost = 1
             $0.queueTimeout = .seconds(30)
         }
-        let first = start(try Self.request(rounds.server), on: loader)
-        try await rounds.arrived[0][0].wait()
-        let second = try await enqueue(try Self.request(rounds.server), on: loader)
+        let first = start(try Self.request(gatedServer.server), on: loader)
+        try await gatedServer.requestArrived[0][0].wait()
+        let second = try await enqueue(try Self.request(gatedServer.server), on: loader)
         clock.advance(by: .seconds(29))
         #expect(second.task.state == .running)
         clock.advance(by: .seconds(1))
         await second.delegate.ended()
         #expect(second.delegate.error?.code == .timedOut)
         #expect(
-            second.delegate.error?.message == "no connection to http://127.0.0.1:\(rounds.server.port) became free within 30.0 seconds: "
+            second.delegate.error?.message
+                == "no connection to http://127.0.0.1:\(gatedServer.server.port) became free within 30.0 seconds: "
                 + "all allowed connections are in use or being opened (1 per origin, 512 in total); raise ConnectionLimits.queueTimeout, "
                 + "ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time")
-        // The connection is unchanged.
-        let third = try await enqueue(try Self.request(rounds.server), on: loader)
-        rounds.openAll()
+        // The time-out has not closed the connection. A third load can use it.
+        let third = try await enqueue(try Self.request(gatedServer.server), on: loader)
+        gatedServer.openAll()
         for load in [first, third] {
             await load.delegate.ended()
             #expect(load.delegate.text == "yes")
         }
-        #expect(rounds.server.connections.count == 1)
+        #expect(gatedServer.server.connections.count == 1)
         #expect(clock.pendingTimerCount == 0)
     }
 
     @Test func queueTimeoutAppliesToTheTotalLimit() async throws {
-        let (busy, other) = (try RoundServer(connections: 1, rounds: 1), try RoundServer(connections: 1, rounds: 1))
+        let (busyServer, otherServer) = (try GatedServer(connections: 1, rounds: 1), try GatedServer(connections: 1, rounds: 1))
         let loader = loader(Timeouts()) {
             $0.total = 1
             $0.queueTimeout = .seconds(30)
         }
-        let first = start(try Self.request(busy.server), on: loader)
-        try await busy.arrived[0][0].wait()
-        let second = try await enqueue(try Self.request(other.server), on: loader)
+        let first = start(try Self.request(busyServer.server), on: loader)
+        try await busyServer.requestArrived[0][0].wait()
+        let second = try await enqueue(try Self.request(otherServer.server), on: loader)
         clock.advance(by: .seconds(30))
         await second.delegate.ended()
         #expect(second.delegate.error?.message.contains("64 per origin, 1 in total") == true)
-        busy.openAll()
+        busyServer.openAll()
         await first.delegate.ended()
         #expect(first.delegate.text == "yes")
     }
 
     @Test func withoutAQueueTimeoutALoadWaitsWithoutLimit() async throws {
-        let rounds = try RoundServer(connections: 1, rounds: 2)
+        let gatedServer = try GatedServer(connections: 1, rounds: 2)
         let loader = loader(Timeouts()) {
             $0.perHost = 1
             $0.queueTimeout = nil
         }
-        let first = start(try Self.request(rounds.server), on: loader)
-        try await rounds.arrived[0][0].wait()
-        let second = try await enqueue(try Self.request(rounds.server, Timeouts(idle: .seconds(1))), on: loader)
+        let first = start(try Self.request(gatedServer.server), on: loader)
+        try await gatedServer.requestArrived[0][0].wait()
+        let second = try await enqueue(try Self.request(gatedServer.server, Timeouts(idle: .seconds(1))), on: loader)
         clock.advance(by: .seconds(86_400))
         #expect(second.task.state == .running)
-        rounds.openAll()
+        gatedServer.openAll()
         for load in [first, second] {
             await load.delegate.ended()
             #expect(load.delegate.text == "yes")
@@ -176,30 +178,31 @@ struct ConnectionQueueTests {
     }
 
     @Test func totalTimeoutAppliesInTheQueueAndNamesTheWait() async throws {
-        let rounds = try RoundServer(connections: 1, rounds: 1)
+        let gatedServer = try GatedServer(connections: 1, rounds: 1)
         let loader = loader(Timeouts()) { $0.perHost = 1 }
-        let first = start(try Self.request(rounds.server), on: loader)
-        try await rounds.arrived[0][0].wait()
-        let second = try await enqueue(try Self.request(rounds.server, Timeouts(total: .seconds(20))), on: loader)
+        let first = start(try Self.request(gatedServer.server), on: loader)
+        try await gatedServer.requestArrived[0][0].wait()
+        let second = try await enqueue(try Self.request(gatedServer.server, Timeouts(total: .seconds(20))), on: loader)
         clock.advance(by: .seconds(20))
         await second.delegate.ended()
         #expect(second.delegate.error?.code == .timedOut)
-        let expected = "took longer than its limit of 20.0 seconds: waiting for a connection to http://127.0.0.1:\(rounds.server.port): "
+        let expected =
+            "took longer than its limit of 20.0 seconds: waiting for a connection to http://127.0.0.1:\(gatedServer.server.port): "
         #expect(second.delegate.error?.message.contains(expected) == true, "\(second.delegate.error?.message ?? "")")
         #expect(second.delegate.error?.remedy == .openMoreConnections(orWait: false))
-        rounds.openAll()
+        gatedServer.openAll()
         await first.delegate.ended()
     }
 
     @Test func idleTimeStartsAfterTheQueue() async throws {
-        let rounds = try RoundServer(connections: 1, rounds: 2)
+        let gatedServer = try GatedServer(connections: 1, rounds: 2)
         let loader = loader(Timeouts()) { $0.perHost = 1 }
-        let first = start(try Self.request(rounds.server), on: loader)
-        try await rounds.arrived[0][0].wait()
-        let second = try await enqueue(try Self.request(rounds.server, Timeouts(idle: .seconds(10))), on: loader)
+        let first = start(try Self.request(gatedServer.server), on: loader)
+        try await gatedServer.requestArrived[0][0].wait()
+        let second = try await enqueue(try Self.request(gatedServer.server, Timeouts(idle: .seconds(10))), on: loader)
         clock.advance(by: .seconds(99))
-        rounds.responses[0][0].open()
-        try await rounds.arrived[0][1].wait()
+        gatedServer.mayRespond[0][0].open()
+        try await gatedServer.requestArrived[0][1].wait()
         // The server can receive the request before the load has recorded that it was sent. The idle time starts with
         // that record.
         while second.task.metrics.timings.last?.sending == nil {
@@ -216,20 +219,20 @@ struct ConnectionQueueTests {
     }
 
     @Test func loadCancelledInTheQueueLeavesNoTimer() async throws {
-        let rounds = try RoundServer(connections: 1, rounds: 2)
+        let gatedServer = try GatedServer(connections: 1, rounds: 2)
         let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 1 }
-        let first = start(try Self.request(rounds.server), on: loader)
-        try await rounds.arrived[0][0].wait()
-        let second = try await enqueue(try Self.request(rounds.server), on: loader)
+        let first = start(try Self.request(gatedServer.server), on: loader)
+        try await gatedServer.requestArrived[0][0].wait()
+        let second = try await enqueue(try Self.request(gatedServer.server), on: loader)
         second.task.cancel()
         await second.delegate.ended()
         #expect(second.delegate.error?.code == .cancelled && clock.pendingTimerCount == 1)
-        rounds.openAll()
+        gatedServer.openAll()
         await first.delegate.ended()
         #expect(clock.pendingTimerCount == 0)
     }
 
-    /// A handler that loads an `http:` URL with a nested load, and delivers its response.
+    /// A handler for `around:` URLs. It loads an `http:` URL with a nested load, whose events go to its own client.
     private struct NestingHandler: ProtocolHandler {
         let nestedRequest: Request
         let identifier = "org.portolan.test.around"
@@ -241,16 +244,16 @@ struct ConnectionQueueTests {
     }
 
     @Test func queueTimeOfANestedLoadIsNotIdleTimeOfItsParent() async throws {
-        let rounds = try RoundServer(connections: 1, rounds: 2)
+        let gatedServer = try GatedServer(connections: 1, rounds: 2)
         var configuration = Loader.Configuration()
         var http = HTTPConfiguration()
         http.proxies = .direct
         http.connectionLimits.perHost = 1
-        configuration.handlers = [HTTPHandler(configuration: http), NestingHandler(nestedRequest: try Self.request(rounds.server))]
+        configuration.handlers = [HTTPHandler(configuration: http), NestingHandler(nestedRequest: try Self.request(gatedServer.server))]
         configuration.clock = clock
         let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
-        let first = start(try Self.request(rounds.server, Timeouts(idle: .seconds(1000))), on: loader)
-        try await rounds.arrived[0][0].wait()
+        let first = start(try Self.request(gatedServer.server, Timeouts(idle: .seconds(1000))), on: loader)
+        try await gatedServer.requestArrived[0][0].wait()
         var request = try Request("around:x")
         request.timeouts = Timeouts(idle: .seconds(10))
         let second = start(request, on: loader)
@@ -260,7 +263,7 @@ struct ConnectionQueueTests {
         }
         clock.advance(by: .seconds(200))
         #expect(second.task.state == .running)
-        rounds.openAll()
+        gatedServer.openAll()
         for load in [first, second] {
             await load.delegate.ended()
             #expect(load.delegate.text == "yes", "\(load.delegate.events)")
@@ -269,12 +272,12 @@ struct ConnectionQueueTests {
     }
 
     @Test func queueTimeoutErrorNamesTheStreamLimitOfTheServer() async throws {
-        typealias F = ServerFrames
+        typealias Frames = ServerFrames
         let arrived = try Gate()
         let server = try HostileServer(
-            greeting: { _ in F.settings([(3, 1)]) },
-            whole: { arrival in
-                if arrival.number == 0 { return F.headers([(":status", "204")], stream: arrival.stream, ends: true) }
+            greeting: { _ in Frames.settings([(3, 1)]) },
+            afterRequest: { received in
+                if received.number == 0 { return Frames.headers([(":status", "204")], stream: received.stream, endsStream: true) }
                 arrived.open()
                 return []
             })

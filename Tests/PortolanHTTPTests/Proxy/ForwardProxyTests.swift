@@ -12,9 +12,10 @@ import Testing
 struct ForwardProxyTests {
     private static let refusal = "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 2\r\n\r\nno"
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
-    /// `user:p1` and `user:p2`
+    /// The values of `Proxy-Authorization` for `user:p1` and `user:p2`.
     private static let (p1, p2) = ("Basic dXNlcjpwMQ==", "Basic dXNlcjpwMg==")
 
+    /// Loads the URL, and returns the body and the status of the response.
     private static func load(_ url: String, _ loader: Loader, _ delegate: AnsweringDelegate? = nil) async throws -> (
         text: String, status: Int?
     ) {
@@ -24,7 +25,7 @@ struct ForwardProxyTests {
 
     private static func authority(_ proxy: ScriptedServer) -> String { "127.0.0.1:\(proxy.port)" }
 
-    /// The credentials that the requests sent to the proxy, in order.
+    /// The `Proxy-Authorization` field of each request; `nil` for a request without one.
     private static func authorizations(_ server: ScriptedServer) -> [String?] {
         server.connections.flatMap { connection in
             connection.text.components(separatedBy: "\r\n\r\n").dropLast().map { head in
@@ -58,7 +59,7 @@ struct ForwardProxyTests {
         let delegate = AnsweringDelegate(passwords: "-", "p2")
         #expect(try await Self.load("http://origin.test/", .http(.proxy("user:p1@" + Self.authority(proxy))), delegate) == ("yes", 200))
         #expect(Self.authorizations(proxy) == [Self.p1, Self.p2])
-        #expect(delegate.challenges.map(\.failures) == [1])
+        #expect(delegate.challenges.map(\.failureCount) == [1])
         #expect(
             delegate.challenges.first?.space
                 == ProtectionSpace(
@@ -71,7 +72,7 @@ struct ForwardProxyTests {
         #expect(Self.authorizations(proxy) == [nil])
     }
 
-    @Test func answersToAProxyChallengeActAsForAServer() async throws {
+    @Test func answersToAProxyChallengeHaveTheSameEffectAsForAServer() async throws {
         for (answer, code) in [
             (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.rejectProtectionSpace, .authenticationRequired),
         ] {
@@ -95,7 +96,7 @@ struct ForwardProxyTests {
         let delegate = AnsweringDelegate { .use(.password(user: "user", password: $0.protectionSpace.isProxy ? "p1" : "p2")) }
         #expect(try await Self.load("http://origin.test/", .http(.proxy(Self.authority(proxy))), delegate) == ("yes", 200))
         #expect(delegate.challenges.map(\.space.isProxy) == [true, false])
-        #expect(delegate.challenges.map(\.failures) == [0, 0])
+        #expect(delegate.challenges.map(\.failureCount) == [0, 0])
         #expect(Self.authorizations(proxy) == [nil, Self.p1, Self.p1])
         try #require(proxy.connections.count > 1)
         #expect(proxy.connections[1].text.contains("\r\nAuthorization: \(Self.p2)\r\n"))
@@ -108,7 +109,7 @@ struct ForwardProxyTests {
         #expect(delegate.challenges.isEmpty)
     }
 
-    @Test func proxyPasswordIsNotSentAfterARedirectPastTheProxy() async throws {
+    @Test func proxyPasswordIsNotSentAfterARedirectThatBypassesTheProxy() async throws {
         let origin = try ScriptedServer(ScriptedServer.responding(Self.success))
         let proxy = try ScriptedServer(
             ScriptedServer.responding("HTTP/1.1 302 There\r\nLocation: \(origin.url("/x"))\r\nContent-Length: 0\r\n\r\n"))
@@ -132,7 +133,7 @@ struct ForwardProxyTests {
         #expect(Self.authorizations(second) == [nil])
     }
 
-    /// Answers the first proxy, and sends the redirected request through another proxy.
+    /// A delegate that answers challenges with a password, and sends the redirected request through another proxy.
     private final class ReroutingDelegate: LoadDelegate {
         private let proxy: String
 

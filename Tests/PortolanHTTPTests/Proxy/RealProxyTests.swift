@@ -8,7 +8,7 @@ import PortolanTransport
 import ServerSupport
 import Testing
 
-@Suite("Through squid and microsocks", .timeLimit(.minutes(10)))
+@Suite("Loads through squid and microsocks", .timeLimit(.minutes(10)))
 struct RealProxyTests {
     private let servers: TestServers
 
@@ -16,13 +16,16 @@ struct RealProxyTests {
         servers = try TestServers.shared
     }
 
-    /// - Parameter scheme: replaces the scheme of the endpoint.
+    /// - Parameters:
+    ///   - scheme: replaces the scheme of the endpoint.
+    ///   - user: the user information of the proxy's URL, with an `@`.
     private func proxy(_ server: TestServer, scheme: String? = nil, user: String = "") throws -> ProxyPolicy {
         let endpoint = try servers.endpoint(server)
         return .proxy("\(scheme ?? endpoint.scheme)://\(user)127.0.0.1:\(endpoint.port)")
     }
 
-    private var user: String { "\(servers.user):\(servers.password)@" }
+    /// The user name and the password, as the user information of a URL.
+    private var userInformation: String { "\(servers.user):\(servers.password)@" }
 
     private func text(_ url: String, _ loader: Loader, _ delegate: AnsweringDelegate? = nil) async throws -> String {
         String(decoding: try await loader.data(for: Request(url), delegate: delegate).0, as: UTF8.self)
@@ -44,20 +47,20 @@ struct RealProxyTests {
         _ = try await servers.line(of: .squidLog, with: "/200 CONNECT localhost:\(port)")
     }
 
-    @Test func squidAcceptsTheUserOfItsURLAndOfTheDelegate() async throws {
+    @Test func squidAcceptsTheCredentialOfItsURLAndOfTheDelegate() async throws {
         let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
-        #expect(try await text(url, .http(proxy(.squidLocked, user: user))) == "Hello\n")
-        // Another user: while squid looks a user up, it gives all requests of the user the same result.
+        #expect(try await text(url, .http(proxy(.squidLocked, user: userInformation))) == "Hello\n")
+        // `ahab`, because squid gives all requests of one user the same result while it looks up that user's password.
         let delegate = AnsweringDelegate(user: "ahab", passwords: "wrong", servers.password)
         #expect(try await text(url, .http(proxy(.squidLocked)), delegate) == "Hello\n")
-        #expect(delegate.challenges.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.failureCount) == [0, 1])
         #expect(delegate.challenges.map(\.space.realm) == ["Strait", "Strait"])
         let (_, response) = try await Loader.http(proxy(.squidLocked)).data(from: url)
         #expect(response.status?.code == 407)
     }
 
-    /// Digest, in a tunnel and without a tunnel. Each nonce is valid for three requests. No wrong password is sent,
-    /// because squid accepts it while it looks up the right password of the same user.
+    /// Each nonce of squid is valid for three requests. The test sends no wrong password, because squid would accept it
+    /// while it looks up the password of the same user.
     @Test(arguments: [TestServer.nginxHTTP, .nginxHTTPS1]) func squidAcceptsDigest(_ server: TestServer) async throws {
         let url = try servers.url(server, "/hello.txt")
         let authority = try servers.path(of: .authority)
@@ -67,10 +70,12 @@ struct RealProxyTests {
         }
         let loader = try Loader.http(proxy(.squidDigest)) { $0.tls.trustRoots = .only([.file(path: authority)]) }
         #expect(try await text(url, loader, delegate) == "Hello\n")
-        let passwords = delegate.challenges.filter { $0.space.isProxy }
-        #expect(passwords.map(\.space.realm) == ["Narrows"] && passwords.map(\.failures) == [0])
-        let known = try Loader.http(proxy(.squidDigest, user: user)) { $0.tls.trustRoots = .only([.file(path: authority)]) }
-        for _ in 0..<5 { #expect(try await text(url, known) == "Hello\n") }
+        let proxyChallenges = delegate.challenges.filter { $0.space.isProxy }
+        #expect(proxyChallenges.map(\.space.realm) == ["Narrows"] && proxyChallenges.map(\.failureCount) == [0])
+        let loaderWithCredential = try Loader.http(proxy(.squidDigest, user: userInformation)) {
+            $0.tls.trustRoots = .only([.file(path: authority)])
+        }
+        for _ in 0..<5 { #expect(try await text(url, loaderWithCredential) == "Hello\n") }
     }
 
     @Test func squidMakesNoTunnelWithAWrongPassword() async throws {
@@ -78,14 +83,14 @@ struct RealProxyTests {
         let delegate = AnsweringDelegate(user: "starbuck", passwords: "wrong")
         let error = await #expect(throws: LoadError.self) { try await text(url, .http(proxy(.squidLocked)), delegate) }
         #expect(error?.code == .tunnelFailed && error?.message.contains("'407 ") == true)
-        #expect(delegate.challenges.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.failureCount) == [0, 1])
     }
 
     @Test func passwordOfTheServerIsSentThroughTheProxy() async throws {
         let url = try servers.url(.nginxHTTP, "/private/secret.txt", host: "127.0.0.1")
         let delegate = AnsweringDelegate(user: servers.user, passwords: servers.password)
         let direct = try await text(url, .http(), delegate)
-        #expect(try await text(url, .http(proxy(.squidLocked, user: user)), delegate) == direct)
+        #expect(try await text(url, .http(proxy(.squidLocked, user: userInformation)), delegate) == direct)
         #expect(delegate.challenges.map(\.space.realm) == ["Harbour", "Harbour"])
     }
 
@@ -95,15 +100,17 @@ struct RealProxyTests {
         #expect(try await text("http://localhost:\(port)/hello.txt", .http(proxy(.socksOpen, scheme: scheme))) == "Hello\n")
         let log = try await servers.line(of: .socksOpenLog, with: ":\(port)")
         #expect(log.contains("connected to"))
-        #expect(try await text("http://localhost:\(port)/hello.txt", .http(proxy(.socksLocked, scheme: scheme, user: user))) == "Hello\n")
+        #expect(
+            try await text("http://localhost:\(port)/hello.txt", .http(proxy(.socksLocked, scheme: scheme, user: userInformation)))
+                == "Hello\n")
         _ = try await servers.line(of: .socksLockedLog, with: ":\(port)")
     }
 
-    @Test func microsocksAcceptsTheUserOfTheDelegate() async throws {
+    @Test func microsocksAcceptsTheCredentialOfTheDelegate() async throws {
         let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
         let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong", servers.password)
         #expect(try await text(url, .http(proxy(.socksLocked, scheme: "socks5h")), delegate) == "Hello\n")
-        #expect(delegate.challenges.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.failureCount) == [0, 1])
     }
 
     @Test func microsocksReportsARefusedConnection() async throws {

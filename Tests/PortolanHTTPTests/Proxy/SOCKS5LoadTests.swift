@@ -7,13 +7,14 @@ import PortolanTransport
 import ServerSupport
 import Testing
 
-@Suite("Through a SOCKS5 proxy", .timeLimit(.minutes(10)))
+@Suite("Loads through a SOCKS5 proxy", .timeLimit(.minutes(10)))
 struct SOCKS5LoadTests {
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
-    /// A request for `origin.test` port 80.
+    /// A CONNECT request of SOCKS5 for `origin.test` port 80.
     private static let request: [UInt8] = [5, 1, 0, 3, 11] + Array("origin.test".utf8) + [0, 80]
+    /// A reply of SOCKS5 that reports success, with a bound IPv4 address.
     private static let reply: [UInt8] = [5, 0, 0, 1, 127, 0, 0, 1, 9, 9]
-    private static let served: [ScriptedServer.Step] = [.receiveHead, .send(text: success)]
+    private static let httpSteps: [ScriptedServer.Step] = [.receiveHead, .send(text: success)]
 
     private static func loader(_ proxy: ScriptedServer, scheme: String = "socks5h", user: String = "") -> Loader {
         .http(.proxy("\(scheme)://\(user)127.0.0.1:\(proxy.port)"))
@@ -25,7 +26,7 @@ struct SOCKS5LoadTests {
     }
 
     @Test func tunnelCarriesTheRequestInOriginForm() async throws {
-        let proxy = try ScriptedServer([.receive(3), .send([5, 0]), .receive(Self.request.count), .send(Self.reply)] + Self.served)
+        let proxy = try ScriptedServer([.receive(3), .send([5, 0]), .receive(Self.request.count), .send(Self.reply)] + Self.httpSteps)
         #expect(try await Self.load(Self.loader(proxy)) == "yes")
         try #require(!proxy.connections.isEmpty)
         let received = proxy.connections[0].received
@@ -35,9 +36,9 @@ struct SOCKS5LoadTests {
         #expect(head.hasPrefix("GET /a HTTP/1.1\r\nHost: origin.test\r\n") && !head.contains("secret"))
     }
 
-    @Test func repliesAreReadByteByByte() async throws {
+    @Test func repliesThatArriveByteByByteAreParsed() async throws {
         let proxy = try ScriptedServer(
-            [.receive(3), .sendByteByByte([5, 0]), .receive(Self.request.count), .sendByteByByte(Self.reply)] + Self.served)
+            [.receive(3), .sendByteByByte([5, 0]), .receive(Self.request.count), .sendByteByByte(Self.reply)] + Self.httpSteps)
         #expect(try await Self.load(Self.loader(proxy)) == "yes")
     }
 
@@ -45,7 +46,7 @@ struct SOCKS5LoadTests {
         let login: [UInt8] = [1, 4] + Array("user".utf8) + [2] + Array("p1".utf8)
         let proxy = try ScriptedServer(
             [.receive(4), .send([5, 2]), .receive(login.count), .send([1, 0]), .receive(Self.request.count), .send(Self.reply)]
-                + Self.served)
+                + Self.httpSteps)
         #expect(try await Self.load(Self.loader(proxy, user: "user:p1@")) == "yes")
         try #require(!proxy.connections.isEmpty)
         #expect(Array(proxy.connections[0].received.prefix(4 + login.count)) == [5, 2, 0, 2] + login)
@@ -54,10 +55,10 @@ struct SOCKS5LoadTests {
     @Test func missingOrWrongLoginChallengesTheDelegate() async throws {
         let proxy = try ScriptedServer(
             [.receive(3), .send([5, 0xFF]), .close], [.receive(4), .send([5, 2]), .receive(9), .send([1, 1]), .close],
-            [.receive(4), .send([5, 2]), .receive(9), .send([1, 0]), .receive(Self.request.count), .send(Self.reply)] + Self.served)
+            [.receive(4), .send([5, 2]), .receive(9), .send([1, 0]), .receive(Self.request.count), .send(Self.reply)] + Self.httpSteps)
         let delegate = AnsweringDelegate(passwords: "p1", "p2")
         #expect(try await Self.load(Self.loader(proxy), delegate) == "yes")
-        #expect(delegate.challenges.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.failureCount) == [0, 1])
         #expect(
             delegate.challenges.first?.space
                 == ProtectionSpace(
@@ -71,8 +72,8 @@ struct SOCKS5LoadTests {
     }
 
     @Test(arguments: [(2, "its rules do not allow that connection"), (99, "an unknown reason (99)")])
-    func errorDescribesTheRefusalOfTheProxy(_ code: UInt8, _ reason: String) async throws {
-        let proxy = try ScriptedServer([.receive(3), .send([5, 0]), .receive(Self.request.count), .send([5, code, 0, 1]), .close])
+    func errorDescribesTheRefusalOfTheProxy(_ replyCode: UInt8, _ reason: String) async throws {
+        let proxy = try ScriptedServer([.receive(3), .send([5, 0]), .receive(Self.request.count), .send([5, replyCode, 0, 1]), .close])
         let error = await #expect(throws: LoadError.self) { try await Self.load(Self.loader(proxy)) }
         #expect(error?.code == .socksFailed)
         let end = "'origin.test' port 80: \(reason); check that address, or load without the proxy"
@@ -100,7 +101,7 @@ struct SOCKS5LoadTests {
         #expect(delegate.challenges.isEmpty && proxy.connections.count == 1)
     }
 
-    /// The request cannot have been sent yet.
+    /// The client has not sent its HTTP request yet, so the bytes can not be a response to it.
     @Test func bytesAfterTheReplyAreNotTakenForAResponse() async throws {
         let proxy = try ScriptedServer([
             .receive(3), .send([5, 0]), .receive(Self.request.count), .send(Self.reply + Array(Self.success.utf8)),

@@ -13,6 +13,7 @@ struct TunnelTests {
     private static let refusal = "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 2\r\n\r\nno"
     private static let established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
+    /// The error of a load that must fail.
     private static func failure(_ loader: Loader, _ delegate: AnsweringDelegate? = nil, request: Request? = nil) async throws -> LoadError?
     {
         let request = try request ?? Request("https://origin.test/secret?path")
@@ -25,27 +26,27 @@ struct TunnelTests {
     }
 
     /// The head that the proxy received, and the bytes after it.
-    private static func split(_ connection: ScriptedConnection) -> (head: String, rest: ArraySlice<UInt8>) {
+    private static func split(_ connection: ScriptedConnection) -> (head: String, tunnelBytes: ArraySlice<UInt8>) {
         let text = connection.text
         guard let end = text.range(of: "\r\n\r\n") else { return (text, []) }
         return (String(text[..<end.upperBound]), connection.received.dropFirst(text[..<end.upperBound].utf8.count))
     }
 
     @Test(arguments: [[ScriptedServer.Step.send(text: established)], [.sendByteByByte(Array(established.utf8))]])
-    func connectNamesHostAndPortAndTheTunnelStartsWithTLS(_ answer: [ScriptedServer.Step]) async throws {
-        let proxy = try ScriptedServer([.receiveHead] + answer + [.receive(5), .close])
+    func connectNamesHostAndPortAndTheTunnelStartsWithTLS(_ responseSteps: [ScriptedServer.Step]) async throws {
+        let proxy = try ScriptedServer([.receiveHead] + responseSteps + [.receive(5), .close])
         let request = try Request(
             "https://user:p1@origin.test/secret?path",
             fields: [.authorization: "Own secret", .cookie: "secret"])
         let error = try await Self.failure(Self.loader(proxy, user: "user:p1@"), request: request)
         #expect(error?.code == .secureConnectionFailed)
         try #require(!proxy.connections.isEmpty)
-        let (head, rest) = Self.split(proxy.connections[0])
+        let (head, tunnelBytes) = Self.split(proxy.connections[0])
         #expect(head.hasPrefix("CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n"))
         #expect(head.contains("\r\nProxy-Authorization: Basic dXNlcjpwMQ==\r\n"))
         #expect(!head.contains("secret") && !head.contains("\r\nAuthorization"))
-        #expect(rest.prefix(2) == [0x16, 3])
-        #expect(!String(decoding: rest, as: UTF8.self).contains("dXNlcjpwMQ=="))
+        #expect(tunnelBytes.prefix(2) == [0x16, 3])
+        #expect(!String(decoding: tunnelBytes, as: UTF8.self).contains("dXNlcjpwMQ=="))
         #expect(proxy.connections.count == 1)
     }
 
@@ -79,7 +80,7 @@ struct TunnelTests {
         let delegate = AnsweringDelegate(passwords: "p1", "p2")
         let error = try await Self.failure(Self.loader(proxy), delegate)
         #expect(error?.code == .secureConnectionFailed)
-        #expect(delegate.challenges.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.failureCount) == [0, 1])
         #expect(delegate.challenges.map(\.space.isProxy) == [true, true])
         #expect(delegate.challenges.first?.space.host == "127.0.0.1" && delegate.challenges.first?.space.realm == "p")
         let heads = proxy.connections.map { Self.split($0).head }
@@ -153,11 +154,11 @@ struct TunnelTests {
     }
 
     @Test func cancelledLoadClosesItsTunnel() async throws {
-        let reached = try Gate()
-        let proxy = try ScriptedServer([.receiveHead, .open(reached), .stall])
+        let connectReceived = try Gate()
+        let proxy = try ScriptedServer([.receiveHead, .open(connectReceived), .stall])
         let loader = Self.loader(proxy)
         let load = Task { try await loader.data(from: "https://origin.test/") }
-        try await reached.wait()
+        try await connectReceived.wait()
         load.cancel()
         let error = await #expect(throws: LoadError.self) { try await load.value }
         #expect(error?.code == .cancelled)

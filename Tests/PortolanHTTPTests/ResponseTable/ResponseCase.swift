@@ -7,7 +7,7 @@ import Testing
 /// The bytes that a server sends on a new connection before it closes the connection, and the expected outcome.
 struct ResponseCase: Sendable, CustomTestStringConvertible {
     /// The response that the client must deliver.
-    struct Delivered: Sendable {
+    struct ExpectedResponse: Sendable {
         var status: Int
         var body: [UInt8]
         /// Whether the next request can use the same connection.
@@ -15,13 +15,14 @@ struct ResponseCase: Sendable, CustomTestStringConvertible {
         /// The name and value of each field, in order, in ISO-8859-1; `nil` if the test accepts any fields.
         var fields: [[String]]?
         var trailers: [[String]]
+        /// The statuses of the interim responses.
         var interim: [Int]
-        /// Whether the end of the connection is the end of the body.
+        /// Whether the body ends when the server closes the connection.
         var endsAtClose: Bool
     }
 
     enum Outcome: Sendable {
-        case response(Delivered)
+        case response(ExpectedResponse)
         case failure(LoadError.Code)
     }
 
@@ -73,8 +74,9 @@ extension ResponseCase.Outcome {
             .init(status: status, body: body.latin1, isReusable: false, fields: fields, trailers: [], interim: interim, endsAtClose: true))
     }
 
-    /// A violation of the RFC's grammar or rules.
+    /// The client reports a violation of the RFC's grammar or rules.
     static let bad = Self.failure(.badResponse)
+    /// The client cannot decode the content.
     static let undecodable = Self.failure(.decodingFailed)
 }
 
@@ -83,7 +85,7 @@ extension String {
     var latin1: [UInt8] { unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } }
 }
 
-/// The responses for the tests of the parsers and of the connection over real sockets.
+/// Responses for two tests: one of the parsers, and one of connections over real sockets.
 enum ResponseTable {
     static let all = statusLines + fields + contentLengths + transferEncodings + chunks + withoutBody + connections + interim
 }

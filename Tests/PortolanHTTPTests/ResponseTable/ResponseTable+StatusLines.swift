@@ -3,19 +3,19 @@
 import PortolanCore
 
 extension ResponseTable {
-    /// Without fields, the body ends with the connection.
+    /// The responses with `untilClose` have no fields, so that their body ends with the connection.
     static let statusLines: [ResponseCase] = [
-        .init("9112 §4", "plain", "HTTP/1.1 200 OK\r\n\r\nhi", .untilClose(200, "hi", fields: [])),
-        .init("9112 §4", "no body at all", "HTTP/1.1 200 OK\r\n\r\n", .untilClose(200, "", fields: [])),
+        .init("9112 §4", "a plain status line", "HTTP/1.1 200 OK\r\n\r\nhi", .untilClose(200, "hi", fields: [])),
+        .init("9112 §4", "no field and no body", "HTTP/1.1 200 OK\r\n\r\n", .untilClose(200, "", fields: [])),
         .init("9112 §4", "the reason may be empty", "HTTP/1.1 200 \r\n\r\nhi", .untilClose(200, "hi")),
         .init("9112 §4", "the SP before an empty reason may be missing", "HTTP/1.1 200\r\n\r\nhi", .untilClose(200, "hi")),
         .init("9112 §4", "a reason of several words", "HTTP/1.1 404 Not Found At All\r\n\r\n", .untilClose(404)),
-        .init("9112 §4", "the reason is not the status", "HTTP/1.1 200 500 Internal Server Error\r\n\r\n", .untilClose(200)),
+        .init("9112 §4", "a reason that starts with another status", "HTTP/1.1 200 500 Internal Server Error\r\n\r\n", .untilClose(200)),
         .init("9112 §4", "obs-text in the reason", "HTTP/1.1 200 D\u{E9}j\u{E0} vu\r\n\r\n", .untilClose(200)),
         .init("9112 §4", "HTAB in the reason", "HTTP/1.1 200 all\tright\r\n\r\n", .untilClose(200)),
         .init("9112 §4", "parts separated by two SP", "HTTP/1.1  200  OK\r\n\r\n", .untilClose(200)),
         .init("9112 §4", "parts separated by HTAB", "HTTP/1.1\t200\tOK\r\n\r\n", .untilClose(200)),
-        .init("9112 §4", "blanks behind the reason", "HTTP/1.1 200 OK  \r\n\r\n", .untilClose(200)),
+        .init("9112 §4", "blanks after the reason", "HTTP/1.1 200 OK  \r\n\r\n", .untilClose(200)),
         .init("9112 §4", "parts separated by VT", "HTTP/1.1\u{B}200 OK\r\n\r\n", .bad),
         .init("9112 §4", "status and reason not separated", "HTTP/1.1 200OK\r\n\r\n", .bad),
         .init("9112 §4", "status of two digits", "HTTP/1.1 20 OK\r\n\r\n", .bad),
@@ -27,8 +27,8 @@ extension ResponseTable {
         .init("9112 §4", "negative status", "HTTP/1.1 -200 OK\r\n\r\n", .bad),
         .init("9112 §4", "status with a fraction", "HTTP/1.1 200.1 OK\r\n\r\n", .bad),
         .init("9112 §4", "no status", "HTTP/1.1 OK\r\n\r\n", .bad),
-        .init("9112 §4", "nothing behind the version", "HTTP/1.1\r\n\r\n", .bad),
-        .init("9112 §4", "nothing but SP behind the version", "HTTP/1.1 \r\n\r\n", .bad),
+        .init("9112 §4", "nothing after the version", "HTTP/1.1\r\n\r\n", .bad),
+        .init("9112 §4", "nothing but SP after the version", "HTTP/1.1 \r\n\r\n", .bad),
         .init("9110 §15", "status 000 counts as a final one", "HTTP/1.1 000 Odd\r\nContent-Length: 2\r\n\r\nhi", .reusable(0, "hi")),
         .init("9110 §15", "status 099", "HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nhi", .reusable(99, "hi")),
         .init("9110 §15", "status 299", "HTTP/1.1 299 New\r\nContent-Length: 2\r\n\r\nhi", .reusable(299, "hi")),
@@ -37,8 +37,8 @@ extension ResponseTable {
         .init("9110 §15", "status 999", "HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nhi", .reusable(999, "hi")),
         .init("9112 §2.3", "HTTP/1.0", "HTTP/1.0 200 OK\r\n\r\nhi", .untilClose(200, "hi")),
         .init(
-            "9110 §2.5", "a later minor version is read like 1.1", "HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\nhi", .reusable(200, "hi")),
-        .init("9110 §2.5", "the latest minor version", "HTTP/1.9 200 OK\r\nContent-Length: 2\r\n\r\nhi", .reusable(200, "hi")),
+            "9110 §2.5", "HTTP/1.2 is parsed like HTTP/1.1", "HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\nhi", .reusable(200, "hi")),
+        .init("9110 §2.5", "HTTP/1.9 is parsed like HTTP/1.1", "HTTP/1.9 200 OK\r\nContent-Length: 2\r\n\r\nhi", .reusable(200, "hi")),
         .init("9110 §2.5", "HTTP/2.0", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n", .bad),
         .init("9110 §2.5", "HTTP/3.0", "HTTP/3.0 200 OK\r\nContent-Length: 0\r\n\r\n", .bad),
         .init("9110 §2.5", "HTTP/0.9 as a version", "HTTP/0.9 200 OK\r\nContent-Length: 0\r\n\r\n", .bad),
@@ -57,17 +57,17 @@ extension ResponseTable {
         .init("9112 §4", "HTTP/0.9, a body without a head", "<html><body>hi</body></html>\r\n", .bad),
         .init("9112 §4", "the banner of another server", "SSH-2.0-OpenSSH_9.2p1\r\n", .bad),
         .init("9112 §4", "a request", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", .bad),
-        .init("9112 §4", "no HTTP, without a line's end", "HTTQ\(String(repeating: "x", count: 9000))", .bad),
-        .init("9112 §2.2", "an empty line before it", "\r\nHTTP/1.1 200 OK\r\n\r\n", .bad),
-        .init("9112 §2.2", "SP before it", " HTTP/1.1 200 OK\r\n\r\n", .bad),
-        .init("9112 §2.2", "a byte order mark before it", "\u{EF}\u{BB}\u{BF}HTTP/1.1 200 OK\r\n\r\n", .bad),
-        .init("9112 §2.2", "LF alone ends it", "HTTP/1.1 200 OK\n\r\nhi", .untilClose(200, "hi")),
-        .init("9112 §2.2", "CR within it", "HTTP/1.1 200 O\rK\r\n\r\n", .bad),
-        .init("9112 §2.2", "CR CR LF ends it", "HTTP/1.1 200 OK\r\r\n\r\n", .bad),
+        .init("9112 §4", "bytes that are not HTTP, without a line break", "HTTQ\(String(repeating: "x", count: 9000))", .bad),
+        .init("9112 §2.2", "an empty line before the status line", "\r\nHTTP/1.1 200 OK\r\n\r\n", .bad),
+        .init("9112 §2.2", "SP before the status line", " HTTP/1.1 200 OK\r\n\r\n", .bad),
+        .init("9112 §2.2", "a byte order mark before the status line", "\u{EF}\u{BB}\u{BF}HTTP/1.1 200 OK\r\n\r\n", .bad),
+        .init("9112 §2.2", "LF alone ends the status line", "HTTP/1.1 200 OK\n\r\nhi", .untilClose(200, "hi")),
+        .init("9112 §2.2", "CR within the status line", "HTTP/1.1 200 O\rK\r\n\r\n", .bad),
+        .init("9112 §2.2", "CR CR LF after the status line", "HTTP/1.1 200 OK\r\r\n\r\n", .bad),
         .init("9112 §4", "NUL in the reason", "HTTP/1.1 200 O\0K\r\n\r\n", .bad),
-        .init("9112 §3", "8 KiB of status line", "HTTP/1.1 200 \(String(repeating: "x", count: 8179))\r\n\r\n", .untilClose(200)),
+        .init("9112 §3", "a status line of 8 KiB", "HTTP/1.1 200 \(String(repeating: "x", count: 8179))\r\n\r\n", .untilClose(200)),
         .init(
-            "9112 §3", "more than 8 KiB of status line", "HTTP/1.1 200 \(String(repeating: "x", count: 8180))\r\n\r\n",
+            "9112 §3", "a status line above 8 KiB", "HTTP/1.1 200 \(String(repeating: "x", count: 8180))\r\n\r\n",
             .failure(.limitExceeded)),
     ]
 }

@@ -9,7 +9,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// Which values plain requests to the same origin share.
+/// Plain requests to the same origin share a template, so that the handler computes its values only once.
 @Suite("Request templates", .timeLimit(.minutes(10)))
 struct RequestTemplateTests {
     private static func pools() throws -> HTTPConnectionPools {
@@ -63,7 +63,7 @@ struct RequestTemplateTests {
         #expect(pools.template(for: request) == nil)
     }
 
-    @Test func templatesStayCorrectWhenTheyDisplaceEachOther() throws {
+    @Test func templatesStayCorrectIfTheCacheReplacesThem() throws {
         let pools = try Self.pools()
         for number in 0..<100 {
             let host = "host\(number % 20).example"
@@ -83,11 +83,12 @@ struct RequestTemplateTests {
         let text = server.connections[0].text
         let lines = text.split(separator: "\r\n").filter { $0.hasSuffix("HTTP/1.1") }
         #expect(lines == ["GET /a HTTP/1.1", "GET /b?c HTTP/1.1", "GET / HTTP/1.1", "GET /d HTTP/1.1", "GET /e HTTP/1.1"])
-        #expect(text.components(of: "text/plain") == 1)
-        #expect(text.components(of: "127.0.0.1:\(server.port)\r\n") == 5)
+        #expect(text.count(of: "text/plain") == 1)
+        #expect(text.count(of: "127.0.0.1:\(server.port)\r\n") == 5)
     }
 }
 
 extension String {
-    fileprivate func components(of part: String) -> Int { split(separator: part, omittingEmptySubsequences: false).count - 1 }
+    /// The number of occurrences of `part`.
+    fileprivate func count(of part: String) -> Int { split(separator: part, omittingEmptySubsequences: false).count - 1 }
 }

@@ -15,9 +15,9 @@ import Testing
 @Suite("Waiting for data", .timeLimit(.minutes(10)))
 struct WaitForDataTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
-    private static let always: [ScriptedServer.Step] = [.forever([.receiveHead, .send(text: yes)])]
+    private static let respondsToEachRequest: [ScriptedServer.Step] = [.forever([.receiveHead, .send(text: yes)])]
 
-    /// Loads the body on a separate thread, which waits for it.
+    /// The text of the body. A separate thread calls `waitForData(for:)`.
     private static func text(
         _ loader: Loader, _ url: String, _ method: HTTPRequest.Method = .get, delegate: (any LoadDelegate)? = nil
     ) async throws -> String {
@@ -28,15 +28,16 @@ struct WaitForDataTests {
         try await inOwnThread { String(decoding: try loader.waitForData(for: request, delegate: delegate).0, as: UTF8.self) }
     }
 
-    private static func code(_ body: () async throws -> Void) async -> LoadError.Code? {
-        do { try await body() } catch { return (error as? LoadError)?.code }
+    /// The code of the load error that `operation` throws; `nil` if it throws none.
+    private static func code(_ operation: () async throws -> Void) async -> LoadError.Code? {
+        do { try await operation() } catch { return (error as? LoadError)?.code }
         return nil
     }
 
     // MARK: Deliveries
 
     @Test func connectionIsReused() async throws {
-        let server = try ScriptedServer(Self.always)
+        let server = try ScriptedServer(Self.respondsToEachRequest)
         let loader = Loader.http()
         for _ in 0..<20 { #expect(try await Self.text(loader, server.url()) == "yes") }
         #expect(server.connections.count == 1)
@@ -48,7 +49,7 @@ struct WaitForDataTests {
     }
 
     @Test func aRedirectIsFollowedToAnotherPortAndBack() async throws {
-        let last = try ScriptedServer(Self.always)
+        let last = try ScriptedServer(Self.respondsToEachRequest)
         let next = try ScriptedServer([.forever([.receiveHead, .send(text: Self.redirect(to: last.url()))])])
         let first = try ScriptedServer([.forever([.receiveHead, .send(text: Self.redirect(to: next.url()))])])
         let loader = Loader.http { $0.threadCount = nil }
@@ -77,9 +78,11 @@ struct WaitForDataTests {
         for _ in 0..<5 { #expect(try await Self.text(loader, server.url(), delegate: delegate) == "yes") }
     }
 
-    /// The pieces come from another thread while the waiting thread sleeps. The server reads them late.
+    /// Another thread provides the pieces of the body while the thread of the load sleeps. The server reads the pieces
+    /// late.
     ///
-    /// - Parameter threshold: bodies of this length wait for a 100 response. The server sends none.
+    /// - Parameter threshold: bodies of at least this number of bytes wait for a 100 response, which the server does
+    ///   not send.
     @Test(arguments: [nil, 1]) func aStreamedBodyIsSentWhileItsThreadWaits(_ threshold: Int64?) async throws {
         let (requested, mayContinue) = (try Gate(), try Gate())
         let size = 8 << 20
@@ -104,7 +107,7 @@ struct WaitForDataTests {
         #expect(try await load.value == "yes")
     }
 
-    // MARK: Ends of a wait
+    // MARK: Waits that end early
 
     @Test func aLoadIsCancelledByAnotherThread() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .receiveHead, .stall])
@@ -119,7 +122,7 @@ struct WaitForDataTests {
     }
 
     @Test func delegateCallsMayCancelTheLoad() async throws {
-        let server = try ScriptedServer(Self.always)
+        let server = try ScriptedServer(Self.respondsToEachRequest)
         for step in [LoadStep.connectionReused, .requestSent, .firstByte] {
             let loader = Loader.http()
             #expect(try await Self.text(loader, server.url()) == "yes")
@@ -142,7 +145,7 @@ struct WaitForDataTests {
     }
 
     @Test func suspendedLoadContinuesAfterAResume() async throws {
-        let server = try ScriptedServer(Self.always)
+        let server = try ScriptedServer(Self.respondsToEachRequest)
         let loader = Loader.http()
         for _ in 0..<10 {
             let delegate = RecordingDelegate { event, task in
@@ -158,7 +161,7 @@ struct WaitForDataTests {
 
     /// The waiting thread would have to deliver the bytes of the second load itself.
     @Test func waitInsideADelegateCallFailsAtOnce() async throws {
-        let server = try ScriptedServer(Self.always)
+        let server = try ScriptedServer(Self.respondsToEachRequest)
         let loader = Loader.http()
         let nestedCode = Mutex<LoadError.Code?>(nil)
         let delegate = RecordingDelegate { event, task in
@@ -178,10 +181,10 @@ struct WaitForDataTests {
 
     /// The thread of an event loop must not wait. Other threads can wait, such as the queue of completion handlers.
     @Test func aCompletionHandlerMayWaitForAnotherLoadUnlessItIsImmediate() async throws {
-        let server = try ScriptedServer(Self.always)
+        let server = try ScriptedServer(Self.respondsToEachRequest)
         let loader = Loader.http()
         let request = try Request(server.url())
-        for (queue, expected) in [(DeliveryQueue.background, LoadError.Code?.none), (.immediate, .noResources)] {
+        for (queue, expectedCode) in [(DeliveryQueue.background, LoadError.Code?.none), (.immediate, .noResources)] {
             let code = await withCheckedContinuation { continuation in
                 _ = loader.load(request, on: queue) { _ in
                     do throws(LoadError) {
@@ -192,33 +195,33 @@ struct WaitForDataTests {
                     }
                 }
             }
-            #expect(code == expected)
+            #expect(code == expectedCode)
         }
     }
 
     @Test(arguments: [false, true]) func aWaitOnTheLoopOfASharedOrSecureConnectionFailsAtOnce(_ isSecure: Bool) async throws {
-        let shared = try HostileServer(whole: { arrival in
-            ServerFrames.headers([(":status", "200")], stream: arrival.stream)
-                + ServerFrames.data("yes", stream: arrival.stream, ends: true)
+        let http2Server = try HostileServer(afterRequest: { received in
+            ServerFrames.headers([(":status", "200")], stream: received.stream)
+                + ServerFrames.data("yes", stream: received.stream, endsStream: true)
         })
-        let secure = try await SecureServer("good")
-        let loader = isSecure ? try SecureLoads().loader : .http()
-        let request = isSecure ? try Request(secure.url) : try shared.request()
-        let nestedCode = Mutex<[LoadError.Code?]>([])
+        let secureServer = try await SecureServer("good")
+        let loader = isSecure ? try SecureLoaderFixture().loader : .http()
+        let request = isSecure ? try Request(secureServer.url) : try http2Server.request()
+        let nestedCodes = Mutex<[LoadError.Code?]>([])
         let delegate = RecordingDelegate { event, _ in
             guard case .response = event else { return .keepGoing }
             do throws(LoadError) {
                 _ = try loader.waitForData(for: request)
-                nestedCode.withLock { $0.append(nil) }
+                nestedCodes.withLock { $0.append(nil) }
             } catch {
-                nestedCode.withLock { $0.append(error.code) }
+                nestedCodes.withLock { $0.append(error.code) }
             }
             return .keepGoing
         }
         loader.task(for: request, delegate: delegate).resume()
         await delegate.ended()
-        #expect(delegate.error == nil && nestedCode.withLock { $0 } == [.noResources])
-        try await secure.stop()
+        #expect(delegate.error == nil && nestedCodes.withLock { $0 } == [.noResources])
+        try await secureServer.stop()
     }
 
     // MARK: Connections that end
@@ -235,7 +238,7 @@ struct WaitForDataTests {
         #expect(server.connections.count == 2)
     }
 
-    @Test func serverThatClosesAtOnceIsTriedOncePerLoad() async throws {
+    @Test func loadFromAServerThatClosesAtOnceIsTriedOnce() async throws {
         let server = try ScriptedServer([.close])
         let loader = Loader.http()
         var request = try Request(server.url())
@@ -255,10 +258,10 @@ struct WaitForDataTests {
         #expect(server.connections.count == 1)
     }
 
-    // MARK: Many
+    // MARK: Many loads
 
     @Test(arguments: [1, 2]) func manyThreadsShareFewConnections(_ perHost: Int) async throws {
-        let server = try ScriptedServer(Self.always)
+        let server = try ScriptedServer(Self.respondsToEachRequest)
         let loader = Loader.http { $0.connectionLimits.perHost = perHost }
         let request = try Request(server.url())
         try await withThrowingTaskGroup(of: Int.self) { group in
@@ -276,7 +279,7 @@ struct WaitForDataTests {
     }
 
     @Test func waitingAndAsyncLoadsShareConnections() async throws {
-        let server = try ScriptedServer(Self.always)
+        let server = try ScriptedServer(Self.respondsToEachRequest)
         let loader = Loader.http { $0.connectionLimits.perHost = 3 }
         let request = try Request(server.url())
         try await withThrowingTaskGroup(of: Int.self) { group in
@@ -296,26 +299,27 @@ struct WaitForDataTests {
         #expect(server.connections.count <= 3)
     }
 
-    /// The load is cancelled and the loader is freed before the rest of the response arrives. Then the connection must
-    /// close itself.
+    /// The load is cancelled and the loader is freed before the rest of the response arrives. Nothing else closes the
+    /// connection.
     @Test func aConnectionThatBecomesIdleWithoutALoaderIsClosed() async throws {
-        let (isCancelled, began) = (try Gate(), try Gate())
+        let (isCancelled, bodyBegan) = (try Gate(), try Gate())
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc"), .wait(isCancelled), .send(text: "def"),
             .receiveToEnd,
         ])
         do {
             let loader = Loader.http()
-            let task = loader.task(for: try Request(server.url()), delegate: FirstBytes { began.open() })
+            let task = loader.task(for: try Request(server.url()), delegate: BytesDelegate { bodyBegan.open() })
             task.resume()
-            try await began.wait()
+            try await bodyBegan.wait()
             task.cancel()
         }
         isCancelled.open()
         try await server.waitUntilClosed()
     }
 
-    private final class FirstBytes: LoadDelegate {
+    /// A delegate that calls a closure for each piece of the body.
+    private final class BytesDelegate: LoadDelegate {
         private let onBytes: @Sendable () -> Void
         init(_ onBytes: @escaping @Sendable () -> Void) { self.onBytes = onBytes }
 
@@ -327,25 +331,25 @@ struct WaitForDataTests {
     }
 
     @Test func thousandsOfLoadsLeakNoDescriptor() async throws {
-        let server = try ScriptedServer(Self.always)
+        let server = try ScriptedServer(Self.respondsToEachRequest)
         var loader: Loader? = .http()
         do {
             let current = try #require(loader)
             let request = try Request(server.url())
-            let events = Descriptors.eventCount
-            // With 5,000 loads, a leak of one descriptor in five loads shows beside the descriptors of other tests.
+            let eventDescriptorCount = Descriptors.eventCount
+            // 5,000 loads that leak one descriptor in five loads leak 1,000, which is more than other tests open.
             try await inOwnThread { for _ in 0..<5_000 { _ = try current.waitForData(for: request) } }
-            // Other tests also open such descriptors, one for each of their servers, and close them. Leaked descriptors
+            // Other tests open an eventfd(2) descriptor for each of their servers, and close it. Leaked descriptors
             // would remain.
-            while Descriptors.eventCount >= events + 900 {
+            while Descriptors.eventCount >= eventDescriptorCount + 900 {
                 try Task.checkCancellation()
                 await Task.yield()
             }
         }
         #expect(server.connections.count == 1)
         // The server's socket, its end of one connection, and the client's end.
-        let meanwhile = Descriptors.count(port: server.port)
-        #expect(meanwhile == 3)
+        let socketCount = Descriptors.count(port: server.port)
+        #expect(socketCount == 3)
         loader = nil
         try await server.waitUntilClosed()
         server.close()

@@ -5,11 +5,11 @@ import PortolanCore
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// A connection in memory. The test is the peer.
+/// A byte connection in memory. The test sends the bytes of the peer.
 final class FakeByteConnection: ByteConnection {
     let manualLoop: InMemoryEventLoop
     private var receiver: (any ByteConnectionReceiver)?
-    /// Whether the connection reports that it accepts more bytes. It accepts all writes.
+    /// Whether the connection reports that it accepts more bytes. It accepts all writes in either case.
     var isWritable = true {
         didSet { if isWritable, !oldValue { receiver?.transportIsWritable() } }
     }
@@ -25,15 +25,15 @@ final class FakeByteConnection: ByteConnection {
     var loop: any EventLoop { manualLoop }
     var isWatched: Bool { true }
     /// Whether the peer has sent bytes that were not delivered.
-    var hasUnread = false
-    var isAlive: Bool { isOpen && !hasUnread }
+    var hasUnreadBytes = false
+    var isAlive: Bool { isOpen && !hasUnreadBytes }
 
     func write(_ bytes: borrowing RawSpan, hasMore: Bool) {
         guard isOpen else { return }
         writes.append(unsafe bytes.withUnsafeBytes { unsafe Array($0) })
     }
 
-    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer { .unable }
+    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileSendResult { .unable }
     func promiseDriver() {}
     func drive(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool { false }
     func finishWriting() { isWritable = false }
@@ -47,8 +47,9 @@ final class FakeByteConnection: ByteConnection {
         manualLoop.execute { transport.value.reportEnd(nil) }
     }
 
-    // MARK: Calls of the test
+    // MARK: Methods for the test
 
+    /// Delivers the peer's bytes to the receiver.
     func deliver(_ bytes: [UInt8]) {
         guard isOpen else { return }
         unsafe receiver?.didReceive(bytes.span.bytes)

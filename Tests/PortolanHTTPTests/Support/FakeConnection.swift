@@ -6,7 +6,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// A connection that only counts its transactions. The test ends them.
+/// A connection that only counts its transactions. The test ends the transactions.
 final class FakeConnection: PooledConnection {
     let key: ConnectionKey
     let isMultiplexed: Bool
@@ -29,7 +29,7 @@ final class FakeConnection: PooledConnection {
     var availableStreamCount: Int { isClosed ? 0 : capacity - transactionCount }
 
     func beginTransaction(_ transaction: any HTTPTransaction) -> any HTTPStream {
-        Issue.record("the waiters of these tests make no stream")
+        Issue.record("the requesters of these tests make no stream")
         return UnusedStream()
     }
 
@@ -51,7 +51,7 @@ final class FakeConnection: PooledConnection {
     }
 }
 
-/// Makes attempts that the test lets succeed or fail.
+/// Makes connection attempts. The test calls `succeed` or `fail` on each attempt.
 final class FakeConnector: Connector {
     final class Attempt: ConnectionAttempt {
         let key: ConnectionKey
@@ -95,7 +95,7 @@ final class FakeConnector: Connector {
     var offersMultiplexing = false
     func offersMultiplexing(for key: ConnectionKey) -> Bool { offersMultiplexing }
     private(set) var attempts: [Attempt] = []
-    var open: [Attempt] { attempts.filter(\.isOpen) }
+    var openAttempts: [Attempt] { attempts.filter(\.isOpen) }
 
     func connect(
         to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionRequester,
@@ -107,19 +107,19 @@ final class FakeConnector: Connector {
     }
 }
 
-/// A load in the queue. It records its events, and uses its connection until ``finish()``.
-final class FakeWaiter: ConnectionRequester {
-    let name: Int
+/// A requester that represents a load. It records its events, and uses its connection until ``finish()``.
+final class FakeRequester: ConnectionRequester {
+    let number: Int
     private(set) var connection: FakeConnection?
     private(set) var error: LoadError?
-    /// The notifications that the load waits in the queue.
+    /// Each wait in the queue that the pool has reported.
     private(set) var waits: [QueueWait] = []
     private(set) var isQueued = false
-    private let onAcquire: (FakeWaiter) -> Void
+    private let onAcquire: (FakeRequester) -> Void
     var isRepeatable = true
 
-    init(_ name: Int = 0, onAcquire: @escaping (FakeWaiter) -> Void = { _ in }) {
-        self.name = name
+    init(_ number: Int = 0, onAcquire: @escaping (FakeRequester) -> Void = { _ in }) {
+        self.number = number
         self.onAcquire = onAcquire
     }
 
@@ -148,7 +148,7 @@ final class FakeWaiter: ConnectionRequester {
     }
 }
 
-/// A pool on an event loop in memory. The test advances its time.
+/// A pool on an event loop in memory. The test advances the time of the event loop.
 struct PoolFixture {
     let loop = InMemoryEventLoop()
     let connector = FakeConnector()
@@ -156,10 +156,10 @@ struct PoolFixture {
     let pool: ConnectionPool
 
     init(limits: (inout ConnectionLimits) -> Void = { _ in }) {
-        var value = ConnectionLimits()
-        limits(&value)
-        limiter = ConnectionLimiter(value.total)
-        pool = ConnectionPool(on: loop, limits: value, limiter: limiter, connector: connector, closeIdleConnectionElsewhere: {})
+        var connectionLimits = ConnectionLimits()
+        limits(&connectionLimits)
+        limiter = ConnectionLimiter(connectionLimits.total)
+        pool = ConnectionPool(on: loop, limits: connectionLimits, limiter: limiter, connector: connector, closeIdleConnectionElsewhere: {})
     }
 
     static func key(_ host: String = "example.org", isSecure: Bool = false) -> ConnectionKey {

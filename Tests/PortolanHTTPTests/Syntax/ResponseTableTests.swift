@@ -6,9 +6,9 @@ import PortolanCore
 import PortolanHTTPSyntax
 import Testing
 
-/// Each response of the table in pieces of any size, cut anywhere, and followed by another response.
+/// Parses each response of the table: in pieces of any size, truncated, and followed by another response.
 @Suite(.timeLimit(.minutes(10))) struct ResponseTableTests {
-    private static let small = ResponseTable.all.filter { $0.bytes.count <= 300 }
+    private static let shortCases = ResponseTable.all.filter { $0.bytes.count <= 300 }
 
     /// A program can set any limits.
     @Test(arguments: [Int.min, -1, 0, 1, Int.max]) func anyLimitValueIsAccepted(_ limit: Int) {
@@ -24,49 +24,52 @@ import Testing
         }
     }
 
-    @Test(arguments: ResponseTable.all) func responseIsReadWhole(_ row: ResponseCase) {
+    @Test(arguments: ResponseTable.all) func responseIsParsedInOnePiece(_ row: ResponseCase) {
         expect(row, result(row, [row.bytes[...]]))
     }
 
-    @Test(arguments: ResponseTable.all) func responseIsReadByteByByte(_ row: ResponseCase) {
+    @Test(arguments: ResponseTable.all) func responseIsParsedByteByByte(_ row: ResponseCase) {
         expect(row, result(row, row.bytes.indices.map { row.bytes[$0...$0] }))
     }
 
-    @Test(arguments: small) func responseIsReadInTwoPieces(_ row: ResponseCase) {
-        let whole = result(row, [row.bytes[...]])
+    @Test(arguments: shortCases) func responseIsParsedInTwoPieces(_ row: ResponseCase) {
+        let wholeResult = result(row, [row.bytes[...]])
         for cut in row.bytes.indices {
-            let halves = result(row, [row.bytes[..<cut], row.bytes[cut...]])
-            // A start that is not HTTP is refused immediately. The message quotes the bytes that have arrived.
-            let isSame = whole.code == .badResponse ? halves.code == whole.code : halves == whole
-            #expect(isSame, "cut before byte \(cut): \(halves)")
+            let splitResult = result(row, [row.bytes[..<cut], row.bytes[cut...]])
+            // The message of a bad response quotes the bytes that have arrived, so it differs.
+            let isSame = wholeResult.code == .badResponse ? splitResult.code == wholeResult.code : splitResult == wholeResult
+            #expect(isSame, "cut before byte \(cut): \(splitResult)")
         }
     }
 
     /// A missing part is detected, except in a body that ends with the connection.
-    @Test(arguments: small) func truncationIsDetected(_ row: ResponseCase) throws {
-        let whole = result(row, [row.bytes[...]])
-        let needed = (try? whole.get())?.byteCount ?? row.bytes.count
-        for cut in 0..<needed {
+    @Test(arguments: shortCases) func truncationIsDetected(_ row: ResponseCase) throws {
+        let wholeResult = result(row, [row.bytes[...]])
+        let neededByteCount = (try? wholeResult.get())?.byteCount ?? row.bytes.count
+        for cut in 0..<neededByteCount {
             switch result(row, [row.bytes[..<cut]]) {
             case .failure(let error):
-                let allowed: [LoadError.Code] = [.truncated, .emptyResponse] + (whole.code.map { [$0] } ?? [])
+                let allowed: [LoadError.Code] = [.truncated, .emptyResponse] + (wholeResult.code.map { [$0] } ?? [])
                 #expect(allowed.contains(error.code), "cut before byte \(cut): \(error)")
-            case .success(let read):
-                let all = try whole.get()
-                #expect(read.endsAtClose && all.endsAtClose && all.body.starts(with: read.body), "cut before byte \(cut)")
+            case .success(let parsed):
+                let wholeResponse = try wholeResult.get()
+                #expect(
+                    parsed.endsAtClose && wholeResponse.endsAtClose && wholeResponse.body.starts(with: parsed.body),
+                    "cut before byte \(cut)")
             }
         }
     }
 
-    @Test(arguments: ResponseTable.all) func bytesAfterTheResponseAreNotRead(_ row: ResponseCase) {
-        guard case .response(let delivered) = row.outcome, !delivered.endsAtClose else { return }
-        let glued = row.bytes + "HTTP/1.1 599 Next\r\n\r\n".latin1
-        expect(row, result(row, [glued[...]]))
+    @Test(arguments: ResponseTable.all) func bytesAfterTheResponseAreNotParsed(_ row: ResponseCase) {
+        guard case .response(let expected) = row.outcome, !expected.endsAtClose else { return }
+        let bytesWithNextResponse = row.bytes + "HTTP/1.1 599 Next\r\n\r\n".latin1
+        expect(row, result(row, [bytesWithNextResponse[...]]))
     }
 
-    /// The parser reuses lines of the previous head. None of them appears in the next head.
-    @Test(arguments: Array(zip(small, [small[0]] + small)))
-    func responseIsReadAfterAnother(_ row: ResponseCase, _ other: ResponseCase) {
+    /// The parser reuses the parsed lines of the previous head if they are equal. No other line of it appears in the
+    /// next head.
+    @Test(arguments: Array(zip(shortCases, [shortCases[0]] + shortCases)))
+    func responseIsParsedAfterAnotherOne(_ row: ResponseCase, _ other: ResponseCase) {
         for earlier in [row.bytes, other.bytes, other.bytes + row.bytes] {
             expect(row, result(row, [row.bytes[...]], after: earlier))
             expect(row, result(row, row.bytes.indices.map { row.bytes[$0...$0] }, after: earlier))
@@ -78,6 +81,7 @@ import Testing
         #expect(ResponseTable.all.count >= 150)
     }
 
+    /// Parses the pieces, after the bytes of an earlier response.
     private func result(
         _ row: ResponseCase, _ pieces: [ArraySlice<UInt8>], after earlier: [UInt8] = []
     ) -> Result<InMemoryResponse, LoadError> {
@@ -88,23 +92,24 @@ import Testing
         }
     }
 
+    /// Expects that the result is the outcome of the row.
     private func expect(_ row: ResponseCase, _ result: Result<InMemoryResponse, LoadError>) {
         switch (row.outcome, result) {
-        case (.response(let delivered), .success(let read)):
-            #expect(read.status == delivered.status)
-            #expect(read.body == delivered.body)
-            #expect(read.trailers == delivered.trailers)
-            #expect(read.interim == delivered.interim)
-            #expect(read.isReusable == delivered.isReusable)
-            #expect(read.endsAtClose == delivered.endsAtClose)
-            #expect(read.byteCount == row.bytes.count)
-            if let fields = delivered.fields { #expect(read.fields == fields) }
+        case (.response(let expected), .success(let parsed)):
+            #expect(parsed.status == expected.status)
+            #expect(parsed.body == expected.body)
+            #expect(parsed.trailers == expected.trailers)
+            #expect(parsed.interim == expected.interim)
+            #expect(parsed.isReusable == expected.isReusable)
+            #expect(parsed.endsAtClose == expected.endsAtClose)
+            #expect(parsed.byteCount == row.bytes.count)
+            if let fields = expected.fields { #expect(parsed.fields == fields) }
         case (.failure(let code), .failure(let error)):
             #expect(error.code == code, "\(error)")
         case (.response, .failure(let error)):
             Issue.record("failed, but a response was expected: \(error)")
-        case (.failure(let code), .success(let read)):
-            Issue.record("read, but \(code) was expected: \(read)")
+        case (.failure(let code), .success(let parsed)):
+            Issue.record("parsed, but \(code) was expected: \(parsed)")
         }
     }
 }

@@ -9,14 +9,15 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// The identity of the client: from its settings, and from a load's answer.
+/// Client certificates: from the settings of the handler, and from the delegate's answer to a challenge.
 @Suite(.timeLimit(.minutes(10))) struct ClientCertificateTests {
-    static let versions: [SecureServer.Settings.Version] = [.tls12, .tls13]
+    static let tlsVersions: [SecureServer.Settings.Version] = [.tls12, .tls13]
 
+    /// A server that requires a client certificate, or accepts one if `isOptional`.
     private static func server(
-        _ version: SecureServer.Settings.Version = .tls13, isOptional: Bool = false, name: String = "good"
+        _ version: SecureServer.Settings.Version = .tls13, isOptional: Bool = false, certificate: String = "good"
     ) async throws -> SecureServer {
-        try await SecureServer(name) { settings in
+        try await SecureServer(certificate) { settings in
             let roots = try certificates().path("authority.pem")
             settings.clientCertificates = isOptional ? .optional(roots: roots) : .required(roots: roots)
             settings.maximumVersion = version
@@ -27,7 +28,7 @@ import Testing
         .certificate(chain: [try certificates().der(name)], privateKey: try certificates().key(name))
     }
 
-    @Test(arguments: versions)
+    @Test(arguments: tlsVersions)
     func configuredClientCertificateIsSentWithoutAChallenge(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version)
         let certificates = try certificates()
@@ -41,54 +42,54 @@ import Testing
             ClientIdentity(chain: [try certificates.der("client")], privateKey: try certificates.bytes("client.key.der")),
         ]
         for identity in identities {
-            let outcome = try await SecureLoads { $0.tls.identity = identity }.load(server.url)
+            let outcome = try await SecureLoaderFixture { $0.tls.identity = identity }.load(server.url)
             #expect(outcome.text == "hello")
-            #expect(outcome.challenges == 1)
+            #expect(outcome.challengeCount == 1)
         }
         #expect(server.count(.secured("A Client")) == identities.count)
         try await server.stop()
     }
 
-    @Test(arguments: versions, [false, true])
+    @Test(arguments: tlsVersions, [false, true])
     func delegateMayProvideAClientCertificate(version: SecureServer.Settings.Version, isOptional: Bool) async throws {
         let server = try await Self.server(version, isOptional: isOptional)
         let credential = try Self.credential()
-        let outcome = try await SecureLoads().load(server.url) { challenge in
-            if challenge.wantsCertificate { #expect(challenge.protectionSpace.host == "127.0.0.1") }
-            challenge.answer(challenge.wantsCertificate ? .use(credential) : .performDefault)
+        let outcome = try await SecureLoaderFixture().load(server.url) { challenge in
+            if challenge.asksForCertificate { #expect(challenge.protectionSpace.host == "127.0.0.1") }
+            challenge.answer(challenge.asksForCertificate ? .use(credential) : .performDefault)
         }
         #expect(outcome.text == "hello")
-        #expect(outcome.challenges == 2)
+        #expect(outcome.challengeCount == 2)
         #expect(server.count(.secured("A Client")) == 1)
         try await server.stop()
     }
 
-    @Test(arguments: versions)
+    @Test(arguments: tlsVersions)
     func optionalClientCertificateMayBeOmitted(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version, isOptional: true)
         for answer in [ChallengeAnswer.performDefault, .continueWithoutCredential] {
-            #expect(try await SecureLoads().load(server.url, answering: answer).text == "hello")
+            #expect(try await SecureLoaderFixture().load(server.url, answering: answer).text == "hello")
         }
         #expect(server.count(.secured(nil)) == 2)
         try await server.stop()
     }
 
-    @Test(arguments: versions)
+    @Test(arguments: tlsVersions)
     func missingClientCertificateFailsTheLoad(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version)
-        let outcome = try await SecureLoads().load(server.url)
+        let outcome = try await SecureLoaderFixture().load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
         #expect(outcome.text.contains("it wants a client certificate, and got none (alert "), "\(outcome.text)")
         #expect(outcome.delegate.error?.remedy == .giveClientCertificate)
         try await server.stop()
     }
 
-    @Test(arguments: versions)
+    @Test(arguments: tlsVersions)
     func refusedClientCertificateFailsTheLoad(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version)
         let credential = try Self.credential("client-unknown")
-        let outcome = try await SecureLoads().load(server.url) { challenge in
-            challenge.answer(challenge.wantsCertificate ? .use(credential) : .performDefault)
+        let outcome = try await SecureLoaderFixture().load(server.url) { challenge in
+            challenge.answer(challenge.asksForCertificate ? .use(credential) : .performDefault)
         }
         #expect(outcome.code == .secureConnectionFailed)
         #expect(outcome.text.contains("the client certificate"))
@@ -101,13 +102,13 @@ import Testing
     ])
     func delegateMayFailTheLoadInsteadOfSendingACertificate(answer: ChallengeAnswer, code: LoadError.Code) async throws {
         let server = try await Self.server()
-        let outcome = try await SecureLoads().load(server.url) { $0.answer($0.wantsCertificate ? answer : .performDefault) }
+        let outcome = try await SecureLoaderFixture().load(server.url) { $0.answer($0.asksForCertificate ? answer : .performDefault) }
         #expect(outcome.code == code)
         try await server.stop()
     }
 
-    /// The alert is in the socket when a request is written, and the server responds to the request with a reset. The
-    /// error comes from the alert.
+    /// The server has sent an alert and closed the connection before the client writes. The write causes a reset. The
+    /// error must name the alert.
     @Test func tlsAlertIsReportedInsteadOfTheReset() async throws {
         let server = try await Self.server(.tls13)
         var configuration = TransportConfiguration()
@@ -115,25 +116,25 @@ import Testing
         let endpoint = Endpoint(
             TLSPeer(host: "127.0.0.1", port: server.port, description: "the server"), applicationProtocols: ["http/1.1"])
         let loop = try #require(try SocketEventLoop.shared.get().first)
-        let opened: LoopBound<OpenConnection> = try await withCheckedContinuation { continuation in
+        let openConnection: LoopBound<OpenConnection> = try await withCheckedContinuation { continuation in
             loop.execute { [configuration] in
                 let connector = ByteConnector(configuration, contexts: TLSContextCache(configuration.tls), on: loop)
-                // Nothing else retains the attempt.
+                // The closure retains the attempt until its completion, because nothing else does.
                 var attempt: ByteConnectionAttempt?
-                let new = connector.attempt(to: endpoint, for: nil) { _ in
+                let newAttempt = connector.attempt(to: endpoint, for: nil) { _ in
                 } completion: { result in
                     withExtendedLifetime(attempt) { continuation.resume(returning: result.map(LoopBound.init)) }
                     attempt = nil
                 }
-                attempt = new
-                new.start()
+                attempt = newAttempt
+                newAttempt.start()
             }
         }.get()
         try await server.waitForFailure()
         try await server.stop()
         let failure: SocketError? = await withCheckedContinuation { continuation in
             loop.execute {
-                let transport = opened.value.transport
+                let transport = openConnection.value.transport
                 transport.setReceiver(EndReceiver { continuation.resume(returning: $0) })
                 // The first write causes the reset, and the second write fails.
                 for _ in 0..<2 { transport.write([UInt8](repeating: 1, count: 100)) }
@@ -143,7 +144,7 @@ import Testing
         #expect(failure?.isAlert == true, "\(String(describing: failure))")
     }
 
-    /// Receives the end only.
+    /// A receiver that passes the end of the connection to a closure.
     private final class EndReceiver: ByteConnectionReceiver {
         let isIdle = false
         private let didEnd: (SocketError?) -> Void
@@ -157,24 +158,26 @@ import Testing
 
     @Test func untrustedServerGetsNoClientCertificate() async throws {
         for name in ["self", "misnamed"] {
-            let server = try await Self.server(isOptional: true, name: name)
+            let server = try await Self.server(isOptional: true, certificate: name)
             let certificates = try certificates()
-            let loads = try SecureLoads { $0.tls.identity = ClientIdentity(certificatePath: certificates.path("client-both.pem")) }
-            #expect(try await loads.load(server.url).code == .certificateNotTrusted)
+            let fixture = try SecureLoaderFixture {
+                $0.tls.identity = ClientIdentity(certificatePath: certificates.path("client-both.pem"))
+            }
+            #expect(try await fixture.load(server.url).code == .certificateNotTrusted)
             try await server.wait(for: .closed)
             #expect(server.count(.secured("A Client")) == 0)
             // The client sends its identity once the load accepts the server.
-            #expect(try await loads.load(server.url, answering: .use(.serverTrust)).text == "hello")
+            #expect(try await fixture.load(server.url, answering: .use(.serverTrust)).text == "hello")
             #expect(server.count(.secured("A Client")) == 1)
             try await server.stop()
         }
     }
 
     @Test func serverTrustedByTheDelegateGetsItsClientCertificate() async throws {
-        let server = try await Self.server(name: "self")
+        let server = try await Self.server(certificate: "self")
         let credential = try Self.credential()
-        let outcome = try await SecureLoads().load(server.url) { challenge in
-            challenge.answer(.use(challenge.wantsCertificate ? credential : .serverTrust))
+        let outcome = try await SecureLoaderFixture().load(server.url) { challenge in
+            challenge.answer(.use(challenge.asksForCertificate ? credential : .serverTrust))
         }
         #expect(outcome.text == "hello")
         #expect(server.count(.secured("A Client")) == 1)
@@ -183,10 +186,10 @@ import Testing
 
     @Test func connectionWithTheCertificateOfOneLoadIsNotShared() async throws {
         let server = try await Self.server(isOptional: true)
-        let loads = try SecureLoads()
+        let fixture = try SecureLoaderFixture()
         let credential = try Self.credential()
-        _ = try await loads.load(server.url) { $0.answer($0.wantsCertificate ? .use(credential) : .performDefault) }
-        #expect(try await loads.load(server.url).text == "hello")
+        _ = try await fixture.load(server.url) { $0.answer($0.asksForCertificate ? .use(credential) : .performDefault) }
+        #expect(try await fixture.load(server.url).text == "hello")
         #expect(server.count(.secured("A Client")) == 1)
         #expect(server.count(.secured(nil)) == 1)
         try await server.stop()
@@ -194,17 +197,19 @@ import Testing
 
     @Test func unusableClientCertificateFailsTheLoad() async throws {
         let server = try await Self.server()
-        let other = try certificates().key("good")
+        let unrelatedKey = try certificates().key("good")
         let leaf = try certificates().der("client")
-        let bad: [(Credential, String)] = [
-            (.certificate(chain: [], privateKey: other), "no certificate in its chain"),
-            (.certificate(chain: [[]], privateKey: other), "not a certificate in DER"),
-            (.certificate(chain: [[1, 2, 3]], privateKey: other), "not a certificate in DER"),
+        let unusableCredentials: [(Credential, String)] = [
+            (.certificate(chain: [], privateKey: unrelatedKey), "no certificate in its chain"),
+            (.certificate(chain: [[]], privateKey: unrelatedKey), "not a certificate in DER"),
+            (.certificate(chain: [[1, 2, 3]], privateKey: unrelatedKey), "not a certificate in DER"),
             (.certificate(chain: [leaf], privateKey: []), "private key can't be read"),
-            (.certificate(chain: [leaf], privateKey: other), "do not belong together"),
+            (.certificate(chain: [leaf], privateKey: unrelatedKey), "do not belong together"),
         ]
-        for (credential, message) in bad {
-            let outcome = try await SecureLoads().load(server.url) { $0.answer($0.wantsCertificate ? .use(credential) : .performDefault) }
+        for (credential, message) in unusableCredentials {
+            let outcome = try await SecureLoaderFixture().load(server.url) {
+                $0.answer($0.asksForCertificate ? .use(credential) : .performDefault)
+            }
             #expect(outcome.code == .clientCertificateUnusable)
             #expect(outcome.text.contains(message))
         }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// A server that speaks HTTP/2 and requires HTTP/1.1 for a request (RFC 9113 §7, HTTP_1_1_REQUIRED).
+/// A server that speaks HTTP/2, but responds to each request with HTTP_1_1_REQUIRED (RFC 9113 §7).
 @Suite(.timeLimit(.minutes(10))) struct RequiredVersionTests {
     private static func server() async throws -> SecureServer {
         try await SecureServer("good", .requireHTTP1(SecureServer.hello)) { $0.applicationProtocols = ["h2", "http/1.1"] }
@@ -16,7 +16,7 @@ import Testing
 
     private static func run(_ request: Request) async throws -> (LoadTask, RecordingDelegate) {
         let delegate = RecordingDelegate()
-        let task = try SecureLoads { $0.allowsHTTP2 = true }.loader.task(for: request, delegate: delegate)
+        let task = try SecureLoaderFixture { $0.allowsHTTP2 = true }.loader.task(for: request, delegate: delegate)
         task.resume()
         await delegate.ended()
         return (task, delegate)

@@ -22,53 +22,55 @@ import Testing
         }
     }
 
-    private static func isResumed(_ outcome: SecureLoads.Outcome) -> [Bool] { outcome.task.metrics.transfers.map(\.isTLSResumed) }
+    /// Whether TLS resumed a session, for each transaction of the task.
+    private static func wereResumed(_ outcome: SecureLoaderFixture.Outcome) -> [Bool] { outcome.task.metrics.transfers.map(\.isTLSResumed) }
 
     @Test(arguments: versions) func nextConnectionResumesTheSessionAndKeepsTheChain(_ version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server("below", version)
-        let loads = try SecureLoads()
+        let fixture = try SecureLoaderFixture()
         let chains = Mutex<[[[UInt8]]]>([])
         for number in 0..<3 {
-            let outcome = try await loads.load(server.url) { challenge in
-                chains.withLock { $0.append(challenge.chain ?? []) }
+            let outcome = try await fixture.load(server.url) { challenge in
+                chains.withLock { $0.append(challenge.serverChain ?? []) }
                 challenge.answer(.performDefault)
             }
             #expect(outcome.text == "hello")
-            #expect(Self.isResumed(outcome) == [number > 0])
+            #expect(Self.wereResumed(outcome) == [number > 0])
         }
         let certificates = try certificates()
-        let shown = [try certificates.der("below"), try certificates.der("below", 1)]
-        #expect(chains.withLock { $0 } == [shown, shown, shown])
+        let expectedChain = [try certificates.der("below"), try certificates.der("below", 1)]
+        #expect(chains.withLock { $0 } == [expectedChain, expectedChain, expectedChain])
         #expect(server.count(.connected) == 3)
         try await server.stop()
     }
 
     @Test func withoutTicketsEachHandshakeIsFull() async throws {
         let server = try await Self.server(sendsTickets: false)
-        let loads = try SecureLoads()
-        for _ in 0..<2 { #expect(Self.isResumed(try await loads.load(server.url)) == [false]) }
+        let fixture = try SecureLoaderFixture()
+        for _ in 0..<2 { #expect(Self.wereResumed(try await fixture.load(server.url)) == [false]) }
         try await server.stop()
     }
 
-    /// The result of the first handshake is stored with the session. If one load accepts the server, other loads don't.
+    /// The session stores the result of the certificate's verification. That one load trusts the server does not change
+    /// it for other loads.
     @Test(arguments: versions) func resumedSessionKeepsTheTrustResult(_ version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server("self", version)
-        let loads = try SecureLoads()
-        #expect(try await loads.load(server.url, answering: .use(.serverTrust)).text == "hello")
-        let second = try await loads.load(server.url)
+        let fixture = try SecureLoaderFixture()
+        #expect(try await fixture.load(server.url, answering: .use(.serverTrust)).text == "hello")
+        let second = try await fixture.load(server.url)
         #expect(second.code == .certificateNotTrusted && second.text.contains("self-signed"))
-        #expect(second.challenges == 1)
+        #expect(second.challengeCount == 1)
         #expect(server.count(.requestBegan) == 1)
-        let third = try await loads.load(server.url, answering: .use(.serverTrust))
-        #expect(third.text == "hello" && Self.isResumed(third) == [true])
+        let third = try await fixture.load(server.url, answering: .use(.serverTrust))
+        #expect(third.text == "hello" && Self.wereResumed(third) == [true])
         try await server.stop()
     }
 
     @Test func aLoadMayRejectAResumedSession() async throws {
         let server = try await Self.server()
-        let loads = try SecureLoads()
-        #expect(try await loads.load(server.url).text == "hello")
-        let rejected = try await loads.load(server.url, answering: .rejectProtectionSpace)
+        let fixture = try SecureLoaderFixture()
+        #expect(try await fixture.load(server.url).text == "hello")
+        let rejected = try await fixture.load(server.url, answering: .rejectProtectionSpace)
         #expect(rejected.code == .secureConnectionFailed)
         #expect(server.count(.requestBegan) == 1)
         try await server.stop()
@@ -76,7 +78,7 @@ import Testing
 
     @Test func handlersShareNoSessions() async throws {
         let server = try await Self.server()
-        for _ in 0..<2 { #expect(Self.isResumed(try await SecureLoads().load(server.url)) == [false]) }
+        for _ in 0..<2 { #expect(Self.wereResumed(try await SecureLoaderFixture().load(server.url)) == [false]) }
         try await server.stop()
     }
 
@@ -88,22 +90,25 @@ import Testing
             $0.maximumVersion = version
             $0.ticketCount = 1
         }
-        let loads = try SecureLoads()
+        let fixture = try SecureLoaderFixture()
         for number in 0..<4 {
-            let outcome = try await loads.load(server.url)
+            let outcome = try await fixture.load(server.url)
             #expect(outcome.code == .truncated, "\(outcome.text)")
-            #expect(Self.isResumed(outcome) == [number > 0])
+            #expect(Self.wereResumed(outcome) == [number > 0])
         }
         try await server.stop()
     }
 
-    /// RFC 5246 §7.2.2: after a fatal alert, here the client's bad_record_mac, the session is not resumed.
+    /// A forged record makes the client send the fatal alert bad_record_mac. After a fatal alert, the session is not
+    /// resumed (RFC 5246 §7.2.2).
     @Test func fatalAlertRemovesTheSession() async throws {
-        let forged: [UInt8] = [23, 3, 3, 0, 40] + [UInt8](repeating: 7, count: 40)
-        let server = try await SecureServer("good", .script([.tls(.sendInClear(forged)), .receiveToEnd])) { $0.maximumVersion = .tls12 }
-        let loads = try SecureLoads()
+        let forgedRecord: [UInt8] = [23, 3, 3, 0, 40] + [UInt8](repeating: 7, count: 40)
+        let server = try await SecureServer("good", .script([.tls(.sendInClear(forgedRecord)), .receiveToEnd])) {
+            $0.maximumVersion = .tls12
+        }
+        let fixture = try SecureLoaderFixture()
         for _ in 0..<2 {
-            let outcome = try await loads.load(server.url)
+            let outcome = try await fixture.load(server.url)
             #expect(outcome.code == .secureConnectionFailed, "\(outcome.text)")
             #expect(server.count(.resumed) == 0)
         }

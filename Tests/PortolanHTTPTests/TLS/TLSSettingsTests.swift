@@ -11,9 +11,10 @@ import Testing
 
 /// Trust roots and identities: their sources, and the errors of files that cannot be used.
 @Suite(.timeLimit(.minutes(10))) struct TLSSettingsTests {
+    /// The body of a load with these settings, or the error's message.
     private static func text(_ change: @escaping (inout TLSSettings) throws -> Void) async throws -> String {
         let server = try await SecureServer("good")
-        let outcome = try await SecureLoads { try change(&$0.tls) }.load(server.url)
+        let outcome = try await SecureLoaderFixture { try change(&$0.tls) }.load(server.url)
         try await server.stop()
         return outcome.text
     }
@@ -37,7 +38,7 @@ import Testing
         }
     }
 
-    /// The variables have the same meaning as for OpenSSL and curl.
+    /// SSL_CERT_FILE and SSL_CERT_DIR have the same meaning as for OpenSSL and curl.
     @Test(arguments: [("SSL_CERT_FILE", "authority.pem"), ("SSL_CERT_DIR", "roots")])
     func environmentVariablesNameTheSystemRoots(variable: String, value: String) async throws {
         let certificates = try certificates()
@@ -108,7 +109,7 @@ import Testing
             #expect(text.contains("k.pem"))
             #expect(!text.contains("s3cret"))
         }
-        let der = ClientIdentity(chain: [[1]], privateKey: [222, 173])
-        #expect(!String(describing: der).contains("222"))
+        let identityInMemory = ClientIdentity(chain: [[1]], privateKey: [222, 173])
+        #expect(!String(describing: identityInMemory).contains("222"))
     }
 }

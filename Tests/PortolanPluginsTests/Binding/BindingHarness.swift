@@ -65,7 +65,8 @@ struct BindingHarness {
 
     /// - Parameters:
     ///   - steps: the steps as JSON.
-    ///   - more: further members of the binding.
+    ///   - more: further members of the binding, as JSON by their names.
+    ///   - settings: the manifest's declarations of settings, as JSON.
     static func manifest(_ steps: String, _ more: [String: String] = [:], settings: String = "{}") -> String {
         let functions = Self.functions.sorted { $0.key < $1.key }.map { "\"\($0)\": \"\($1)\"" }.joined(separator: ", ")
         let members = ["functions": "{\(functions)}", "callbacks": callbacks, "steps": steps].merging(more) { $1 }
@@ -73,6 +74,7 @@ struct BindingHarness {
         return ManifestText.of("org.portolan.bound", scheme: "bound", more: ["binding": "{\n    \(binding)\n  }", "settings": settings])
     }
 
+    /// Opens a plugin with the binding ``manifest(_:_:settings:)``.
     init(_ steps: String, _ more: [String: String] = [:], settings: String = "{}") throws {
         folder = try TestFolder()
         try folder.plugin("bound", Self.manifest(steps, more, settings: settings), fixture: "binding")
@@ -92,6 +94,7 @@ struct BindingHarness {
         return client
     }
 
+    /// Runs one load and returns its body as text.
     func text(_ url: String = "bound://host/path") throws -> String {
         String(decoding: try load(url).bytes, as: UTF8.self)
     }

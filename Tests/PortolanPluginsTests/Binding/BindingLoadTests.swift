@@ -7,9 +7,9 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Loads through a binding: the parts of a request that they use, callbacks, failures, and stops.
+/// Loads through a binding: their use of the request, callbacks, failures, and stops.
 @Suite(.timeLimit(.minutes(2))) struct BindingLoadTests {
-    private static let write = #"{"call": "bf_write", "with": ["{url.path}"], "check": {"equals": 0}}"#
+    private static let writeStep = #"{"call": "bf_write", "with": ["{url.path}"], "check": {"equals": 0}}"#
 
     // MARK: The request
 
@@ -41,7 +41,7 @@ import Testing
         #expect(String(decoding: try harness.load(request).bytes, as: UTF8.self) == text)
     }
 
-    @Test func lengthCanBeArgumentAndResponseLength() throws {
+    @Test func lengthOfAValueCanBeAnArgumentAndTheResponseLength() throws {
         let harness = try BindingHarness(
             #"[{"respond": {"length": "{body.length}"}}, {"call": "bf_int64", "with": ["{url.query.length|7}"], "check": {"equals": -7}}, {"deliver": "{body}"}]"#
         )
@@ -49,8 +49,8 @@ import Testing
         #expect(client.events == [.response(5), .data(5), .finished])
     }
 
-    /// The check before the load cannot know whether a conditional step delivers bytes.
-    @Test func responseMayFollowConditionalDelivery() throws {
+    /// The check of the manifest cannot know whether a conditional step delivers bytes.
+    @Test func respondStepMayFollowAConditionalDelivery() throws {
         let harness = try BindingHarness(
             #"[{"deliver": "x", "when": {"value": "{method}", "equals": "PUT"}}, {"respond": {"status": 203}}, {"deliver": "y"}]"#)
         #expect(try harness.load().response?.status?.code == 203)
@@ -86,7 +86,7 @@ import Testing
     // MARK: Callbacks
 
     @Test func callbackDataIsDelivered() throws {
-        let client = try BindingHarness("[\(Self.write)]").load("bound://h/each")
+        let client = try BindingHarness("[\(Self.writeStep)]").load("bound://h/each")
         #expect(client.bytes == Array("/each".utf8))
         #expect(client.events == [.response(nil)] + [.data(1), .data(1), .data(1), .data(1), .data(1), .finished])
     }
@@ -123,14 +123,14 @@ import Testing
                         + "returned 'stopped', or 0")
             })
         // The closure now serves another load. The host compares the user data.
-        let other = try harness.load("bound://h/other")
-        #expect(other.bytes == Array("own".utf8))
-        #expect(other.error?.message == "the callback 'write' was called with another load's user data")
+        let secondClient = try harness.load("bound://h/other")
+        #expect(secondClient.bytes == Array("own".utf8))
+        #expect(secondClient.error?.message == "the callback 'write' was called with another load's user data")
     }
 
     // MARK: Failures
 
-    @Test func errorTextComesFromAnotherCall() throws {
+    @Test func errorTextComesFromACallOfTheBinding() throws {
         let error = #"{"text": {"call": "bf_error", "with": ["{result}"]}, "code": "ioFailed", "codes": {"9": "notFound"}}"#
         let steps =
             #"[{"call": "bf_open_into", "with": ["refused", "x"], "check": {"equals": 0}, "cleanup": {"call": "bf_close", "with": ["{x}"]}}]"#
@@ -138,13 +138,13 @@ import Testing
         #expect(failure == LoadError(.notFound, message: "bf_open_into of plugin.so failed with 9: the thing was refused"))
     }
 
-    @Test func handleThatIsNULLIsAFailure() throws {
+    @Test func nullHandleFailsTheLoad() throws {
         let client = try BindingHarness(#"[{"call": "bf_open", "with": ["refused"], "cleanup": {"call": "bf_note"}}, {"call": "bf_note"}]"#)
             .load()
         #expect(client.error?.message == "bf_open of plugin.so returned NULL, which it should not")
     }
 
-    /// The error's text uses values that the failing step should have set.
+    /// The error's text uses values that the failing step did not set.
     @Test(arguments: [
         (#""call": "bf_open", "with": ["refused"], "result": "x""#, "bf_open of plugin.so returned NULL, which it should not"),
         (#""call": "bf_open_into", "with": ["refused", "x"], "check": {"equals": 0}"#, "bf_open_into of plugin.so failed with 9"),
@@ -155,16 +155,16 @@ import Testing
     ])
     func missingValuesAreLeftOutOfTheErrorMessage(_ step: String, _ message: String) throws {
         let error = #"{"code": "ioFailed", "text": {"call": "bf_thing_error", "with": ["{x}"]}}"#
-        let own = #"{"code": "ioFailed", "message": "{words|}", "text": {"call": "bf_thing_error", "with": ["{x}"]}}"#
+        let ownError = #"{"code": "ioFailed", "message": "{words|}", "text": {"call": "bf_thing_error", "with": ["{x}"]}}"#
         #expect(try BindingHarness("[{\(step)}]", ["error": error]).load().error == LoadError(.ioFailed, message: message))
         guard step.contains("words") else {
             #expect(try BindingHarness("[{\(step), \"error\": \(error)}]").load().error == LoadError(.ioFailed, message: message))
             return
         }
-        #expect(try BindingHarness("[{\(step), \"error\": \(own)}]").load().error?.message == "a broken thing: its lid is stuck")
+        #expect(try BindingHarness("[{\(step), \"error\": \(ownError)}]").load().error?.message == "a broken thing: its lid is stuck")
     }
 
-    @Test func libraryErrorTextIsKeptOnOneLine() throws {
+    @Test func errorTextOfALibraryBecomesOneLine() throws {
         let client = try BindingHarness(
             #"[{"call": "bf_int8", "with": [1], "check": {"equals": 1}, "error": {"text": {"call": "bf_lent_text", "with": [2]}}}]"#
         ).load()
@@ -209,7 +209,7 @@ import Testing
         #expect(load.client.events.last == .failed(LoadError(.cancelled, message: "enough")))
     }
 
-    private static func writingAndWaiting() throws -> BindingHarness {
+    private static func harnessThatWritesAndWaits() throws -> BindingHarness {
         try BindingHarness(
             """
             [{"call": "bf_open", "with": ["x"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test func stopFunctionEndsACallThatHasDeliveredData() throws {
-        let harness = try Self.writingAndWaiting()
+        let harness = try Self.harnessThatWritesAndWaits()
         let load = try TestHandlerLoad(harness.plugin, "bound:x")
         load.start()
         load.client.wait { $0.contains(.data(1)) }
@@ -228,14 +228,14 @@ import Testing
     }
 
     /// The client stops the load in the callback, and the library ignores the callback's result.
-    @Test func clientThatStopsEndsTheCallByTheStopFunction() throws {
+    @Test func stopByTheClientCallsTheStopFunction() throws {
         let client = RecordingClient { _, event in event == .data(1) ? .stopped : .keepGoing }
-        #expect(try Self.writingAndWaiting().load(client: client).events == [.response(nil), .data(1)])
+        #expect(try Self.harnessThatWritesAndWaits().load(client: client).events == [.response(nil), .data(1)])
     }
 
     @Test func pausedClientBlocksTheLibrary() throws {
         let client = RecordingClient { _, event in event == .data(1) ? .pause : .keepGoing }
-        let load = try TestHandlerLoad(try BindingHarness("[\(Self.write)]").plugin, "bound://h/abc", client: client)
+        let load = try TestHandlerLoad(try BindingHarness("[\(Self.writeStep)]").plugin, "bound://h/abc", client: client)
         load.start()
         for count in 1...4 {
             client.wait { $0.count == count + 1 }
@@ -246,7 +246,7 @@ import Testing
     }
 
     @Test func manyLoadsRunAtTheSameTime() async throws {
-        let harness = try BindingHarness("[\(Self.write)]")
+        let harness = try BindingHarness("[\(Self.writeStep)]")
         let registry = ProtocolRegistry()
         for handler in harness.plugin.handlers { registry.register(handler) }
         let loader = Loader(configuration: .init(), registry: registry)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// A library can keep values from its `setup`, because no call tells it to release them.
+/// A library can keep pointers to the values of its `setup`, so the host never frees these values.
 @Suite(.timeLimit(.minutes(2))) struct BindingSetupTests {
     private static let text = "a text that setup hands over, and that is longer than what an allocator writes into freed memory"
     private static let setup = """
@@ -20,11 +20,11 @@ import Testing
          {"call": "bf_log_elsewhere", "with": ["elsewhere "], "check": {"equals": 0}}, {"deliver": "{text} and "}, {"deliver": "{bytes}"}]
         """
     private static let settings = #"{"text": {"type": "string", "default": "\#(text)"}}"#
-    private static let delivered = "own \(text) and \(text)"
+    private static let expectedBody = "own \(text) and \(text)"
 
     @Test("Values that setup passes stay valid in every load") func setupValuesAreValidInEveryLoad() throws {
         let harness = try BindingHarness(Self.steps, ["setup": Self.setup], settings: Self.settings)
-        for _ in 0..<3 { #expect(try harness.text() == Self.delivered) }
+        for _ in 0..<3 { #expect(try harness.text() == Self.expectedBody) }
     }
 
     @Test("A callback that setup passes delivers to no load, and its late calls are reported once") func callbackFromSetupDeliversToNoLoad()
@@ -41,22 +41,22 @@ import Testing
         let folder = try TestFolder()
         try folder.plugin("bound", BindingHarness.manifest(Self.steps, ["setup": Self.setup], settings: Self.settings), fixture: "binding")
         // A second plugin with the same library, without `setup`.
-        let other = BindingHarness.manifest(Self.steps).replacing("org.portolan.bound", with: "org.portolan.other")
-        try folder.file("bound/other.plugin.json", other)
+        let otherManifest = BindingHarness.manifest(Self.steps).replacing("org.portolan.bound", with: "org.portolan.other")
+        try folder.file("bound/other.plugin.json", otherManifest)
         let catalogue = PluginCatalogue(searching: PluginSearchPath([String]()), policy: PluginPolicy())
         _ = try catalogue.plugin(at: folder("bound")).open()
         let plugin = try catalogue.plugin(at: folder("bound/other.plugin.json")).open()
         let load = try TestHandlerLoad(plugin, Request("bound:x"), client: RecordingClient())
         load.run()
         plugin.waitUntilIdle()
-        #expect(String(decoding: load.client.bytes, as: UTF8.self) == Self.delivered)
+        #expect(String(decoding: load.client.bytes, as: UTF8.self) == Self.expectedBody)
     }
 
     @Test("Values that a failed setup passed stay valid") func failedSetupKeepsItsValuesValid() throws {
         let folder = try TestFolder()
-        let failing = Self.setup.dropLast() + #", {"call": "bf_int8", "with": [1], "check": {"equals": 1}}]"#
+        let failingSetup = Self.setup.dropLast() + #", {"call": "bf_int8", "with": [1], "check": {"equals": 1}}]"#
         try folder.plugin(
-            "bound", BindingHarness.manifest(Self.steps, ["setup": String(failing)], settings: Self.settings), fixture: "binding")
+            "bound", BindingHarness.manifest(Self.steps, ["setup": String(failingSetup)], settings: Self.settings), fixture: "binding")
         try folder.file(
             "bound/other.plugin.json", BindingHarness.manifest(Self.steps).replacing("org.portolan.bound", with: "org.portolan.other"))
         let catalogue = PluginCatalogue(searching: PluginSearchPath([String]()), policy: PluginPolicy())
@@ -65,6 +65,6 @@ import Testing
         let load = try TestHandlerLoad(plugin, Request("bound:x"), client: RecordingClient())
         load.run()
         plugin.waitUntilIdle()
-        #expect(String(decoding: load.client.bytes, as: UTF8.self) == Self.delivered)
+        #expect(String(decoding: load.client.bytes, as: UTF8.self) == Self.expectedBody)
     }
 }

@@ -10,7 +10,7 @@ import Testing
 /// Each type of the binding language is passed to C and back, and each ownership rule is followed.
 @Suite(.timeLimit(.minutes(2))) struct BindingTypeTests {
     /// A function, an argument at a limit of its type, and the function's result.
-    static let integers: [(function: String, argument: String, result: String)] = [
+    static let integerCases: [(function: String, argument: String, result: String)] = [
         ("bf_int8", "127", "-127"), ("bf_int8", "-127", "127"), ("bf_uint8", "0", "255"), ("bf_uint8", "255", "0"),
         ("bf_int16", "-32767", "32767"), ("bf_uint16", "0", "65535"), ("bf_int32", "2147483647", "-2147483647"),
         ("bf_uint32", "0", "4294967295"), ("bf_int64", "-9223372036854775807", "9223372036854775807"),
@@ -19,7 +19,7 @@ import Testing
         ("bf_ulong", "0", "18446744073709551615"),
     ]
 
-    @Test(arguments: integers) func integerIsPassedAndReturned(_ function: String, _ argument: String, _ result: String) throws {
+    @Test(arguments: integerCases) func integerIsPassedAndReturned(_ function: String, _ argument: String, _ result: String) throws {
         let harness = try BindingHarness(
             #"[{"call": "\#(function)", "with": [\#(argument)], "result": "x", "check": {"equals": \#(result)}}, {"deliver": "={x}"}]"#)
         #expect(try harness.text() == "=\(result)")
@@ -53,7 +53,7 @@ import Testing
         #expect(try BindingHarness("[\(steps)]").load().error != nil)
     }
 
-    @Test func outParametersAreBoundToTheirNames() throws {
+    @Test func outputsOfACallGetTheirNames() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_outputs", "with": ["a", "b", "c", "d", "e", "f", "g"], "check": {"equals": 0}},
@@ -106,7 +106,7 @@ import Testing
         #expect(client.error?.code == .protocolViolation && client.bytes.isEmpty)
     }
 
-    /// The host refuses the size before it reads any byte, even if the memory is smaller.
+    /// The functions give one byte, but report more than the limit. The host refuses the size before it reads a byte.
     @Test(arguments: [#"{"call": "bf_lend_huge", "with": ["x"], "deliver": "{x}"}"#, #"{"call": "bf_write_huge"}"#])
     func dataAboveTheSizeLimitIsRefused(_ step: String) throws {
         let client = try BindingHarness("[\(step)]").load()
@@ -116,15 +116,15 @@ import Testing
 
     @Test func handleIsCleanedUpAfterSuccessAndFailure() throws {
         let failing = #"{"call": "bf_int8", "with": [1], "check": {"equals": 5}}"#
-        for (last, message) in [(#"{"deliver": "x"}"#, nil), (failing, "bf_int8 of plugin.so failed with -1")] {
+        for (lastStep, message) in [(#"{"deliver": "x"}"#, nil), (failing, "bf_int8 of plugin.so failed with -1")] {
             let harness = try BindingHarness(
                 """
                 [{"call": "bf_live_things", "check": {"equals": 0}},
                  {"call": "bf_open", "with": ["a"], "result": "a", "cleanup": {"call": "bf_close", "with": ["{a}"]}},
                  {"call": "bf_open_into", "with": ["b", "b"], "check": {"equals": 0}, "cleanup": {"call": "bf_close", "with": ["{b}"]}},
-                 {"call": "bf_live_things", "check": {"equals": 2}}, \(last)]
+                 {"call": "bf_live_things", "check": {"equals": 2}}, \(lastStep)]
                 """)
-            // The second load would find things that the first one left open.
+            // If the first load left handles open, the first step of the second load would fail.
             for _ in 0..<2 { #expect(try harness.load().error?.message == message) }
         }
     }
@@ -133,13 +133,15 @@ import Testing
 
     @Test(arguments: [1, 2, 7, 16_777_216])
     func bufferIsFilledUntilTheEndCondition(_ capacity: Int) throws {
-        for (call, end) in [("bf_read", "\"equals\": 0"), ("bf_read_into", "\"equals\": 1"), ("bf_read_early", "\"equals\": 1")] {
+        for (function, endCondition) in [
+            ("bf_read", "\"equals\": 0"), ("bf_read_into", "\"equals\": 1"), ("bf_read_early", "\"equals\": 1"),
+        ] {
             let harness = try BindingHarness(
                 """
                 [{"call": "bf_open", "with": ["{url.path}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
-                 {"call": "\(call)", "with": ["{thing}", {"room": \(capacity)}], "until": {\(end)}, "deliver": "{room}"}]
+                 {"call": "\(function)", "with": ["{thing}", {"room": \(capacity)}], "until": {\(endCondition)}, "deliver": "{room}"}]
                 """)
-            #expect(try harness.text("bound://h/seven-and-more") == "/seven-and-more", "\(call)")
+            #expect(try harness.text("bound://h/seven-and-more") == "/seven-and-more", "\(function)")
         }
     }
 
@@ -156,7 +158,7 @@ import Testing
         #expect(try harness.text("bound://h/?\(path)") == text)
     }
 
-    /// Zero is also delivered. The text contains outputs of the call.
+    /// The number 0 is delivered, too. The template contains outputs of the call.
     @Test(arguments: [("{digit} ", "1 0 2 0 "), ("{digit}{url.scheme}", "1bound0bound2bound0bound")])
     func numbersOfTheLastCallAreDelivered(_ template: String, _ text: String) throws {
         let steps = """
@@ -187,10 +189,10 @@ import Testing
         #expect(try harness.text("bound://h/?abcde") == "2 2 1 end 0")
     }
 
-    /// The function gives no bytes at the end. Without an `until` condition, this is an error.
-    @Test(arguments: ["bf_end", "bf_end_below_zero"]) func missingBytesAtTheEndAreEmpty(_ function: String) throws {
-        let atEnd = #"{"call": "\#(function)", "with": ["x"], "until": {"equals": 1}, "deliver": "{x}"}"#
-        #expect(try BindingHarness("[\(atEnd)]").load().events == [.response(nil), .finished])
+    /// At the end the function gives a length but no bytes. Without an `until` condition, this is an error.
+    @Test(arguments: ["bf_end", "bf_end_below_zero"]) func missingBytesAtTheEndAreAccepted(_ function: String) throws {
+        let stepWithEnd = #"{"call": "\#(function)", "with": ["x"], "until": {"equals": 1}, "deliver": "{x}"}"#
+        #expect(try BindingHarness("[\(stepWithEnd)]").load().events == [.response(nil), .finished])
         #expect(try BindingHarness(#"[{"call": "\#(function)", "with": ["x"]}]"#).load().error?.code == .protocolViolation)
     }
 
@@ -203,7 +205,8 @@ import Testing
         #expect(try harness.text("bound://h/one-by-one") == "/one-by-one")
     }
 
-    @Test(arguments: ["", #", "until": {"equals": 0}"#, #", "until": {"equals": -1}"#]) func negativeCountIsAFailureUnlessItIsTheEnd(
+    @Test(arguments: ["", #", "until": {"equals": 0}"#, #", "until": {"equals": -1}"#])
+    func negativeByteCountFailsTheLoadUnlessItIsTheEndCondition(
         _ until: String
     ) throws {
         let client = try BindingHarness(

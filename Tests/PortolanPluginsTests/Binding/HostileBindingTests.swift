@@ -5,23 +5,26 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// The host refuses wrong bindings before it calls any function, and names the place of the error.
+/// The host refuses an invalid binding before it calls any function. The error names the invalid member.
 @Suite struct HostileBindingTests {
-    struct Case: Sendable, CustomTestStringConvertible {
-        /// The steps or a member of the binding, and the expected error text.
+    struct InvalidBinding: Sendable, CustomTestStringConvertible {
         let steps: String
+        /// Further members of the binding.
         var more: [String: String] = [:]
-        let phrase: String
-        var testDescription: String { phrase }
+        /// A part of the expected error.
+        let errorText: String
+        var testDescription: String { errorText }
     }
 
-    private static let open = #"{"call": "bf_open", "with": ["x"], "result": "thing"}"#
-    private static func step(_ step: String, _ phrase: String) -> Case { Case(steps: "[\(open), \(step)]", phrase: phrase) }
-    private static func member(_ name: String, _ json: String, _ phrase: String) -> Case {
-        Case(steps: #"[{"call": "bf_note"}]"#, more: [name: json], phrase: phrase)
+    private static let openStep = #"{"call": "bf_open", "with": ["x"], "result": "thing"}"#
+    private static func step(_ step: String, _ errorText: String) -> InvalidBinding {
+        InvalidBinding(steps: "[\(openStep), \(step)]", errorText: errorText)
+    }
+    private static func member(_ name: String, _ json: String, _ errorText: String) -> InvalidBinding {
+        InvalidBinding(steps: #"[{"call": "bf_note"}]"#, more: [name: json], errorText: errorText)
     }
 
-    static let cases: [Case] = [
+    static let invalidBindings: [InvalidBinding] = [
         // Arity.
         step(#"{"call": "bf_int8"}"#, "'binding.steps[1].with' has 0 arguments, but 'bf_int8' takes 1"),
         step(#"{"call": "bf_int8", "with": [1, 2]}"#, "has 2 arguments"),
@@ -51,13 +54,14 @@ import Testing
         step(#"{"call": "bf_other_close", "with": ["{thing}"]}"#, "'bf_other_close' is not among the 'functions'"),
         step(#"{"deliver": "{thing}"}"#, "is a handle Thing, where bytes are needed"),
         step(#"{"deliver": "{thing} "}"#, "can't be part of a text"),
-        Case(
+        InvalidBinding(
             steps: #"[{"call": "bf_open", "with": ["x"], "result": "o"}, {"call": "f", "with": ["{o}"]}]"#,
-            more: ["functions": #"{"bf_open": "Other (cstring)", "f": "void (Thing)"}"#], phrase: "is a handle Other, where Thing is needed"
+            more: ["functions": #"{"bf_open": "Other (cstring)", "f": "void (Thing)"}"#],
+            errorText: "is a handle Other, where Thing is needed"
         ),
-        Case(
+        InvalidBinding(
             steps: #"[{"call": "g", "result": "p"}, {"call": "f", "with": ["{p}"]}]"#,
-            more: ["functions": #"{"g": "pointer ()", "f": "void (Thing)"}"#], phrase: "is a pointer, where Thing is needed"),
+            more: ["functions": #"{"g": "pointer ()", "f": "void (Thing)"}"#], errorText: "is a pointer, where Thing is needed"),
         // Variable arguments.
         step(#"{"call": "bf_vsum", "with": ["i", 1]}"#, "so it must give its type"),
         step(#"{"call": "bf_vsum", "with": ["i", {"int8": 1}]}"#, "'int8' is not a type that C passes after '...'"),
@@ -79,10 +83,10 @@ import Testing
         step(#"{"call": "bf_int8", "with": [1], "check": {"equals": "{url}"}}"#, "not with a constant of that kind"),
         step(#"{"deliver": "{setting:none}"}"#, "is a setting that the manifest does not declare"),
         step(#"{"call": "bf_int8", "with": [1], "result": "url"}"#, "'url' can't be the name of a value"),
-        Case(
+        InvalidBinding(
             steps:
                 #"[{"call": "bf_open", "with": ["x"], "result": "a", "when": {"value": "{method}", "equals": "GET"}}, {"call": "bf_close", "with": ["{a}"]}]"#,
-            phrase: "'{a}' is not a known name here"),
+            errorText: "'{a}' is not a known name here"),
         // Sizes.
         step(#"{"call": "bf_read", "with": ["{thing}", {"room": 16777217}]}"#, "has 16777217 bytes, where 1 to 16777216 are allowed"),
         step(#"{"call": "bf_read", "with": ["{thing}", {"room": 0}]}"#, "has 0 bytes"),
@@ -90,8 +94,9 @@ import Testing
         step(#"{"call": "bf_read", "with": ["{thing}", {"room": 1e9}]}"#, "is a buffer, which is written"),
         step(#"{"call": "bf_read", "with": ["{thing}", 5]}"#, "is a buffer, which is written"),
         step("{\"deliver\": \"\(String(repeating: "x", count: 4097))\"}", "over 4096 bytes"),
-        Case(steps: "[\(Array(repeating: #"{"call": "bf_note"}"#, count: 129).joined(separator: ", "))]", phrase: "has 129 elements"),
-        Case(steps: "[]", phrase: "has 0 elements"),
+        InvalidBinding(
+            steps: "[\(Array(repeating: #"{"call": "bf_note"}"#, count: 129).joined(separator: ", "))]", errorText: "has 129 elements"),
+        InvalidBinding(steps: "[]", errorText: "has 0 elements"),
         // Callbacks in clean-up and error steps.
         step(#"{"call": "bf_note", "cleanup": {"call": "bf_keep"}}"#, "passes the callback 'write' in a call for cleanup, error or stop"),
         step(
@@ -127,20 +132,22 @@ import Testing
         member("setup", #"[{"call": "bf_open", "with": ["{url}"]}]"#, "'{url}' is not a known name here"),
         member("error", #"{"text": {"call": "bf_error", "with": ["{nothing}"]}}"#, "'{nothing}' is not a known name here"),
         member("stop", #""callbck""#, "is neither 'callback' nor 'step' nor a call"),
-        Case(
-            steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int (callback none)"}"#], phrase: "'none' is not among the 'callbacks'"
+        InvalidBinding(
+            steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int (callback none)"}"#],
+            errorText: "'none' is not among the 'callbacks'"
         ),
-        Case(
+        InvalidBinding(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()"}"#],
-            phrase: "'g', which frees its result, is not among"),
-        Case(
+            errorText: "'g', which frees its result, is not among"),
+        InvalidBinding(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()", "g": "void (int)"}"#],
-            phrase: "must take exactly one 'pointer'"),
-        Case(
+            errorText: "must take exactly one 'pointer'"),
+        InvalidBinding(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int ("}"#],
-            phrase: "'binding.functions.f' is not a signature: a type is needed"),
-        Case(steps: #"[{"call": "f"}]"#, more: ["functions": "{}"], phrase: "has 0 functions"),
-        Case(steps: #"[{"call": "f"}]"#, more: ["functions": #"{"a b": "int ()"}"#], phrase: "is not the name of a C function"),
+            errorText: "'binding.functions.f' is not a signature: a type is needed"),
+        InvalidBinding(steps: #"[{"call": "f"}]"#, more: ["functions": "{}"], errorText: "has 0 functions"),
+        InvalidBinding(
+            steps: #"[{"call": "f"}]"#, more: ["functions": #"{"a b": "int ()"}"#], errorText: "is not the name of a C function"),
         member("callbacks", #"{"w": {"signature": "int (user)"}}"#, "has to be a constant of int"),
         member("callbacks", #"{"w": {"signature": "void (user)", "stopped": 1}}"#, "has a value, but the signature returns void"),
         member("callbacks", #"{"w": {"signature": "int8 (user)", "returns": 128, "stopped": 0}}"#, "is 128, which does not fit int8"),
@@ -158,11 +165,11 @@ import Testing
         step(#"{"require": {"value": "{url}"}}"#, "needs one of equals"), step(#"{"deliver": "{"}"#, "has a single brace"),
     ]
 
-    @Test(arguments: cases) func invalidBindingIsRefusedWithLineAndColumn(_ test: Case) throws {
-        let text = BindingHarness.manifest(test.steps, test.more)
+    @Test(arguments: invalidBindings) func invalidBindingIsRefusedWithLineAndColumn(_ binding: InvalidBinding) throws {
+        let text = BindingHarness.manifest(binding.steps, binding.more)
         let problem = try #require(
             #expect(throws: PluginProblem.self) { try PluginManifest(parsing: Array(text.utf8), path: "m.json") })
-        #expect(problem.detail.contains(test.phrase), "\(problem)")
+        #expect(problem.detail.contains(binding.errorText), "\(problem)")
         #expect(problem.line ?? 0 > 1 && problem.column != nil, "\(problem)")
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// The found plugins, their order, and the reported problems. The tests need no libraries.
+/// Which plugins a catalogue finds, their order, and the problems that it reports. The tests open no libraries.
 @Suite struct DiscoveryTests {
     private let folder: TestFolder
 
@@ -16,19 +16,20 @@ import Testing
         return PluginCatalogue(searching: PluginSearchPath(folders), policy: PluginPolicy())
     }
 
+    /// Writes the manifest of a plugin in the folder `name`.
     private func install(_ name: String, _ identifier: String) throws {
         try folder.plugin(name, ManifestText.of(identifier, scheme: "x"))
     }
 
     @Test func pluginsAreOrderedByFolderThenName() throws {
         for name in ["one/b", "one/a", "two/c", "one/B"] { try install(name, "org.\(name.split(separator: "/").joined(separator: "."))") }
-        let found = catalogue("two", "one")
-        #expect(found.plugins.map(\.identifier) == ["org.two.c", "org.one.B", "org.one.a", "org.one.b"])
-        #expect(found.problems.isEmpty)
-        #expect(found.plugins.first?.manifestPath == folder("two/c/c.plugin.json"))
-        #expect(found.plugins.first?.libraryPath == folder("two/c/plugin.so"))
-        #expect(found["org.one.a"]?.folder == folder("one/a"))
-        #expect(found["org.nobody"] == nil)
+        let foundCatalogue = catalogue("two", "one")
+        #expect(foundCatalogue.plugins.map(\.identifier) == ["org.two.c", "org.one.B", "org.one.a", "org.one.b"])
+        #expect(foundCatalogue.problems.isEmpty)
+        #expect(foundCatalogue.plugins.first?.manifestPath == folder("two/c/c.plugin.json"))
+        #expect(foundCatalogue.plugins.first?.libraryPath == folder("two/c/plugin.so"))
+        #expect(foundCatalogue["org.one.a"]?.folder == folder("one/a"))
+        #expect(foundCatalogue["org.nobody"] == nil)
     }
 
     @Test func onlyTheManifestNamedAsItsFolderIsUsed() throws {
@@ -44,7 +45,7 @@ import Testing
         #expect(catalogue("all").plugins.map(\.identifier) == ["org.one", "org.two", "org.direct"])
     }
 
-    @Test func hiddenAndDeeperAndOtherFilesAreSkipped() throws {
+    @Test func hiddenFilesDeeperFoldersAndOtherFilesAreSkipped() throws {
         try install("all/.hidden", "org.hidden")
         try install("all/a/b", "org.deeper")
         try folder.file("all/.x.plugin.json", "{")
@@ -62,20 +63,20 @@ import Testing
         try install("elsewhere/b", "org.b")
         try folder.link("all/b", to: "../elsewhere/b")
         try folder.link("again", to: "all")
-        let found = catalogue("all", "again", "all", "./again/../all")
-        #expect(found.plugins.map(\.manifestPath) == ["all/z/z.plugin.json", "elsewhere/b/b.plugin.json"].map { folder($0) })
-        #expect(found.problems.isEmpty)
+        let foundCatalogue = catalogue("all", "again", "all", "./again/../all")
+        #expect(foundCatalogue.plugins.map(\.manifestPath) == ["all/z/z.plugin.json", "elsewhere/b/b.plugin.json"].map { folder($0) })
+        #expect(foundCatalogue.problems.isEmpty)
     }
 
     @Test func firstPluginWithAnIdentifierWins() throws {
         try install("one/b", "org.x")
         try install("one/a", "org.x")
         try install("two/a", "org.x")
-        let found = catalogue("one", "two")
-        #expect(found["org.x"]?.folder == folder("one/a"))
-        #expect(found["org.x"]?.problem == nil)
+        let foundCatalogue = catalogue("one", "two")
+        #expect(foundCatalogue["org.x"]?.folder == folder("one/a"))
+        #expect(foundCatalogue["org.x"]?.problem == nil)
         #expect(
-            found.problems.map(\.description)
+            foundCatalogue.problems.map(\.description)
                 == ["one/b/b", "two/a/a"].map {
                     "\(folder($0)).plugin.json: MANIF-10: org.x is also in '\(folder("one/a/a.plugin.json"))', which is found first; remove one of them"
                 })
@@ -111,18 +112,18 @@ import Testing
         try folder.chmod("all/open", 0o777)
         try install("all/zwritable", "org.writable")
         try folder.chmod("all/zwritable/zwritable.plugin.json", 0o666)
-        let found = catalogue("none", "all")
-        #expect(found.plugins.map(\.identifier) == ["org.good"])
-        let everybody = "MANIF-09: it is writable by everybody; remove that permission (chmod o-w)"
+        let foundCatalogue = catalogue("none", "all")
+        #expect(foundCatalogue.plugins.map(\.identifier) == ["org.good"])
+        let permissionProblem = "MANIF-09: it is writable by everybody; remove that permission (chmod o-w)"
         #expect(
-            found.problems.map(\.description)
+            foundCatalogue.problems.map(\.description)
                 == [
                     "none: the folder to search for plugins does not exist; make it, or do not name it",
                     "all/broken/broken.plugin.json:2:11: MANIF-01: the text ends too early",
                     "all/folder.plugin.json: MANIF-01: the manifest can't be read: Is a directory",
-                    "all/huge/huge.plugin.json: MANIF-01: it has over 1048576 bytes, which is the limit", "all/open: \(everybody)",
+                    "all/huge/huge.plugin.json: MANIF-01: it has over 1048576 bytes, which is the limit", "all/open: \(permissionProblem)",
                     "all/pipe/pipe.plugin.json: MANIF-01: the manifest can't be read: it is a FIFO; name a plugin's folder, manifest or library",
-                    "all/zwritable/zwritable.plugin.json: \(everybody)",
+                    "all/zwritable/zwritable.plugin.json: \(permissionProblem)",
                 ].map { folder($0) })
     }
 
@@ -138,12 +139,12 @@ import Testing
     @Test func hostVersionOutOfRangeIsReported() throws {
         try folder.plugin("all/a", ManifestText.of("org.a", scheme: "x", more: ["hostVersions": "\">=99.0.0\""]))
         try folder.file("all/\u{301}.plugin.json", ManifestText.of("org.b", scheme: "x", more: ["hostVersions": "\">=0.1.0\""]))
-        let found = catalogue("all")
+        let foundCatalogue = catalogue("all")
         #expect(
-            found.problems.map(\.description) == [
+            foundCatalogue.problems.map(\.description) == [
                 "\(folder("all/a/a.plugin.json")): MANIF-06: the plugin org.a is for hosts >=99.0.0, but this host is \(portolanVersion); install a version of the plugin for this host"
             ])
-        #expect(found["org.b"]?.folder == folder("all"))
+        #expect(foundCatalogue["org.b"]?.folder == folder("all"))
     }
 
     @Test(.enabled(if: TestFolder.canGiveAway, "only root can give files to others"))

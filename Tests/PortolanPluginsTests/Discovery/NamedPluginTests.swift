@@ -27,7 +27,7 @@ import Testing
         #expect(try plugin.open().identifier == "org.portolan.template")
     }
 
-    @Test("A library selects the manifest beside it that names it") func libraryPathSelectsItsManifest() throws {
+    @Test("The path of a library selects the manifest in its folder that names the library") func libraryPathSelectsItsManifest() throws {
         try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
         try folder.file("mine/template/another.plugin.json", ManifestText.of("org.portolan.other", scheme: "other", library: "other.so"))
         #expect(try catalogue().plugin(at: folder("mine/template/plugin.so")).identifier == "org.portolan.template")
@@ -46,7 +46,8 @@ import Testing
                 + "write '\(folder("mine/tide.plugin.json"))' with \"library\": \"\(name)\"")
     }
 
-    @Test("The error of a library shows what is wrong with its manifest") func unreadableManifestOfALibraryIsReported()
+    @Test("If the manifest of a library is invalid, the error names the manifest and the line")
+    func unreadableManifestOfALibraryIsReported()
         throws
     {
         try folder.plugin("mine/template", "{", fixture: "template")
@@ -60,18 +61,18 @@ import Testing
         let binding = #"{"library": "system", "functions": {"f": "void ()"}, "steps": [{"call": "f"}]}"#
         let manifest = ManifestText.of("org.portolan.absent", scheme: "absent", library: "libnosuch.so.7", more: ["binding": binding])
         try folder.plugin("installed/absent", manifest)
-        let words = [
+        let expectedTexts = [
             "the system library 'libnosuch.so.7' of org.portolan.absent is in none of /usr/local/lib/",
             ", /usr/lib; install the package that contains it",
             "apt-file search libnosuch.so.7", "set 'library' in the manifest to the installed version",
         ]
         let plugin = try #require(catalogue()["org.portolan.absent"])
-        let opened = #expect(throws: LoadError.self) { try plugin.open() }?.message ?? ""
-        let named = #expect(throws: PluginProblem.self) {
+        let openingError = #expect(throws: LoadError.self) { try plugin.open() }?.message ?? ""
+        let problem = #expect(throws: PluginProblem.self) {
             try PluginCatalogue(searching: PluginSearchPath([String]())).plugin(at: folder("installed/absent"))
         }
-        for words in words { #expect(opened.contains(words) && named?.description.contains(words) == true) }
-        #expect(named?.path == folder("installed/absent/absent.plugin.json"))
+        for text in expectedTexts { #expect(openingError.contains(text) && problem?.description.contains(text) == true) }
+        #expect(problem?.path == folder("installed/absent/absent.plugin.json"))
     }
 
     @Test func sourceFolderSelectsTheInstalledPlugin() throws {
@@ -131,15 +132,15 @@ import Testing
         ("empty", "empty", "this folder contains no manifest NAME.plugin.json; write one, or name the library"),
         ("bad", "bad/bad.plugin.json", "'identifier' is missing"),
     ])
-    func pathWithoutAPluginIsReported(name: String, culprit: String, words: String) throws {
+    func pathWithoutAPluginIsReported(name: String, problemPath: String, detail: String) throws {
         try folder.folder("empty")
         try folder.plugin("bad", "{}")
         let problem = #expect(throws: PluginProblem.self) { try catalogue().plugin(at: folder(name)) }
-        #expect(problem?.path == folder(culprit))
-        #expect(problem?.detail == words)
+        #expect(problem?.path == folder(problemPath))
+        #expect(problem?.detail == detail)
     }
 
-    // MARK: By its library
+    // MARK: A path of a library
 
     @Test func policyAppliesToANamedLibrary() throws {
         try folder.library("x.so", "template")
@@ -147,10 +148,10 @@ import Testing
         var (denying, pinning) = (PluginPolicy(), PluginPolicy())
         denying.denied = ["org.portolan.*"]
         pinning.pins = [("org.portolan.template", String(repeating: "0", count: 64))]
-        for (policy, words) in [(denying, "the plugin org.portolan.template is denied by 'org.portolan.*'"), (pinning, "MANIF-04")] {
+        for (policy, text) in [(denying, "the plugin org.portolan.template is denied by 'org.portolan.*'"), (pinning, "MANIF-04")] {
             let error = #expect(throws: LoadError.self) { try catalogue(policy).open(libraryAt: folder("x.so")) }
             #expect(error?.code == .pluginNotLoadable)
-            #expect(error?.message.hasPrefix("\(folder("x.so")): \(words)") == true)
+            #expect(error?.message.hasPrefix("\(folder("x.so")): \(text)") == true)
         }
     }
 

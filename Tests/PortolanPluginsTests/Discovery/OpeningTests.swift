@@ -30,10 +30,10 @@ import Testing
         String(decoding: try await loader.data(from: "template://greet/sea").0, as: UTF8.self)
     }
 
-    private func expectFailure(_ loader: Loader, _ phrase: String, sourceLocation: SourceLocation = #_sourceLocation) async {
+    private func expectFailure(_ loader: Loader, _ errorText: String, sourceLocation: SourceLocation = #_sourceLocation) async {
         let error = await #expect(throws: LoadError.self, sourceLocation: sourceLocation) { try await greeting(loader) }
         #expect(error?.code == .pluginNotLoadable, sourceLocation: sourceLocation)
-        #expect(error?.message.contains(phrase) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+        #expect(error?.message.contains(errorText) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
         #expect(error?.message.contains("\n") == false, sourceLocation: sourceLocation)
     }
 
@@ -50,7 +50,7 @@ import Testing
         #expect(error?.message.contains("not a shared library (ELF)") == true)
     }
 
-    @Test func removedLibraryMayComeBack() async throws {
+    @Test func restoredLibraryIsOpened() async throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let loader = loader()
         try folder.remove("all/template/plugin.so")
@@ -67,32 +67,32 @@ import Testing
 
     @Test func failedOpeningIsRetriedOnlyAfterAFileChanged() throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "descriptor")
-        let source = InstalledPluginProvider(try #require(catalogue().plugins.first), logger: log.logger)
-        let first = #expect(throws: LoadError.self) { try source.makeHandlers() }
-        #expect(first?.message.contains("MANIF-02") == true)
-        // A second attempt would end with another error, so the same message shows that there was none.
+        let provider = InstalledPluginProvider(try #require(catalogue().plugins.first), logger: log.logger)
+        let firstError = #expect(throws: LoadError.self) { try provider.makeHandlers() }
+        #expect(firstError?.message.contains("MANIF-02") == true)
+        // A second attempt would fail with another error, so the same message shows that the host did not try again.
         try folder.chmod("", 0o777)
-        #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message == first?.message)
+        #expect(#expect(throws: LoadError.self) { try provider.makeHandlers() }?.message == firstError?.message)
         try folder.chmod("all/template/plugin.so", 0o700)
-        #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message.contains("MANIF-09") == true)
+        #expect(#expect(throws: LoadError.self) { try provider.makeHandlers() }?.message.contains("MANIF-09") == true)
     }
 
     @Test func failedOpeningIsRetriedAfterFiveSeconds() throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let clock = ManualClock()
-        let source = InstalledPluginProvider(try #require(catalogue().plugins.first), logger: log.logger, clock: clock)
+        let provider = InstalledPluginProvider(try #require(catalogue().plugins.first), logger: log.logger, clock: clock)
         try folder.chmod("", 0o777)
-        let error = #expect(throws: LoadError.self) { try source.makeHandlers() }
+        let error = #expect(throws: LoadError.self) { try provider.makeHandlers() }
         #expect(error?.message.contains("MANIF-09") == true)
         // None of the checked files changes.
         try folder.chmod("", 0o700)
         clock.advance(by: .milliseconds(4_999))
-        #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message == error?.message)
+        #expect(#expect(throws: LoadError.self) { try provider.makeHandlers() }?.message == error?.message)
         clock.advance(by: .milliseconds(1))
-        #expect(try source.makeHandlers().count == 1)
+        #expect(try provider.makeHandlers().count == 1)
     }
 
-    @Test func correctedPermissionsAreNoticed() async throws {
+    @Test func libraryIsOpenedAfterItsPermissionsAreCorrected() async throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let loader = loader()
         for name in ["all/template/plugin.so", "all/template"] {
@@ -117,9 +117,9 @@ import Testing
             "its schemes are any, but its library plugin.so has template;"
         ),
     ])
-    func manifestThatDisagreesWithItsLibraryIsReported(manifest: String, phrase: String) async throws {
+    func manifestThatDisagreesWithItsLibraryIsReported(manifest: String, errorText: String) async throws {
         try folder.plugin("all/a", manifest, fixture: "template")
-        await expectFailure(loader(), "\(folder("all/a/a.plugin.json")): MANIF-02: \(phrase)")
+        await expectFailure(loader(), "\(folder("all/a/a.plugin.json")): MANIF-02: \(errorText)")
     }
 
     @Test func anInterposerIsOpenedForARequestOfAnyScheme() async throws {
@@ -159,17 +159,17 @@ import Testing
     @Test func libraryMustBeARegularFile() async throws {
         try folder.plugin("all/template", ManifestText.template())
         try folder.pipe("all/template/pipe")
-        let phrase = "DESC-01: the library of org.portolan.template is not a regular file; build or install it again"
+        let errorText = "DESC-01: the library of org.portolan.template is not a regular file; build or install it again"
         try folder.link("all/template/plugin.so", to: "pipe")
-        await expectFailure(loader(), phrase)
+        await expectFailure(loader(), errorText)
         try folder.remove("all/template/plugin.so")
         try folder.folder("all/template/plugin.so")
-        await expectFailure(loader(), phrase)
+        await expectFailure(loader(), errorText)
     }
 
     // MARK: Pins
 
-    /// The example of FIPS 180-4.
+    /// The digest of "abc" is the example of FIPS 180-4.
     @Test func digestIsSHA256OfTheWholeFile() throws {
         try folder.plugin("all/a", ManifestText.template())
         #expect(catalogue().plugins.first?.libraryDigest == nil)
@@ -187,14 +187,14 @@ import Testing
     }
 
     @Test func differingPinIsReportedWithBothDigests() async throws {
-        let other = String(repeating: "0f", count: 32)
+        let otherDigest = String(repeating: "0f", count: 32)
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let digest = try #require(catalogue().plugins.first?.libraryDigest)
-        let phrase = "MANIF-04: the library's SHA-256 is \(digest), but \(other) is pinned"
+        let errorText = "MANIF-04: the library's SHA-256 is \(digest), but \(otherDigest) is pinned"
         var policy = PluginPolicy()
-        policy.pins = [("org.portolan.template", digest), ("org.portolan.template", other)]
-        await expectFailure(loader(policy), phrase)
-        try folder.plugin("all/template", ManifestText.template(["sha256": "\"\(other)\""]))
-        await expectFailure(loader(), phrase)
+        policy.pins = [("org.portolan.template", digest), ("org.portolan.template", otherDigest)]
+        await expectFailure(loader(policy), errorText)
+        try folder.plugin("all/template", ManifestText.template(["sha256": "\"\(otherDigest)\""]))
+        await expectFailure(loader(), errorText)
     }
 }

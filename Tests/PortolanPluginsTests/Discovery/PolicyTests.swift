@@ -35,15 +35,16 @@ import Testing
             ("{allow: ['org.portolan']}", []), ("{allow: ['*'], deny: ['org.portolan.t*']}", ["variant"]), ("{deny: ['*']}", []),
             ("{deny: ['org.portolan.templat', 'org.portolan.template.*']}", ["template", "variant"]),
         ] as [(String, [String])])
-    func allowAndDenyListsSelectPlugins(text: String, used: [String]) throws {
-        #expect(catalogue(try policy(text)).plugins.filter { $0.problem == nil }.map(\.identifier) == used.map { "org.portolan.\($0)" })
+    func allowAndDenyListsSelectPlugins(text: String, allowedNames: [String]) throws {
+        #expect(
+            catalogue(try policy(text)).plugins.filter { $0.problem == nil }.map(\.identifier) == allowedNames.map { "org.portolan.\($0)" })
     }
 
     @Test func pluginNeedsEveryAllowListAndNoDenyList() throws {
-        let lists = try policy(
+        let policyOfThreeFiles = try policy(
             "{allow: ['org.portolan.*']}", "{allow: ['org.portolan.template', 'org.portolan.variant']}", "{deny: ['org.portolan.variant']}")
         #expect(
-            catalogue(lists).problems.map(\.detail)
+            catalogue(policyOfThreeFiles).problems.map(\.detail)
                 == [
                     "the plugin org.portolan.variant is denied by 'org.portolan.variant'; remove this pattern from the deny list of \(folder("policy-2.json")) to use it"
                 ])
@@ -81,10 +82,10 @@ import Testing
         ("{settings: {a: {b: []}}}", ":1:20: 'settings.a.b' is an array, where a string, a number, true or false is needed"),
         ("{settings: {a: {b: NaN}}}", ":1:20: 'settings.a.b' is NaN, which is not a finite double"),
     ])
-    func unreadablePolicyForbidsEveryPlugin(text: String, phrase: String) throws {
-        let found = catalogue(try policy("{allow: ['*']}", text))
-        let line = "no plugin is used, because the policy can't be used: \(folder("policy-1.json"))\(phrase)"
-        #expect(found.problems.map(\.detail) == [line, line])
+    func unreadablePolicyForbidsEveryPlugin(text: String, errorText: String) throws {
+        let catalogue = catalogue(try policy("{allow: ['*']}", text))
+        let problem = "no plugin is used, because the policy can't be used: \(folder("policy-1.json"))\(errorText)"
+        #expect(catalogue.problems.map(\.detail) == [problem, problem])
     }
 
     @Test func missingPolicyFileIsIgnored() {
@@ -100,13 +101,14 @@ import Testing
     }
 
     @Test(arguments: ["config/policy.json", "config"])
-    func policyWritableByOthersForbidsEveryPlugin(open: String) throws {
+    func policyWritableByOthersForbidsEveryPlugin(writablePath: String) throws {
         try folder.file("config/policy.json", "{}")
-        try folder.chmod(open, 0o777)
+        try folder.chmod(writablePath, 0o777)
         var policy = PluginPolicy()
         policy.add(contentsOf: folder("config/policy.json"))
         #expect(
-            policy.problem?.description == "\(folder(open)): MANIF-09: it is writable by everybody; remove that permission (chmod o-w)")
+            policy.problem?.description
+                == "\(folder(writablePath)): MANIF-09: it is writable by everybody; remove that permission (chmod o-w)")
         #expect(catalogue(policy).problems.count == 2)
     }
 
@@ -116,14 +118,14 @@ import Testing
         try #require(catalogue(policy)["org.portolan.template"]).configuration(settings).json
     }
 
-    @Test func laterAndMoreSpecificSettingsWin() throws {
+    @Test func laterAndMoreSpecificSettingsTakePrecedence() throws {
         #expect(try settings(PluginPolicy()) == #"{"greeting":"Hi"}"#)
-        let first = "{settings: {'org.portolan.template': {greeting: 'Ahoy', times: 2}, 'org.portolan.variant': {greeting: 7}}}"
-        let second = "{settings: {'org.portolan.template': {times: 3, must: true}}}"
-        #expect(try settings(policy(first)) == #"{"greeting":"Ahoy","times":2}"#)
-        #expect(try settings(policy(first, second)) == #"{"greeting":"Ahoy","must":true,"times":3}"#)
-        #expect(try settings(policy(first, second), [("times", .integer(4))]) == #"{"greeting":"Ahoy","must":true,"times":4}"#)
-        var catalogue = catalogue(try policy(first, second))
+        let firstFile = "{settings: {'org.portolan.template': {greeting: 'Ahoy', times: 2}, 'org.portolan.variant': {greeting: 7}}}"
+        let secondFile = "{settings: {'org.portolan.template': {times: 3, must: true}}}"
+        #expect(try settings(policy(firstFile)) == #"{"greeting":"Ahoy","times":2}"#)
+        #expect(try settings(policy(firstFile, secondFile)) == #"{"greeting":"Ahoy","must":true,"times":3}"#)
+        #expect(try settings(policy(firstFile, secondFile), [("times", .integer(4))]) == #"{"greeting":"Ahoy","must":true,"times":4}"#)
+        var catalogue = catalogue(try policy(firstFile, secondFile))
         try catalogue.set("times", of: "org.portolan.template", to: "5")
         #expect(try catalogue["org.portolan.template"]?.configuration([]).json == #"{"greeting":"Ahoy","must":true,"times":5}"#)
     }
@@ -141,10 +143,10 @@ import Testing
         ("{times: '1'}", "the setting 'times' of org.portolan.template is a string, where an integer is needed"),
         ("{Times: 1}", "the setting 'Times' of org.portolan.template is not declared in the manifest; it declares greeting, must, times"),
     ])
-    func invalidSettingIsReportedWhenItIsUsed(values: String, phrase: String) throws {
+    func invalidSettingIsReportedWhenItIsUsed(values: String, errorText: String) throws {
         let policy = try policy("{settings: {'org.portolan.template': \(values)}}")
         #expect(catalogue(policy).problems.isEmpty)
-        #expect(#expect(throws: PluginProblem.self) { try settings(policy) }?.detail == phrase)
+        #expect(#expect(throws: PluginProblem.self) { try settings(policy) }?.detail == errorText)
     }
 
     @Test func requiredSettingNeedsAValue() throws {

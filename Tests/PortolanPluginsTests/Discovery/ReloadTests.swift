@@ -12,7 +12,7 @@ import Testing
     import Musl
 #endif
 
-/// New loads use the new file, and running loads finish with the old one.
+/// Reloads of plugins: new loads use the new library file, and running loads finish with the old one.
 @Suite(.timeLimit(.minutes(2))) struct ReloadTests {
     private let folder: TestFolder
     private let log = RecordingLog()
@@ -30,7 +30,7 @@ import Testing
     }
 
     /// Registers the first build of the plugin.
-    private func serve(copying: Bool = false) throws -> RegisteredPlugin {
+    private func registerFirstBuild(copying: Bool = false) throws -> RegisteredPlugin {
         try folder.plugin("all/generation", Self.manifest(), fixture: "generation-1")
         let catalogue = PluginCatalogue(searching: PluginSearchPath([folder("all")]), policy: PluginPolicy(), logger: log.logger)
         var plugin = try #require(catalogue.plugins.first)
@@ -39,36 +39,38 @@ import Testing
     }
 
     /// Installs a build as a linker does: creates a new file with the same name.
-    private func build(_ number: Int) throws {
+    private func installBuild(_ number: Int) throws {
         try folder.library(Self.library, "generation-\(number)")
     }
 
     /// Installs a build as cp(1) does: writes into the existing file.
     ///
-    /// - Parameter isCut: truncates the file first. This also removes relocated pages from memory, so the old code
-    ///   can't be called any more.
-    private func writeOver(with number: Int, isCut: Bool) throws {
+    /// - Parameter truncatesFirst: whether to truncate the file first. This also removes relocated pages from memory,
+    ///   so the old code can't be called any more.
+    private func overwriteLibrary(with number: Int, truncatesFirst: Bool) throws {
         let bytes = try Data(contentsOf: URL(filePath: Fixtures.path("generation-\(number)")))
-        let file = unsafe open(folder(Self.library), O_WRONLY | (isCut ? O_TRUNC : 0))
+        let file = unsafe open(folder(Self.library), O_WRONLY | (truncatesFirst ? O_TRUNC : 0))
         defer { close(file) }
         try #require(unsafe bytes.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) } == bytes.count)
     }
 
     private var loader: Loader { Loader(configuration: .init(), registry: registry) }
 
+    /// The number of the build that serves a new load, `count` times.
     private func text(_ count: Int = 1) async throws -> String {
         String(decoding: try await loader.data(from: "generation://\(count)").0, as: UTF8.self)
     }
 
-    /// Reloads on a thread that may block.
+    /// Reloads the plugin on a thread that may block.
     private func reload(_ plugin: RegisteredPlugin) async throws {
-        try await onThread { () throws(LoadError) in _ = try plugin.reload() }
+        try await runOnLoadThread { () throws(LoadError) in _ = try plugin.reload() }
     }
 
-    private func expectRefusal(_ plugin: RegisteredPlugin, _ phrase: String, sourceLocation: SourceLocation = #_sourceLocation) async throws
+    private func expectRefusal(_ plugin: RegisteredPlugin, _ errorText: String, sourceLocation: SourceLocation = #_sourceLocation)
+        async throws
     {
         let error = await #expect(throws: LoadError.self, sourceLocation: sourceLocation) { try await reload(plugin) }
-        #expect(error?.message.contains(phrase) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+        #expect(error?.message.contains(errorText) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
         #expect(try await text() == "1 ", sourceLocation: sourceLocation)
         #expect(
             log.all.last { $0.hasPrefix("warning") }?.contains("the old version stays in use") == true, sourceLocation: sourceLocation
@@ -79,10 +81,10 @@ import Testing
 
     @Test(arguments: [true, false])
     func newLoadsUseTheNewFile(_ copying: Bool) async throws {
-        let plugin = try serve(copying: copying)
+        let plugin = try registerFirstBuild(copying: copying)
         #expect(try await text() == "1 ")
         for number in [2, 3, 1, 2] {
-            try build(number)
+            try installBuild(number)
             #expect(try await text() != "\(number) ", "nothing changes before the reload")
             try await reload(plugin)
             #expect(try await text() == "\(number) ")
@@ -96,7 +98,7 @@ import Testing
     }
 
     @Test func reloadOfAnUnchangedFileStartsAnotherInstance() async throws {
-        let plugin = try serve()
+        let plugin = try registerFirstBuild()
         #expect(try await text() == "1 ")
         try await reload(plugin)
         #expect(try await text() == "1 ")
@@ -105,22 +107,22 @@ import Testing
     }
 
     @Test func reloadOpensAPluginThatWasNeverOpened() async throws {
-        let plugin = try serve()
-        try build(2)
+        let plugin = try registerFirstBuild()
+        try installBuild(2)
         try await reload(plugin)
         #expect(try await text() == "2 ")
         #expect(!log.all.contains { $0.contains("1 begins") })
     }
 
     @Test func reloadReadsTheManifestAgain() async throws {
-        let plugin = try serve()
+        let plugin = try registerFirstBuild()
         try folder.plugin("all/generation", Self.manifest(["version": "\"2.0.0\""]))
         try await reload(plugin)
         #expect(plugin.plugin.manifest.version.description == "2.0.0")
     }
 
     @Test func unregisteredPluginIsNotReloaded() async throws {
-        let plugin = try serve()
+        let plugin = try registerFirstBuild()
         #expect(try await text() == "1 ")
         await plugin.unregister().finished()
         let error = await #expect(throws: LoadError.self) { try await reload(plugin) }
@@ -129,7 +131,7 @@ import Testing
     }
 
     @Test func registeringACatalogueReturnsItsPlugins() async throws {
-        _ = try serve()
+        _ = try registerFirstBuild()
         try folder.plugin("all/other", ManifestText.template())
         let plugins = PluginCatalogue(searching: PluginSearchPath([folder("all")]), policy: PluginPolicy(), logger: log.logger)
             .register(in: ProtocolRegistry())
@@ -138,10 +140,12 @@ import Testing
 
     // MARK: Old file
 
-    /// Reads the first part of a long body, then reloads the plugin. The rest comes from the old plugin, which ends
-    /// afterwards.
-    private func readAcrossReload(copying: Bool, _ replace: () throws -> Void) async throws -> Set<Substring> {
-        let plugin = try serve(copying: copying)
+    /// Reads the first part of a long body, then replaces the library and reloads the plugin. The old plugin delivers
+    /// the rest of the body, and then ends.
+    ///
+    /// - Returns: the numbers of the builds that delivered the body.
+    private func readAcrossReload(copying: Bool, _ replaceLibrary: () throws -> Void) async throws -> Set<Substring> {
+        let plugin = try registerFirstBuild(copying: copying)
         let count = 999_999
         let (chunks, _) = try await loader.bytes(from: "generation://\(count)")
         var text = ""
@@ -150,7 +154,7 @@ import Testing
             text += String(decoding: chunk, as: UTF8.self)
             guard !isReplaced else { continue }
             isReplaced = true
-            try replace()
+            try replaceLibrary()
             try await reload(plugin)
             #expect(try await self.text() == "2 ")
             #expect(!log.all.contains { $0.hasSuffix("1 ends") })
@@ -162,19 +166,19 @@ import Testing
     }
 
     @Test func runningLoadFinishesOnTheOldPluginWhichThenEnds() async throws {
-        #expect(try await readAcrossReload(copying: false) { try build(2) } == ["1"])
+        #expect(try await readAcrossReload(copying: false) { try installBuild(2) } == ["1"])
     }
 
     /// The mapped file is a copy, so a write to the original does not affect the running load.
     @Test func overwritingTheFileDoesNotAffectALoadThatUsesACopy() async throws {
-        #expect(try await readAcrossReload(copying: true) { try writeOver(with: 2, isCut: true) } == ["1"])
+        #expect(try await readAcrossReload(copying: true) { try overwriteLibrary(with: 2, truncatesFirst: true) } == ["1"])
     }
 
     @Test func overwrittenFileIsOpenedAsACopy() async throws {
-        let plugin = try serve()
+        let plugin = try registerFirstBuild()
         #expect(try await text() == "1 ")
         for number in [2, 3] {
-            try writeOver(with: number, isCut: false)
+            try overwriteLibrary(with: number, truncatesFirst: false)
             try await reload(plugin)
             #expect(try await text() == "\(number) ")
         }
@@ -182,9 +186,9 @@ import Testing
 
     @Test(.enabled(if: !TestFolder.canGiveAway, "root writes everywhere"))
     func overwrittenFileIsRefusedIfNoCopyCanBeMade() async throws {
-        let plugin = try serve()
+        let plugin = try registerFirstBuild()
         #expect(try await text() == "1 ")
-        try writeOver(with: 1, isCut: false)
+        try overwriteLibrary(with: 1, truncatesFirst: false)
         try folder.chmod("all/generation", 0o555)
         try await expectRefusal(plugin, "it was overwritten after it was opened")
         try folder.chmod("all/generation", 0o755)
@@ -193,7 +197,7 @@ import Testing
     // MARK: Broken new file
 
     @Test func oldPluginKeepsServingIfTheNewFileIsBroken() async throws {
-        let plugin = try serve()
+        let plugin = try registerFirstBuild()
         #expect(try await text() == "1 ")
         try folder.library(Self.library, "descriptor-missing_symbol")
         try await expectRefusal(plugin, "DESC-01: the plugin library '\(folder(Self.library))' can't be used: it can't be opened: ")
@@ -205,7 +209,7 @@ import Testing
         try await expectRefusal(plugin, "is missing, but its manifest exists")
         try folder.file(Self.library, "no library")
         try await expectRefusal(plugin, "it is not a shared library (ELF)")
-        try build(2)
+        try installBuild(2)
         try folder.plugin("all/generation", "{")
         try await expectRefusal(plugin, "MANIF-01")
         try folder.plugin("all/generation", ManifestText.of("org.other", scheme: "generation"))
@@ -223,20 +227,20 @@ import Testing
         try folder.library("cut.so", "generation-1")
         let path = folder("cut.so")
         let length = try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64)
-        var shortest: UInt64?
+        var shortestLength: UInt64?
         for end in stride(from: Int64(length), through: 0, by: -1) where end < 600 || end % 41 == 0 || end > Int64(length) - 600 {
             try #require(unsafe truncate(path, off_t(end)) == 0)
             do throws(LoadError) {
                 try LibraryFile(at: path, calling: path).check()
-                #expect(shortest ?? UInt64(end) >= UInt64(end), "\(end) bytes are enough, and more are not")
-                shortest = UInt64(end)
+                #expect(shortestLength ?? UInt64(end) >= UInt64(end), "\(end) bytes are accepted, but a longer file is refused")
+                shortestLength = UInt64(end)
             } catch {
                 #expect(error.message.contains(end < 20 ? "not a shared library" : "it is incomplete"), "\(end): \(error.message)")
             }
         }
         // Only section headers and debugging symbols follow this offset.
-        let enough = try #require(shortest)
-        #expect(enough > 0x2000 && enough <= length)
+        let neededLength = try #require(shortestLength)
+        #expect(neededLength > 0x2000 && neededLength <= length)
     }
 
     @Test func spellingsOfAPathDifferButNameTheSameFile() {
@@ -246,7 +250,7 @@ import Testing
         #expect(LibraryNames.spelling(.max, of: "./b.so").count == 6 + 128)
     }
 
-    /// The mappings of the process, one per line. The file reports a size of 0, so this reads until the end.
+    /// The memory mappings of the process, one per line. Reads until the end, because the size of the file is 0.
     private static func mappings() throws -> String {
         let file = unsafe open("/proc/self/maps", O_RDONLY | O_CLOEXEC)
         try #require(file >= 0)
@@ -262,27 +266,27 @@ import Testing
     // MARK: Many loads
 
     @Test func thousandLoadsDuringTenReloadsLoseNothing() async throws {
-        let plugin = try serve()
+        let plugin = try registerFirstBuild()
         #expect(try await text() == "1 ")
-        let newest = ConditionLock(1)
+        let newestBuild = ConditionLock(1)
         let loader = loader
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<10 {
                 group.addTask {
                     for number in 0..<100 {
-                        let least = newest.withLock { $0 }
+                        let oldestBuild = newestBuild.withLock { $0 }
                         let text = String(decoding: try await loader.data(from: "generation://\(number + 1)").0, as: UTF8.self)
                         let builds = Set(text.split(separator: " "))
                         #expect(builds.count == 1, "one load uses one build")
                         #expect(text.count { $0 == " " } == number + 1)
-                        #expect(builds.first.flatMap { Int($0) } ?? 0 >= least)
+                        #expect(builds.first.flatMap { Int($0) } ?? 0 >= oldestBuild)
                     }
                 }
             }
             for number in 2...11 {
-                try build(min(number, 10))
+                try installBuild(min(number, 10))
                 try await reload(plugin)
-                newest.withLock { $0 = min(number, 10) }
+                newestBuild.withLock { $0 = min(number, 10) }
             }
             try await group.waitForAll()
         }
@@ -297,13 +301,13 @@ import Testing
     }
 }
 
-/// Runs `body` on a thread that may block.
-private func onThread(_ body: @escaping @Sendable () throws(LoadError) -> Void) async throws {
+/// Runs `function` on a thread that may block.
+private func runOnLoadThread(_ function: @escaping @Sendable () throws(LoadError) -> Void) async throws {
     let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, LoadError>, Never>) in
         do throws(LoadError) {
             try LoadThreadPool.shared.run(isNested: true) {
                 do throws(LoadError) {
-                    try body()
+                    try function()
                     continuation.resume(returning: .success(()))
                 } catch {
                     continuation.resume(returning: .failure(error))

@@ -5,7 +5,7 @@ import PortolanCore
 import PortolanTestSupport
 import Testing
 
-/// Failures that a URL requests, and errors in URLs.
+/// Failures that a URL of the echo plugin requests, and invalid URLs.
 @Suite(.timeLimit(.minutes(2))) struct EchoFailureTests {
     private static let hostCodes: Set<LoadError.Code> = [.protocolViolation, .pluginNotLoadable, .pluginRefused]
 
@@ -28,13 +28,13 @@ import Testing
     }
 
     @Test(arguments: [Int32.min, -1, 0, 7, .max])
-    func errorDomainHasItsOwnCodes(_ number: Int32) throws {
+    func codesOfAnErrorDomainCanBeRequested(_ number: Int32) throws {
         let error = try Echo.run("echo:fail?code=\(number)&domain=org.example.tide").error
         #expect(error?.code.rawValue == number)
         #expect(error?.domain == "org.example.tide")
     }
 
-    /// The URL, and parts of the message: the wrong value, and the allowed ones.
+    /// The URL, and two parts of the error message: the wrong part of the URL, and an allowed value or the rule.
     @Test(arguments: [
         ("echo:nowhere", "'nowhere'", "request, text"),
         ("echo:Text", "'Text'", "sink"),
@@ -103,12 +103,12 @@ import Testing
         ("echo:challenge?user=&password=&attempts=101", "'attempts'", "1 to 100"),
         ("echo:text?" + String(repeating: "interim=103&", count: 257), "256", "parameters"),
     ])
-    func errorNamesTheWrongPartOfTheURL(_ url: String, _ wrong: String, _ allowed: String) throws {
+    func errorNamesTheWrongPartOfTheURL(_ url: String, _ wrongPart: String, _ allowedValue: String) throws {
         let client = try Echo.run(url)
         let error = try #require(client.error)
         #expect(client.events.count == 1)
         #expect(error.code == .badURL)
-        #expect(error.message.contains(wrong) && error.message.contains(allowed), "\(error.message)")
+        #expect(error.message.contains(wrongPart) && error.message.contains(allowedValue), "\(error.message)")
         #expect(error.message.utf8.count < 1000)
     }
 

@@ -9,14 +9,16 @@ import Testing
 enum Echo {
     static let plugin = Result { () throws(LoadError) in try Fixtures.plugin("echo") }
 
-    /// Loads `url` to its end.
+    /// Loads `url` with the shared plugin or with another one, and waits for the end.
+    ///
+    /// - Parameter change: changes the request before the load starts.
     @discardableResult
     static func run(
-        _ url: String, _ client: RecordingClient = RecordingClient(), of other: Plugin? = nil,
+        _ url: String, _ client: RecordingClient = RecordingClient(), of otherPlugin: Plugin? = nil,
         _ change: (inout Request) throws -> Void = { _ in },
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> RecordingClient {
-        let load = try start(url, client, of: other, change)
+        let load = try start(url, client, of: otherPlugin, change)
         load.waitUntilEnded()
         #expect(load.violations.isEmpty, sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count <= 1, sourceLocation: sourceLocation)
@@ -25,12 +27,12 @@ enum Echo {
 
     /// - Parameter box: receives the handler load before it starts.
     static func start(
-        _ url: String, _ client: RecordingClient = RecordingClient(), of other: Plugin? = nil,
+        _ url: String, _ client: RecordingClient = RecordingClient(), of otherPlugin: Plugin? = nil,
         heldIn box: HandlerLoadBox? = nil, _ change: (inout Request) throws -> Void = { _ in }
     ) throws -> TestHandlerLoad {
         var request = try Request(url)
         try change(&request)
-        let load = try TestHandlerLoad(other ?? plugin.get(), request, client: client)
+        let load = try TestHandlerLoad(otherPlugin ?? plugin.get(), request, client: client)
         box?.handlerLoad = load.handlerLoad
         load.start()
         return load
@@ -40,16 +42,16 @@ enum Echo {
     static func stop(
         _ url: String, _ client: RecordingClient = RecordingClient(), body: Body? = nil, when condition: ([RecordingClient.Event]) -> Bool
     ) throws -> [RecordingClient.Event] {
-        let own = try Fixtures.plugin("echo")
-        let load = try start(url, client, of: own) { $0.body = body }
+        let plugin = try Fixtures.plugin("echo")
+        let load = try start(url, client, of: plugin) { $0.body = body }
         client.wait(until: condition)
         load.handlerLoad.end(with: PluginCancelTests.cancelled)
-        own.waitUntilIdle()
+        plugin.waitUntilIdle()
         #expect(load.violations.isEmpty)
         return client.events
     }
 
-    /// The bytes at these offsets of a body that is defined only by its size.
+    /// The bytes at these offsets of the body of `echo:size`.
     static func pattern(_ range: Range<Int>) -> [UInt8] { range.map { UInt8($0 % 251) } }
 }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// The targets of the redirects, and their responses.
 @Suite(.timeLimit(.minutes(2))) struct EchoRedirectTests {
-    private static func taking() -> RecordingClient {
+    private static func clientFollowingRedirects() -> RecordingClient {
         RecordingClient { _, event in if case .redirect = event { .stopped } else { .keepGoing } }
     }
 
@@ -22,7 +22,7 @@ import Testing
         ("echo://user:secret@host.example:81/loop", "echo://host.example:81/loop", 302),
     ])
     func redirectHasTheRequestedTargetAndStatus(_ url: String, _ target: String, _ status: Int) throws {
-        let client = try Echo.run(url, Self.taking()) { $0.properties["org.example.kept"] = .integer(7) }
+        let client = try Echo.run(url, Self.clientFollowingRedirects()) { $0.properties["org.example.kept"] = .integer(7) }
         #expect(client.events == [.redirect(target)])
         #expect(client.redirect?.properties["org.example.kept"] == .integer(7))
         #expect(client.redirectResponse?.status?.code == status)
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func stepsAndInterimResponsesPrecedeTheRedirect() throws {
-        let client = try Echo.run("echo:redirect?to=data:,x&interim=103&step=connected", Self.taking())
+        let client = try Echo.run("echo:redirect?to=data:,x&interim=103&step=connected", Self.clientFollowingRedirects())
         #expect(client.events == [.step(.connected), .interim(103), .redirect("data:,x")])
     }
 

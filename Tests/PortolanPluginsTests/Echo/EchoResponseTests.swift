@@ -59,8 +59,8 @@ import Testing
     @Test func eventsArriveInOrder() throws {
         let steps = LoadStep.allCases.map { "step=\($0.name)" }.joined(separator: "&")
         let client = try Echo.run("echo:text?text=abcde&piece=2&interim=103&interim=102&trailer=X-T:%20v&trailer=u:w&\(steps)")
-        let before: [RecordingClient.Event] = LoadStep.allCases.map { .step($0) } + [.interim(103), .interim(102)]
-        #expect(client.events == before + [.response(5), .data(2), .data(2), .data(1), .trailers, .finished])
+        let eventsBeforeTheResponse: [RecordingClient.Event] = LoadStep.allCases.map { .step($0) } + [.interim(103), .interim(102)]
+        #expect(client.events == eventsBeforeTheResponse + [.response(5), .data(2), .data(2), .data(1), .trailers, .finished])
         #expect(try client.trailers?[#require(HTTPField.Name("X-T"))] == "v")
         #expect(try client.trailers?[#require(HTTPField.Name("u"))] == "w")
     }
@@ -69,9 +69,9 @@ import Testing
         let client = try Echo.run("echo:size?bytes=1000&piece=300")
         #expect(client.events == [.response(1000), .data(300), .data(300), .data(300), .data(100), .finished])
         #expect(client.bytes == Echo.pattern(0..<1000))
-        let whole = try Echo.run("echo:size?bytes=70000")
-        #expect(whole.events == [.response(70000), .data(65536), .data(4464), .finished])
-        #expect(whole.bytes == Echo.pattern(0..<70000))
+        let responseInDefaultPieces = try Echo.run("echo:size?bytes=70000")
+        #expect(responseInDefaultPieces.events == [.response(70000), .data(65536), .data(4464), .finished])
+        #expect(responseInDefaultPieces.bytes == Echo.pattern(0..<70000))
     }
 
     @Test func propertyTakesPrecedenceOverTheParameter() throws {
@@ -87,7 +87,7 @@ import Testing
         #expect(client.events.count == 1)
     }
 
-    @Test func waitAndPauseDelayTheResponse() throws {
+    @Test func parametersWaitAndPauseDelayTheResponse() throws {
         let clock = ContinuousClock()
         #expect(try clock.measure { try Echo.run("echo:text?wait=30") } >= .milliseconds(30))
         #expect(try clock.measure { try Echo.run("echo:text?text=abc&piece=1&pause=20") } >= .milliseconds(40))
@@ -96,15 +96,15 @@ import Testing
     @Test func parameterSetsTheExpectedLength() throws {
         #expect(try Echo.run("echo:text?text=abc&length=unknown").events == [.response(nil), .data(3), .finished])
         #expect(try Echo.run("echo:text?text=abc&length=3").events == [.response(3), .data(3), .finished])
-        let short = try Echo.run("echo:text?text=abc&length=4")
-        #expect(short.events.prefix(2) == [.response(4), .data(3)])
-        #expect(short.error?.code == .truncated)
-        let long = try Echo.run("echo:text?text=abc&length=2&piece=1")
-        #expect(long.events.dropLast() == [.response(2), .data(1), .data(1)])
-        #expect(long.error?.code == .badResponse)
+        let truncatedLoad = try Echo.run("echo:text?text=abc&length=4")
+        #expect(truncatedLoad.events.prefix(2) == [.response(4), .data(3)])
+        #expect(truncatedLoad.error?.code == .truncated)
+        let tooLongLoad = try Echo.run("echo:text?text=abc&length=2&piece=1")
+        #expect(tooLongLoad.events.dropLast() == [.response(2), .data(1), .data(1)])
+        #expect(tooLongLoad.error?.code == .badResponse)
     }
 
-    @Test func cutTruncatesTheBody() throws {
+    @Test func parameterCutTruncatesTheBody() throws {
         for (cut, pieces) in [(0, []), (1, [1]), (2, [2]), (3, [2, 1]), (5, [2, 2, 1])] {
             let client = try Echo.run("echo:text?text=abcde&piece=2&cut=\(cut)&trailer=a:b")
             #expect(client.events.dropLast() == [.response(5)] + pieces.map { .data($0) })

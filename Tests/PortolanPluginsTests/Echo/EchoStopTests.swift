@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct EchoStopTests {
     private static let cancelled = RecordingClient.Event.failed(PluginCancelTests.cancelled)
 
-    /// Each load would last an hour or forever.
+    /// Without the stop, each load would last an hour or would never end.
     @Test(
         arguments: [
             ("echo:text?step=connected&wait=3600000", [.step(.connected)]),
@@ -38,16 +38,16 @@ import Testing
 
     /// The caller cancels from inside the event, or on another thread during the event.
     @Test(arguments: [true, false])
-    func noEventFollowsAStopAtAnyEvent(_ isInside: Bool) throws {
+    func noEventFollowsAStopAtAnyEvent(_ stopsInsideTheEvent: Bool) throws {
         let url = "echo:upload?step=connected&interim=103&trailer=a:b&piece=1"
         let body = Body.bytes([1, 2])
         let count = try Echo.run(url) { $0.body = body }.events.count
         #expect(count == 10)
-        for stop in 0..<count - 1 {
+        for stopIndex in 0..<count - 1 {
             let box = HandlerLoadBox()
             let client = RecordingClient { index, _ in
-                guard index == stop else { return .keepGoing }
-                if isInside {
+                guard index == stopIndex else { return .keepGoing }
+                if stopsInsideTheEvent {
                     box.handlerLoad?.end(with: PluginCancelTests.cancelled)
                 } else {
                     box.endElsewhere(with: PluginCancelTests.cancelled)
@@ -59,17 +59,17 @@ import Testing
             load.waitUntilEnded()
             plugin.waitUntilIdle()
             box.handlerLoad = nil
-            #expect(client.events.count == stop + 2 && client.events.last == Self.cancelled, "event \(stop): \(client.events)")
+            #expect(client.events.count == stopIndex + 2 && client.events.last == Self.cancelled, "event \(stopIndex): \(client.events)")
             #expect(load.violations.isEmpty)
         }
     }
 
     @Test func hangingLoadDoesNotBlockOthers() throws {
         let plugin = try Fixtures.plugin("echo")
-        let hanging = try Echo.start("echo:hang", of: plugin)
-        hanging.client.wait { $0.count == 1 }
+        let hangingLoad = try Echo.start("echo:hang", of: plugin)
+        hangingLoad.client.wait { $0.count == 1 }
         #expect(try Echo.run("echo:text?text=a", of: plugin).text == "a")
-        hanging.handlerLoad.end(with: PluginCancelTests.cancelled)
+        hangingLoad.handlerLoad.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
     }
 }

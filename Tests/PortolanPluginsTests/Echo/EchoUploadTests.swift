@@ -69,7 +69,7 @@ import Testing
         #expect((client.error?.underlyingError as? LoadError)?.message == "the disk went away")
     }
 
-    @Test func sinkCountsTheBytes() throws {
+    @Test func sinkCommandRespondsWithTheNumberOfBytes() throws {
         let client = try Echo.run("echo:sink?piece=1000") { $0.body = .bytes(Echo.pattern(0..<2500)) }
         #expect(client.text == "2500")
         #expect(client.events.prefix(4) == [.sent(1000), .sent(2000), .sent(2500), .step(.requestSent)])
@@ -81,20 +81,20 @@ import Testing
         #expect(client.events.filter { $0 == .step(.requestSent) }.count == 1)
     }
 
-    @Test func reportIsLimitedByTheSetting() throws {
+    @Test func requestReportIsLimitedByTheSetting() throws {
         let plugin = try Fixtures.plugin("echo", PluginConfiguration(json: #"{"maximumEcho": 4}"#))
         #expect(try Echo.run("echo:", of: plugin) { $0.body = .text("abcd") }.text.contains(#""body":"abcd""#))
-        let large = try Echo.run("echo:", of: plugin) { $0.body = .text("abcde") }
-        #expect(large.error?.code == .limitExceeded)
-        #expect(large.error?.message.contains("'maximumEcho'") == true)
-        #expect(large.events.count == 1)
+        let clientOfALargeBody = try Echo.run("echo:", of: plugin) { $0.body = .text("abcde") }
+        #expect(clientOfALargeBody.error?.code == .limitExceeded)
+        #expect(clientOfALargeBody.error?.message.contains("'maximumEcho'") == true)
+        #expect(clientOfALargeBody.events.count == 1)
         let source = HandFedBody()
         source.feed([1, 2, 3])
         source.feed([4, 5])
         #expect(try Echo.run("echo:", of: plugin) { $0.body = source.body(length: nil) }.error?.code == .limitExceeded)
     }
 
-    @Test func reportIsLimitedToAMebibyteByDefault() throws {
+    @Test func requestReportIsLimitedToAMebibyteByDefault() throws {
         let body = [UInt8](repeating: 0x61, count: 1 << 20)
         #expect(try Echo.run("echo:request") { $0.body = .bytes(body) }.events.last == .finished)
         #expect(try Echo.run("echo:request") { $0.body = .bytes(body + [1]) }.error?.code == .limitExceeded)
@@ -110,8 +110,8 @@ import Testing
     }
 
     @Test func instancesShareNoSettings() throws {
-        let small = try Fixtures.plugin("echo", PluginConfiguration(json: #"{"maximumEcho": 0}"#))
-        #expect(try Echo.run("echo:", of: small) { $0.body = .text("a") }.error?.code == .limitExceeded)
+        let pluginWithASmallLimit = try Fixtures.plugin("echo", PluginConfiguration(json: #"{"maximumEcho": 0}"#))
+        #expect(try Echo.run("echo:", of: pluginWithASmallLimit) { $0.body = .text("a") }.error?.code == .limitExceeded)
         #expect(try Echo.run("echo:") { $0.body = .text("a") }.events.last == .finished)
     }
 }

@@ -6,25 +6,26 @@ import PortolanTestSupport
 import TestThreads
 import Testing
 
-/// The gzip plugin with a slow reader, with a caller that cancels, and with an nested load that acts independently.
+/// The gzip plugin with a slow reader, with a caller that cancels, and with a nested load that delivers on its own.
 @Suite(.timeLimit(.minutes(2))) struct GzipFlowTests {
-    /// Fills six buffers of the plugin, and part of a seventh.
+    /// The number of bytes that fill six buffers of the plugin and a part of a seventh buffer.
     private static let count = 1_700_000
     private static let zeros = GzipSample().zeros(count)
-    /// The same number of bytes, which do not shrink when compressed.
+    /// A file with the same number of bytes that is not smaller than its contents.
     private static let noise = GzipSample().member((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
     private static let pieces = noise.pieces(of: 100_000)
 
-    private func inner(_ response: StubResponse) -> any ProtocolHandler {
+    /// Returns a handler that sends this response for each `inner:` URL.
+    private func innerHandler(_ response: StubResponse) -> any ProtocolHandler {
         PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in response }
     }
 
     // MARK: Pause
 
     @Test(arguments: [true, false], [true, false])
-    func aPauseAtEveryDeliveryLosesNothing(ofOnePiece: Bool, resumesInside: Bool) async throws {
+    func pauseAtEveryDeliveryLosesNothing(ofOnePiece: Bool, resumesInside: Bool) async throws {
         let harness = try GzipHarness(ofOnePiece ? [Self.zeros] : Self.pieces)
-        let plain = harness.load()
+        let resultWithoutPauses = harness.load()
         let delegate = RecordingDelegate { event, task in
             switch event {
             case .finished, .failed: return .keepGoing
@@ -35,7 +36,7 @@ import Testing
         }
         harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate).resume()
         await delegate.ended()
-        #expect(.success(delegate.body) == plain)
+        #expect(.success(delegate.body) == resultWithoutPauses)
         #expect(delegate.events.count > 7)
         #expect(delegate.events.last == .finished)
         #expect(harness.violations.isEmpty)
@@ -45,28 +46,28 @@ import Testing
     @Test func pausePropagatesToTheNestedLoad() async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
-        let (paused, seen) = (ConditionLock(false), ConditionLock(0))
+        let (hasPaused, receivedCount) = (ConditionLock(false), ConditionLock(0))
         let delegate = RecordingDelegate { event, _ in
-            if case .data(let bytes) = event { seen.withLockBroadcasting { $0 += bytes.count } }
+            if case .data(let bytes) = event { receivedCount.withLockBroadcasting { $0 += bytes.count } }
             guard case .response = event else { return .keepGoing }
-            paused.withLockBroadcasting { $0 = true }
+            hasPaused.withLockBroadcasting { $0 = true }
             return .pause
         }
         let task = harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate)
         task.resume()
         let load = await manual.nextLoad()
         load.respond()
-        try await inOwnThread { paused.wait { $0 ? () : nil } }
-        var delivered = 0
-        while load.deliver(Self.pieces[delivered]) == .keepGoing { delivered += 1 }
-        #expect(delivered < 4)
+        try await inOwnThread { hasPaused.wait { $0 ? () : nil } }
+        var deliveredPieceCount = 0
+        while load.deliver(Self.pieces[deliveredPieceCount]) == .keepGoing { deliveredPieceCount += 1 }
+        #expect(deliveredPieceCount < 4)
         #expect(delegate.body.isEmpty)
         #expect(load.calls == [.start])
         task.resume()
-        for piece in Self.pieces.dropFirst(delivered + 1) {
-            delivered += 1
-            let least = delivered * 99_000  // the rest is the member's header, and five bytes per block
-            try await inOwnThread { seen.wait { $0 > least ? () : nil } }
+        for piece in Self.pieces.dropFirst(deliveredPieceCount + 1) {
+            deliveredPieceCount += 1
+            let minimumCount = deliveredPieceCount * 99_000  // the rest is the member's header, and five bytes per block
+            try await inOwnThread { receivedCount.wait { $0 > minimumCount ? () : nil } }
             #expect(load.deliver(piece) == .keepGoing)
         }
         load.finish()
@@ -80,9 +81,9 @@ import Testing
     @Test func bytesOfASlowNestedLoadAreDeliveredImmediately() async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
-        let seen = ConditionLock(0)
+        let receivedCount = ConditionLock(0)
         let delegate = RecordingDelegate { event, _ in
-            if case .data(let bytes) = event { seen.withLockBroadcasting { $0 += bytes.count } }
+            if case .data(let bytes) = event { receivedCount.withLockBroadcasting { $0 += bytes.count } }
             return .keepGoing
         }
         harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate).resume()
@@ -91,7 +92,7 @@ import Testing
         for (index, byte) in GzipSample().member([1, 2, 3, 4, 5]).enumerated() {
             load.deliver([byte])
             let expected = min(max(index - 14, 0), 5)  // after ten bytes of header and five of the block's header
-            try await inOwnThread { seen.wait { $0 == expected ? () : nil } }
+            try await inOwnThread { receivedCount.wait { $0 == expected ? () : nil } }
         }
         load.finish()
         await delegate.ended()
@@ -102,7 +103,7 @@ import Testing
     // MARK: Cancel
 
     /// Cancels at the response and at each piece, by the delegate's result and by the task (CANCEL-01, CANCEL-08).
-    @Test(arguments: 0..<7, [true, false]) func aCancelAtAnyDeliveryStopsTheNestedLoad(_ stop: Int, byResult: Bool) async throws {
+    @Test(arguments: 0..<7, [true, false]) func cancelAtAnyDeliveryStopsTheNestedLoad(_ stopIndex: Int, byResult: Bool) async throws {
         let manual = ManualHandler(schemes: .only(["inner"])) { load in
             load.respond()
             load.deliver(Self.zeros)
@@ -111,11 +112,11 @@ import Testing
         let count = ConditionLock(0)
         let delegate = RecordingDelegate { event, task in
             if event.isAboutNestedLoad { return .keepGoing }
-            let isLast = count.withLock { count in
+            let isStopEvent = count.withLock { count in
                 defer { count += 1 }
-                return count == stop
+                return count == stopIndex
             }
-            guard isLast else { return .keepGoing }
+            guard isStopEvent else { return .keepGoing }
             if byResult { return .stopped }
             task.cancel()
             return .keepGoing
@@ -124,7 +125,7 @@ import Testing
         await delegate.ended()
         #expect(harness.violations.isEmpty)
         #expect(manual.loads.map(\.calls) == [[.start, .stop]])
-        #expect(delegate.events.count { !$0.isAboutNestedLoad } == stop + 2)
+        #expect(delegate.events.count { !$0.isAboutNestedLoad } == stopIndex + 2)
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
@@ -132,10 +133,10 @@ import Testing
     @Test(arguments: [true, false]) func cancelWhileWaitingStopsTheNestedLoad(isPaused: Bool) async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
-        let paused = ConditionLock(false)
+        let hasPaused = ConditionLock(false)
         let delegate = RecordingDelegate { event, _ in
             guard case .response = event else { return .keepGoing }
-            paused.withLockBroadcasting { $0 = true }
+            hasPaused.withLockBroadcasting { $0 = true }
             return .pause
         }
         let task = harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate)
@@ -144,7 +145,7 @@ import Testing
         if isPaused {
             load.respond()
             load.deliver(Self.zeros)
-            try await inOwnThread { paused.wait { $0 ? () : nil } }
+            try await inOwnThread { hasPaused.wait { $0 ? () : nil } }
         }
         task.cancel()
         await delegate.ended()
@@ -153,7 +154,7 @@ import Testing
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
-    /// The rest of a malformed file is not needed.
+    /// The plugin does not read the rest of a malformed file.
     @Test func malformedDataStopsTheNestedLoad() async throws {
         let manual = ManualHandler(schemes: .only(["inner"])) { load in
             load.respond()
@@ -167,13 +168,13 @@ import Testing
 
     // MARK: Nested load
 
-    /// A failure at any piece becomes the parent failure, with its code and as its cause, and never a finish (NEST-02).
-    @Test(arguments: [0, 1, 9, 18]) func failureOfTheNestedLoadIsTheCauseOfTheParentsFailure(after count: Int) throws {
+    /// After any number of pieces, the parent fails with the code of the nested failure, which is the cause (NEST-02).
+    @Test(arguments: [0, 1, 9, 18]) func failureOfTheNestedLoadAfterPiecesIsTheCauseOfTheParentsFailure(after count: Int) throws {
         let failure = LoadError(.connectionLost, message: "the line broke")
         var response = StubResponse.pieces(Array(Self.pieces.prefix(count)))
         response.announcesLength = false
         response.failure = failure
-        let harness = try GzipHarness(inner(response))
+        let harness = try GzipHarness(innerHandler(response))
         let error = try #require(harness.load().error)
         #expect(error.code == .connectionLost)
         #expect(error.message != failure.message)
@@ -211,25 +212,25 @@ import Testing
 
     @Test func nestingDeeperThanTheLimitFails() throws {
         let response = StubResponse.pieces([GzipSample().member(GzipSample().member(GzipSample().member([1])))])
-        let harness = try GzipHarness(inner(response)) { $0.nestingLimit = 2 }
+        let harness = try GzipHarness(innerHandler(response)) { $0.nestingLimit = 2 }
         #expect(harness.load("gzip:gzip:inner:x").error == nil)
         #expect(harness.load("gzip:gzip:gzip:inner:x").error?.codes.contains(.nestedTooDeep) == true)
         #expect(harness.violations.isEmpty)
     }
 
-    /// Runs more loads than the plugin has threads. They are nested twice, so nested loads need a thread while outer
-    /// loads hold theirs.
+    /// Runs more loads than the plugin has threads. Each load has a nested load that also needs a thread, while the
+    /// outer load holds its own.
     @Test func hundredsOfConcurrentLoadsAllEnd() throws {
         let harness = try GzipHarness([GzipSample().member(Self.zeros)])
         let request = try Request("gzip:gzip:inner:x")
-        let ends = ConditionLock<[Int]>([])
+        let bodyLengths = ConditionLock<[Int]>([])
         for _ in 0..<300 {
             harness.loader.load(request) { result in
                 let count = (try? result.get().0.count) ?? -1  // because a failure counts as a wrong count
-                ends.withLockBroadcasting { $0.append(count) }
+                bodyLengths.withLockBroadcasting { $0.append(count) }
             }
         }
-        let counts = ends.wait { $0.count == 300 ? $0 : nil }
+        let counts = bodyLengths.wait { $0.count == 300 ? $0 : nil }
         #expect(Set(counts) == [Self.count])
         #expect(harness.violations.isEmpty)
     }

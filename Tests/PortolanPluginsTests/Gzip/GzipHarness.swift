@@ -7,19 +7,19 @@ import PortolanData
 import PortolanPlugins
 import PortolanTestSupport
 
-/// A loader with the gzip plugin and a handler for `inner:` URLs.
+/// A loader with the gzip plugin and a handler for `nestedHandler:` URLs.
 struct GzipHarness {
     let plugin: Plugin
     let loader: Loader
-    private let broken = ConditionLock<[ContractRule]>([])
+    private let violatedRules = ConditionLock<[ContractRule]>([])
 
-    init(_ inner: any ProtocolHandler, settings: String = "{}", change: (inout Loader.Configuration) -> Void = { _ in }) throws {
+    init(_ nestedHandler: any ProtocolHandler, settings: String = "{}", change: (inout Loader.Configuration) -> Void = { _ in }) throws {
         plugin = try Fixtures.plugin("gzip", PluginConfiguration(json: settings))
         let registry = ProtocolRegistry()
-        for handler in [inner, DataHandler()] + plugin.handlers { registry.register(handler) }
+        for handler in [nestedHandler, DataHandler()] + plugin.handlers { registry.register(handler) }
         var configuration = Loader.Configuration()
         configuration.logger.logLevel = .critical
-        configuration.violationObserver = { [broken] rule, _ in broken.withLock { $0.append(rule) } }
+        configuration.violationObserver = { [violatedRules] rule, _ in violatedRules.withLock { $0.append(rule) } }
         change(&configuration)
         loader = Loader(configuration: configuration, registry: registry)
     }
@@ -29,12 +29,13 @@ struct GzipHarness {
             PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in .pieces(pieces) }, settings: settings)
     }
 
-    /// The violated rules. Waits until no load is open.
+    /// The rules that were violated so far. Waits until no load of the plugin is open.
     var violations: [ContractRule] {
         plugin.waitUntilIdle()
-        return broken.withLock { $0 }
+        return violatedRules.withLock { $0 }
     }
 
+    /// Loads `url` and returns the body.
     func load(_ url: String = "gzip:inner:x") -> Result<[UInt8], LoadError> {
         Result { () throws(LoadError) in
             let (body, _) = try loader.waitForData(for: Request(url))

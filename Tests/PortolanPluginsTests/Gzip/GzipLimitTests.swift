@@ -8,7 +8,7 @@ import Testing
 
 /// The limits of a gzip file's expansion, and their settings.
 @Suite(.timeLimit(.minutes(2))) struct GzipLimitTests {
-    /// Almost 157 times larger than its file.
+    /// The gzip file of one MiB of zeros. The contents are almost 157 times larger than the file.
     private static let mebibyte = GzipSample().zeros(1 << 20)
 
     /// Loads this many MiB of zeros in pieces of one MiB.
@@ -31,7 +31,7 @@ import Testing
         #expect(error.message.contains("raise the setting maximumRatio"))
     }
 
-    /// A file of similar lines is not a bomb.
+    /// A small file with similar lines may have a high ratio.
     @Test func ratioIsCheckedOnlyAfterSixteenMebibytes() throws {
         #expect(try load(mebibytes: 16, settings: #"{"maximumRatio": 1}"#).error == nil)
     }

@@ -10,15 +10,16 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct GzipMessageTests {
     private static let file = GzipSample().member(Array("Ahoy\n".utf8))
 
-    /// `inner:` returns a gzip file with the changes of `change`, and records the request.
+    /// Returns a harness whose `inner:` handler records the request and responds with a gzip file. `edit` changes the
+    /// response.
     private func harness(
-        _ seen: ConditionLock<[Request]> = ConditionLock([]), _ change: @escaping @Sendable (inout StubResponse) -> Void = { _ in }
+        _ nestedRequests: ConditionLock<[Request]> = ConditionLock([]), _ edit: @escaping @Sendable (inout StubResponse) -> Void = { _ in }
     ) throws -> GzipHarness {
         try GzipHarness(
             PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { request in
-                seen.withLock { $0.append(request) }
+                nestedRequests.withLock { $0.append(request) }
                 var response = StubResponse.pieces([Self.file])
-                change(&response)
+                edit(&response)
                 return response
             })
     }
@@ -49,41 +50,41 @@ import Testing
 
     @Test(arguments: ["gzip:inner:x?a=b&c", "gzip:inner:x?a=b&c#part", "GZIP:inner:x?a=b&c#"])
     func nestedRequestHasTheQueryButNotTheFragment(_ url: String) throws {
-        let seen = ConditionLock<[Request]>([])
-        _ = try harness(seen).response(to: Request(url))
-        #expect(seen.withLock { $0.map(\.url.description) } == ["inner:x?a=b&c"])
+        let nestedRequests = ConditionLock<[Request]>([])
+        _ = try harness(nestedRequests).response(to: Request(url))
+        #expect(nestedRequests.withLock { $0.map(\.url.description) } == ["inner:x?a=b&c"])
     }
 
     @Test func nestedRequestHasNoFieldsAndNoBody() throws {
-        let seen = ConditionLock<[Request]>([])
+        let nestedRequests = ConditionLock<[Request]>([])
         var request = try Request("gzip:inner:x")
         request.fields[.range] = "bytes=1-2"
         request.fields[.ifNoneMatch] = "\"tag\""
         request.fields[.acceptEncoding] = "br"
         request.body = .bytes([1, 2, 3])
-        _ = try harness(seen).response(to: request)
-        let inner = try #require(seen.withLock { $0.first })
-        #expect(inner.fields.isEmpty)
-        #expect(inner.body == nil)
-        #expect(inner.method == .get)
+        _ = try harness(nestedRequests).response(to: request)
+        let nestedRequest = try #require(nestedRequests.withLock { $0.first })
+        #expect(nestedRequest.fields.isEmpty)
+        #expect(nestedRequest.body == nil)
+        #expect(nestedRequest.method == .get)
     }
 
     @Test func responseToHEADHasNoBody() throws {
-        let seen = ConditionLock<[Request]>([])
-        let harness = try harness(seen) { $0.pieces = [] }
+        let nestedRequests = ConditionLock<[Request]>([])
+        let harness = try harness(nestedRequests) { $0.pieces = [] }
         let (body, response) = try harness.loader.waitForData(for: Request("gzip:inner://u/chart.gz", method: .head))
         #expect(body.isEmpty)
         #expect(response.suggestedFilename == "chart")
-        #expect(seen.withLock { $0.map(\.method) } == [.head])
+        #expect(nestedRequests.withLock { $0.map(\.method) } == [.head])
         #expect(harness.violations.isEmpty)
     }
 
     @Test(arguments: [HTTPRequest.Method.post, .put, .delete])
-    func otherMethodsAreRefused(_ method: HTTPRequest.Method) throws {
-        let seen = ConditionLock<[Request]>([])
-        let error = #expect(throws: LoadError.self) { try harness(seen).response(to: Request("gzip:inner:x", method: method)) }
+    func methodsExceptGETAndHEADAreRefused(_ method: HTTPRequest.Method) throws {
+        let nestedRequests = ConditionLock<[Request]>([])
+        let error = #expect(throws: LoadError.self) { try harness(nestedRequests).response(to: Request("gzip:inner:x", method: method)) }
         #expect(error?.code == .badRequest)
-        #expect(seen.withLock { $0.isEmpty })
+        #expect(nestedRequests.withLock { $0.isEmpty })
     }
 
     @Test(arguments: ["gzip:", "gzip:file.gz", "gzip:/folder/file.gz", "gzip://u:s3cr3t@host/file.gz", "gzip:?x:y", "gzip:#data:,x"])

@@ -10,13 +10,13 @@ struct GzipSample {
     /// A member with `contents` in stored blocks.
     func member(_ contents: [UInt8]) -> [UInt8] {
         var blocks: [UInt8] = []
-        var rest = contents[...]
+        var remainingContents = contents[...]
         repeat {
-            let block = rest.prefix(Int(UInt16.max))
-            rest = rest.dropFirst(block.count)
+            let block = remainingContents.prefix(Int(UInt16.max))
+            remainingContents = remainingContents.dropFirst(block.count)
             let length = UInt16(block.count)
-            blocks += [rest.isEmpty ? 1 : 0] + Self.bytes(length) + Self.bytes(~length) + block
-        } while !rest.isEmpty
+            blocks += [remainingContents.isEmpty ? 1 : 0] + Self.bytes(length) + Self.bytes(~length) + block
+        } while !remainingContents.isEmpty
         return header + blocks + Self.bytes(Self.crc(contents)) + Self.bytes(UInt32(truncatingIfNeeded: contents.count))
     }
 
@@ -51,28 +51,28 @@ struct GzipSample {
         (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
-    private static let table: [UInt32] = (0..<256).map { index in
+    private static let crcTable: [UInt32] = (0..<256).map { index in
         (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
     }
 
     private static func crc(_ bytes: [UInt8]) -> UInt32 {
-        let table = table
-        return ~bytes.reduce(~0) { table[Int(UInt8(truncatingIfNeeded: $0) ^ $1)] ^ $0 >> 8 }
+        let crcTable = crcTable
+        return ~bytes.reduce(~0) { crcTable[Int(UInt8(truncatingIfNeeded: $0) ^ $1)] ^ $0 >> 8 }
     }
 
     /// Fills each byte from its lowest bit, and writes codes with the highest bit first.
     private struct BitWriter {
         var bytes: [UInt8] = []
-        private var used = 8
+        private var usedBitCount = 8
 
         mutating func append(_ code: UInt32, count: Int) {
             for bit in (0..<count).reversed() {
-                if used == 8 {
+                if usedBitCount == 8 {
                     bytes.append(0)
-                    used = 0
+                    usedBitCount = 0
                 }
-                bytes[bytes.count - 1] |= UInt8(code >> bit & 1) << used
-                used += 1
+                bytes[bytes.count - 1] |= UInt8(code >> bit & 1) << usedBitCount
+                usedBitCount += 1
             }
         }
     }

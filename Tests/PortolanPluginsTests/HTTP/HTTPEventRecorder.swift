@@ -6,13 +6,13 @@ import Synchronization
 
 /// Records every event of a load as a line, without details that only depend on how bytes were split.
 final class HTTPEventRecorder: LoadDelegate {
-    /// The answer to redirects.
+    /// How the recorder decides about redirects.
     enum RedirectAction: Sendable { case follow, deliver, followLater, deliverLater }
 
     private struct State {
         var lines: [String] = []
-        /// The bytes of the current run of the body.
-        var run: [UInt8] = []
+        /// The bytes of the body since the last line.
+        var bodyBytes: [UInt8] = []
         var sent: Int64?
         var waiter: CheckedContinuation<Void, Never>?
         var hasEnded = false
@@ -20,7 +20,7 @@ final class HTTPEventRecorder: LoadDelegate {
 
     private let state = Mutex(State())
     private let answers: [ChallengeAnswer]
-    private let redirects: RedirectAction
+    private let redirectAction: RedirectAction
     private let pauses: Bool
 
     /// - Parameters:
@@ -29,7 +29,7 @@ final class HTTPEventRecorder: LoadDelegate {
     ///   - pauses: whether each delivery returns a pause.
     init(answers: [ChallengeAnswer] = [], redirects: RedirectAction = .follow, pauses: Bool = false) {
         self.answers = answers
-        self.redirects = redirects
+        redirectAction = redirects
         self.pauses = pauses
     }
 
@@ -45,10 +45,11 @@ final class HTTPEventRecorder: LoadDelegate {
         }
     }
 
-    private func note(_ line: String) {
+    /// Appends a line for the data and the sent bytes since the last line, then `line`.
+    private func record(_ line: String) {
         state.withLock { state in
-            if !state.run.isEmpty { state.lines.append("data \(Self.summary(of: state.run))") }
-            state.run = []
+            if !state.bodyBytes.isEmpty { state.lines.append("data \(Self.summary(of: state.bodyBytes))") }
+            state.bodyBytes = []
             if let sent = state.sent { state.lines.append("sent \(sent)") }
             state.sent = nil
             state.lines.append(line)
@@ -74,20 +75,20 @@ final class HTTPEventRecorder: LoadDelegate {
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         let type = "\(response.mimeType?.essence ?? "-") \(response.textEncodingName ?? "-")"
         let length = response.expectedLength.map(String.init) ?? "-"
-        note("response \(Self.text(of: response)), \(type), length \(length), name '\(response.suggestedFilename)'")
+        record("response \(Self.text(of: response)), \(type), length \(length), name '\(response.suggestedFilename)'")
         return flow(task)
     }
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        unsafe bytes.withUnsafeBytes { bytes in state.withLock { state in unsafe state.run.append(contentsOf: bytes) } }
+        unsafe bytes.withUnsafeBytes { bytes in state.withLock { state in unsafe state.bodyBytes.append(contentsOf: bytes) } }
         return flow(task)
     }
-    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { note("interim \(Self.text(of: response))") }
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { record("interim \(Self.text(of: response))") }
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {
-        note("trailers \(fields.map { "\($0.name.canonicalName): \($0.value)" })")
+        record("trailers \(fields.map { "\($0.name.canonicalName): \($0.value)" })")
     }
     func loadTask(_ task: LoadTask, didReach step: LoadStep) {
-        // Omits steps that differ: one side reuses its connections, and the other resolves no names.
-        if [.requestSent, .firstByte].contains(step) { note("step \(step)") }
+        // Omits the steps that differ: the built-in handler reuses connections, and the fixture resolves no names.
+        if [.requestSent, .firstByte].contains(step) { record("step \(step)") }
     }
     func loadTaskDidSend(_ task: LoadTask) { state.withLock { $0.sent = task.progress.bytesSent } }
     func loadTask(
@@ -95,8 +96,8 @@ final class HTTPEventRecorder: LoadDelegate {
     ) {
         let fields = request.fields.map { "\($0.name.canonicalName): \($0.value)" }.joined(separator: "; ")
         let body = request.body.map { "a body of \($0.length.map(String.init) ?? "-")" } ?? "no body"
-        note("redirect \(response.status?.code ?? 0) to \(request.method) \(request.url) [\(fields)], \(body)")
-        switch redirects {
+        record("redirect \(response.status?.code ?? 0) to \(request.method) \(request.url) [\(fields)], \(body)")
+        switch redirectAction {
         case .follow: decide(.follow(request))
         case .deliver: decide(.deliver)
         case .followLater: Task { decide(.follow(request)) }
@@ -106,17 +107,17 @@ final class HTTPEventRecorder: LoadDelegate {
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         let previous = challenge.previousError.map { "\($0.code)" } ?? "-"
         let space = challenge.protectionSpace
-        let place = "\(space.protocolName)://\(space.host):\(space.port ?? -1) realm '\(space.realm ?? "-")'"
-        let number = challenge.previousFailureCount
-        note("challenge \(space.kind) of \(place), proxy \(space.isProxy), failures \(number), previous \(previous)")
-        challenge.answer(number < answers.count ? answers[number] : .continueWithoutCredential)
+        let spaceText = "\(space.protocolName)://\(space.host):\(space.port ?? -1) realm '\(space.realm ?? "-")'"
+        let failureCount = challenge.previousFailureCount
+        record("challenge \(space.kind) of \(spaceText), proxy \(space.isProxy), failures \(failureCount), previous \(previous)")
+        challenge.answer(failureCount < answers.count ? answers[failureCount] : .continueWithoutCredential)
     }
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
-        note("needs a new body")
+        record("needs a new body")
         answer(nil)
     }
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        note(error.map { "failed \($0.code)" } ?? "finished")
+        record(error.map { "failed \($0.code)" } ?? "finished")
         let waiter = state.withLock { state in
             state.hasEnded = true
             return state.waiter.take()

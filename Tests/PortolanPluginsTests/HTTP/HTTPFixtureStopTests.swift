@@ -35,7 +35,7 @@ import Testing
             case .awaitingBody, .awaitingResponse: [.receiveHead, .stall]
             case .afterInterim: [.receiveHead, .send(text: "HTTP/1.1 103 Hints\r\n\r\n"), .stall]
             case .afterResponse: [.receiveHead, .send(text: head), .stall]
-            // Sends one run only, because the delegate buffers all bytes until the test has a thread to cancel.
+            // Sends only 64 KiB, because the delegate stores all bytes until the test gets a thread to cancel the task.
             case .receiving: [.receiveHead, .send(text: head), bytes, .stall]
             case .paused: [.receiveHead, .send(text: head), .forever([bytes])]
             case .challenged:
@@ -45,17 +45,17 @@ import Testing
         }
     }
 
-    @Test(arguments: Phase.allCases, HTTPSide.allCases)
-    func stopInEachPhaseClosesTheConnection(phase: Phase, side: HTTPSide) async throws {
-        let harness = try HTTPHarness(side)
+    @Test(arguments: Phase.allCases, HTTPHandlerKind.allCases)
+    func stopInEachPhaseClosesTheConnection(phase: Phase, handlerKind: HTTPHandlerKind) async throws {
+        let harness = try HTTPHarness(handlerKind)
         let server = try ScriptedServer(phase.script)
         let blackHole = try BlackHolePort()
-        let reached = try Gate()
+        let phaseReached = try Gate()
         let pendingDecisions = Mutex<[any Sendable]>([])
         let delegate = RecordingDelegate(
             onEvent: { event, _ in
                 guard phase.isReached(by: event) else { return .keepGoing }
-                reached.open()
+                phaseReached.open()
                 return phase == .paused ? .pause : .keepGoing
             }, onRedirect: { _, decide in pendingDecisions.withLock { $0.append(decide) } },
             onChallenge: { challenge in pendingDecisions.withLock { $0.append(challenge) } })
@@ -65,11 +65,11 @@ import Testing
         switch phase {
         case .connecting: break
         case .awaitingBody: try await server.waitForBytes(1)
-        default: try await reached.wait()
+        default: try await phaseReached.wait()
         }
         task.cancel()
         await delegate.ended()
-        // The questions retain their load, and the load retains the delegate.
+        // The pending decisions retain their load, and the load retains the delegate.
         pendingDecisions.withLock { $0 = [] }
         #expect(delegate.events.last == .failed(.cancelled))
         let violations = try await harness.violations()
@@ -82,18 +82,18 @@ import Testing
 
     private static func body(for phase: Phase) -> Body? {
         switch phase {
-        case .sendingBody: Zeros(128 << 20).body
+        case .sendingBody: ZeroBody(128 << 20).body
         case .awaitingBody: HandFedBody().body(length: 10)
         default: nil
         }
     }
 
     /// Bytes that the sockets can't buffer are not read from the body.
-    @Test(arguments: HTTPSide.allCases) func aSlowServerSlowsTheUpload(side: HTTPSide) async throws {
+    @Test(arguments: HTTPHandlerKind.allCases) func slowServerSlowsTheUpload(handlerKind: HTTPHandlerKind) async throws {
         let length = 24 << 20
         let server = try ScriptedServer([.receiveHead, .receive(length), .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")])
-        let source = Zeros(length, follows: { server.connections.first?.received.count ?? 0 })
-        let harness = try HTTPHarness(side)
+        let source = ZeroBody(length, receivedCount: { server.connections.first?.received.count ?? 0 })
+        let harness = try HTTPHarness(handlerKind)
         let delegate = RecordingDelegate()
         let task = harness.loader.task(for: try Request(server.url(), method: .put, body: source.body), delegate: delegate)
         task.resume()
@@ -107,35 +107,35 @@ import Testing
     }
 
     /// A body of zeros that records how far its reader is ahead of the receiver.
-    private final class Zeros: BodyReader {
+    private final class ZeroBody: BodyReader {
         private struct State {
-            var given = 0
+            var readCount = 0
             var largestLead = 0
         }
 
         private let length: Int
-        private let received: @Sendable () -> Int
+        private let receivedCount: @Sendable () -> Int
         private let state = Mutex(State())
 
-        init(_ length: Int, follows received: @escaping @Sendable () -> Int = { 0 }) {
+        init(_ length: Int, receivedCount: @escaping @Sendable () -> Int = { 0 }) {
             self.length = length
-            self.received = received
+            self.receivedCount = receivedCount
         }
 
         var body: Body { Body(length: Int64(length), isRewindable: false) { self } }
         var largestLead: Int { state.withLock { $0.largestLead } }
 
         func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
-            let count = state.withLock { min(buffer.freeCapacity, length - $0.given) }
+            let count = state.withLock { min(buffer.freeCapacity, length - $0.readCount) }
             guard count > 0 else { return .end }
             unsafe buffer.append(repeating: 0, count: count, as: UInt8.self)
-            let given = state.withLock { state in
-                state.given += count
-                return state.given
+            let readCount = state.withLock { state in
+                state.readCount += count
+                return state.readCount
             }
-            // Reads `received()` once per MiB, because each call copies the receiver's bytes.
-            if given >> 20 != (given - count) >> 20 {
-                let lead = given - received()
+            // Calls `receivedCount()` once per MiB, because each call copies the receiver's bytes.
+            if readCount >> 20 != (readCount - count) >> 20 {
+                let lead = readCount - receivedCount()
                 state.withLock { $0.largestLead = max($0.largestLead, lead) }
             }
             return .bytes

@@ -6,10 +6,11 @@ import PortolanHTTP
 import ServerSupport
 import Testing
 
-/// An HTTP plugin can do everything that the built-in handler can: the events and the bytes are the same.
+/// A plugin for HTTP can do everything that the built-in handler does: both have the same events and send the same
+/// bytes.
 @Suite(.timeLimit(.minutes(10))) struct HTTPFixtureTests {
     @Test(arguments: HTTPTransaction.all)
-    func builtInHandlerBehavesAsTheTableSays(transaction: HTTPTransaction) async throws {
+    func builtInHandlerSendsTheExpectedEvents(transaction: HTTPTransaction) async throws {
         let outcome = try await transaction.run(on: .builtIn)
         #expect(Self.occurInOrder(transaction.expectedEvents, in: outcome.events) { $0.hasPrefix($1) }, "\(outcome.events)")
         #expect(
@@ -17,24 +18,24 @@ import Testing
             "\(outcome.received)")
     }
 
-    @Test(arguments: HTTPTransaction.all, HTTPSide.plugins)
-    func pluginBehavesAsTheBuiltInHandler(transaction: HTTPTransaction, side: HTTPSide) async throws {
-        let (plugin, builtIn) = (try await transaction.run(on: side), try await transaction.run(on: .builtIn))
+    @Test(arguments: HTTPTransaction.all, HTTPHandlerKind.plugins)
+    func pluginBehavesAsTheBuiltInHandler(transaction: HTTPTransaction, handlerKind: HTTPHandlerKind) async throws {
+        let (plugin, builtIn) = (try await transaction.run(on: handlerKind), try await transaction.run(on: .builtIn))
         #expect(plugin == builtIn)
     }
 
-    @Test(arguments: HTTPTransaction.all, HTTPSide.allCases)
-    func pausingAtEachDeliveryChangesNothing(transaction: HTTPTransaction, side: HTTPSide) async throws {
-        let (paused, unpaused) = (try await transaction.run(on: side, pausing: true), try await transaction.run(on: side))
+    @Test(arguments: HTTPTransaction.all, HTTPHandlerKind.allCases)
+    func pausingAtEachDeliveryChangesNothing(transaction: HTTPTransaction, handlerKind: HTTPHandlerKind) async throws {
+        let (paused, unpaused) = (try await transaction.run(on: handlerKind, pausing: true), try await transaction.run(on: handlerKind))
         #expect(paused == unpaused)
     }
 
-    /// Whether the lines contain all words in this order.
+    /// Whether lines match all texts, in this order.
     private static func occurInOrder<Line>(_ texts: [String], in lines: [Line], _ matches: (Line, String) -> Bool) -> Bool {
-        var rest = lines[...]
+        var remainingLines = lines[...]
         for text in texts {
-            guard let index = rest.firstIndex(where: { matches($0, text) }) else { return false }
-            rest = rest[(index + 1)...]
+            guard let index = remainingLines.firstIndex(where: { matches($0, text) }) else { return false }
+            remainingLines = remainingLines[(index + 1)...]
         }
         return true
     }

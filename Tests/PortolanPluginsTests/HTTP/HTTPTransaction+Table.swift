@@ -5,11 +5,11 @@ import PortolanCore
 import ServerSupport
 
 extension HTTPTransaction {
-    // Computed for each use. If it were stored, LeakSanitizer would report the contents of the steps as lost, because
-    // it does not follow pointers that carry an enum's tag.
+    // A computed property, because LeakSanitizer would report the contents of stored steps as leaks: it does not follow
+    // pointers that carry an enum's tag.
     static var all: [Self] { responses + uploads + redirections + authentications + faults }
 
-    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    private static let okResponse = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     // MARK: Responses
 
@@ -73,7 +73,7 @@ extension HTTPTransaction {
                 $0.scripts = [respond("HTTP/1.1 200 OK\r\n\r\n")]
                 $0.expectedEvents = ["response 200", "finished"]
             },
-            Self("204") {
+            Self("a 204 without a body") {
                 $0.method = .delete
                 $0.scripts = [respond("HTTP/1.1 204 Gone\r\n\r\n")]
                 $0.expectedEvents = ["response 204", "finished"]
@@ -91,7 +91,7 @@ extension HTTPTransaction {
             },
             Self("interim responses") {
                 $0.scripts = [
-                    respond("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: </x>; rel=preload\r\nLink: </y>\r\n\r\n" + ok)
+                    respond("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: </x>; rel=preload\r\nLink: </y>\r\n\r\n" + okResponse)
                 ]
                 $0.expectedEvents = ["step firstByte", "interim 100", "interim 103", "response 200", "data 'ok'", "finished"]
             },
@@ -99,7 +99,7 @@ extension HTTPTransaction {
                 $0.fields = [
                     ("Cookie", "a=b"), ("X-Twice", "one"), ("X-Twice", "two"), ("X-Empty", ""), ("User-Agent", "me"), ("Accept", "a/b"),
                 ]
-                $0.scripts = [respond(ok)]
+                $0.scripts = [respond(okResponse)]
                 $0.expectedEvents = ["response 200", "data 'ok'", "finished"]
                 $0.expectedRequests = ["accept: a/b", "cookie: a=b", "user-agent: me", "x-empty:", "x-twice: one", "x-twice: two"]
             },
@@ -110,39 +110,39 @@ extension HTTPTransaction {
 
     private static var uploads: [Self] {
         [
-            Self("bytes") {
+            Self("an upload of bytes") {
                 ($0.method, $0.upload) = (.put, .bytes(5000))
-                $0.scripts = [respond(ok, after: 5000)]
+                $0.scripts = [respond(okResponse, after: 5000)]
                 $0.expectedEvents = ["sent 5000", "step requestSent", "response 200", "finished"]
                 $0.expectedRequests = ["content-length: 5000", "body 5000 bytes"]
             },
-            Self("a file") {
+            Self("an upload of a file") {
                 ($0.method, $0.upload) = (.post, .file(300_000))
-                $0.scripts = [respond(ok, after: 300_000)]
+                $0.scripts = [respond(okResponse, after: 300_000)]
                 $0.expectedEvents = ["sent 300000", "step requestSent", "response 200", "finished"]
                 $0.expectedRequests = ["content-length: 300000", "body 300000 bytes"]
             },
-            Self("a stream") {
-                ($0.method, $0.upload) = (.post, .stream([10, 3000, 1, 60_000], isMeasured: false))
-                $0.scripts = [[.receiveHead, .receiveThrough("0\r\n\r\n"), .send(text: ok)]]
+            Self("an upload of a stream") {
+                ($0.method, $0.upload) = (.post, .stream([10, 3000, 1, 60_000], hasKnownLength: false))
+                $0.scripts = [[.receiveHead, .receiveThrough("0\r\n\r\n"), .send(text: okResponse)]]
                 $0.expectedEvents = ["sent 63011", "step requestSent", "response 200", "finished"]
                 $0.expectedRequests = ["transfer-encoding: chunked", "body 63011 bytes"]
             },
-            Self("a stream of known length") {
-                ($0.method, $0.upload) = (.put, .stream([10, 3000], isMeasured: true))
-                $0.scripts = [respond(ok, after: 3010)]
+            Self("an upload of a stream of known length") {
+                ($0.method, $0.upload) = (.put, .stream([10, 3000], hasKnownLength: true))
+                $0.scripts = [respond(okResponse, after: 3010)]
                 $0.expectedEvents = ["sent 3010", "response 200", "finished"]
                 $0.expectedRequests = ["content-length: 3010", "body 3010 bytes"]
             },
-            Self("POST of nothing") {
+            Self("a POST without a body") {
                 $0.method = .post
-                $0.scripts = [respond(ok)]
+                $0.scripts = [respond(okResponse)]
                 $0.expectedEvents = ["response 200", "finished"]
                 $0.expectedRequests = ["content-length: 0"]
             },
             Self("a body that waits for 100 Continue") {
                 ($0.method, $0.upload, $0.fields) = (.put, .bytes(5000), [("Expect", "100-continue")])
-                $0.scripts = [[.receiveHead, .send(text: "HTTP/1.1 100 Continue\r\n\r\n"), .receive(5000), .send(text: ok)]]
+                $0.scripts = [[.receiveHead, .send(text: "HTTP/1.1 100 Continue\r\n\r\n"), .receive(5000), .send(text: okResponse)]]
                 $0.expectedEvents = ["step firstByte", "interim 100", "sent 5000", "step requestSent", "response 200", "finished"]
                 $0.expectedRequests = ["expect: 100-continue", "body 5000 bytes"]
             },
@@ -155,25 +155,25 @@ extension HTTPTransaction {
     }
 
     // MARK: Redirects
-    // Each response closes its connection, because only one side reuses connections.
+    // Each response closes its connection, because only the built-in handler reuses connections.
 
     private static func redirect(_ status: Int, _ location: String) -> [ScriptedServer.Step] {
         respond("HTTP/1.1 \(status) Elsewhere\r\nLocation: \(location)\r\nConnection: close\r\nContent-Length: 5\r\n\r\nthere")
     }
 
-    private static var redirections: [Self] { references + methods + declined + refused }
+    private static var redirections: [Self] { redirectTargets + redirectMethods + unfollowedRedirects + refusedRedirects }
 
-    private static var references: [Self] {
+    private static var redirectTargets: [Self] {
         [
             Self("to a relative reference") {
-                $0.scripts = [redirect(302, "../b/./c?d=e"), respond(ok)]
+                $0.scripts = [redirect(302, "../b/./c?d=e"), respond(okResponse)]
                 $0.expectedEvents = [
                     "redirect 302 to GET http://127.0.0.1:HERE/b/c?d=e", "response 200 http://127.0.0.1:HERE/b/c?d=e", "finished",
                 ]
             },
             Self("to a query, and to a path") {
                 $0.path = "/a/b?c#d"
-                $0.scripts = [redirect(307, "?x"), redirect(308, "/y"), respond(ok)]
+                $0.scripts = [redirect(307, "?x"), redirect(308, "/y"), respond(okResponse)]
                 $0.expectedEvents = [
                     "redirect 307 to GET http://127.0.0.1:HERE/a/b?x", "redirect 308 to GET http://127.0.0.1:HERE/y", "finished",
                 ]
@@ -181,43 +181,44 @@ extension HTTPTransaction {
             Self("to another origin, without credentials") {
                 $0.fields = [("Authorization", "Basic eDp5"), ("Cookie", "a=b"), ("X-Kept", "1")]
                 $0.scripts = [redirect(301, "{elsewhere}/there")]
-                $0.elsewhere = [respond(ok)]
+                $0.elsewhere = [respond(okResponse)]
                 $0.expectedEvents = ["redirect 301 to GET http://127.0.0.1:THERE/there [x-kept: 1]", "response 200", "finished"]
                 $0.expectedRequests = ["authorization: Basic eDp5", "GET /there HTTP/1.1", "x-kept: 1"]
             },
             Self("to the same origin, with credentials") {
                 $0.fields = [("Authorization", "Basic eDp5"), ("Cookie", "a=b")]
-                $0.scripts = [redirect(301, "/there"), respond(ok)]
+                $0.scripts = [redirect(301, "/there"), respond(okResponse)]
                 $0.expectedEvents = ["redirect 301", "response 200", "finished"]
                 $0.expectedRequests = ["GET /there HTTP/1.1", "authorization: Basic eDp5", "cookie: a=b"]
             },
             Self("that is decided later") {
-                $0.scripts = [redirect(302, "/next"), respond(ok)]
+                $0.scripts = [redirect(302, "/next"), respond(okResponse)]
                 $0.redirects = .followLater
                 $0.expectedEvents = ["redirect 302", "response 200", "finished"]
             },
         ]
     }
 
-    private static var methods: [Self] {
+    private static var redirectMethods: [Self] {
         [
             method(301, .post, .get), method(302, .post, .get), method(303, .put, .get), method(302, .put, .put), method(307, .post, .post),
             method(308, .put, .put),
         ]
     }
 
-    private static func method(_ status: Int, _ method: HTTPRequest.Method, _ next: HTTPRequest.Method) -> Self {
+    private static func method(_ status: Int, _ method: HTTPRequest.Method, _ nextMethod: HTTPRequest.Method) -> Self {
         Self("\(status) of \(method)") {
             ($0.method, $0.upload, $0.fields) = (method, .bytes(100), [("Content-Type", "a/b")])
             $0.scripts = [
-                [.receiveHead, .receive(100)] + redirect(status, "/next").dropFirst(2), respond(ok, after: next == .get ? 0 : 100),
+                [.receiveHead, .receive(100)] + redirect(status, "/next").dropFirst(2),
+                respond(okResponse, after: nextMethod == .get ? 0 : 100),
             ]
-            $0.expectedEvents = ["sent 100", "redirect \(status) to \(next) http://127.0.0.1:HERE/next", "response 200", "finished"]
-            $0.expectedRequests = ["\(method) /a/resource", "\(next) /next"]
+            $0.expectedEvents = ["sent 100", "redirect \(status) to \(nextMethod) http://127.0.0.1:HERE/next", "response 200", "finished"]
+            $0.expectedRequests = ["\(method) /a/resource", "\(nextMethod) /next"]
         }
     }
 
-    private static var declined: [Self] {
+    private static var unfollowedRedirects: [Self] {
         [
             Self("that is not followed") {
                 $0.scripts = [redirect(302, "/next")]
@@ -241,10 +242,10 @@ extension HTTPTransaction {
         ]
     }
 
-    private static var refused: [Self] {
+    private static var refusedRedirects: [Self] {
         [
-            refusal(of: "http://[::bad/"), refusal(of: "http://127.0.0.1:99999/"), refusal(of: "http://a b/"),
-            refusal(of: "file:///etc/passwd"),
+            refusedRedirect(to: "http://[::bad/"), refusedRedirect(to: "http://127.0.0.1:99999/"), refusedRedirect(to: "http://a b/"),
+            refusedRedirect(to: "file:///etc/passwd"),
             Self("where redirects are errors") {
                 $0.scripts = [redirect(302, "/next")]
                 $0.mode = .error
@@ -257,7 +258,7 @@ extension HTTPTransaction {
         ]
     }
 
-    private static func refusal(of location: String) -> Self {
+    private static func refusedRedirect(to location: String) -> Self {
         Self("to \(location)") {
             $0.scripts = [redirect(302, location)]
             $0.expectedEvents = ["failed badRedirect"]
@@ -266,68 +267,69 @@ extension HTTPTransaction {
 
     // MARK: Challenges
 
-    private static let refusal = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"the hold\"\r\nContent-Length: 2\r\n\r\nno"
-    private static let right = ChallengeAnswer.use(.password(user: "user", password: "right"))
-    private static let wrong = ChallengeAnswer.use(.password(user: "user", password: "wr\u{F6}ng"))
+    private static let unauthorizedResponse =
+        "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"the hold\"\r\nContent-Length: 2\r\n\r\nno"
+    private static let correctAnswer = ChallengeAnswer.use(.password(user: "user", password: "right"))
+    private static let wrongAnswer = ChallengeAnswer.use(.password(user: "user", password: "wr\u{F6}ng"))
 
     private static var authentications: [Self] {
         [
             Self("the right credential") {
-                $0.credentials = [right]
-                $0.scripts = [respond(refusal) + respond(ok)]
+                $0.credentials = [correctAnswer]
+                $0.scripts = [respond(unauthorizedResponse) + respond(okResponse)]
                 $0.expectedEvents = ["challenge", "response 200", "finished"]
                 $0.expectedRequests = ["GET", "GET", "authorization: Basic dXNlcjpyaWdodA=="]
             },
             Self("a wrong credential, then the right one") {
-                $0.credentials = [wrong, right]
-                $0.scripts = [respond(refusal) + respond(refusal) + respond(ok)]
+                $0.credentials = [wrongAnswer, correctAnswer]
+                $0.scripts = [respond(unauthorizedResponse) + respond(unauthorizedResponse) + respond(okResponse)]
                 $0.expectedEvents = ["challenge", "challenge", "response 200", "finished"]
                 $0.expectedRequests = ["authorization: Basic dXNlcjp3csO2bmc=", "authorization: Basic dXNlcjpyaWdodA=="]
             },
             Self("a wrong credential, then none") {
-                $0.credentials = [wrong]
-                $0.scripts = [respond(refusal) + respond(refusal)]
+                $0.credentials = [wrongAnswer]
+                $0.scripts = [respond(unauthorizedResponse) + respond(unauthorizedResponse)]
                 $0.expectedEvents = ["challenge", "challenge", "response 401", "data 'no'", "finished"]
             },
             Self("no credential") {
-                $0.scripts = [respond(refusal)]
+                $0.scripts = [respond(unauthorizedResponse)]
                 $0.expectedEvents = ["challenge", "response 401", "data 'no'", "finished"]
             },
             Self("default handling") {
                 $0.credentials = [.performDefault]
-                $0.scripts = [respond(refusal)]
+                $0.scripts = [respond(unauthorizedResponse)]
                 $0.expectedEvents = ["challenge", "response 401", "data 'no'", "finished"]
             },
             Self("a rejected realm") {
                 $0.credentials = [.rejectProtectionSpace]
-                $0.scripts = [respond(refusal)]
+                $0.scripts = [respond(unauthorizedResponse)]
                 $0.expectedEvents = ["challenge", "failed authenticationRequired"]
             },
             Self("a cancelled challenge") {
                 $0.credentials = [.cancel]
-                $0.scripts = [respond(refusal)]
+                $0.scripts = [respond(unauthorizedResponse)]
                 $0.expectedEvents = ["challenge", "failed authenticationCancelled"]
             },
             Self("the URL's user") {
                 $0.user = "user:ri%67ht@"
-                $0.scripts = [respond(refusal) + respond(ok)]
+                $0.scripts = [respond(unauthorizedResponse) + respond(okResponse)]
                 $0.expectedEvents = ["response 200", "finished"]
                 $0.expectedRequests = ["authorization: Basic dXNlcjpyaWdodA=="]
             },
             Self("an unknown scheme") {
-                $0.credentials = [right]
+                $0.credentials = [correctAnswer]
                 $0.scripts = [respond("HTTP/1.1 401 Who\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 2\r\n\r\nno")]
                 $0.expectedEvents = ["response 401", "data 'no'", "finished"]
             },
             Self("an upload that is sent again") {
-                ($0.method, $0.upload, $0.credentials) = (.put, .bytes(5000), [right])
-                $0.scripts = [respond(refusal, after: 5000) + respond(ok, after: 5000)]
+                ($0.method, $0.upload, $0.credentials) = (.put, .bytes(5000), [correctAnswer])
+                $0.scripts = [respond(unauthorizedResponse, after: 5000) + respond(okResponse, after: 5000)]
                 $0.expectedEvents = ["sent 5000", "challenge", "sent 5000", "response 200", "finished"]
                 $0.expectedRequests = ["body 5000 bytes", "authorization", "body 5000 bytes"]
             },
             Self("a stream that can't be rewound") {
-                ($0.method, $0.upload, $0.credentials) = (.put, .stream([5000], isMeasured: true), [right])
-                $0.scripts = [respond(refusal, after: 5000) + respond(ok, after: 5000)]
+                ($0.method, $0.upload, $0.credentials) = (.put, .stream([5000], hasKnownLength: true), [correctAnswer])
+                $0.scripts = [respond(unauthorizedResponse, after: 5000) + respond(okResponse, after: 5000)]
                 $0.expectedEvents = ["sent 5000", "challenge", "needs a new body", "failed bodyFailed"]
             },
         ]

@@ -13,7 +13,7 @@ struct HTTPTransaction: Sendable, CustomTestStringConvertible {
         case none
         case bytes(Int)
         case file(Int)
-        case stream([Int], isMeasured: Bool)
+        case stream([Int], hasKnownLength: Bool)
     }
 
     /// The scripts by connection. In a sent text, `{elsewhere}` stands for the URL of the other server.
@@ -27,6 +27,7 @@ struct HTTPTransaction: Sendable, CustomTestStringConvertible {
     var fields: [(name: String, value: String)] = []
     var upload = Upload.none
     var scripts: Scripts = []
+    /// The scripts of the other server, which is the target of redirects to another origin.
     var elsewhere: Scripts = []
     /// The answers to the challenges, by the number of previous failures.
     var credentials: [ChallengeAnswer] = []
@@ -57,30 +58,30 @@ struct HTTPTransaction: Sendable, CustomTestStringConvertible {
         var violations: [ContractRule] = []
     }
 
-    func run(on side: HTTPSide, pausing: Bool = false) async throws -> Outcome {
-        let there = try Self.server(elsewhere)
-        let here = try Self.server(scripts, elsewhere: there.url(""))
-        let harness = try HTTPHarness(side) { $0.redirects.mode = mode }
+    func run(on handlerKind: HTTPHandlerKind, pausing: Bool = false) async throws -> Outcome {
+        let otherServer = try Self.makeServer(elsewhere)
+        let server = try Self.makeServer(scripts, elsewhere: otherServer.url(""))
+        let harness = try HTTPHarness(handlerKind) { $0.redirects.mode = mode }
         let folder = try TemporaryFolder()
-        var request = try Request(here.url(path).replacing("//127", with: "//\(user)127"), method: method, body: body(in: folder))
+        var request = try Request(server.url(path).replacing("//127", with: "//\(user)127"), method: method, body: body(in: folder))
         for field in fields { request.fields.append(HTTPField(name: try #require(.init(field.name)), value: field.value)) }
         let recorder = HTTPEventRecorder(answers: credentials, redirects: redirects, pauses: pausing)
         harness.loader.task(for: request, delegate: recorder).resume()
         await recorder.ended()
         let violations = try await harness.violations()
-        func named(_ text: String) -> String {
-            text.replacing(":\(here.port)", with: ":HERE").replacing(":\(there.port)", with: ":THERE")
+        func replacingPorts(_ text: String) -> String {
+            text.replacing(":\(server.port)", with: ":HERE").replacing(":\(otherServer.port)", with: ":THERE")
         }
-        let received = (here.connections + there.connections).map { named("\(ReceivedRequests($0.received))") }
+        let received = (server.connections + otherServer.connections).map { replacingPorts("\(ReceivedRequests($0.received))") }
         try await inOwnThread {
-            here.close()
-            there.close()
+            server.close()
+            otherServer.close()
         }
-        return Outcome(events: recorder.lines.map(named), received: received, violations: violations)
+        return Outcome(events: recorder.lines.map(replacingPorts), received: received, violations: violations)
     }
 
-    private static func server(_ scripts: Scripts, elsewhere: String = "") throws -> ScriptedServer {
-        let scripts = scripts.map { $0.map { $0.naming(elsewhere) } }
+    private static func makeServer(_ scripts: Scripts, elsewhere: String = "") throws -> ScriptedServer {
+        let scripts = scripts.map { $0.map { $0.replacingElsewhere(elsewhere) } }
         return try ScriptedServer { $0 < scripts.count ? scripts[$0] : [.close] }
     }
 
@@ -92,17 +93,17 @@ struct HTTPTransaction: Sendable, CustomTestStringConvertible {
         case .none: return nil
         case .bytes(let count): return .bytes(Self.letters(count))
         case .file(let count): return try .file(path: folder.write(Self.letters(count), to: "body"))
-        case .stream(let counts, let isMeasured):
+        case .stream(let counts, let hasKnownLength):
             let source = HandFedBody()
             for count in counts { source.feed(Self.letters(count)) }
             source.finish()
-            return source.body(length: isMeasured ? Int64(counts.reduce(0, +)) : nil)
+            return source.body(length: hasKnownLength ? Int64(counts.reduce(0, +)) : nil)
         }
     }
 }
 
 extension ScriptedServer.Step {
-    fileprivate func naming(_ elsewhere: String) -> Self {
+    fileprivate func replacingElsewhere(_ elsewhere: String) -> Self {
         guard case .send(let bytes) = self else { return self }
         return .send(text: String(decoding: bytes, as: UTF8.self).replacing("{elsewhere}", with: elsewhere))
     }

@@ -6,20 +6,22 @@ struct ReceivedRequests: CustomStringConvertible {
     private(set) var description = ""
 
     init(_ bytes: [UInt8]) {
-        var rest = bytes[...]
-        while let end = rest.end(of: "\r\n\r\n") {
-            var lines = String(decoding: rest[..<end], as: UTF8.self).split(separator: "\r\n")
-            rest = rest[end...]
-            let first = lines.isEmpty ? "" : lines.removeFirst()
+        var remainingBytes = bytes[...]
+        while let headEnd = remainingBytes.end(of: "\r\n\r\n") {
+            var lines = String(decoding: remainingBytes[..<headEnd], as: UTF8.self).split(separator: "\r\n")
+            remainingBytes = remainingBytes[headEnd...]
+            let requestLine = lines.isEmpty ? "" : lines.removeFirst()
             let fields = lines.map { line in
                 let name = line.prefix { $0 != ":" }
                 return name.lowercased() + line.dropFirst(name.count)
             }
-            description += ([String(first)] + fields.sorted()).joined(separator: "\n") + "\n"
-            let body = fields.contains("transfer-encoding: chunked") ? rest.takeChunks() : rest.take(Self.length(fields))
+            description += ([String(requestLine)] + fields.sorted()).joined(separator: "\n") + "\n"
+            let body =
+                fields.contains("transfer-encoding: chunked")
+                ? remainingBytes.removeChunks() : remainingBytes.removeBytes(Self.length(fields))
             if !body.isEmpty { description += "body \(HTTPEventRecorder.summary(of: body))\n" }
         }
-        if !rest.isEmpty { description += "rest \(rest.count) bytes\n" }
+        if !remainingBytes.isEmpty { description += "rest \(remainingBytes.count) bytes\n" }
     }
 
     private static func length(_ fields: [String]) -> Int {
@@ -28,6 +30,7 @@ struct ReceivedRequests: CustomStringConvertible {
 }
 
 extension ArraySlice<UInt8> {
+    /// The index after the first occurrence of `text`.
     fileprivate func end(of text: String) -> Int? {
         let pattern = Array(text.utf8)
         guard count >= pattern.count else { return nil }
@@ -36,18 +39,18 @@ extension ArraySlice<UInt8> {
         }
     }
 
-    fileprivate mutating func take(_ count: Int) -> [UInt8] {
+    fileprivate mutating func removeBytes(_ count: Int) -> [UInt8] {
         defer { self = dropFirst(count) }
         return Array(prefix(count))
     }
 
-    /// Takes the chunks up to the last one, or as many as there are.
-    fileprivate mutating func takeChunks() -> [UInt8] {
+    /// Removes and decodes the chunks up to the last one, or as many as are complete.
+    fileprivate mutating func removeChunks() -> [UInt8] {
         var body: [UInt8] = []
         while let end = end(of: "\r\n"), let size = UInt32(String(decoding: self[startIndex..<end - 2], as: UTF8.self), radix: 16) {
             self = self[end...]
-            body += take(Int(size))
-            _ = take(2)
+            body += removeBytes(Int(size))
+            _ = removeBytes(2)
             if size == 0 { break }
         }
         return body

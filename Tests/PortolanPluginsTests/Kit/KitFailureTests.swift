@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanTestSupport
 import Testing
 
-/// Whatever the author's code does, the host sees no violation, and each load ends once.
+/// The host sees no violation and each load ends once, even if the code of the plugin's author is wrong.
 @Suite(.timeLimit(.minutes(10))) struct KitFailureTests {
     private let kit: Kit
 
@@ -16,7 +16,7 @@ import Testing
             ("interim-late", .unknown), ("redirect-late", .unknown), ("too-long", .badResponse), ("too-short", .truncated),
             ("bad-mime", .badResponse), ("bad-status", .badResponse), ("bad-interim", .badResponse), ("bad-field", .badResponse),
             ("bad-trailer", .badResponse), ("bad-length", .badResponse), ("bad-redirect", .badRedirect), ("bad-realm", .badResponse),
-            ("bad-sent", .unknown), ("bad-nested", .badRequest), ("two-questions", .unknown), ("confirms-nothing", .unknown),
+            ("bad-sent", .unknown), ("bad-nested", .badRequest), ("two-challenges", .unknown), ("confirms-nothing", .unknown),
             ("throws-odd", .unknown), ("throws-long", .unknown), ("throws-empty", .badURL), ("throws-unpublished", .unknown),
             ("throws-the-hosts", .unknown), ("throws-bad-domain", .unknown), ("throws-cancelled", .cancelled), ("nosuch", .notFound),
             ("fail", .accessDenied), ("fail-later", .connectionLost), ("slice-out-of-bounds", .unknown),
@@ -80,8 +80,8 @@ import Testing
     @Test func causesAndDomainsReachTheHost() async throws {
         let cause = try await kit.run("kit:fail").error?.underlyingError as? LoadError
         #expect(cause == LoadError(.ioFailed, message: "EACCES"))
-        let own = try await kit.run("kit:fail-with-own-domain").error
-        #expect(own?.domain == "org.example.tide" && own?.code.rawValue == 7)
+        let errorWithOwnDomain = try await kit.run("kit:fail-with-own-domain").error
+        #expect(errorWithOwnDomain?.domain == "org.example.tide" && errorWithOwnDomain?.code.rawValue == 7)
     }
 
     @Test("An error that was wrapped 100000 times keeps the nearest causes and the first") func causesAreLimited() async throws {
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: [("data-first-ignored", "ok"), ("two-responses-ignored", "ok"), ("cancels-itself", "ok")])
-    func caughtMistakeDoesNotFailTheLoad(_ name: String, _ text: String) async throws {
+    func caughtContractErrorDoesNotFailTheLoad(_ name: String, _ text: String) async throws {
         let client = try await kit.run("kit:\(name)")
         #expect(client.text == text)
         #expect(client.events.last == .finished)
@@ -114,9 +114,9 @@ import Testing
     }
 
     @Test func callsOfATaskThatOutlivesItsLoadAreRefused() async throws {
-        let before = PluginKitTestHandler.lateEndCount(of: "outlives")
+        let previousEndCount = PluginKitTestHandler.lateEndCount(of: "outlives")
         let client = try await kit.run("kit:outlives")
         #expect(client.events.last == .finished)
-        try await PluginKitTestHandler.waitForLateEnds(of: "outlives", moreThan: before)
+        try await PluginKitTestHandler.waitForLateEnds(of: "outlives", moreThan: previousEndCount)
     }
 }

@@ -27,6 +27,7 @@ struct Kit: Sendable {
 
     func waitUntilIdle() { instance.waitUntilIdle() }
 
+    /// Waits until the load has ended and the plugin is idle.
     func finish(_ load: TestHandlerLoad) async throws {
         try await inOwnThread {
             load.waitUntilEnded()
@@ -34,6 +35,7 @@ struct Kit: Sendable {
         }
     }
 
+    /// - Parameter box: receives the handler load before it starts.
     func start(
         _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil, heldIn box: HandlerLoadBox? = nil,
         _ change: (inout Request) throws -> Void = { _ in }
@@ -46,7 +48,7 @@ struct Kit: Sendable {
         return load
     }
 
-    /// Runs a load to its end, and checks its violations and its end.
+    /// Runs a load to its end. Checks that it has no violations and ends at most once.
     @discardableResult
     func run(
         _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil,

@@ -9,7 +9,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// The abilities of a load on the kit in the real host.
+/// What a load that is written with the kit can do, in the real host.
 @Suite(.timeLimit(.minutes(10))) struct KitLoadTests {
     private let kit: Kit
 
@@ -19,7 +19,7 @@ import Testing
         ("text", "ahoy"), ("empty", ""), ("detached", String(repeating: "x", count: 20)), ("actor", "actor"), ("main", "main"),
         ("sleep", "woken"), ("log", "logged"), ("children", String(repeating: "x", count: 400)), ("settings", "- -1"),
     ])
-    func bytesArrive(_ name: String, _ text: String) async throws {
+    func loadDeliversItsBytes(_ name: String, _ text: String) async throws {
         let client = try await kit.run("kit:\(name)")
         #expect(client.text == text)
         #expect(client.events.last == .finished)
@@ -41,11 +41,11 @@ import Testing
     }
 
     @Test func propertyOfTheWrongTypeFails() async throws {
-        let right = try await kit.run("kit:pieces") { $0.properties["org.portolan.kit.piece"] = .integer(10) }
-        #expect(right.bytes.count == 1000)
-        let wrong = try await kit.run("kit:pieces") { $0.properties["org.portolan.kit.piece"] = .text("10") }
-        #expect(wrong.error?.code == .badRequest)
-        #expect(wrong.error?.message == "the property org.portolan.kit.piece must be an integer")
+        let clientForInteger = try await kit.run("kit:pieces") { $0.properties["org.portolan.kit.piece"] = .integer(10) }
+        #expect(clientForInteger.bytes.count == 1000)
+        let clientForText = try await kit.run("kit:pieces") { $0.properties["org.portolan.kit.piece"] = .text("10") }
+        #expect(clientForText.error?.code == .badRequest)
+        #expect(clientForText.error?.message == "the property org.portolan.kit.piece must be an integer")
     }
 
     @Test(arguments: ["pieces", "each", "each-detached", "slices"])
@@ -63,7 +63,7 @@ import Testing
         #expect(client.bytes == Array(0..<100))
     }
 
-    /// Delivers more events than fit into one run on the event loop.
+    /// The load has more events than the kit delivers in one call on the event loop.
     @Test func longSequenceOfPiecesArrivesComplete() async throws {
         #expect(try await kit.run("kit:each-long").bytes.count == 10_000)
     }
@@ -90,14 +90,14 @@ import Testing
         #expect(client.events.last == .finished)
     }
 
-    @Test(arguments: [true, false]) func redirectIsFollowedOrDelivered(_ isTaken: Bool) async throws {
+    @Test(arguments: [true, false]) func redirectIsFollowedOrDelivered(_ isFollowed: Bool) async throws {
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
         let load = try kit.start("kit:redirect", client)
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isFollowed { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         try await kit.finish(load)
         let redirect = RecordingClient.Event.redirect("kit:text")
-        #expect(client.events == (isTaken ? [redirect] : [redirect, .response(12), .data(12), .finished]))
+        #expect(client.events == (isFollowed ? [redirect] : [redirect, .response(12), .data(12), .finished]))
         #expect(load.violations.isEmpty)
     }
 
@@ -134,18 +134,18 @@ import Testing
         #expect((client.error?.underlyingError as? LoadError)?.message == "the disk went away")
     }
 
-    @Test(arguments: [true, false]) func challengeIsAnsweredImmediatelyOrLater(_ isLater: Bool) async throws {
+    @Test(arguments: [true, false]) func challengeIsAnsweredImmediatelyOrLater(_ answersLater: Bool) async throws {
         let answer = ChallengeAnswer.use(.password(user: "ü", password: "p"))
-        let client = isLater ? RecordingClient() : RecordingClient(onChallenge: { $0.answer(answer) })
+        let client = answersLater ? RecordingClient() : RecordingClient(onChallenge: { $0.answer(answer) })
         let load = try kit.start("kit:challenge", client)
-        if isLater { client.waitForChallenge().answer(answer) }
+        if answersLater { client.waitForChallenge().answer(answer) }
         try await kit.finish(load)
         #expect(client.text == "ü:p")
         #expect(load.violations.isEmpty)
     }
 
     @Test(arguments: [(ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.performDefault, .authenticationRequired)])
-    func everyOtherDispositionFails(_ answer: ChallengeAnswer, _ code: LoadError.Code) async throws {
+    func everyOtherAnswerFailsTheLoad(_ answer: ChallengeAnswer, _ code: LoadError.Code) async throws {
         #expect(try await kit.run("kit:challenge", RecordingClient(onChallenge: { $0.answer(answer) })).error?.code == code)
     }
 

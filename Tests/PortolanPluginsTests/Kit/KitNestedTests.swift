@@ -35,9 +35,9 @@ import Testing
     func failureOfTheNestedLoadIsTheCauseOfTheParentsFailure(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }
         #expect(error?.code == PluginStubHandler.failure.code, "\(String(describing: error))")
-        var root = error
-        while let cause = root?.underlyingError as? LoadError { root = cause }
-        #expect(root == PluginStubHandler.failure && error != PluginStubHandler.failure)
+        var rootCause = error
+        while let cause = rootCause?.underlyingError as? LoadError { rootCause = cause }
+        #expect(rootCause == PluginStubHandler.failure && error != PluginStubHandler.failure)
         waitUntilIdle()
     }
 
@@ -46,8 +46,8 @@ import Testing
         waitUntilIdle()
     }
 
-    /// The inner load hangs after these bytes. Releasing it closes it.
-    @Test func releasedInnerLoadIsClosed() throws {
+    /// The nested load hangs after 10000 bytes. The parent releases it, which closes it.
+    @Test func releasedNestedLoadIsClosed() throws {
         let (data, _) = try loader.waitForData(for: Request("kit:stop-nested-early?stub:10000?hang"))
         #expect(String(decoding: data, as: UTF8.self) == "enough")
         waitUntilIdle()
@@ -65,14 +65,14 @@ import Testing
 
     @Test func thousandConcurrentLoadsAllEnd() throws {
         let request = try Request("kit:nested?kit:nested?stub:20000")
-        let ends = ConditionLock<[Int]>([])
+        let bodyLengths = ConditionLock<[Int]>([])
         for _ in 0..<1000 {
             loader.load(request) { result in
                 let count = (try? result.get().0.count) ?? -1  // because a failure counts as a wrong count
-                ends.withLockBroadcasting { $0.append(count) }
+                bodyLengths.withLockBroadcasting { $0.append(count) }
             }
         }
-        #expect(Set(ends.wait { $0.count == 1000 ? $0 : nil }) == [20000])
+        #expect(Set(bodyLengths.wait { $0.count == 1000 ? $0 : nil }) == [20000])
         waitUntilIdle()
     }
 }

@@ -9,6 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct KitStopTests {
     private static let cancelled = RecordingClient.Event.failed(PluginCancelTests.cancelled)
 
+    /// Starts a load, stops it when its events meet the condition, and returns all events.
     private func stop(
         _ url: String, _ client: RecordingClient = RecordingClient(), body: Body? = nil,
         when condition: @escaping @Sendable ([RecordingClient.Event]) -> Bool
@@ -26,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: ["hang", "hang-in-child", "spins", "never"])
-    func stopEndsTheLoadsOwnWait(_ name: String) async throws {
+    func stopEndsAWaitInTheCodeOfThePlugin(_ name: String) async throws {
         #expect(try await stop("kit:\(name)") { $0 == [.response(nil)] } == [.response(nil), Self.cancelled])
     }
 
@@ -55,26 +56,26 @@ import Testing
         #expect(try await stop("kit:redirect", client) { $0.count == 1 }.last == Self.cancelled)
     }
 
-    /// The load delivers as fast as it can and never waits.
+    /// The load delivers data without end, and never waits.
     @Test func stopEndsAnEndlessLoad() async throws {
         #expect(try await stop("kit:endless") { $0.count > 1000 }.last == Self.cancelled)
     }
 
     @Test func loadThatIgnoresItsStopIsAbandoned() async throws {
-        let before = PluginKitTestHandler.lateEndCount(of: "deaf")
+        let previousEndCount = PluginKitTestHandler.lateEndCount(of: "deaf")
         #expect(try await stop("kit:deaf") { $0.count > 2 }.last == Self.cancelled)
-        try await PluginKitTestHandler.waitForLateEnds(of: "deaf", moreThan: before)
+        try await PluginKitTestHandler.waitForLateEnds(of: "deaf", moreThan: previousEndCount)
     }
 
     @Test(arguments: ["all", "children", "detached", "upload", "nested?data:,abc", "sleep"], [true, false])
-    func noEventFollowsAStopAtAnyEvent(_ name: String, _ isInside: Bool) async throws {
+    func noEventFollowsAStopAtAnyEvent(_ name: String, _ stopsInsideTheEvent: Bool) async throws {
         let kit = try Kit()
         let count = try await kit.run("kit:\(name)") { $0.body = .bytes([1, 2]) }.events.count
-        for stop in 0..<min(count - 1, 12) {
+        for stopIndex in 0..<min(count - 1, 12) {
             let box = HandlerLoadBox()
             let client = RecordingClient { index, _ in
-                guard index == stop else { return .keepGoing }
-                if isInside {
+                guard index == stopIndex else { return .keepGoing }
+                if stopsInsideTheEvent {
                     box.handlerLoad?.end(with: PluginCancelTests.cancelled)
                 } else {
                     box.endElsewhere(with: PluginCancelTests.cancelled)
@@ -84,7 +85,7 @@ import Testing
             let load = try kit.start("kit:\(name)", client, heldIn: box) { $0.body = .bytes([1, 2]) }
             try await kit.finish(load)
             box.handlerLoad = nil
-            #expect(client.events.count == stop + 2 && client.events.last == Self.cancelled, "event \(stop): \(client.events)")
+            #expect(client.events.count == stopIndex + 2 && client.events.last == Self.cancelled, "event \(stopIndex): \(client.events)")
             #expect(load.violations.isEmpty)
         }
     }

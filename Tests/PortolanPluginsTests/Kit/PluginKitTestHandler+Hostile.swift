@@ -3,11 +3,11 @@
 import PortolanCore
 import PortolanPluginKit
 
-/// Loads of an author who has not read the contract. The host must not see a violation in any of them.
+/// Loads whose author has not read the contract. The host must not see a violation of any load.
 extension PluginKitTestHandler {
-    private struct Odd: Error, CustomStringConvertible { let description: String }
+    private struct UnexpectedError: Error, CustomStringConvertible { let description: String }
 
-    static let hostile: [String: LoadBody] = [
+    static let hostileLoads: [String: LoadFunction] = [
         "no-response": { _, _ in },
         "data-first": { _, client in try await client.didLoad("x") },
         "data-first-ignored": { _, client in
@@ -57,7 +57,7 @@ extension PluginKitTestHandler {
         "bad-nested": { request, client in
             for try await _ in client.load(PluginRequestChanges(url: "kit:text", method: "G T")) {}
         },
-        "two-questions": { _, client in
+        "two-challenges": { _, client in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<2 {
                     group.addTask { _ = try await client.didReceiveChallenge(PluginChallenge(protocolName: "kit", host: "")) }
@@ -66,8 +66,8 @@ extension PluginKitTestHandler {
             }
         },
         "confirms-nothing": { _, client in try await client.cachedResponseIsValid() },
-        "throws-odd": { _, _ in throw Odd(description: "first\nsecond") },
-        "throws-long": { _, _ in throw Odd(description: String(repeating: "\u{1F30A}", count: 4000)) },
+        "throws-odd": { _, _ in throw UnexpectedError(description: "first\nsecond") },
+        "throws-long": { _, _ in throw UnexpectedError(description: String(repeating: "\u{1F30A}", count: 4000)) },
         "throws-empty": { _, _ in throw PluginError(.badURL, message: "") },
         "throws-unpublished": { _, _ in throw PluginError(PluginError.Code(rawValue: -4711), message: "odd") },
         "throws-the-hosts": { _, _ in throw PluginError(PluginError.Code(rawValue: -30), message: "odd") },
@@ -87,19 +87,19 @@ extension PluginKitTestHandler {
         "outlives": { request, client in
             try await client.didReceive(PluginResponse())
             Task.detached {
-                var refused = 0
-                while refused < 3 {
+                var refusedCallCount = 0
+                while refusedCallCount < 3 {
                     do {
                         try await client.didLoad("late")
                         await Task.yield()
                     } catch {
-                        refused += 1
+                        refusedCallCount += 1
                     }
                 }
                 namesEndedAfterStop.withLockBroadcasting { $0.append("outlives") }
             }
         },
-        // Ignores its cancellation.
+        // Ignores the cancellation of its task.
         "deaf": { _, client in
             try await client.didReceive(PluginResponse())
             while true {

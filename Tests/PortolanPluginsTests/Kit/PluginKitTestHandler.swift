@@ -20,7 +20,7 @@ struct PluginKitTestHandler: RequestChoosing, RequestCanonicalizing {
         var limits: Limits?
     }
 
-    typealias LoadBody = @Sendable (PluginRequest, PluginClient) async throws -> Void
+    typealias LoadFunction = @Sendable (PluginRequest, PluginClient) async throws -> Void
 
     let settings: Settings
     static let pieceSize = PluginProperty<Int>("org.portolan.kit.piece")
@@ -48,7 +48,7 @@ struct PluginKitTestHandler: RequestChoosing, RequestCanonicalizing {
         if request.path == "settings" {
             return try await Self.respond(with: "\(settings.greeting ?? "-") \(settings.limits?.depth ?? -1)", to: client)
         }
-        guard let load = try (Self.loads.merging(Self.hostile) { $1 })[request.decodedPath()] else {
+        guard let load = try (Self.correctLoads.merging(Self.hostileLoads) { $1 })[request.decodedPath()] else {
             throw PluginError(.notFound, message: "there is no load '\(request.path)'")
         }
         try await load(request, client)
@@ -70,7 +70,7 @@ struct PluginKitTestHandler: RequestChoosing, RequestCanonicalizing {
 // MARK: Correct loads
 
 extension PluginKitTestHandler {
-    static let loads: [String: LoadBody] = [
+    static let correctLoads: [String: LoadFunction] = [
         "text": { _, client in try await respond(with: "ahoy", to: client) },
         "query": { request, client in
             try await respond(with: "\(request.decodedQueryValue("a b") ?? "-"),\(request.decodedQueryValue("c") ?? "-")", to: client)
@@ -99,10 +99,10 @@ extension PluginKitTestHandler {
         "each-detached": { _, client in try await Task.detached { try await deliverEach(client) }.value },
         "each-long": { _, client in
             try await client.didReceive(PluginResponse())
-            var left = 10_000
+            var remainingPieces = 10_000
             try await client.didLoad(each: {
-                left -= 1
-                return left < 0 ? nil : [1]
+                remainingPieces -= 1
+                return remainingPieces < 0 ? nil : [1]
             })
         },
         "endless": { _, client in
@@ -140,8 +140,7 @@ extension PluginKitTestHandler {
             default: throw PluginError(.authenticationRequired, message: "required")
             }
         },
-        // Continues when the first child task ends. Nobody answers, so this is the second one. Then the challenge is
-        // cancelled.
+        // Waits until the second child task ends, because the challenge gets no answer. Then cancels the challenge.
         "cancelled-challenge": { request, client in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { _ = try? await client.didReceiveChallenge(PluginChallenge(protocolName: "kit", host: "")) }
@@ -178,7 +177,7 @@ extension PluginKitTestHandler {
                 for _ in 0..<20 { try await client.didLoad("x") }
             }.value
         },
-        "actor": { _, client in try await Courier(client).deliver() },
+        "actor": { _, client in try await DeliveringActor(client).deliver() },
         "main": { _, client in try await deliverOnMain(client) },
         "sleep": { _, client in
             try await client.didReceive(PluginResponse())
@@ -197,8 +196,8 @@ extension PluginKitTestHandler {
         },
         "hang-detached": { _, client in
             try await client.didReceive(PluginResponse())
-            let inner = Task.detached { for try await _ in client.body() {} }
-            try await inner.value
+            let readingTask = Task.detached { for try await _ in client.body() {} }
+            try await readingTask.value
         },
         "log": { _, client in
             client.host.log(.warning, "two\nlines")
@@ -206,8 +205,9 @@ extension PluginKitTestHandler {
         },
         "revalidate": { _, client in
             guard client.cachedResponse != nil else { throw PluginError(.badRequest, message: "nothing is stored") }
-            let stored = try await client.readCachedBody(at: 2)
-            try await client.cachedResponseIsValid(newer: PluginResponse(fields: [PluginField(name: "x-stored", value: "\(stored.count)")]))
+            let storedBytes = try await client.readCachedBody(at: 2)
+            try await client.cachedResponseIsValid(
+                newer: PluginResponse(fields: [PluginField(name: "x-stored", value: "\(storedBytes.count)")]))
         },
         "fail": { _, _ in throw PluginError(.accessDenied, message: "no", cause: PluginError(.ioFailed, message: "EACCES")) },
         "fail-later": { _, client in
@@ -222,7 +222,7 @@ extension PluginKitTestHandler {
         "fail-with-own-domain": { _, _ in throw PluginError(PluginError.Code(rawValue: 7), domain: "org.example.tide", message: "low") },
     ]
 
-    /// Delivers the bytes of "pieces" with one call.
+    /// Delivers the same bytes as the load "pieces", with one call of `didLoad(each:)`.
     private static func deliverEach(_ client: PluginClient) async throws {
         try await client.didReceive(PluginResponse(expectedLength: 100))
         var index: UInt8 = 0
@@ -233,7 +233,7 @@ extension PluginKitTestHandler {
         })
     }
 
-    /// Delivers the bytes of "pieces" as slices of one array.
+    /// Delivers the same bytes as the load "pieces", as slices of one array.
     private static func deliverSlices(_ client: PluginClient) async throws {
         try await client.didReceive(PluginResponse(expectedLength: 100))
         var index = 0
@@ -246,7 +246,7 @@ extension PluginKitTestHandler {
 
     @MainActor private static func deliverOnMain(_ client: PluginClient) async throws { try await respond(with: "main", to: client) }
 
-    private actor Courier {
+    private actor DeliveringActor {
         private let client: PluginClient
         init(_ client: PluginClient) { self.client = client }
         func deliver() async throws { try await respond(with: "actor", to: client) }

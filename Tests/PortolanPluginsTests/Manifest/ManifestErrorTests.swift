@@ -13,7 +13,7 @@ import Testing
         return problem?.description
     }
 
-    /// The member is on the line before the last, and its value begins at the given column.
+    /// The name and the JSON text of a member, the line and column of the error, and the error.
     @Test(arguments: [
         (
             "identifier", "\"x\"", "7:17",
@@ -27,11 +27,12 @@ import Testing
         ("version", "\"1.0\"", "7:14", "'version' is not a semantic version, as in 1.0.0"),
         ("version", "1.0", "7:14", "'version' is a number, where a string is needed"),
         ("description", "[]", "8:18", "'description' is an array, where a string is needed"),
-        ("library", "\"../x.so\"", "7:14", "'library' is '../x.so', \(inner)"),
-        ("library", "\"/x.so\"", "7:14", "'library' is '/x.so', \(inner)"),
-        ("library", "\"a//x.so\"", "7:14", "'library' is 'a//x.so', \(inner)"), ("library", "\"\"", "7:14", "'library' is '', \(inner)"),
-        ("library", "\"./x\"", "7:14", "'library' is './x', \(inner)"),
-        ("library", "\"x\\u0000y\"", "7:14", "'library' is 'x\u{FFFD}y', \(inner)"),
+        ("library", "\"../x.so\"", "7:14", "'library' is '../x.so', \(notAPathInTheFolder)"),
+        ("library", "\"/x.so\"", "7:14", "'library' is '/x.so', \(notAPathInTheFolder)"),
+        ("library", "\"a//x.so\"", "7:14", "'library' is 'a//x.so', \(notAPathInTheFolder)"),
+        ("library", "\"\"", "7:14", "'library' is '', \(notAPathInTheFolder)"),
+        ("library", "\"./x\"", "7:14", "'library' is './x', \(notAPathInTheFolder)"),
+        ("library", "\"x\\u0000y\"", "7:14", "'library' is 'x\u{FFFD}y', \(notAPathInTheFolder)"),
         ("sha256", "\"abc\"", "8:13", "'sha256' is 'abc', where 64 hexadecimal digits are needed"),
         ("schemes", "\"x\"", "7:14", "'schemes' has to be an array of schemes, or \"any\""),
         ("schemes", "[]", "7:14", "'schemes' has 0 elements, where 1 to 64 are allowed"),
@@ -66,13 +67,13 @@ import Testing
             "'entirely' is not a known name here; known are $schema, identifier, name, vendor, version, description, library, sha256, schemes, hostVersions, permissions, settings, conformance, binding"
         ), ("isolation", "\"none\"", "8:3", "'isolation' is not a known name here; known are $schema"),
     ])
-    func errorIsReportedWithLineAndColumn(name: String, json: String, place: String, detail: String) throws {
+    func errorIsReportedWithLineAndColumn(name: String, json: String, position: String, detail: String) throws {
         let line = try #require(Self.problem(Array(ManifestText.with([name: json]).utf8)))
-        #expect(line.hasPrefix("m:\(place): MANIF-01: \(detail)"), "\(line)")
-        #expect(detail.hasSuffix("$schema") || line == "m:\(place): MANIF-01: \(detail)")
+        #expect(line.hasPrefix("m:\(position): MANIF-01: \(detail)"), "\(line)")
+        #expect(detail.hasSuffix("$schema") || line == "m:\(position): MANIF-01: \(detail)")
     }
 
-    private static let inner = "which is not a path inside the manifest's folder, without '..' or a leading '/' (MANIF-03)"
+    private static let notAPathInTheFolder = "which is not a path inside the manifest's folder, without '..' or a leading '/' (MANIF-03)"
 
     @Test(arguments: [
         ("\"status\": 99", "is 99, where an integer from 100 to 599 is needed"),
@@ -95,8 +96,8 @@ import Testing
     func errorInAConformanceLoadIsReported(member: String, detail: String) throws {
         let line = try #require(Self.problem(Array(ManifestText.load("{\"url\": \"x:1\", \(member)}").utf8)))
         let name = member.split(separator: "\"")[0]
-        let subject = try #require(line.split(separator: "'").dropFirst().first)
-        #expect(subject.hasPrefix("conformance.loads[0].\(name)"))
+        let memberPath = try #require(line.split(separator: "'").dropFirst().first)
+        #expect(memberPath.hasPrefix("conformance.loads[0].\(name)"))
         #expect(line.contains(detail), "\(line)")
     }
 

@@ -35,10 +35,13 @@ import Testing
         #expect(manifest.permissions == [.cookies])
         #expect(manifest.settings.map(\.name) == ["a", "z"])
         try #require(manifest.settings.count > 1)
-        let (a, z) = (manifest.settings[0], manifest.settings[1])
+        let (integerSetting, booleanSetting) = (manifest.settings[0], manifest.settings[1])
         #expect(
-            a.kind == .integer && a.defaultValue == .integer(3) && a.minimum == 1 && a.maximum == 9 && a.summary == "D" && !a.isRequired)
-        #expect(z.kind == .boolean && z.defaultValue == nil && z.isRequired && z.summary == nil && z.minimum == nil)
+            integerSetting.kind == .integer && integerSetting.defaultValue == .integer(3) && integerSetting.minimum == 1
+                && integerSetting.maximum == 9 && integerSetting.summary == "D" && !integerSetting.isRequired)
+        #expect(
+            booleanSetting.kind == .boolean && booleanSetting.defaultValue == nil && booleanSetting.isRequired
+                && booleanSetting.summary == nil && booleanSetting.minimum == nil)
         let load = try #require(manifest.conformance?.loads.first)
         #expect(manifest.conformance?.loads.count == 2)
         #expect(load.url == "x:1" && load.status == 204 && load.mime == "text/plain" && load.length == 0)

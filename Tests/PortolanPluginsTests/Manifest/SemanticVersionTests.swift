@@ -32,8 +32,10 @@ import Testing
 
     @Test func precedenceFollowsSemVer() throws {
         let versions = try Self.ascending.map { try #require(SemanticVersion($0)) }
-        for (i, a) in versions.enumerated() {
-            for (j, b) in versions.enumerated() { #expect((a < b) == (i < j), "\(a) < \(b)") }
+        for (index, version) in versions.enumerated() {
+            for (otherIndex, other) in versions.enumerated() {
+                #expect((version < other) == (index < otherIndex), "\(version) < \(other)")
+            }
         }
     }
 
@@ -51,11 +53,11 @@ import Testing
             ("=1.0.0", ["1.0.0", "1.0.0+b"], ["1.0.1"]),
             ("  >=0.1.0   <1.0.0 ", ["0.1.0", "0.99.0"], ["0.0.9", "1.0.0"]), (">2.0.0 <1.0.0", [], ["0.5.0", "1.5.0", "3.0.0"]),
         ] as [(String, [String], [String])])
-    func versionMustMeetEveryComparison(text: String, inside: [String], outside: [String]) throws {
+    func versionMustMeetEveryComparison(text: String, acceptedVersions: [String], otherVersions: [String]) throws {
         let range = try #require(VersionRange(text))
         #expect(range.text == text)
-        for version in inside { #expect(range.contains(try #require(SemanticVersion(version))), "\(version)") }
-        for version in outside { #expect(!range.contains(try #require(SemanticVersion(version))), "\(version)") }
+        for version in acceptedVersions { #expect(range.contains(try #require(SemanticVersion(version))), "\(version)") }
+        for version in otherVersions { #expect(!range.contains(try #require(SemanticVersion(version))), "\(version)") }
     }
 
     @Test(arguments: [

@@ -19,6 +19,7 @@ enum Fixtures {
 
     static func path(_ name: String) -> String { "\(folder)/\(name).so" }
 
+    /// Opens the library of a fixture.
     static func plugin(
         _ name: String, _ configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreadPool = .shared,
         logger: Logger = Logger(label: "tests")
@@ -26,8 +27,8 @@ enum Fixtures {
         try Plugin(contentsOf: path(name), configuration: configuration, threads: threads, logger: logger)
     }
 
-    /// A copy of a library with some of its bytes changed.
-    static func altered(_ name: String, at offset: Int, to bytes: [UInt8]) throws -> String {
+    /// Makes a copy of a library with other bytes at `offset`, and returns its path.
+    static func copyWithChangedBytes(_ name: String, at offset: Int, to bytes: [UInt8]) throws -> String {
         var contents = try Data(contentsOf: URL(filePath: path(name)))
         contents.replaceSubrange(offset..<offset + bytes.count, with: bytes)
         let copy = "\(folder)/altered-\(UInt64.random(in: 0 ... .max)).so"

@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// A body that delivers the bytes that the test feeds.
+/// An upload body whose bytes, end and failure the test supplies while a load reads it.
 final class HandFedBody: BodyReader {
     private struct State {
         var pieces: [[UInt8]] = []
@@ -17,11 +17,11 @@ final class HandFedBody: BodyReader {
         Body(length: length, isRewindable: false) { self }
     }
 
-    func feed(_ bytes: [UInt8]) { change { $0.pieces.append(bytes) } }
-    func finish() { change { $0.isFinished = true } }
-    func fail(_ error: LoadError) { change { $0.failure = error } }
+    func feed(_ bytes: [UInt8]) { update { $0.pieces.append(bytes) } }
+    func finish() { update { $0.isFinished = true } }
+    func fail(_ error: LoadError) { update { $0.failure = error } }
 
-    private func change(_ change: (inout State) -> Void) {
+    private func update(_ change: (inout State) -> Void) {
         let whenReady = state.withLock { state in
             change(&state)
             defer { state.whenReady = nil }
@@ -32,15 +32,15 @@ final class HandFedBody: BodyReader {
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         let piece: [UInt8]?
-        let other: BodyRead
-        (piece, other) = state.withLock { state in
+        let resultWithoutBytes: BodyRead
+        (piece, resultWithoutBytes) = state.withLock { state in
             if !state.pieces.isEmpty { return (state.pieces.removeFirst(), .bytes) }
             if let failure = state.failure { return (nil, .failed(failure)) }
             if state.isFinished { return (nil, .end) }
             state.whenReady = whenReady
             return (nil, .wait)
         }
-        guard let piece else { return other }
+        guard let piece else { return resultWithoutBytes }
         for byte in piece { unsafe buffer.append(byte, as: UInt8.self) }
         return .bytes
     }

@@ -20,7 +20,11 @@ enum ManifestText {
     /// A manifest with one load in its conformance section.
     static func load(_ json: String) -> String { with(["conformance": "{\"loads\": [\(json)]}"]) }
 
-    /// The manifest of a plugin whose library is a copy of a fixture.
+    /// The manifest of a plugin whose library is a copy of a fixture. Without a scheme, the plugin is for any scheme.
+    ///
+    /// - Parameters:
+    ///   - schemes: the schemes as JSON, instead of `scheme`.
+    ///   - more: further members as JSON; `nil` removes a member.
     static func of(
         _ identifier: String, scheme: String? = nil, schemes: String? = nil, library: String = "plugin.so", more: [String: String?] = [:]
     ) -> String {

@@ -7,8 +7,8 @@ import Synchronization
 final class PluginStubHandler: ProtocolHandler {
     let identifier = "org.portolan.stub"
     let schemes = SchemeSet.only(["stub"])
-    /// The number of loads that have not ended.
-    let liveLoads = ConditionLock(0)
+    /// The number of loads that have been made and have not ended.
+    let liveLoadCount = ConditionLock(0)
 
     static let failure = LoadError(.connectionLost, message: "the stub broke off")
 
@@ -17,7 +17,7 @@ final class PluginStubHandler: ProtocolHandler {
     }
 
     func waitUntilIdle() {
-        liveLoads.wait { $0 == 0 ? () : nil }
+        liveLoadCount.wait { $0 == 0 ? () : nil }
     }
 
     private final class StubLoad: ProtocolLoad {
@@ -38,7 +38,7 @@ final class PluginStubHandler: ProtocolHandler {
             self.handler = handler
             self.client = client
             state = Mutex(State(remainingCount: Int(request.url.path) ?? 0))
-            handler.liveLoads.withLock { $0 += 1 }
+            handler.liveLoadCount.withLock { $0 += 1 }
         }
 
         func startLoading() { calls.submit(.start, perform: perform) }
@@ -47,11 +47,13 @@ final class PluginStubHandler: ProtocolHandler {
 
         private func perform(_ call: SerialCalls.Call) {
             guard call != .stop else { return end() }
-            let isFirst = state.withLock { state in
+            let mustRespond = state.withLock { state in
                 defer { state.hasResponded = true }
                 return !state.hasResponded
             }
-            if isFirst, client.didReceive(Response(url: request.url, mimeType: .octetStream), storage: .notAllowed) != .keepGoing { return }
+            if mustRespond, client.didReceive(Response(url: request.url, mimeType: .octetStream), storage: .notAllowed) != .keepGoing {
+                return
+            }
             let piece = [UInt8](repeating: 7, count: 10_000)
             while true {
                 let count = state.withLock { state in
@@ -78,7 +80,7 @@ final class PluginStubHandler: ProtocolHandler {
                 defer { state.isEnded = true }
                 return state.isEnded
             }
-            if !wasEnded { handler.liveLoads.withLockBroadcasting { $0 -= 1 } }
+            if !wasEnded { handler.liveLoadCount.withLockBroadcasting { $0 -= 1 } }
         }
     }
 }

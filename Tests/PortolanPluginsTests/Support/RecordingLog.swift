@@ -8,6 +8,7 @@ final class RecordingLog: Sendable {
     private let lines = ConditionLock<[String]>([])
 
     var logger: Logger { Logger(label: "tests") { _ in Handler(log: self) } }
+    /// All lines so far, as `LEVEL PLUGIN: MESSAGE`.
     var all: [String] { lines.withLock { $0 } }
 
     /// Waits until the lines meet the condition, at most 30 seconds. After a timeout, the test's own expectations fail.

@@ -27,8 +27,9 @@ final class TestFolder {
         try? FileManager.default.removeItem(atPath: path)  // because this only cleans up
     }
 
-    struct Failed: Error { let call: String, number: CInt }
+    struct SystemCallFailure: Error { let call: String, number: CInt }
 
+    /// The path of a file or folder in this folder.
     func callAsFunction(_ name: String) -> String { name.isEmpty ? path : "\(path)/\(name)" }
 
     @discardableResult
@@ -55,7 +56,7 @@ final class TestFolder {
         return self(name)
     }
 
-    /// Installs a copy of a fixture's library under a new inode.
+    /// Creates a copy of a fixture's library. It replaces a file with the same name, and has a new inode.
     func library(_ name: String, _ fixture: String) throws {
         try remove(name)
         try FileManager.default.copyItem(atPath: Fixtures.path(fixture), toPath: self(name))
@@ -63,7 +64,7 @@ final class TestFolder {
     }
 
     func remove(_ name: String) throws {
-        guard unsafe unlink(self(name)) == 0 || errno == ENOENT else { throw Failed(call: "unlink", number: errno) }
+        guard unsafe unlink(self(name)) == 0 || errno == ENOENT else { throw SystemCallFailure(call: "unlink", number: errno) }
     }
 
     func link(_ name: String, to target: String) throws {
@@ -91,24 +92,24 @@ final class TestFolder {
     /// kernel's format.
     ///
     /// - Parameter isDefault: the list applies to files that are created in the folder.
-    func setAccessList(_ name: String, isDefault: Bool = false) throws(Failed) {
+    func setAccessList(_ name: String, isDefault: Bool = false) throws(SystemCallFailure) {
         let entries: [(tag: UInt16, permissions: UInt16, user: UInt32)] = [
             (0x01, 7, .max), (0x02, 7, 54321), (0x04, 5, .max), (0x10, 7, .max), (0x20, 5, .max),
         ]
         var bytes: [UInt8] = [2, 0, 0, 0]
         for entry in entries {
-            for half in [entry.tag, entry.permissions, UInt16(truncatingIfNeeded: entry.user), UInt16(entry.user >> 16)] {
-                bytes += [UInt8(truncatingIfNeeded: half), UInt8(half >> 8)]
+            for word in [entry.tag, entry.permissions, UInt16(truncatingIfNeeded: entry.user), UInt16(entry.user >> 16)] {
+                bytes += [UInt8(truncatingIfNeeded: word), UInt8(word >> 8)]
             }
         }
         let attribute = isDefault ? "system.posix_acl_default" : "system.posix_acl_access"
         try check("setxattr", unsafe setxattr(self(name), attribute, bytes, bytes.count, 0))
     }
 
-    private func check(_ call: String, _ status: CInt) throws(Failed) {
-        guard status == 0 else { throw Failed(call: call, number: errno) }
+    private func check(_ call: String, _ status: CInt) throws(SystemCallFailure) {
+        guard status == 0 else { throw SystemCallFailure(call: call, number: errno) }
     }
 
-    /// Whether this user can give files to other users. Only root can.
+    /// Whether this process can give files to other users, which only root can.
     static let canGiveAway = geteuid() == 0
 }

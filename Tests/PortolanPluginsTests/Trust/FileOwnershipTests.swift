@@ -15,6 +15,11 @@ import Testing
 @Suite struct FileOwnershipTests {
     private static let owner = FileOwnership(user: 1000, primaryGroup: 100) { _ in nil }
 
+    /// The objection to a file with this type, mode, owner and group, or `nil` if the file is trusted.
+    ///
+    /// - Parameters:
+    ///   - isAbove: whether the path continues below this file.
+    ///   - accessList: the result of getxattr(2) for the access control list.
     private static func objection(
         _ kind: mode_t, _ mode: mode_t, _ user: uid_t, _ group: gid_t, isAbove: Bool, owner: FileOwnership = owner,
         accessList: () -> Int = { -1 }
@@ -59,9 +64,9 @@ import Testing
     }
 
     @Test("The user's primary group may not write if it has other members") func primaryGroupWithOtherMembersMayNotWrite() {
-        let lookedUp = ConditionLock<[gid_t]>([])
+        let lookedUpGroups = ConditionLock<[gid_t]>([])
         let owner = FileOwnership(user: 1000, primaryGroup: 100) { group in
-            lookedUp.withLock { $0.append(group) }
+            lookedUpGroups.withLock { $0.append(group) }
             return "'bob' is also a member"
         }
         for _ in 0..<3 {
@@ -71,20 +76,20 @@ import Testing
         }
         // Irrelevant groups are not looked up, and each result is cached.
         #expect(Self.objection(S_IFDIR, 0o755, 1000, 100, isAbove: true, owner: owner) == nil)
-        #expect(lookedUp.withLock { $0 } == [100])
+        #expect(lookedUpGroups.withLock { $0 } == [100])
     }
 
     @Test("A file is not trusted if an access list lets others write, or might") func accessListThatMayAllowWritesIsNotTrusted() {
-        let phrase =
+        let expectedObjection =
             "it is writable by others on its access control list; remove that permission (chmod g-w) or the list (setfacl -b)"
         for kind in [S_IFREG, S_IFDIR] {
-            #expect(Self.objection(kind, 0o770, 1000, 100, isAbove: false) { 44 } == phrase)
-            for (number, isRefused) in [(ENODATA, false), (EOPNOTSUPP, false), (EACCES, true), (EIO, true)] {
+            #expect(Self.objection(kind, 0o770, 1000, 100, isAbove: false) { 44 } == expectedObjection)
+            for (errorNumber, isRefused) in [(ENODATA, false), (EOPNOTSUPP, false), (EACCES, true), (EIO, true)] {
                 let objection = Self.objection(kind, 0o770, 1000, 100, isAbove: false) {
-                    errno = number
+                    errno = errorNumber
                     return -1
                 }
-                #expect(objection == (isRefused ? phrase : nil))
+                #expect(objection == (isRefused ? expectedObjection : nil))
             }
             // The mask of the list allows no writes.
             #expect(Self.objection(kind, 0o750, 1000, 100, isAbove: false) { 44 } == nil)

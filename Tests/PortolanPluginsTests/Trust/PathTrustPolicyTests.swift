@@ -10,7 +10,7 @@ import Testing
     import Musl
 #endif
 
-/// Uses real folders, files and links.
+/// Which paths a plugin's files may have. The tests use real folders, files and links.
 @Suite struct PathTrustPolicyTests {
     private let folder: TestFolder
 
@@ -21,15 +21,17 @@ import Testing
     }
 
     private func resolve(_ name: String) throws(PluginProblem) -> String {
-        var paths = PathTrustPolicy()
-        return try paths.resolve(folder(name))
+        var policy = PathTrustPolicy()
+        return try policy.resolve(folder(name))
     }
 
-    private func expectObjection(to name: String, on culprit: String, _ phrase: String, sourceLocation: SourceLocation = #_sourceLocation) {
+    private func expectObjection(
+        to name: String, on reportedName: String, _ errorText: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
         let problem = #expect(throws: PluginProblem.self, sourceLocation: sourceLocation) { try resolve(name) }
-        #expect(problem?.path == folder(culprit), sourceLocation: sourceLocation)
+        #expect(problem?.path == folder(reportedName), sourceLocation: sourceLocation)
         #expect(problem?.rule == .filesAreTrusted, sourceLocation: sourceLocation)
-        #expect(problem?.detail.contains(phrase) == true, "\(problem?.detail ?? "")", sourceLocation: sourceLocation)
+        #expect(problem?.detail.contains(errorText) == true, "\(problem?.detail ?? "")", sourceLocation: sourceLocation)
     }
 
     @Test(arguments: [
@@ -40,9 +42,9 @@ import Testing
     }
 
     @Test func rootIsResolved() throws {
-        var paths = PathTrustPolicy()
-        #expect(try paths.resolve("/") == "/")
-        #expect(try paths.resolve("/../..") == "/")
+        var policy = PathTrustPolicy()
+        #expect(try policy.resolve("/") == "/")
+        #expect(try policy.resolve("/../..") == "/")
     }
 
     @Test func linksAreFollowed() throws {
@@ -68,10 +70,10 @@ import Testing
     }
 
     @Test(arguments: [("nothing", "nothing", "No such file"), ("a/x/y", "a/x", "No such file"), ("a/b/c/d", "a/b/c/d", "Not a directory")])
-    func missingPartIsNamed(name: String, culprit: String, phrase: String) {
+    func missingPartIsNamed(name: String, reportedName: String, errorText: String) {
         let problem = #expect(throws: PluginProblem.self) { try resolve(name) }
-        #expect(problem?.path == folder(culprit))
-        #expect(problem?.detail.contains(phrase) == true)
+        #expect(problem?.path == folder(reportedName))
+        #expect(problem?.detail.contains(errorText) == true)
         #expect(problem?.rule == nil)
     }
 
@@ -87,42 +89,42 @@ import Testing
     }
 
     @Test(arguments: ["", "a", "a/b", "a/b/c"])
-    func worldWritablePartOfThePathIsNamed(culprit: String) throws {
-        try folder.chmod(culprit, 0o777)
-        expectObjection(to: "a/b/c", on: culprit, "everybody")
+    func worldWritablePartOfThePathIsNamed(reportedName: String) throws {
+        try folder.chmod(reportedName, 0o777)
+        expectObjection(to: "a/b/c", on: reportedName, "everybody")
         #expect(
             try {
-                var paths = PathTrustPolicy(owner: nil)
-                return try paths.resolve(folder("a/b/c"))
+                var policy = PathTrustPolicy(owner: nil)
+                return try policy.resolve(folder("a/b/c"))
             }() == folder("a/b/c"))
     }
 
     @Test("The part of the path that an access list lets others write is named", arguments: ["", "a", "a/b", "a/b/c"])
-    func partThatAnAccessListLetsOthersWriteIsNamed(culprit: String) throws {
-        do throws(TestFolder.Failed) {
-            try folder.setAccessList(culprit)
+    func partThatAnAccessListLetsOthersWriteIsNamed(reportedName: String) throws {
+        do throws(TestFolder.SystemCallFailure) {
+            try folder.setAccessList(reportedName)
         } catch  where error.number == EOPNOTSUPP {
             return  // because this file system has no access lists
         }
-        expectObjection(to: "a/b/c", on: culprit, "access control list")
+        expectObjection(to: "a/b/c", on: reportedName, "access control list")
         // With an access list, the group's permission bits hold the mask of the list.
-        try folder.chmod(culprit, 0o755)
+        try folder.chmod(reportedName, 0o755)
         #expect(try resolve("a/b/c") == folder("a/b/c"))
     }
 
     @Test("A default access list counts only for files that are created under it") func defaultAccessListAppliesOnlyToNewFiles() throws {
-        do throws(TestFolder.Failed) {
+        do throws(TestFolder.SystemCallFailure) {
             try folder.setAccessList("a/b", isDefault: true)
         } catch  where error.number == EOPNOTSUPP {
             return  // because this file system has no access lists
         }
         #expect(try resolve("a/b/c") == folder("a/b/c"))
-        guard unsafe mkdir(folder("a/b/new"), 0o777) == 0 else { throw TestFolder.Failed(call: "mkdir", number: errno) }
+        guard unsafe mkdir(folder("a/b/new"), 0o777) == 0 else { throw TestFolder.SystemCallFailure(call: "mkdir", number: errno) }
         expectObjection(to: "a/b/new", on: "a/b/new", "access control list")
     }
 
     @Test("A link into a folder that an access list lets others write is not followed") func linkIntoAWritableFolderIsNotFollowed() throws {
-        do throws(TestFolder.Failed) {
+        do throws(TestFolder.SystemCallFailure) {
             try folder.setAccessList("other")
         } catch  where error.number == EOPNOTSUPP {
             return  // because this file system has no access lists
@@ -146,10 +148,10 @@ import Testing
 
     @Test func repeatedResolutionHasTheSameResult() throws {
         try folder.chmod("a", 0o1777)
-        var paths = PathTrustPolicy()
+        var policy = PathTrustPolicy()
         for _ in 0..<2 {
-            #expect(try paths.resolve(folder("a/b/c")) == folder("a/b/c"))
-            #expect(throws: PluginProblem.self) { try paths.resolve(folder("a")) }
+            #expect(try policy.resolve(folder("a/b/c")) == folder("a/b/c"))
+            #expect(throws: PluginProblem.self) { try policy.resolve(folder("a")) }
         }
     }
 
@@ -164,9 +166,9 @@ import Testing
         try folder.file("\u{E9}/x")
         try folder.file("e\u{301}/x")
         try folder.chmod("e\u{301}", 0o777)
-        var paths = PathTrustPolicy()
-        #expect(Array(try paths.resolve(folder("\u{E9}/x")).utf8) == Array(folder("\u{E9}/x").utf8))
-        #expect(throws: PluginProblem.self) { try paths.resolve(folder("e\u{301}/x")) }
+        var policy = PathTrustPolicy()
+        #expect(Array(try policy.resolve(folder("\u{E9}/x")).utf8) == Array(folder("\u{E9}/x").utf8))
+        #expect(throws: PluginProblem.self) { try policy.resolve(folder("e\u{301}/x")) }
         try folder.file("a/\u{301}b/x")
         #expect(try resolve("a/\u{301}b/../b/c") == folder("a/b/c"))
     }
@@ -174,9 +176,9 @@ import Testing
     // MARK: With other users
 
     @Test(.enabled(if: TestFolder.canGiveAway, "only root can give files to others"), arguments: ["a", "a/b", "a/b/c"])
-    func partOwnedByAnotherUserIsNamed(culprit: String) throws {
-        try folder.chown(culprit, user: 54321)
-        expectObjection(to: "a/b/c", on: culprit, "belongs to user 54321")
+    func partOwnedByAnotherUserIsNamed(reportedName: String) throws {
+        try folder.chown(reportedName, user: 54321)
+        expectObjection(to: "a/b/c", on: reportedName, "belongs to user 54321")
     }
 
     @Test(.enabled(if: TestFolder.canGiveAway, "only root can give files to others"))

@@ -11,29 +11,30 @@ import Testing
     import Musl
 #endif
 
-/// A network plugin without a thread. The host watches its socket and timers.
+/// The fixture `line`, a network plugin without a thread. The host watches its socket and timers.
 @Suite(.timeLimit(.minutes(10))) struct LineTests {
     private let plugin: Plugin
 
     init() throws { plugin = try Fixtures.plugin("line") }
 
-    private func makeLoad(_ pair: WatchedSocketPair, _ rest: String = "word", _ client: RecordingClient = RecordingClient()) throws
+    private func makeLoad(_ pair: WatchedSocketPair, _ pathAndQuery: String = "word", _ client: RecordingClient = RecordingClient()) throws
         -> TestHandlerLoad
     {
-        try TestHandlerLoad(plugin, "line://fd:\(pair.plugins)/\(rest)", client: client)
+        try TestHandlerLoad(plugin, "line://fd:\(pair.pluginSocket)/\(pathAndQuery)", client: client)
     }
 
+    /// Waits for the end of a load, and checks that it has no violations.
     private func end(_ load: TestHandlerLoad, sourceLocation: SourceLocation = #_sourceLocation) {
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(load.violations.isEmpty, sourceLocation: sourceLocation)
     }
 
-    @Test func laterDataOfThePeerArrives() throws {
+    @Test func laterDataOfThePeerIsDelivered() throws {
         let pair = try WatchedSocketPair()
         let load = try makeLoad(pair)
         load.start()
-        #expect(WatchedSocketPair.line(from: pair.tests) == "word")
+        #expect(WatchedSocketPair.line(from: pair.testSocket) == "word")
         load.client.wait { $0.last == .response(nil) }
         pair.send("one\ntw")
         load.client.wait { $0.last == .data(4) }
@@ -47,7 +48,7 @@ import Testing
         let pair = try WatchedSocketPair()
         let load = try makeLoad(pair)
         load.start()
-        _ = WatchedSocketPair.line(from: pair.tests)
+        _ = WatchedSocketPair.line(from: pair.testSocket)
         for character in "one\ntwo\n.\n" { pair.send(String(character)) }
         end(load)
         #expect(load.client.text == "one\ntwo\n")
@@ -102,10 +103,10 @@ import Testing
         let pair = try WatchedSocketPair()
         let load = try makeLoad(pair)
         load.start()
-        _ = WatchedSocketPair.line(from: pair.tests)
+        _ = WatchedSocketPair.line(from: pair.testSocket)
         pair.send("one\nhal")
         load.client.wait { $0.last == .data(4) }
-        shutdown(pair.tests, CInt(SHUT_WR))
+        shutdown(pair.testSocket, CInt(SHUT_WR))
         end(load)
         #expect(load.client.error?.code == .truncated)
     }
@@ -113,17 +114,17 @@ import Testing
     // MARK: Timers
 
     @Test(arguments: [0, 1, 3])
-    func timersWakeTheLoad(_ every: Int) throws {
-        let load = try TestHandlerLoad(plugin, "line://ticks:5/?every=\(every)")
+    func timersWakeTheLoad(_ intervalMilliseconds: Int) throws {
+        let load = try TestHandlerLoad(plugin, "line://ticks:5/?every=\(intervalMilliseconds)")
         let clock = ContinuousClock()
-        let start = clock.now
+        let startTime = clock.now
         load.run()
         end(load)
         #expect(load.client.text == String(repeating: "tick\n", count: 5))
-        #expect(clock.now - start >= .milliseconds(5 * every), "a timer is never early")
+        #expect(clock.now - startTime >= .milliseconds(5 * intervalMilliseconds), "a timer is never early")
     }
 
-    @Test func timerThatIsNotResetFires() throws {
+    @Test func idleTimerEndsALoadThatReceivesNoLine() throws {
         let pair = try WatchedSocketPair()
         let load = try makeLoad(pair, "word?idle=30")
         load.start()
@@ -173,7 +174,7 @@ import Testing
         for load in loads { load.start() }
         var random = SeededGenerator(seed: 3)
         // All loads now wait for their peers.
-        for (number, pair) in pairs.enumerated() { #expect(WatchedSocketPair.line(from: pair.tests) == "\(number)") }
+        for (number, pair) in pairs.enumerated() { #expect(WatchedSocketPair.line(from: pair.testSocket) == "\(number)") }
         for round in 0..<5 { for number in pairs.indices.shuffled(using: &random) { pairs[number].send("\(number) in \(round)\n") } }
         for (number, load) in loads.enumerated() where number % 3 == 0 { load.handlerLoad.end(with: PluginCancelTests.cancelled) }
         for pair in pairs { pair.send(".\n") }

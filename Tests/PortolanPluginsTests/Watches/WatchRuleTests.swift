@@ -16,7 +16,8 @@ import Testing
 
 /// Violations of `portolan.watch/1`, and their effects.
 @Suite(.timeLimit(.minutes(10))) struct WatchRuleTests {
-    /// State for the plugin's functions, which can't capture values. The tests that use it run one after another.
+    /// State that the plugin's functions share with the test, because C functions cannot capture values. The tests that
+    /// use one recorder run one after another.
     private final class Recorder: Sendable {
         let descriptor = ConditionLock<CInt>(-1)
         let results = ConditionLock<[Int32]>([])
@@ -77,21 +78,22 @@ import Testing
                     let client = unsafe WatchingClient(load)
                     let copies = (0..<DescriptorWatches.limit + 1).map { _ in dup(WatchResults.number) }
                     for copy in copies { WatchResults.recorder.record(client.watch(copy, 1)) }
-                    // Removing a watch makes room for another one.
+                    // After one watch is removed, the load can watch another descriptor.
                     client.unwatch(copies[0])
                     WatchResults.recorder.record(client.watch(copies[DescriptorWatches.limit], 1))
                     client.respond()
                     client.finish()
                     for copy in copies { close(copy) }
-                }, on: pair.plugins)
+                }, on: pair.pluginSocket)
             #expect(results == Array(repeating: 0, count: DescriptorWatches.limit) + [EMFILE, 0])
         }
 
-        /// The load with the first watch continues, and the other load gets an error.
+        /// Two loads watch the same descriptor. The load that watched it first continues, and the second load gets an
+        /// error.
         @Test func descriptorOfAnotherLoadIsAnError() throws {
             let pair = try WatchedSocketPair()
-            let other = DescriptorWatches(whenReady: {}, whenClosed: { _ in })
-            #expect(other.watch(pair.plugins, for: .readable) == 0)
+            let otherWatches = DescriptorWatches(whenReady: {}, whenClosed: { _ in })
+            #expect(otherWatches.watch(pair.pluginSocket, for: .readable) == 0)
             let results = unsafe try run(
                 { load in
                     let client = unsafe WatchingClient(load)
@@ -99,10 +101,10 @@ import Testing
                     client.unwatch(WatchResults.number)
                     client.respond()
                     client.finish()
-                }, on: pair.plugins)
+                }, on: pair.pluginSocket)
             #expect(results == [EBUSY])
-            #expect(other.watch(pair.plugins, for: .readable) == 0)
-            other.giveUp()
+            #expect(otherWatches.watch(pair.pluginSocket, for: .readable) == 0)
+            otherWatches.giveUp()
         }
 
         @Test func endedLoadCannotWatch() throws {
@@ -114,20 +116,20 @@ import Testing
                     client.finish()
                     WatchResults.recorder.record(client.watch(WatchResults.number, 1))
                     WatchResults.recorder.record(client.setTimer(0, 0))
-                }, on: pair.plugins)
+                }, on: pair.pluginSocket)
             #expect(results == [-1, -1])
         }
     }
 
     // MARK: Violations
 
-    private func expectViolation(_ plugin: InProcessPlugin, _ phrase: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    private func expectViolation(_ plugin: InProcessPlugin, _ errorText: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let load = try TestHandlerLoad(plugin.handler, Request("inside:1"))
         load.run()
         plugin.waitUntilIdle()
         let error = load.client.error
         #expect(error?.code == .protocolViolation, sourceLocation: sourceLocation)
-        #expect(error?.message.contains(phrase) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+        #expect(error?.message.contains(errorText) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
     }
 
     @Test func blockingLoadCannotWatch() throws {
@@ -147,12 +149,12 @@ import Testing
     @Suite(.serialized, .timeLimit(.minutes(10))) struct Closing {
         private static let recorder = Recorder()
 
-        /// The number can belong to another descriptor then, so the load receives no more events. The log reports the
-        /// mistake.
+        /// The number of a closed descriptor can belong to another one, so the load receives no more events. The log
+        /// reports the violation.
         @Test func closingAWatchedDescriptorIsReported() throws {
             let pair = try WatchedSocketPair()
             let log = RecordingLog()
-            Self.recorder.reset(pair.plugins)
+            Self.recorder.reset(pair.pluginSocket)
             let plugin = unsafe try InProcessPlugin(
                 start: { load in
                     let client = unsafe WatchingClient(load)
@@ -178,7 +180,7 @@ import Testing
         @Test func pauseDelaysReadableButNotTimers() throws {
             let pair = try WatchedSocketPair()
             pair.send("x")
-            Self.recorder.reset(pair.plugins)
+            Self.recorder.reset(pair.pluginSocket)
             let plugin = unsafe try InProcessPlugin(
                 start: { load in
                     let client = unsafe WatchingClient(load)
@@ -216,6 +218,7 @@ import Testing
             let plugin = unsafe try InProcessPlugin(
                 start: { load in
                     let client = unsafe WatchingClient(load)
+                    // Counts the started loads.
                     let number = Fairness.recorder.descriptor.withLockBroadcasting { number in
                         defer { number += 1 }
                         return number
@@ -225,13 +228,13 @@ import Testing
                     client.finish()
                 },
                 woken: { unsafe WatchingClient($0).wake() })
-            let spinning = try (0..<HelperThreads.limit).map { _ in try TestHandlerLoad(plugin.handler, Request("inside:1")) }
-            for load in spinning { load.start() }
+            let spinningLoads = try (0..<HelperThreads.limit).map { _ in try TestHandlerLoad(plugin.handler, Request("inside:1")) }
+            for load in spinningLoads { load.start() }
             Self.recorder.descriptor.wait { $0 >= HelperThreads.limit ? () : nil }
             let load = try TestHandlerLoad(plugin.handler, Request("inside:1"))
             load.run()
             #expect(load.client.events.last == .finished)
-            for load in spinning { load.handlerLoad.end(with: PluginCancelTests.cancelled) }
+            for load in spinningLoads { load.handlerLoad.end(with: PluginCancelTests.cancelled) }
             plugin.waitUntilIdle()
         }
     }

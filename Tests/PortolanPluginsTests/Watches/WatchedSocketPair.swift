@@ -10,28 +10,28 @@ import Testing
 
 /// A pair of connected sockets: one for a plugin, one for the test.
 final class WatchedSocketPair: Sendable {
-    let plugins, tests: CInt
+    let pluginSocket, testSocket: CInt
 
     init() throws {
-        var both: [CInt] = [-1, -1]
+        var descriptors: [CInt] = [-1, -1]
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        try #require(unsafe socketpair(AF_UNIX, type, 0, &both) == 0)
-        (plugins, tests) = (both[0], both[1])
+        try #require(unsafe socketpair(AF_UNIX, type, 0, &descriptors) == 0)
+        (pluginSocket, testSocket) = (descriptors[0], descriptors[1])
     }
 
     deinit {
-        close(plugins)
-        close(tests)
+        close(pluginSocket)
+        close(testSocket)
     }
 
-    func send(_ text: String) { Self.send(text, to: tests) }
+    func send(_ text: String) { Self.send(text, to: testSocket) }
 
     static func send(_ text: String, to socket: CInt) {
         let bytes = Array(text.utf8)
         #expect(unsafe write(socket, bytes, bytes.count) == bytes.count)
     }
 
-    /// Reads a line and drops its end.
+    /// Reads a line and returns it without the newline.
     static func line(from socket: CInt) -> String {
         var line: [UInt8] = []
         var byte: UInt8 = 0

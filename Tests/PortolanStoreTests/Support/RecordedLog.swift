@@ -3,15 +3,15 @@
 import Logging
 import Synchronization
 
-/// Records what a store logs.
+/// A log that records the messages of a store.
 final class RecordedLog: Sendable {
     private let lines = Mutex<[String]>([])
 
     var messages: [String] { lines.withLock { $0 } }
 
-    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
+    var logger: Logger { Logger(label: "test") { _ in RecordingHandler(log: self) } }
 
-    private struct Handler: LogHandler {
+    private struct RecordingHandler: LogHandler {
         let log: RecordedLog
         var metadata: Logger.Metadata = [:]
         var metadataProvider: Logger.MetadataProvider?

@@ -10,7 +10,7 @@
 
     @testable import PortolanStore
 
-    /// A state folder in a temporary folder, and what is logged about it.
+    /// A state folder in a temporary folder, and the log of its stores.
     struct StateFixture {
         let temporary: TemporaryFolder
         let log = RecordedLog()
@@ -29,8 +29,8 @@
             try StateFolder.waitForOpen(path, options: options, logger: log.logger)
         }
 
-        /// The code of the error with which the folder can't be opened; `nil` if it can.
-        func failure(_ options: Database.Options = Database.Options()) -> StoreError? {
+        /// The error of opening the folder; `nil` if the folder can be opened.
+        func openingError(_ options: Database.Options = Database.Options()) -> StoreError? {
             do throws(StoreError) {
                 try open(options).waitForClose()
                 return nil
@@ -40,14 +40,14 @@
         }
 
         /// Opens the folder, changes it, and closes it.
-        func write(_ body: (StateFolder) throws -> Void) throws {
+        func write(_ change: (StateFolder) throws -> Void) throws {
             let state = try open()
-            try body(state)
+            try change(state)
             try state.waitForFlush()
             state.waitForClose()
         }
 
-        /// Writes this many cookies, of hosts of their own.
+        /// Writes this number of cookies, each of another host.
         func writeCookies(_ count: Int) throws {
             try write { state in for number in 0..<count { try state.cookies.set(.test(number)) } }
         }
@@ -76,13 +76,15 @@
         /// The names of the files in the folder.
         var files: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() } }
 
+        /// The contents of a file in the folder.
         func bytes(of name: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path + "/" + name))) }
 
+        /// Replaces a file in the folder.
         func replace(_ name: String, by bytes: some Sequence<UInt8>) throws { try temporary.write(bytes, to: "state/" + name) }
     }
 
     extension Cookie {
-        /// A cookie that ends in a day.
+        /// A cookie named `n` and its number. It expires in a day.
         static func test(_ number: Int, value: String = "value") -> Cookie {
             var cookie = Cookie(name: "n\(number)", value: value, domain: "h\(number).example")
             cookie.expiry = Date(timeIntervalSinceNow: 86_400)
@@ -91,7 +93,7 @@
     }
 
     extension CookieStorage {
-        /// Waits until the condition holds, which changes of other processes make true.
+        /// Waits until changes by another process or another connection fulfil the condition, for at most 30 seconds.
         func wait(until condition: @escaping @Sendable (CookieStorage) -> Bool) -> Bool {
             let changes = ConditionLock(())
             let observation = observe { _ in changes.withLockBroadcasting { _ in } }

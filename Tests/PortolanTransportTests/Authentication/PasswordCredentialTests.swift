@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Encoding of user names and passwords")
 struct PasswordCredentialTests {
-    /// The first two are the examples of RFC 7617 §2 and §2.1.
+    /// The first two rows are the examples of RFC 7617 §2 and §2.1.
     @Test(arguments: [
         ("Aladdin", "open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("test", "123£", "Basic dGVzdDoxMjPCow=="),
         ("", "", "Basic Og=="),
@@ -33,16 +33,18 @@ struct PasswordCredentialTests {
     }
 
     @Test(arguments: [(1, 0), (1, 255), (255, 255)])
-    func socksMessageHasLengthPrefixes(_ user: Int, _ password: Int) throws {
-        let credential = PasswordCredential(user: String(repeating: "u", count: user), password: String(repeating: "p", count: password))
+    func socksMessageHasLengthPrefixes(_ userLength: Int, _ passwordLength: Int) throws {
+        let credential = PasswordCredential(
+            user: String(repeating: "u", count: userLength), password: String(repeating: "p", count: passwordLength))
         #expect(
-            try credential.socksMessage() == [1, UInt8(user)] + [UInt8](repeating: 0x75, count: user) + [UInt8(password)]
-                + [UInt8](repeating: 0x70, count: password))
+            try credential.socksMessage() == [1, UInt8(userLength)] + [UInt8](repeating: 0x75, count: userLength) + [UInt8(passwordLength)]
+                + [UInt8](repeating: 0x70, count: passwordLength))
     }
 
     @Test(arguments: [(0, 1), (256, 1), (1, 256)])
-    func credentialsThatSOCKSCannotEncodeAreRefused(_ user: Int, _ password: Int) {
-        let credential = PasswordCredential(user: String(repeating: "u", count: user), password: String(repeating: "p", count: password))
+    func credentialsThatSOCKSCannotEncodeAreRefused(_ userLength: Int, _ passwordLength: Int) {
+        let credential = PasswordCredential(
+            user: String(repeating: "u", count: userLength), password: String(repeating: "p", count: passwordLength))
         #expect(throws: LoadError.self) { try credential.socksMessage() }
     }
 }

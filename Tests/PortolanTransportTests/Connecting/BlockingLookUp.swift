@@ -5,8 +5,8 @@ import TestThreads
 
 @testable import PortolanTransport
 
-/// The look-up function of a resolver. It returns 127.0.0.1. For names that begin with `slow`, it blocks until
-/// `release()`.
+/// A look-up function for a resolver. It returns 127.0.0.1. For names that begin with `slow`, it blocks until the test
+/// calls ``release()``; for names that begin with `missing`, it fails.
 final class BlockingLookUp: Sendable {
     private struct State {
         var startedNames: [String] = []
@@ -36,6 +36,7 @@ final class BlockingLookUp: Sendable {
 }
 
 extension DNSResolver {
+    /// The addresses of the name, as an async call.
     func addresses(of name: String) async throws -> [SocketAddress] {
         // Not a continuation, because a continuation traps if it is resumed twice.
         let (results, output) = AsyncStream.makeStream(of: LookUpResult.self)

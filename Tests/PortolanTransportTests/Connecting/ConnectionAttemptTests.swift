@@ -7,14 +7,14 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("Connection attempts", .timeLimit(.minutes(1))) struct ConnectionAttemptTests {
-    /// The moment at which the test cancels the attempt. The look-up has not begun.
-    enum Moment: CaseIterable {
+    /// When the test cancels the attempt. In each case, the look-up has not begun.
+    enum CancelMoment: CaseIterable {
         case immediately, inTheNextIteration
         /// The client looks up the address of the origin after it has connected to a SOCKS5 proxy.
         case afterTheProxyConnected
     }
 
-    @Test(arguments: Moment.allCases) func cancelledAttemptLooksUpNoName(moment: Moment) async throws {
+    @Test(arguments: CancelMoment.allCases) func cancelledAttemptLooksUpNoName(moment: CancelMoment) async throws {
         let lookUp = BlockingLookUp()
         let resolver = lookUp.makeResolver(limit: 1)
         _ = resolver.resolve("slow") { _ in }
@@ -27,7 +27,7 @@ import Testing
             let configuration = TransportConfiguration()
             let connector = ByteConnector(configuration, contexts: TLSContextCache(configuration.tls), resolver: resolver, on: loop)
             var attempt: ByteConnectionAttempt?
-            let new = connector.attempt(to: endpoint, for: nil) { step in
+            let newAttempt = connector.attempt(to: endpoint, for: nil) { step in
                 #expect(step == .connected)
                 if let attempt { loop.execute { attempt.cancel() } }
             } completion: { result in
@@ -35,18 +35,18 @@ import Testing
                 attempt = nil
                 end.finish()
             }
-            attempt = new
-            new.start()
+            attempt = newAttempt
+            newAttempt.start()
             switch moment {
-            case .immediately: new.cancel()
-            case .inTheNextIteration: loop.execute { new.cancel() }
+            case .immediately: newAttempt.cancel()
+            case .inTheNextIteration: loop.execute { newAttempt.cancel() }
             case .afterTheProxyConnected: break
             }
         }
         for await _ in ends {}
-        async let last = resolver.addresses(of: "last")
+        async let lastAddresses = resolver.addresses(of: "last")
         lookUp.release()
-        _ = try await last
+        _ = try await lastAddresses
         #expect(lookUp.startedNames == ["slow", "last"])
     }
 }

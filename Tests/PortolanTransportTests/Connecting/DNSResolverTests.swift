@@ -6,8 +6,8 @@ import Testing
 
 @testable import PortolanTransport
 
-@Suite("Looking up names", .timeLimit(.minutes(10))) struct DNSResolverTests {
-    /// More names than there are processors.
+@Suite("Look-ups of host names", .timeLimit(.minutes(10))) struct DNSResolverTests {
+    /// There are more blocked look-ups than processors.
     @Test func blockedLookupsDoNotDelayOthers() async throws {
         let lookUp = BlockingLookUp()
         defer { lookUp.release() }
@@ -23,9 +23,9 @@ import Testing
         let resolver = lookUp.makeResolver(limit: 2)
         for name in ["slow1", "slow2", "a"] { _ = resolver.resolve(name) { _ in } }
         try #require(await lookUp.waitForLookUps(2))
-        async let last = resolver.addresses(of: "b")
+        async let lastAddresses = resolver.addresses(of: "b")
         lookUp.release()
-        _ = try await last
+        _ = try await lastAddresses
         #expect(Set(lookUp.startedNames.prefix(2)) == ["slow1", "slow2"])
         #expect(Set(lookUp.startedNames) == ["slow1", "slow2", "a", "b"])
     }
@@ -37,9 +37,9 @@ import Testing
         let request = resolver.resolve("cancelled") { _ in _ = Issue.record("a cancelled request got a result") }
         #expect(resolver.cancel(request))
         #expect(!resolver.cancel(request))
-        async let last = resolver.addresses(of: "last")
+        async let lastAddresses = resolver.addresses(of: "last")
         lookUp.release()
-        _ = try await last
+        _ = try await lastAddresses
         #expect(lookUp.startedNames == ["slow", "last"])
         // The next request for the name starts a new look-up.
         _ = try await resolver.addresses(of: "cancelled")
@@ -91,7 +91,7 @@ import Testing
         #expect(error.description == "Name or service not known")
     }
 
-    /// RFC 6761 §6.3
+    /// Names below `localhost` resolve to the loopback address (RFC 6761 §6.3).
     @Test(arguments: [
         ("a.localhost", "localhost"), ("a.b.localhost.", "localhost"), ("localhost", "localhost"), ("localhost.", "localhost"),
         ("LOCALHOST.", "localhost"), ("LocalHost", "localhost"), ("a.LOCALHOST.", "localhost"), ("localhost..", "localhost.."),
@@ -101,7 +101,9 @@ import Testing
         #expect(DNSResolver.name(of: host) == name)
     }
 
-    @Test(arguments: ["localhost", "localhost.", "a.localhost", "a.localhost."]) func systemResolvesLocalhost(name: String) async throws {
+    @Test(arguments: ["localhost", "localhost.", "a.localhost", "a.localhost."]) func systemResolvesNamesBelowLocalhost(name: String)
+        async throws
+    {
         let addresses = try await DNSResolver.shared.addresses(of: name)
         #expect(!addresses.isEmpty)
         for address in addresses { #expect(["127.0.0.1", "::1"].contains(address.ip.text)) }

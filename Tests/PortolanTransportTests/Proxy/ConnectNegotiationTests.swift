@@ -6,7 +6,7 @@ import Testing
 @testable import PortolanTransport
 @testable import PortolanHTTPSyntax
 
-@Suite("CONNECT, RFC 9110 §9.3.6")
+@Suite("Tunnels by CONNECT, RFC 9110 §9.3.6")
 struct ConnectNegotiationTests {
     private static func negotiation(_ credential: PasswordCredential? = nil, userAgent: String? = nil) throws -> ConnectNegotiation {
         try ConnectNegotiation(
@@ -20,6 +20,7 @@ struct ConnectNegotiationTests {
         case failed(LoadError)
     }
 
+    /// The outcome after the negotiation has received the input in pieces of `size` bytes.
     private static func run(_ input: String, by size: Int, _ credential: PasswordCredential? = nil) throws -> Outcome {
         var negotiation = try negotiation(credential)
         let input = Array(input.utf8)
@@ -40,9 +41,9 @@ struct ConnectNegotiationTests {
     @Test func connectRequestHasOnlyHostUserAgentAndCredential() throws {
         #expect(
             String(decoding: try Self.negotiation().greeting, as: UTF8.self) == "CONNECT h.test:443 HTTP/1.1\r\nHost: h.test:443\r\n\r\n")
-        let whole = try Self.negotiation(PasswordCredential(user: "u", password: "p"), userAgent: "A/1")
+        let negotiationWithAllFields = try Self.negotiation(PasswordCredential(user: "u", password: "p"), userAgent: "A/1")
         #expect(
-            String(decoding: whole.greeting, as: UTF8.self)
+            String(decoding: negotiationWithAllFields.greeting, as: UTF8.self)
                 == "CONNECT h.test:443 HTTP/1.1\r\nHost: h.test:443\r\nUser-Agent: A/1\r\nProxy-Authorization: Basic dTpw\r\n\r\n")
     }
 

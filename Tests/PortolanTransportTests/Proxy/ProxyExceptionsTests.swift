@@ -5,10 +5,10 @@ import Testing
 
 @testable import PortolanTransport
 
-@Suite("no_proxy")
+@Suite("Lists of no_proxy")
 struct ProxyExceptionsTests {
-    /// A list, a host as in a URL, and whether the list contains the host. curl 7.88 treats the last rows differently
-    /// and the others in the same way (measured).
+    /// A list, a host as in a URL, and whether the list contains the host. curl 7.88 gives the same results, except for
+    /// the last rows.
     private static let rows: [(list: String, host: String, isListed: Bool)] = [
         ("", "h", false), ("*", "h", true), ("*", "[::1]", true),
         ("a,*", "h", false), ("*.test", "a.test", false),

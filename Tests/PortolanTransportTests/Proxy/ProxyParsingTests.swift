@@ -7,6 +7,7 @@ import Testing
 
 @Suite("Parsing of proxies")
 struct ProxyParsingTests {
+    /// The text of a proxy, the description of the parsed proxy, and its credential.
     struct Row: Sendable {
         let text: String
         let proxy: String

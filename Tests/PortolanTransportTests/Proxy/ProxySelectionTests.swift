@@ -62,7 +62,7 @@ struct ProxySelectionTests {
         #expect(try Self.proxy(selection, "http://h/") == nil)
     }
 
-    @Test func anExplicitProxyServesBothSchemesAndHasItsOwnExceptions() throws {
+    @Test func explicitProxyIsUsedForBothSchemesAndHasItsOwnExceptions() throws {
         let selection = ProxySelection(.proxy("socks5h://p:1", except: "a.test, 10.0.0.0/8")) { _ in "q:2" }
         #expect(try Self.proxy(selection, "http://h/") == "socks5h://p:1")
         #expect(try Self.proxy(selection, "https://h/") == "socks5h://p:1")
@@ -70,7 +70,7 @@ struct ProxySelectionTests {
         #expect(try Self.proxy(selection, "http://10.1.2.3/") == nil)
     }
 
-    @Test func proxyOfTheRequestComesFirst() throws {
+    @Test func proxyOfTheRequestHasPrecedence() throws {
         let selection = Self.selection(["http_proxy": "p:1", "no_proxy": "h"])
         var request = try Request("http://h/")
         request.proxy = "socks5://q:2"
@@ -82,7 +82,7 @@ struct ProxySelectionTests {
         #expect(throws: LoadError.self) { try selection.proxy(for: request) }
     }
 
-    @Test func aBadValueFailsOnlyTheLoadsThatWouldUseIt() throws {
+    @Test func invalidVariableFailsOnlyTheLoadsThatUseIt() throws {
         let selection = Self.selection(["http_proxy": "ftp://user:s3cret@p:1", "https_proxy": "q:2", "no_proxy": "safe.test"])
         #expect(try Self.proxy(selection, "https://h/") == "http://q:2")
         #expect(try Self.proxy(selection, "http://safe.test/") == nil)

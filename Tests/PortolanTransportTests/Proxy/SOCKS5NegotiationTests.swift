@@ -14,15 +14,16 @@ struct SOCKS5NegotiationTests {
             to: destination, port: 0x1F90, through: Proxy(kind: .socks5(.byProxy), host: "p.test", port: 1080, credential: login))
     }
 
-    /// The result of a negotiation: the bytes that the client sends after the greeting, and how the negotiation ended.
+    /// The outcome of a negotiation.
     private struct Outcome: Equatable {
-        var sent: [[UInt8]] = []
+        /// The messages that the client sends after the greeting.
+        var sentMessages: [[UInt8]] = []
         var isEstablished = false
         var error: LoadError?
         var consumedCount = 0
     }
 
-    /// Feeds the input in pieces of `size` bytes.
+    /// The outcome after the negotiation has received the input in pieces of `size` bytes.
     private static func run(_ negotiation: SOCKS5Negotiation, _ input: [UInt8], by size: Int) -> Outcome {
         var (negotiation, outcome) = (negotiation, Outcome())
         for start in stride(from: 0, to: input.count, by: size) {
@@ -32,7 +33,7 @@ struct SOCKS5NegotiationTests {
                 steps: while true {
                     switch try negotiation.next(unsafe piece.span.bytes, from: &offset) {
                     case .needsMore: break steps
-                    case .send(let bytes): outcome.sent.append(bytes)
+                    case .send(let bytes): outcome.sentMessages.append(bytes)
                     case .established:
                         outcome.isEstablished = true
                         outcome.consumedCount += offset
@@ -50,6 +51,7 @@ struct SOCKS5NegotiationTests {
 
     private static let login = PasswordCredential(user: "u", password: "pw")
     private static let nameRequest: [UInt8] = [5, 1, 0, 3, 6] + Array("h.test".utf8) + [0x1F, 0x90]
+    /// A reply that reports success, with the bound address 0.0.0.0.
     private static let reply: [UInt8] = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]
 
     @Test func greetingOffersALoginOnlyWithACredential() throws {
@@ -67,7 +69,7 @@ struct SOCKS5NegotiationTests {
     ])
     func aRequestNamesTheDestination(_ destination: SOCKS5Negotiation.Destination, _ request: [UInt8]) throws {
         let outcome = Self.run(try Self.negotiation(destination), [5, 0] + Self.reply, by: 1)
-        #expect(outcome.sent == [request] && outcome.isEstablished)
+        #expect(outcome.sentMessages == [request] && outcome.isEstablished)
     }
 
     @Test(
@@ -79,10 +81,10 @@ struct SOCKS5NegotiationTests {
         ] as [[UInt8]])
     func bytesAfterTheReplyBelongToTheTunnel(_ size: Int, _ reply: [UInt8]) throws {
         for login in [nil, Self.login] {
-            let before: [UInt8] = login == nil ? [5, 0] : [5, 2, 1, 0]
-            let outcome = Self.run(try Self.negotiation(login: login), before + reply + Array("HTTP/1.1".utf8), by: size)
-            #expect(outcome.isEstablished && outcome.consumedCount == before.count + reply.count)
-            #expect(outcome.sent == (login == nil ? [] : [[1, 1, 0x75, 2, 0x70, 0x77]]) + [Self.nameRequest])
+            let methodAndLoginReplies: [UInt8] = login == nil ? [5, 0] : [5, 2, 1, 0]
+            let outcome = Self.run(try Self.negotiation(login: login), methodAndLoginReplies + reply + Array("HTTP/1.1".utf8), by: size)
+            #expect(outcome.isEstablished && outcome.consumedCount == methodAndLoginReplies.count + reply.count)
+            #expect(outcome.sentMessages == (login == nil ? [] : [[1, 1, 0x75, 2, 0x70, 0x77]]) + [Self.nameRequest])
         }
     }
 
@@ -107,8 +109,8 @@ struct SOCKS5NegotiationTests {
         }
     }
 
-    /// The bytes of a hostile or incorrect server, whether the client offers a log-in, the code of the error, and a
-    /// part of its message.
+    /// The bytes of a proxy that refuses or breaks the protocol, whether the client offers a log-in, the code of the
+    /// error, and a phrase of its message.
     private static let failures: [(input: [UInt8], hasLogin: Bool, code: LoadError.Code, phrase: String)] = [
         ([4], false, .socksFailed, "version is 4"), ([0x48, 0x54], false, .socksFailed, "version is 72"),
         ([5, 1], false, .socksFailed, "method 1"),

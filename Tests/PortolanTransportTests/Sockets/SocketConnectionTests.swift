@@ -10,7 +10,7 @@ import Testing
 @testable import PortolanCore
 @testable import PortolanTransport
 
-/// One socket, its event loop, and threads that wait for the socket.
+/// A connection over one socket, its event loop, and threads that wait for the socket.
 @Suite("Socket connections", .timeLimit(.minutes(10)))
 struct SocketConnectionTests {
     /// A transport over one socket of a pair. The test uses the other socket.
@@ -41,7 +41,7 @@ struct SocketConnectionTests {
         func startWaitingThread(_ waiter: LoadWaiter? = nil, while isNeeded: @escaping @Sendable () -> Bool) async throws -> Task<
             Bool, any Error
         > {
-            let began = try Gate()
+            let isAboutToSleep = try Gate()
             let task = Task {
                 try await inOwnThread {
                     let waiter = waiter ?? LoadWaiter()
@@ -49,18 +49,19 @@ struct SocketConnectionTests {
                         transport.drive(for: waiter) {
                             // Evaluated first, because the condition can change as soon as the gate is open.
                             let isNeeded = isNeeded()
-                            began.open()
+                            isAboutToSleep.open()
                             return isNeeded
                         }
                     }
                 }
             }
-            try await began.wait()
+            try await isAboutToSleep.wait()
             return task
         }
     }
 
-    private static let large = (0..<2 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+    /// 2 MiB, which do not fit in the socket's buffer.
+    private static let largeBody = (0..<2 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 
     // MARK: Writing
 
@@ -72,8 +73,8 @@ struct SocketConnectionTests {
         let file = try FileHandle(forReadingFrom: path)
         fixture.loop.runExclusively {
             fixture.transport.write(Array("head:".utf8), hasMore: true)
-            #expect(fixture.transport.write(file: file.fileDescriptor, from: 2, atMost: 5) == .took(5))
-            #expect(fixture.transport.write(file: file.fileDescriptor, from: 10, atMost: 5) == .unable, "the file has no bytes there")
+            #expect(fixture.transport.write(file: file.fileDescriptor, from: 2, atMost: 5) == .sent(5))
+            #expect(fixture.transport.write(file: file.fileDescriptor, from: 10, atMost: 5) == .unable, "the file has only 10 bytes")
             #expect(fixture.transport.isWritable)
         }
         #expect(fixture.pair.receive(10) == Array("head:23456".utf8))
@@ -85,18 +86,18 @@ struct SocketConnectionTests {
         try Data(count: 8 << 20).write(to: path)
         defer { try? FileManager.default.removeItem(at: path) }
         let file = try FileHandle(forReadingFrom: path)
-        let sent = fixture.loop.runExclusively {
-            var sent = 0
-            while case .took(let count) = fixture.transport.write(file: file.fileDescriptor, from: Int64(sent), atMost: 1 << 20) {
-                sent += count
+        let sentByteCount = fixture.loop.runExclusively {
+            var sentByteCount = 0
+            while case .sent(let count) = fixture.transport.write(file: file.fileDescriptor, from: Int64(sentByteCount), atMost: 1 << 20) {
+                sentByteCount += count
             }
             #expect(!fixture.transport.isWritable)
-            return sent
+            return sentByteCount
         }
-        #expect(sent < 8 << 20 && fixture.pair.receive(sent).count == sent)
+        #expect(sentByteCount < 8 << 20 && fixture.pair.receive(sentByteCount).count == sentByteCount)
     }
 
-    /// An error of a file is not an error of the socket.
+    /// A file that cannot be read does not end the connection.
     @Test func unsendableFileLeavesTheSocketUsable() throws {
         let fixture = try SocketFixture()
         fixture.loop.runExclusively {
@@ -107,12 +108,12 @@ struct SocketConnectionTests {
         #expect(fixture.pair.receive(2) == Array("ok".utf8))
     }
 
-    @Test func aSlowReaderGetsEverything() async throws {
+    @Test func slowReaderReceivesAllBytes() async throws {
         let fixture = try SocketFixture()
-        fixture.write(Self.large)
+        fixture.write(Self.largeBody)
         #expect(fixture.loop.runExclusively { !fixture.transport.isWritable })
-        let received = try await inOwnThread { fixture.pair.receive(Self.large.count, size: 1_021) }
-        #expect(received == Self.large)
+        let received = try await inOwnThread { fixture.pair.receive(Self.largeBody.count, readSize: 1_021) }
+        #expect(received == Self.largeBody)
         let isNotified = try Gate()
         fixture.loop.execute { isNotified.open() }
         try await isNotified.wait()
@@ -120,10 +121,10 @@ struct SocketConnectionTests {
         #expect(fixture.receiver.report.writableCount == 1)
     }
 
-    @Test func writableSocketKeepsTheLoopQuiet() async throws {
+    @Test func writableSocketCausesNoFurtherEventsOnTheLoop() async throws {
         let fixture = try SocketFixture()
-        fixture.write(Self.large)
-        _ = try await inOwnThread { fixture.pair.receive(Self.large.count) }
+        fixture.write(Self.largeBody)
+        _ = try await inOwnThread { fixture.pair.receive(Self.largeBody.count) }
         #expect(await fixture.loop.isQuiet())
     }
 
@@ -149,7 +150,7 @@ struct SocketConnectionTests {
         }
         fixture.pair.send("unread")
         fixture.pair.close()
-        // epoll would report the end of the socket repeatedly.
+        // A loop that watches the paused socket would be woken by its end again and again.
         #expect(await fixture.loop.isQuiet())
         #expect(fixture.receiver.report.text.isEmpty && fixture.receiver.report.endCount == 0)
         fixture.loop.runExclusively { fixture.transport.resume() }
@@ -158,12 +159,12 @@ struct SocketConnectionTests {
     }
 
     @Test func unwatchedSocketDetectsBytesAndItsEnd() async throws {
-        let (quiet, sending, closed) = (try SocketFixture(), try SocketFixture(), try SocketFixture())
-        sending.pair.send("?")
-        closed.pair.close()
-        #expect(quiet.loop.runExclusively { quiet.transport.isAlive })
-        #expect(sending.loop.runExclusively { !sending.transport.isAlive })
-        #expect(closed.loop.runExclusively { !closed.transport.isAlive })
+        let (openSocket, socketWithBytes, closedSocket) = (try SocketFixture(), try SocketFixture(), try SocketFixture())
+        socketWithBytes.pair.send("?")
+        closedSocket.pair.close()
+        #expect(openSocket.loop.runExclusively { openSocket.transport.isAlive })
+        #expect(socketWithBytes.loop.runExclusively { !socketWithBytes.transport.isAlive })
+        #expect(closedSocket.loop.runExclusively { !closedSocket.transport.isAlive })
     }
 
     // MARK: Waiting threads
@@ -173,7 +174,7 @@ struct SocketConnectionTests {
         let waitingThread = try await fixture.startWaitingThread { [fixture] in fixture.receiver.report.text != "all" }
         fixture.pair.send("all")
         #expect(try await waitingThread.value)
-        // The socket stays open, and the loop continues with it.
+        // The socket stays open. From now on, the loop's own thread handles it.
         fixture.pair.close()
         while fixture.receiver.report.endCount == 0 { await Task.yield() }
         #expect(fixture.receiver.report.text == "all")
@@ -194,9 +195,9 @@ struct SocketConnectionTests {
         let waiter = Mutex<LoadWaiter?>(nil)
         let waitingThread = Task {
             try await inOwnThread {
-                let new = LoadWaiter()
-                waiter.withLock { $0 = new }
-                return fixture.loop.runExclusively { fixture.transport.drive(for: new) { true } }
+                let newWaiter = LoadWaiter()
+                waiter.withLock { $0 = newWaiter }
+                return fixture.loop.runExclusively { fixture.transport.drive(for: newWaiter) { true } }
             }
         }
         while waiter.withLock({ $0 }) == nil { await Task.yield() }
@@ -207,22 +208,22 @@ struct SocketConnectionTests {
     @Test func waitingThreadWritesTheBytesOfAnotherThread() async throws {
         let fixture = try SocketFixture()
         let waitingThread = try await fixture.startWaitingThread { [fixture] in fixture.receiver.report.text.isEmpty }
-        fixture.write(Self.large)
+        fixture.write(Self.largeBody)
         let received = try await inOwnThread {
             defer { fixture.pair.send("done") }
-            return fixture.pair.receive(Self.large.count)
+            return fixture.pair.receive(Self.largeBody.count)
         }
-        #expect(received == Self.large)
+        #expect(received == Self.largeBody)
         #expect(try await waitingThread.value)
     }
 
-    /// The first load can release the socket while its thread still waits. Another load, whose thread also waits, can
-    /// acquire the socket then.
+    /// A load can release the socket while its thread still waits for the socket. Then the thread of the next load must
+    /// not wait for the same socket.
     @Test func socketHasOneWaitingThreadAtATime() async throws {
         let ended = try Gate()
         let fixture = try SocketFixture { if $0.endCount > 0 { ended.open() } }
         let isNeeded = Mutex(true)
-        let first = try await fixture.startWaitingThread { isNeeded.withLock { $0 } }
+        let waitingThread = try await fixture.startWaitingThread { isNeeded.withLock { $0 } }
         isNeeded.withLock { $0 = false }
         let isDriving = try await inOwnThread {
             fixture.loop.runExclusively {
@@ -232,7 +233,7 @@ struct SocketConnectionTests {
         }
         #expect(!isDriving)
         fixture.pair.send("a")
-        #expect(try await first.value)
+        #expect(try await waitingThread.value)
         #expect(fixture.receiver.report.text == "a")
         fixture.pair.send("b")
         fixture.pair.close()

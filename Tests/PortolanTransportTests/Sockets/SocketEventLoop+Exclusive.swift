@@ -5,20 +5,20 @@ import Glibc
 @testable import PortolanTransport
 
 extension SocketEventLoop {
-    /// Runs `body` on the calling thread while no other thread uses the loop.
-    func runExclusively<Value>(_ body: () throws -> Value) rethrows -> Value {
+    /// Runs `operation` on the calling thread while no other thread uses the loop.
+    func runExclusively<Value>(_ operation: () throws -> Value) rethrows -> Value {
         enterWhenFree()
         defer { leave() }
-        return try body()
+        return try operation()
     }
 
-    /// Whether the loop's thread uses almost no processor time during 200 milliseconds.
+    /// Whether the loop's thread uses less than 50 milliseconds of processor time in the next 200 milliseconds.
     func isQuiet() async -> Bool {
-        let before = await processorTime(after: .zero)
-        return await processorTime(after: .milliseconds(200)) - before < .milliseconds(50)
+        let timeBefore = await processorTime(after: .zero)
+        return await processorTime(after: .milliseconds(200)) - timeBefore < .milliseconds(50)
     }
 
-    /// The processor time of the loop's thread.
+    /// The processor time that the loop's thread has used, measured after `delay`.
     private func processorTime(after delay: Duration) async -> Duration {
         await withCheckedContinuation { continuation in
             _ = runExclusively {

@@ -8,18 +8,18 @@ import Testing
 
 @testable import PortolanTransport
 
-/// Exclusive use of a loop, its work and its timers.
+/// An event loop is used by one thread at a time. It runs queued work and timers.
 @Suite("Socket event loops", .timeLimit(.minutes(10)))
 struct SocketEventLoopTests {
-    /// State that is used on the event loop only. A wrong count or an overlap shows that two threads used it at the
-    /// same time.
+    /// State that only the thread on the event loop uses. A wrong count or an overlap shows that two threads used the
+    /// state at the same time.
     private final class SharedState: @unchecked Sendable {  // … because the test checks the exclusive use
         var count = 0
         var isBusy = false
-        var overlaps = 0
+        var overlapCount = 0
 
         func use() {
-            if isBusy { overlaps += 1 }
+            if isBusy { overlapCount += 1 }
             isBusy = true
             count += 1
             isBusy = false
@@ -30,19 +30,19 @@ struct SocketEventLoopTests {
     @Test(arguments: [4, 64]) func nestedReadDoesNotChangeBorrowedBytes(_ size: Int) throws {
         let loop = try SocketEventLoop()
         var received: [[UInt8]] = []
-        func read(_ byte: UInt8, _ size: Int, _ body: (borrowing RawSpan) -> Void) {
+        func read(_ byte: UInt8, _ size: Int, _ handleBytes: (borrowing RawSpan) -> Void) {
             _ = unsafe loop.receive(atMost: size) { buffer in
                 unsafe buffer.initializeMemory(as: UInt8.self, repeating: byte)
                 return .moved(size)
             } _: {
-                body($0)
+                handleBytes($0)
             }
         }
         func record(_ span: borrowing RawSpan) { received.append(unsafe span.withUnsafeBytes { unsafe Array($0) }) }
         loop.runExclusively {
-            read(1, 8) { borrowed in
+            read(1, 8) { borrowedBytes in
                 read(2, size) { record($0) }
-                record(borrowed)
+                record(borrowedBytes)
             }
         }
         #expect(received == [[UInt8](repeating: 2, count: size), [UInt8](repeating: 1, count: 8)])
@@ -76,7 +76,7 @@ struct SocketEventLoopTests {
         try await done.wait()
         loop.runExclusively {
             #expect(shared.count == threadCount * usesPerThread)
-            #expect(shared.overlaps == 0)
+            #expect(shared.overlapCount == 0)
         }
     }
 
@@ -111,11 +111,11 @@ struct SocketEventLoopTests {
         #expect(numbers.withLock { $0 } == Array(0..<1_000))
     }
 
-    @Test func queuedWorkIsNotOvertaken() async throws {
+    @Test func loopInUseWithQueuedWorkCannotBeEntered() async throws {
         let loop = try SocketEventLoop()
         loop.enterWhenFree()
         loop.execute {}
-        // The loop is in use and has queued work. Each of these makes `tryEnter()` return `false`.
+        // `tryEnter()` returns `false` if the loop is in use, and also if it has queued work.
         #expect(!loop.tryEnter())
         #expect(loop.isOnLoop)
         loop.leave()
@@ -136,7 +136,7 @@ struct SocketEventLoopTests {
         #expect(wasOnLoop.withLock { $0 })
     }
 
-    /// The loop sleeps until the later timer, so the earlier one must wake it.
+    /// The loop sleeps until the later timer is due. Scheduling an earlier timer must wake the loop.
     @Test func earlierTimerWakesTheLoop() async throws {
         let loop = try SocketEventLoop()
         _ = loop.runExclusively { loop.schedule(after: .seconds(3_600)) {} }
@@ -149,16 +149,16 @@ struct SocketEventLoopTests {
 
     @Test func timersFireInOrderUnlessCancelled() async throws {
         let loop = try SocketEventLoop()
-        let fired = Mutex<[Int]>([])
-        let last = try Gate()
+        let firedNumbers = Mutex<[Int]>([])
+        let lastFired = try Gate()
         loop.runExclusively {
-            _ = loop.schedule(after: .milliseconds(60)) { last.open() }
-            let cancelled = loop.schedule(after: .milliseconds(2)) { fired.withLock { $0.append(0) } }
-            for number in [3, 1, 2] { _ = loop.schedule(after: .milliseconds(number * 10)) { fired.withLock { $0.append(number) } } }
-            cancelled.cancel()
+            _ = loop.schedule(after: .milliseconds(60)) { lastFired.open() }
+            let cancelledTimer = loop.schedule(after: .milliseconds(2)) { firedNumbers.withLock { $0.append(0) } }
+            for number in [3, 1, 2] { _ = loop.schedule(after: .milliseconds(number * 10)) { firedNumbers.withLock { $0.append(number) } } }
+            cancelledTimer.cancel()
         }
-        try await last.wait()
-        #expect(fired.withLock { $0 } == [1, 2, 3])
+        try await lastFired.wait()
+        #expect(firedNumbers.withLock { $0 } == [1, 2, 3])
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min / 2), .zero, .nanoseconds(1)])

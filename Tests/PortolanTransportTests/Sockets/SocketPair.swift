@@ -13,16 +13,16 @@ final class SocketPair: Sendable {
     private let testSocket: CInt
     private let isOpen = Atomic(true)
 
-    struct Failure: Error { let number: CInt }
+    struct Failure: Error { let errorNumber: CInt }
 
     init() throws {
         var sockets: [CInt] = [-1, -1]
         guard unsafe socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0 else {
-            throw Failure(number: errno)
+            throw Failure(errorNumber: errno)
         }
         (transportSocket, testSocket) = (sockets[0], sockets[1])
         _ = fcntl(transportSocket, F_SETFL, O_NONBLOCK)
-        // A test that waits for bytes that never arrive must end.
+        // A test that waits for bytes that never arrive ends after 20 seconds.
         var limit = timeval(tv_sec: 20, tv_usec: 0)
         unsafe setsockopt(testSocket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
@@ -38,24 +38,24 @@ final class SocketPair: Sendable {
         _ = unsafe Glibc.send(testSocket, bytes, bytes.count, CInt(MSG_NOSIGNAL))
     }
 
-    /// - Parameter size: the maximum size of each read.
+    /// - Parameter readSize: the maximum number of bytes of each read.
     /// - Returns: `count` bytes; fewer at the end of the stream.
-    func receive(_ count: Int, size: Int = 64 << 10) -> [UInt8] {
+    func receive(_ count: Int, readSize: Int = 64 << 10) -> [UInt8] {
         var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: size)
+        var buffer = [UInt8](repeating: 0, count: readSize)
         while bytes.count < count {
-            let receivedCount = unsafe recv(testSocket, &buffer, min(size, count - bytes.count), 0)
+            let receivedCount = unsafe recv(testSocket, &buffer, min(readSize, count - bytes.count), 0)
             guard receivedCount > 0 else { break }
             bytes += buffer[..<receivedCount]
         }
         return bytes
     }
 
-    /// Whether the other side has closed its socket.
+    /// Whether the transport has closed its socket. Waits for bytes or the close.
     var hasEnded: Bool { receive(1).isEmpty }
 }
 
-/// Records the reports of a transport.
+/// A receiver that records what a transport reports.
 final class RecordingReceiver: ByteConnectionReceiver, Sendable {
     struct Report {
         var text = ""

@@ -6,8 +6,8 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("Sockets") struct SocketTests {
-    /// OpenSSL can send an alert after a callback has closed the connection. The system can have given the number of
-    /// the descriptor to another file then.
+    /// OpenSSL can send an alert after a callback has closed the socket. At that time, the descriptor's number can
+    /// belong to another file.
     @Test func closedSocketMakesNoSystemCall() throws {
         let pair = try SocketPair()
         let socket = Socket(pair.transportSocket)
@@ -15,9 +15,9 @@ import Testing
         #expect(socket.peek() == .end)
         var bytes: [UInt8] = [1, 2, 3]
         unsafe bytes.withUnsafeMutableBytes { buffer in
-            guard case .end = unsafe socket.receive(buffer) else { Issue.record("something was read"); return }
+            guard case .end = unsafe socket.receive(buffer) else { Issue.record("bytes were read"); return }
             guard case .failed(.system(EPIPE)) = unsafe socket.send(UnsafeRawBufferPointer(buffer)) else {
-                Issue.record("something was sent")
+                Issue.record("bytes were sent")
                 return
             }
         }

@@ -6,7 +6,8 @@ import Testing
 
 @testable import PortolanTransport
 
-/// The tests run on threads that already block SIGPIPE, so that they can check for a pending signal.
+/// `withoutWriteSignals` removes SIGPIPE and SIGXFSZ that its closure raises. The tests run on threads that block these
+/// signals, so that they can check for a pending signal.
 @Suite struct WriteSignalsTests {
     private static func isPending(_ signal: CInt = SIGPIPE) -> Bool {
         var pending = sigset_t()
@@ -16,18 +17,18 @@ import Testing
 
     private static func raiseSignal(_ signal: CInt = SIGPIPE) { pthread_kill(pthread_self(), signal) }
 
-    @Test(arguments: [SIGPIPE, SIGXFSZ]) func signalRaisedInsideIsRemoved(_ signal: CInt) async throws {
-        let (before, after) = try await inOwnThread {
-            let before = withoutWriteSignals {
+    @Test(arguments: [SIGPIPE, SIGXFSZ]) func signalRaisedByTheClosureIsRemoved(_ signal: CInt) async throws {
+        let (isPendingInside, isPendingAfterwards) = try await inOwnThread {
+            let isPendingInside = withoutWriteSignals {
                 Self.raiseSignal(signal)
                 return Self.isPending(signal)
             }
-            return (before, Self.isPending(signal))
+            return (isPendingInside, Self.isPending(signal))
         }
-        #expect(before && !after)
+        #expect(isPendingInside && !isPendingAfterwards)
     }
 
-    @Test func signalPendingBeforeIsKept() async throws {
+    @Test func signalThatWasPendingBeforeIsKept() async throws {
         let isPending = try await inOwnThread {
             Self.raiseSignal()
             withoutWriteSignals { Self.raiseSignal() }

@@ -7,7 +7,7 @@ import Testing
 
 /// Parsing of certificates, which are untrusted input.
 @Suite struct ServerCertificateTests {
-    @Test func fieldsOfACertificateAreRead() throws {
+    @Test func fieldsOfACertificateAreParsed() throws {
         let certificate = try #require(ServerCertificate(der: try certificates().der("good")))
         #expect(certificate.subject == "good.test")
         #expect(certificate.issuer == "Test Authority")
@@ -32,17 +32,18 @@ import Testing
         let der = try certificates().der("good")
         for index in der.indices {
             for value: UInt8 in [0x00, 0x01, 0x7F, 0x80, 0x82, 0x84, 0xFF, der[index] ^ 1] {
-                var changed = der
-                changed[index] = value
-                guard let certificate = ServerCertificate(der: changed) else { continue }
+                var changedCertificate = der
+                changedCertificate[index] = value
+                guard let certificate = ServerCertificate(der: changedCertificate) else { continue }
                 _ = CertificateProblem.error(
-                    CertificateProblem.find(in: [changed], for: ServerName(host: "127.0.0.1"), ChainError(code: 20, depth: 0), now: 0),
+                    CertificateProblem.find(
+                        in: [changedCertificate], for: ServerName(host: "127.0.0.1"), ChainError(code: 20, depth: 0), now: 0),
                     of: TLSPeer(host: "127.0.0.1", port: 443, description: "https://127.0.0.1"), chain: [certificate.der])
             }
         }
     }
 
-    /// X.690 §8.1.3, §10.1
+    /// DER allows only the shortest form of a length (X.690 §8.1.3, §10.1).
     @Test(
         arguments: [
             [0x30], [0x30, 0x01], [0x30, 0x80], [0x30, 0x81], [0x30, 0x81, 0x7F], [0x30, 0x82, 0x00, 0x80], [0x30, 0x84, 0, 0, 0, 1, 0],
@@ -58,7 +59,7 @@ import Testing
             (0x18, "19700102000001Z", 86_401), (0x18, "20000229000000Z", 951_782_400), (0x18, "99991231235959Z", 253_402_300_799),
             (0x18, "00000101000000Z", -62_167_219_200), (0x17, "000301120000Z", 951_912_000),
         ] as [(UInt8, String, Int64)])
-    func timesAreRead(tag: UInt8, text: String, seconds: Int64) throws {
+    func timesAreParsed(tag: UInt8, text: String, seconds: Int64) throws {
         #expect(try #require(Self.certificate(start: (tag, text))).notBefore.seconds == seconds)
     }
 
@@ -72,7 +73,7 @@ import Testing
         #expect(Self.certificate(start: (tag, text)) == nil)
     }
 
-    /// RFC 9525 §6.3
+    /// A wildcard matches exactly one label (RFC 9525 §6.3).
     @Test(arguments: [
         ("example.com", "example.com", true), ("EXAMPLE.com.", "Example.COM", true), ("www.example.com", "example.com", false),
         ("www.example.com", "*.example.com", true), ("a.www.example.com", "*.example.com", false), ("example.com", "*.example.com", false),
@@ -91,7 +92,7 @@ import Testing
             ("::1", [UInt8](repeating: 0, count: 15) + [1], true), ("0:0::1", [UInt8](repeating: 0, count: 15) + [1], true),
             ("::ffff:127.0.0.1", [127, 0, 0, 1], false),
         ] as [(String, [UInt8], Bool)])
-    func addressMatchesItself(host: String, bytes: [UInt8], matches: Bool) throws {
+    func addressMatchesOnlyTheSameAddress(host: String, bytes: [UInt8], matches: Bool) throws {
         #expect(ServerName(host: host).isNamed(by: try Self.certificate(addresses: [bytes])) == matches)
     }
 
@@ -109,16 +110,17 @@ import Testing
         try #require(certificate(dns: dns, addresses: addresses, start: (0x17, "700101000000Z")))
     }
 
-    /// An unsigned certificate with these names. It is valid from `start`, which has a tag and a text.
+    /// An unsigned certificate with these names. `start` is the tag and the text of the time from which it is valid.
     private static func certificate(
         dns: [String] = ["a.test"], addresses: [[UInt8]] = [], start: (tag: UInt8, text: String)
     ) -> ServerCertificate? {
+        /// An element of DER: a tag, a length and the content.
         func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
             content.count < 128
                 ? [tag, UInt8(content.count)] + content : [tag, 0x82, UInt8(content.count >> 8), UInt8(content.count & 255)] + content
         }
         let names = dns.flatMap { element(0x82, Array($0.utf8)) } + addresses.flatMap { element(0x87, $0) }
-        let list = element(0x30, element(0x30, [0x06, 3, 0x55, 0x1D, 0x11] + element(0x04, element(0x30, names))))
+        let extensionList = element(0x30, element(0x30, [0x06, 3, 0x55, 0x1D, 0x11] + element(0x04, element(0x30, names))))
         let times = element(0x30, element(start.tag, Array(start.text.utf8)) + element(0x17, Array("490101000000Z".utf8)))
         // sha256WithRSAEncryption, and a key of this algorithm.
         let algorithm = element(0x30, [0x06, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x0B, 0x05, 0x00])
@@ -126,7 +128,7 @@ import Testing
         let key = element(0x30, keyAlgorithm + element(0x03, [0, 0x30, 6, 0x02, 1, 3, 0x02, 1, 3]))
         let version = element(0xA0, [0x02, 1, 2])
         let body =
-            version + [0x02, 1, 1] + algorithm + element(0x30, []) + times + element(0x30, []) + key + element(0xA3, list)
+            version + [0x02, 1, 1] + algorithm + element(0x30, []) + times + element(0x30, []) + key + element(0xA3, extensionList)
         return ServerCertificate(der: element(0x30, element(0x30, body) + algorithm + element(0x03, [0, 0])))
     }
 }

@@ -10,8 +10,8 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("TLS sessions", .timeLimit(.minutes(1))) struct TLSSessionTests {
-    @Test("A close_notify that does not fit in the socket is sent once, when there is room")
-    func closeNotifyIsSentAgain() async throws {
+    @Test("A close_notify for which the socket has no room is sent later, and only once")
+    func closeNotifyIsSentLater() async throws {
         let server = try await SecureServer("good", .script([.receiveToEnd, .send(text: "seen")]))
         try await inOwnThread {
             let transport = try BlockableTransport(port: server.port)
@@ -32,15 +32,15 @@ import Testing
                 Issue.record("the head was not sent")
                 return
             }
-            let count = transport.sendCount
+            let sendCount = transport.sendCount
             transport.acceptsBytes = false
             #expect(!session.shutDown())
-            #expect(transport.sendCount == count)
+            #expect(transport.sendCount == sendCount)
             transport.acceptsBytes = true
             #expect(session.shutDown())
-            #expect(transport.sendCount == count + 1)
+            #expect(transport.sendCount == sendCount + 1)
             #expect(session.shutDown())
-            #expect(transport.sendCount == count + 1)
+            #expect(transport.sendCount == sendCount + 1)
             // The server responds when it has received close_notify. The socket is still open for sending.
             var response = [UInt8](repeating: 0, count: 4)
             reading: while true {
@@ -79,7 +79,7 @@ import Testing
             var buffer = [UInt8](repeating: 0, count: 16 << 10)
             reading: while count < size {
                 switch unsafe buffer.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
-                case .bytes(let read): (count, iterationBytes) = (count + read, iterationBytes + read)
+                case .bytes(let readCount): (count, iterationBytes) = (count + readCount, iterationBytes + readCount)
                 case .wantsRead: transport.waitToRead()
                 case .paused:
                     #expect(iterationBytes <= TLSSession.iterationLimit + 64 << 10)
@@ -93,8 +93,8 @@ import Testing
         try await server.stop()
     }
 
-    @Test("A session is resumed for a day after the certificate was verified, and not after the certificate's end")
-    func evaluationExpires() throws {
+    @Test("A session is resumed for a day after the verification of the certificate, and not after the certificate has expired")
+    func certificateVerificationExpiresAfterADay() throws {
         let chain = [try certificates().der("good")]
         let end = try #require(ServerCertificate(der: chain[0])?.notAfter.seconds)
         let time: Int64 = 1_800_000_000
@@ -104,12 +104,12 @@ import Testing
         #expect(evaluation.isValid(at: time))
         #expect(evaluation.isValid(at: time + day - 1))
         #expect(!evaluation.isValid(at: time + day))
-        let last = ServerTrustEvaluation(chain: chain, error: nil, time: end)
-        #expect(last.isValid(at: end) && !last.isValid(at: end + 1))
+        let evaluationAtTheEnd = ServerTrustEvaluation(chain: chain, error: nil, time: end)
+        #expect(evaluationAtTheEnd.isValid(at: end) && !evaluationAtTheEnd.isValid(at: end + 1))
     }
 }
 
-/// A socket that accepts no bytes while `acceptsBytes` is false. For one thread.
+/// A transport over a socket that accepts no bytes while `acceptsBytes` is `false`. Use it on one thread.
 private final class BlockableTransport: TLSRecordTransport {
     private let socket: Socket
     var acceptsBytes = true
@@ -144,6 +144,7 @@ private final class BlockableTransport: TLSRecordTransport {
     }
 }
 
+/// A delegate that trusts each certificate chain, and has no client certificate.
 private final class TrustingDelegate: TLSSessionDelegate {
     func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainError?) -> Bool? { true }
     func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice? { ClientIdentityChoice.none }

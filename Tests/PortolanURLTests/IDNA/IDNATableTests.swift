@@ -5,25 +5,26 @@ import Testing
 @testable import PortolanURL
 
 @Suite struct IDNATableTests {
+    /// The mapping of a code point; `nil` if it is disallowed.
     private func mapped(_ codePoint: UInt32) -> [UInt32]? {
         var result: [UInt32] = []
         return IDNATable.map(codePoint, into: &result) ? result : nil
     }
 
     @Test func recordsAreSortedFromZero() {
-        let starts = [
+        let firstCodePoints = [
             IDNATable.mapping.map { UInt32($0 & 0x1F_FFFF) }, IDNATable.properties.map { $0 & 0x1F_FFFF },
             IDNATable.combiningClasses.map { $0 & 0x1F_FFFF },
         ]
-        for table in starts {
+        for table in firstCodePoints {
             #expect(table.first == 0)
             #expect(zip(table, table.dropFirst()).allSatisfy(<))
         }
         #expect(zip(IDNATable.compositions, IDNATable.compositions.dropFirst()).allSatisfy(<))
     }
 
-    /// Checks the first three and the last two code points of each run, because these would show a confusion with
-    /// another run.
+    /// Checks the first three and the last two code points of each run. If the look-up used a neighbouring run, these
+    /// code points would differ.
     @Test func mappingResultsAreValidCodePoints() {
         let starts = IDNATable.mapping.map { UInt32($0 & 0x1F_FFFF) }
         for (start, end) in zip(starts, starts.dropFirst() + [0x110000]) {

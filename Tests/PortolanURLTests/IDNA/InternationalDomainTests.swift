@@ -3,8 +3,9 @@
 import PortolanURL
 import Testing
 
-/// The "domain to ASCII" algorithm of the URL Standard, through the parser.
+/// The "domain to ASCII" algorithm of the URL Standard, tested through the parser.
 @Suite struct InternationalDomainTests {
+    /// The host of the URL `scheme://text/`.
     private func host(_ text: String, scheme: String = "http") throws -> String? {
         try URLRecord(parsing: "\(scheme)://\(text)/").host.map(String.init)
     }
@@ -57,19 +58,19 @@ import Testing
     ])
     func validPunycodeIsUnchanged(text: String, expected: String) throws { #expect(try host(text) == expected) }
 
-    /// Websites have such names, so the parser does not apply Unicode's ToASCII to them. The comment before each group
-    /// names the reason for which ToASCII would refuse it.
+    /// Because websites have such names, the parser does not apply Unicode's ToASCII to an ASCII domain. The comment
+    /// before each group names what ToASCII would refuse.
     @Test(arguments: [
         // Punycode
         ("xn--", "xn--"), ("a.b.c.XN--pokxncvks", "a.b.c.xn--pokxncvks"), ("xn--a-", "xn--a-"),
         ("XN--99999999999999999999.", "xn--99999999999999999999."),
-        // mapping, and form C
+        // Mapping, and normalisation form C
         ("xn--a.example", "xn--a.example"), ("xn--zn7c", "xn--zn7c"), ("xn--8i7caa", "xn--8i7caa"), ("xn--u-ccb", "xn--u-ccb"),
-        // the prefix, a mark, a joiner
+        // The prefix, a leading mark, a misplaced joiner
         ("xn--xn--a--gua", "xn--xn--a--gua"), ("xn--lsa", "xn--lsa"), ("xn--ab-j1t", "xn--ab-j1t"),
-        // directions
+        // Text directions
         ("xn--a-0hc", "xn--a-0hc"), ("xn--4db.-b", "xn--4db.-b"), ("0a.xn--4db", "0a.xn--4db"),
-        // nothing
+        // Nothing; ToASCII would accept these.
         ("%58N--%41", "xn--a"), ("xn--ls8h=", "xn--ls8h="), ("\u{AD}xn--tda", "xn--tda"),
     ])
     func asciiDomainIsOnlyLowercased(text: String, expected: String) throws { #expect(try host(text) == expected) }
@@ -136,7 +137,8 @@ import Testing
         #expect(error?.offset == offset)
     }
 
-    /// One label for each of the six conditions, then labels to which a condition applies because of another label.
+    /// A label for each of the six conditions of the Bidi Rule (RFC 5893 §2), and labels to which the rule applies
+    /// because of another label.
     @Test(arguments: [
         ("1א", 7), ("١", 7), ("אa", 7), ("א-", 7), ("א\u{301}-", 7), ("א1١", 7), ("aא", 7), ("ü.xn--a-0hc", 10), ("א.1", 10), ("a-.א", 7),
         ("0a.א", 7), ("ü.xn--4db.-b", 18), ("a.א.xn--tda.ü-", 20), ("ü。א!", 12),
@@ -159,15 +161,15 @@ import Testing
         #expect(try host(longest)?.utf8.count == 4096)
         let error = #expect(throws: URLSyntaxError.self) { try host(longest + "a") }
         #expect(error?.rule == .domainTooLong)
-        // The limit counts the soft hyphens, although mapping drops them.
-        let shortForm = #expect(throws: URLSyntaxError.self) { try host("ü" + String(repeating: "\u{AD}", count: 2048)) }
-        #expect(shortForm?.rule == .domainTooLong)
+        // Soft hyphens count, although mapping removes them.
+        let errorOfSoftHyphens = #expect(throws: URLSyntaxError.self) { try host("ü" + String(repeating: "\u{AD}", count: 2048)) }
+        #expect(errorOfSoftHyphens?.rule == .domainTooLong)
         #expect(try host(String(repeating: "a", count: 1 << 20))?.utf8.count == 1 << 20)
         #expect(try host("xn--" + String(repeating: "a", count: 1 << 20))?.utf8.count == 4 + (1 << 20))
     }
 
-    /// The slowest inputs that the limit allows: many different code points, many marks out of order, and labels that
-    /// decode to many code points.
+    /// The slowest inputs within the length limit: many different code points, many marks in the wrong order, and
+    /// labels that decode to many code points.
     @Test(
         .timeLimit(.minutes(10)),
         arguments: [

@@ -27,7 +27,8 @@ import Testing
 
     @Test(
         arguments: [
-            // In order, out of order, and blocked by a mark of the same class or by a letter.
+            // Marks in order and in the wrong order, and marks that are blocked by a mark of the same class or by a
+            // letter
             ([0x61, 0x323, 0x307], [0x1EA1, 0x307]), ([0x61, 0x307, 0x323], [0x1EA1, 0x307]), ([0x61, 0x5AE, 0x300], [0xE0, 0x5AE]),
             ([0x61, 0x5AE, 0x300, 0x301], [0xE0, 0x5AE, 0x301]), ([0x61, 0x200C, 0x300], [0x61, 0x200C, 0x300]),
             ([0x301, 0x61], [0x301, 0x61]), ([0x1EA1, 0x302], [0x1EAD]), ([0xAC00, 0x11A8, 0x11A8], [0xAC01, 0x11A8]),
@@ -36,13 +37,15 @@ import Testing
         ] as [([UInt32], [UInt32])])
     func marksComposeUnlessBlocked(input: [UInt32], expected: [UInt32]) { #expect(NormalizationFormC.normalized(input) == expected) }
 
-    /// The standard library compares strings by canonical equivalence.
+    /// Swift compares strings by canonical equivalence.
     @Test(arguments: 0..<100) func resultIsEquivalentAndStable(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        // The characters that every version of the standard library knows.
-        let known = Self.composites.filter { $0 < 0x10000 }
+        // Each version of the standard library knows the characters of the Basic Multilingual Plane.
+        let knownComposites = Self.composites.filter { $0 < 0x10000 }
         let pool =
-            known + known.flatMap { IDNATable.pair(of: $0).map { [$0.0, $0.1, $0.1] } ?? [] } + [0x5AE, 0x345, 0x1100, 0x1161, 0x11A8]
+            knownComposites + knownComposites.flatMap { IDNATable.pair(of: $0).map { [$0.0, $0.1, $0.1] } ?? [] } + [
+                0x5AE, 0x345, 0x1100, 0x1161, 0x11A8,
+            ]
         for _ in 0..<50 {
             let input = (0..<Int.random(in: 1...8, using: &random)).map { _ in pool.randomElement(using: &random) ?? 0x61 }
             let result = NormalizationFormC.normalized(input)

@@ -34,8 +34,8 @@ import Testing
     @Test(arguments: ["egbpdaj6bu4bxfgehfvwxn", "3B-ww4c5e180e575a65lsy2b", "ihqwcrb4cv8a8dqg056pqjye"])
     func decodableTruncationsRoundTrip(encoded: String) {
         for length in 0...encoded.utf8.count {
-            let part = String(encoded.prefix(length))
-            if let text = decode(part) { #expect(encode(text) == part) }
+            let truncation = String(encoded.prefix(length))
+            if let text = decode(truncation) { #expect(encode(text) == truncation) }
         }
     }
 

@@ -27,9 +27,9 @@ package final class Certificates: Sendable {
 
     struct Failure: Error { let log: String }
 
-    package func path(_ name: String) -> String { folder.path(of: name) }
+    package func path(_ file: String) -> String { folder.path(of: file) }
 
-    /// The chain and the key that a server uses.
+    /// The certificate chain and the key of `name`, for a server's settings.
     package func files(_ name: String) -> SecureServer.Settings.Certificate { .files(chain: path("\(name).pem"), key: path("\(name).key")) }
 
     /// A certificate of the chain of `name` in DER; index 0 is the leaf.
@@ -54,10 +54,11 @@ package final class Certificates: Sendable {
         }
     }
 
+    /// The content of a file.
     package func bytes(_ file: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path(file)))) }
 
-    /// `issue NAME ISSUER FROM UNTIL EXTENSIONS` creates a key and a certificate. A leaf of an intermediate gets its
-    /// complete chain.
+    /// `issue FILE COMMON-NAME ISSUER FROM UNTIL EXTENSIONS` creates the files FILE.key and FILE.pem. `below` is
+    /// signed by the intermediate authority; `below.pem` has the complete chain, and `incomplete.pem` only the leaf.
     private static let script = #"""
         config() {
             printf '%s\n' '[ca]' 'default_ca=d' '[d]' 'new_certs_dir=.' "database=$1.index" "serial=$1.serial" 'default_md=sha256' 'policy=p' \
@@ -76,26 +77,26 @@ package final class Certificates: Sendable {
             openssl ca -batch -notext -config "$3.cnf" -cert "$3.pem" -keyfile "$3.key" -startdate "$4" -enddate "$5" \
                 -in "$1.csr" -out "$1.pem" -extfile "$1.ext"
         }
-        past=20200101000000Z; then=20210202000000Z; future=20400303000000Z; far=20491231000000Z
-        here=subjectAltName=DNS:localhost,DNS:*.wild.test,IP:127.0.0.1,IP:::1
+        past=20200101000000Z; later_past=20210202000000Z; future=20400303000000Z; far_future=20491231000000Z
+        local_names=subjectAltName=DNS:localhost,DNS:*.wild.test,IP:127.0.0.1,IP:::1
         root authority 'Test Authority' 01; root stranger 'Unknown Authority' 01
-        issue good good.test authority $past $far $here
-        issue expired expired.test authority $past $then $here
-        issue future future.test authority $future $far $here
-        issue misnamed misnamed.test authority $past $far subjectAltName=DNS:other.test,DNS:www.other.test,IP:192.0.2.1
-        issue nameless localhost authority $past $far keyUsage=digitalSignature
-        issue unknown unknown.test stranger $past $far $here
-        issue expired-misnamed both.test authority $past $then subjectAltName=DNS:other.test
-        issue client-only client-only.test authority $past $far "$here
+        issue good good.test authority $past $far_future $local_names
+        issue expired expired.test authority $past $later_past $local_names
+        issue future future.test authority $future $far_future $local_names
+        issue misnamed misnamed.test authority $past $far_future subjectAltName=DNS:other.test,DNS:www.other.test,IP:192.0.2.1
+        issue nameless localhost authority $past $far_future keyUsage=digitalSignature
+        issue unknown unknown.test stranger $past $far_future $local_names
+        issue expired-misnamed both.test authority $past $later_past subjectAltName=DNS:other.test
+        issue client-only client-only.test authority $past $far_future "$local_names
         extendedKeyUsage=clientAuth"
-        key self; openssl req -x509 -new -key self.key -subj /CN=self.test -days 3650 -out self.pem -addext $here
-        issue intermediate 'Test Intermediate' authority $past $far 'basicConstraints=critical,CA:TRUE
+        key self; openssl req -x509 -new -key self.key -subj /CN=self.test -days 3650 -out self.pem -addext $local_names
+        issue intermediate 'Test Intermediate' authority $past $far_future 'basicConstraints=critical,CA:TRUE
         keyUsage=keyCertSign'
         config intermediate 01
-        issue below below.test intermediate $past $far $here; cp below.pem incomplete.pem; cp below.key incomplete.key
+        issue below below.test intermediate $past $far_future $local_names; cp below.pem incomplete.pem; cp below.key incomplete.key
         cat intermediate.pem >> below.pem
-        issue client 'A Client' authority $past $far extendedKeyUsage=clientAuth
-        issue client-unknown 'A Stranger' stranger $past $far extendedKeyUsage=clientAuth
+        issue client 'A Client' authority $past $far_future extendedKeyUsage=clientAuth
+        issue client-unknown 'A Stranger' stranger $past $far_future extendedKeyUsage=clientAuth
         openssl pkcs8 -topk8 -in client.key -passout pass:secret -out client-locked.key
         openssl pkcs8 -topk8 -nocrypt -in client.key -outform DER -out client.key.der
         openssl x509 -in client.pem -outform DER -out client.der
@@ -109,11 +110,15 @@ package final class Certificates: Sendable {
         """#
 }
 
-/// Returns the certificates, or throws the error of their creation in the calling test.
+/// The certificates of all tests.
+///
+/// - Throws: the error of their creation, in each test that needs them.
 package func certificates() throws -> Certificates { try Certificates.shared.get() }
 
 extension SecureServer {
-    /// - Parameter name: the name of the server's certificate.
+    /// - Parameters:
+    ///   - name: the name of the server's certificate.
+    ///   - change: changes the settings before the server starts.
     package convenience init(
         _ name: String, _ behaviour: Behaviour = .respond(SecureServer.hello), on loopback: Loopback = .ipv4,
         change: (inout Settings) throws -> Void = { _ in }

@@ -9,16 +9,16 @@ import CPortolanOpenSSL
 final class SecureContext: @unchecked Sendable {
     let settings: SecureServer.Settings
     let context: OpaquePointer
-    /// The protocol names in ALPN's format: each name follows its length.
-    private let protocols: UnsafeMutableBufferPointer<UInt8>
+    /// The application protocols in the format of ALPN: each name follows its length.
+    private let protocolNames: UnsafeMutableBufferPointer<UInt8>
 
     init(_ settings: SecureServer.Settings) throws {
         self.settings = settings
         let names = settings.applicationProtocols.flatMap { [UInt8(truncatingIfNeeded: $0.utf8.count)] + Array($0.utf8) }
-        unsafe protocols = .allocate(capacity: names.count)
-        _ = unsafe protocols.initialize(from: names)
+        unsafe protocolNames = .allocate(capacity: names.count)
+        _ = unsafe protocolNames.initialize(from: names)
         guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
-            unsafe protocols.deallocate()
+            unsafe protocolNames.deallocate()
             throw ServerError(openSSL: "SSL_CTX_new")
         }
         unsafe self.context = context
@@ -31,7 +31,7 @@ final class SecureContext: @unchecked Sendable {
 
     deinit {
         unsafe SSL_CTX_free(context)
-        unsafe protocols.deallocate()
+        unsafe protocolNames.deallocate()
     }
 
     private func setVersions() throws {
@@ -89,9 +89,9 @@ final class SecureContext: @unchecked Sendable {
     private func setSessions() throws {
         // Disables the server's session cache, which serves clients without ticket support.
         unsafe portolan_SSL_CTX_set_session_cache_mode(context, 0)
-        try check("the session's context", unsafe SSL_CTX_set_session_id_context(context, "tests", 5))
+        try check("the session ID context", unsafe SSL_CTX_set_session_id_context(context, "tests", 5))
         if !settings.sendsTickets { _ = unsafe SSL_CTX_set_options(context, portolan_SSL_OP_NO_TICKET()) }
-        try check("the count of tickets", unsafe SSL_CTX_set_num_tickets(context, settings.sendsTickets ? settings.ticketCount : 0))
+        try check("the number of tickets", unsafe SSL_CTX_set_num_tickets(context, settings.sendsTickets ? settings.ticketCount : 0))
     }
 
     private func setCallbacks() {
@@ -102,7 +102,7 @@ final class SecureContext: @unchecked Sendable {
                 { _, chosen, length, offered, offeredLength, pointer in
                     guard let pointer = unsafe pointer else { return SSL_TLSEXT_ERR_ALERT_FATAL }
                     let context = unsafe Unmanaged<SecureContext>.fromOpaque(pointer).takeUnretainedValue()
-                    return unsafe context.choose(chosen, length, offered, offeredLength)
+                    return unsafe context.chooseApplicationProtocol(chosen, length, offered, offeredLength)
                 }, pointer)
         }
         if settings.refusesName {
@@ -113,27 +113,27 @@ final class SecureContext: @unchecked Sendable {
         }
         unsafe SSL_CTX_set_keylog_callback(context) { ssl, line in
             guard let ssl = unsafe ssl, let line = unsafe line else { return }
-            unsafe SecureWire.wire(of: ssl)?.recordSecret(String(cString: line))
+            unsafe SecureWire.wire(of: ssl)?.readKeyLogLine(String(cString: line))
         }
     }
 
     /// SSL_CTX_set_alpn_select_cb(3)
-    private func choose(
+    private func chooseApplicationProtocol(
         _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, _ length: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?,
         _ offeredLength: UInt32
     ) -> Int32 {
-        var found: UnsafeMutablePointer<UInt8>? = nil
+        var chosenName: UnsafeMutablePointer<UInt8>? = nil
         let result = unsafe SSL_select_next_proto(
-            &found, length, protocols.baseAddress, UInt32(protocols.count), offered, offeredLength)
+            &chosenName, length, protocolNames.baseAddress, UInt32(protocolNames.count), offered, offeredLength)
         guard result == OPENSSL_NPN_NEGOTIATED else {
             return settings.requiresApplicationProtocol ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_NOACK
         }
-        unsafe chosen?.pointee = unsafe UnsafePointer(found)
+        unsafe chosen?.pointee = unsafe UnsafePointer(chosenName)
         return SSL_TLSEXT_ERR_OK
     }
 
-    private func check(_ what: String, _ result: Int32) throws {
-        guard result > 0 else { throw ServerError(openSSL: what) }
+    private func check(_ setting: String, _ result: Int32) throws {
+        guard result > 0 else { throw ServerError(openSSL: setting) }
     }
 }
 
@@ -149,8 +149,10 @@ enum OpenSSLErrors {
 }
 
 extension ServerError {
-    /// An argument that OpenSSL rejected.
-    init(openSSL what: String) {
-        self.init("OpenSSL rejects \(what): \(OpenSSLErrors.takeReason() ?? "no reason given")")
+    /// An error of OpenSSL.
+    ///
+    /// - Parameter subject: the argument that OpenSSL rejected, or the function that failed.
+    init(openSSL subject: String) {
+        self.init("OpenSSL rejects \(subject): \(OpenSSLErrors.takeReason() ?? "no reason given")")
     }
 }

@@ -59,39 +59,39 @@ extension SecureServer {
     package enum Behaviour: Sendable {
         /// Sends this response to each request.
         case respond(String)
-        /// Sends the text when a byte arrives, then closes the connection.
+        /// Sends the text when the first byte arrives, then closes the connection.
         case sendAtFirstByte(String)
         /// Never sends anything.
         case silence
-        /// Resets the connection when a byte arrives.
+        /// Resets the connection when the first byte arrives.
         case reset
-        /// Closes the connection when a byte arrives, without sending anything.
+        /// Closes the connection when the first byte arrives, without sending anything.
         case close
         /// Sends this response, then closes the connection without close_notify.
         case respondWithoutCloseNotify(String)
-        /// Acts like `respond` over HTTP/1.1. Over HTTP/2, resets each stream with HTTP_1_1_REQUIRED.
+        /// Sends this response to each request over HTTP/1.1. Resets each stream of HTTP/2 with HTTP_1_1_REQUIRED.
         case requireHTTP1(String)
         /// Runs these steps after the head of a request has arrived.
         case script([ScriptedServer.Step])
 
         /// - Parameter requestBegan: called at the first byte of each request.
         func steps(applicationProtocol: String?, requestBegan: @escaping @Sendable () -> Void) -> [ScriptedServer.Step] {
-            let start: [ScriptedServer.Step] = [.receive(1), .perform(requestBegan)]
-            let head = start + [.receiveThrough("\r\n\r\n")]
+            let firstByte: [ScriptedServer.Step] = [.receive(1), .perform(requestBegan)]
+            let head = firstByte + [.receiveThrough("\r\n\r\n")]
             switch self {
-            case .requireHTTP1 where applicationProtocol == "h2": return Self.refusingStreams(requestBegan)
+            case .requireHTTP1 where applicationProtocol == "h2": return Self.resettingEachStream(requestBegan)
             case .respond(let text), .requireHTTP1(let text): return [.forever(head + [.send(text: text)])]
-            case .sendAtFirstByte(let text): return start + [.send(text: text)]
-            case .silence: return start + [.receiveToEnd]
-            case .reset: return start + [.reset]
-            case .close: return start + [.close]
+            case .sendAtFirstByte(let text): return firstByte + [.send(text: text)]
+            case .silence: return firstByte + [.receiveToEnd]
+            case .reset: return firstByte + [.reset]
+            case .close: return firstByte + [.close]
             case .respondWithoutCloseNotify(let text): return head + [.send(text: text), .close]
             case .script(let steps): return head + steps
             }
         }
 
-        /// Sends HTTP/2 frames as raw bytes (RFC 9113 §3.4, §6.4, §6.5).
-        private static func refusingStreams(_ requestBegan: @escaping @Sendable () -> Void) -> [ScriptedServer.Step] {
+        /// Resets each HTTP/2 stream with HTTP_1_1_REQUIRED. The frames are raw bytes (RFC 9113 §3.4, §6.4, §6.5).
+        private static func resettingEachStream(_ requestBegan: @escaping @Sendable () -> Void) -> [ScriptedServer.Step] {
             let settings: UInt8 = 4
             let http11Required: [UInt8] = [0, 0, 0, 0x0D]
             return [

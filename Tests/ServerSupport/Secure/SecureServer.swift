@@ -24,14 +24,14 @@ package final class SecureServer: Sendable {
 
     package let port: Int
     private let loopback: Loopback
-    private let host: SecureHost
+    private let delegate: SecureConnectionDelegate
     private let acceptor: ConnectionAcceptor
 
     /// - Parameter settings: `nil` disables TLS.
     package init(_ settings: Settings?, _ behaviour: Behaviour = .respond(SecureServer.hello), on loopback: Loopback = .ipv4) throws {
         self.loopback = loopback
-        host = SecureHost(try settings.map(SecureContext.init), prelude: settings?.prelude ?? [], behaviour)
-        acceptor = try ConnectionAcceptor(on: loopback, port: 0, for: host, accepting: .max)
+        delegate = SecureConnectionDelegate(try settings.map(SecureContext.init), prelude: settings?.prelude ?? [], behaviour)
+        acceptor = try ConnectionAcceptor(on: loopback, port: 0, for: delegate, accepting: .max)
         port = acceptor.port
     }
 
@@ -46,13 +46,13 @@ package final class SecureServer: Sendable {
     /// - Throws: `CancellationError`
     package func stop() async throws { try await acceptor.closeAsync() }
 
-    /// Closes the current connections.
+    /// Closes the open connections. The server still accepts new connections.
     package func closeAll() throws { try acceptor.closeConnections() }
 
     // MARK: Events
 
     /// The events of all connections, in order.
-    package var events: [Event] { host.events.state }
+    package var events: [Event] { delegate.events.state }
 
     package func count(_ event: Event) -> Int { events.count { $0 == event } }
 
@@ -60,23 +60,22 @@ package final class SecureServer: Sendable {
     ///
     /// - Throws: `CancellationError` if the task is cancelled first.
     package func wait(for event: Event, times: Int = 1) async throws {
-        try await host.events.wait { events in events.count { $0 == event } >= times }
+        try await delegate.events.wait { events in events.count { $0 == event } >= times }
     }
 
-    /// Waits until a handshake has failed. The alert has been sent by then.
+    /// Waits until a handshake has failed and the server has sent the alert.
     ///
     /// - Throws: `CancellationError` if the task is cancelled first.
     package func waitForFailure() async throws {
-        try await host.events.wait { events in events.contains { if case .failed = $0 { true } else { false } } }
+        try await delegate.events.wait { events in events.contains { if case .failed = $0 { true } else { false } } }
     }
 }
 
 /// State that the connections of a server share.
-private final class SecureHost: ConnectionHost {
+private final class SecureConnectionDelegate: ConnectionDelegate {
     let events = Observed<[SecureServer.Event]>([])
     private let context: SecureContext?
     private let behaviour: SecureServer.Behaviour
-
     private let prelude: [ScriptedServer.Step]
 
     init(_ context: SecureContext?, prelude: [ScriptedServer.Step], _ behaviour: SecureServer.Behaviour) {
@@ -91,13 +90,13 @@ private final class SecureHost: ConnectionHost {
 
     func serve(_ socket: ServerSocket, _ index: Int) throws {
         guard let context else { return try run(on: socket, over: socket, applicationProtocol: nil) }
-        var clear = ScriptRunner(socket, over: socket)
-        let wire = try SecureWire(socket, context, received: try clear.runPrelude(prelude))
+        var preludeRunner = ScriptRunner(socket, over: socket)
+        let wire = try SecureWire(socket, context, received: try preludeRunner.runPrelude(prelude))
         do {
             try wire.handshake()
             record(.named(wire.serverName))
             if wire.isResumed { record(.resumed) }
-            record(.secured(wire.peerName))
+            record(.secured(wire.clientName))
             try run(on: socket, over: wire, applicationProtocol: wire.applicationProtocol)
         } catch ScriptEnd.serverIsClosed {
             wire.sendCloseNotifyWithoutBlocking()

@@ -3,8 +3,9 @@
 import CPortolanOpenSSL
 import Glibc
 
-/// The server's side of TLS over a socket (SSL_new(3)). OpenSSL reads and writes memory buffers, and this class reads
-/// and writes the socket, so that closing the server ends all waits and no write raises SIGPIPE. Only one thread can
+/// The server's side of TLS over a socket (SSL_new(3)). OpenSSL only reads and writes memory
+/// buffers. This class reads and writes the socket, so that closing the server ends all waits and no write raises
+/// SIGPIPE. Only one thread can
 /// use a wire.
 @safe
 final class SecureWire: Wire {
@@ -39,7 +40,7 @@ final class SecureWire: Wire {
         unsafe self.outgoing = outgoing
         if !received.isEmpty { unsafe BIO_write(incoming, received, Int32(received.count)) }
         packetLimit = context.settings.packetLimit
-        if packetLimit != nil { try SystemCalls.disableNagle(socket.socket) }
+        if packetLimit != nil { try SystemCalls.disableNagle(socket.descriptor) }
         unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
         if let limit = context.settings.recordLimit { try limitRecords(limit) }
     }
@@ -55,7 +56,7 @@ final class SecureWire: Wire {
     // MARK: Handshake and its results
 
     func handshake() throws {
-        guard try unsafe perform({ unsafe SSL_do_handshake($0) }) > 0 else { throw ScriptEnd.peerEndedSending }
+        guard try unsafe repeatCall({ unsafe SSL_do_handshake($0) }) > 0 else { throw ScriptEnd.peerEndedSending }
         packetLimit = nil
     }
 
@@ -75,7 +76,7 @@ final class SecureWire: Wire {
     }
 
     /// The common name of the client's certificate.
-    var peerName: String? {
+    var clientName: String? {
         guard let certificate = unsafe SSL_get1_peer_certificate(ssl) else { return nil }
         defer { unsafe X509_free(certificate) }
         var text = [CChar](repeating: 0, count: 256)
@@ -87,13 +88,13 @@ final class SecureWire: Wire {
 
     func receive() throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 16384)
-        let count = try unsafe perform { ssl in unsafe SSL_read(ssl, &bytes, Int32(bytes.count)) }
+        let count = try unsafe repeatCall { ssl in unsafe SSL_read(ssl, &bytes, Int32(bytes.count)) }
         return Array(bytes.prefix(Int(count)))
     }
 
     func send(_ bytes: ArraySlice<UInt8>) throws {
         guard !bytes.isEmpty else { return }
-        _ = try unsafe perform { ssl in unsafe bytes.withUnsafeBytes { unsafe SSL_write(ssl, $0.baseAddress, Int32($0.count)) } }
+        _ = try unsafe repeatCall { ssl in unsafe bytes.withUnsafeBytes { unsafe SSL_write(ssl, $0.baseAddress, Int32($0.count)) } }
     }
 
     func endSending() throws {
@@ -101,12 +102,12 @@ final class SecureWire: Wire {
         socket.endSending()
     }
 
-    /// Sends close_notify while the server closes, if the socket accepts it without blocking.
+    /// Sends close_notify if the socket accepts the bytes without blocking. Called while the server closes.
     func sendCloseNotifyWithoutBlocking() {
         guard context.settings.sendsCloseNotify, !hasSentCloseNotify else { return }
         hasSentCloseNotify = true
         _ = unsafe SSL_shutdown(ssl)
-        _ = try? SystemCalls.send(readOutgoing()[...], to: socket.socket)
+        _ = try? SystemCalls.send(readOutgoing()[...], to: socket.descriptor)
     }
 
     private func closeNotify() throws {
@@ -119,7 +120,7 @@ final class SecureWire: Wire {
     /// Repeats an OpenSSL call until OpenSSL needs no more bytes from the peer.
     ///
     /// - Returns: the result of the call; 0 if the peer has ended sending.
-    private func perform(_ call: (OpaquePointer) -> Int32) throws -> Int32 {
+    private func repeatCall(_ call: (OpaquePointer) -> Int32) throws -> Int32 {
         while true {
             ERR_clear_error()
             let result = unsafe call(ssl)
@@ -148,12 +149,11 @@ final class SecureWire: Wire {
     }
 
     private func flush() throws {
-        let bytes = readOutgoing()
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let packet = rest.prefix(packetLimit ?? rest.count)
+        var unsentBytes = readOutgoing()[...]
+        while !unsentBytes.isEmpty {
+            let packet = unsentBytes.prefix(packetLimit ?? unsentBytes.count)
             try socket.send(packet)
-            rest = rest.dropFirst(packet.count)
+            unsentBytes = unsentBytes.dropFirst(packet.count)
         }
     }
 
@@ -171,19 +171,19 @@ final class SecureWire: Wire {
         case .closeNotify: try closeNotify()
         case .updateKeys(let isRequested):
             try check("a KeyUpdate", unsafe SSL_key_update(ssl, isRequested ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED))
-            _ = try unsafe perform { unsafe SSL_do_handshake($0) }
+            _ = try unsafe repeatCall { unsafe SSL_do_handshake($0) }
         case .renegotiate:
             try check("a HelloRequest", unsafe SSL_renegotiate(ssl))
-            _ = try unsafe perform { unsafe SSL_do_handshake($0) }
+            _ = try unsafe repeatCall { unsafe SSL_do_handshake($0) }
         case .sendTickets(let count):
             for _ in 0..<count {
                 try check("a NewSessionTicket", unsafe SSL_new_session_ticket(ssl))
-                _ = try unsafe perform { unsafe SSL_do_handshake($0) }
+                _ = try unsafe repeatCall { unsafe SSL_do_handshake($0) }
             }
         case .limitRecords(let limit): try limitRecords(limit)
         case .limitPackets(let limit):
             packetLimit = limit
-            try SystemCalls.disableNagle(socket.socket)
+            try SystemCalls.disableNagle(socket.descriptor)
         case .sendInClear(let bytes): try socket.send(bytes[...])
         case .sendSealed(let records):
             guard sealer != nil else { throw ServerError("sendSealed needs TLS 1.3") }
@@ -191,19 +191,21 @@ final class SecureWire: Wire {
         }
     }
 
-    /// SSL_CTX_set_keylog_callback(3): `SERVER_TRAFFIC_SECRET_0 <random> <secret>`.
-    func recordSecret(_ line: String) {
+    /// Makes the sealer if `line` contains the server's traffic secret. SSL_CTX_set_keylog_callback(3):
+    /// `SERVER_TRAFFIC_SECRET_0 <random> <secret>`.
+    func readKeyLogLine(_ line: String) {
         let words = line.split(separator: " ")
         guard words.count == 3, words[0] == "SERVER_TRAFFIC_SECRET_0" else { return }
         let digits = words[2].utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
-        sealer = RecordSealer(secret: stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
+        let secret = stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+        sealer = RecordSealer(secret: secret)
     }
 
     private func limitRecords(_ limit: Int) throws {
         try check("\(limit) bytes as the limit of a record", unsafe portolan_SSL_set_max_send_fragment(ssl, limit))
     }
 
-    private func check(_ what: String, _ result: Int32) throws {
-        guard result > 0 else { throw ServerError(openSSL: what) }
+    private func check(_ setting: String, _ result: Int32) throws {
+        guard result > 0 else { throw ServerError(openSSL: setting) }
     }
 }

@@ -87,7 +87,7 @@ def servers(workspace):
     folder = workspace.folder_for("apache")
     programs = folder / "programs"
     make_programs(programs)
-    (folder / "digests").write_text(digest("ishmael", "Harbour", "call-me"))
+    (folder / "digests").write_text(digest_line("ishmael", "Harbour", "call-me"))
     ports = {name: workspace.endpoint(f"apache.{name}", scheme) for name, scheme in [("http", "http"), ("https", "https"), ("clientRequired", "https")]}
     certificates = workspace.authority.folder
     configuration = CONFIGURATION.format(
@@ -102,11 +102,12 @@ def servers(workspace):
 
 
 def load_modules():
+    """Returns the LoadModule directives of the installed modules."""
     folder = next((path for path in map(pathlib.Path, FOLDERS) if (path / "mod_ssl.so").exists()), None)
     if folder is None:
         raise Missing("apache2's modules are not installed: run scripts/packages.sh test")
-    present = [name for name in MODULES if (folder / f"mod_{name}.so").exists()]
-    return "\n".join(f"LoadModule {name}_module {folder}/mod_{name}.so" for name in present)
+    installed_modules = [name for name in MODULES if (folder / f"mod_{name}.so").exists()]
+    return "\n".join(f"LoadModule {name}_module {folder}/mod_{name}.so" for name in installed_modules)
 
 
 def make_programs(folder):
@@ -116,6 +117,7 @@ def make_programs(folder):
         (folder / name).chmod(0o755)
 
 
-def digest(user, realm, password):
+def digest_line(user, realm, password):
+    """Returns a line of the password file for digest authentication (htdigest(1))."""
     secret = hashlib.md5(f"{user}:{realm}:{password}".encode()).hexdigest()
     return f"{user}:{realm}:{secret}\n"

@@ -7,7 +7,7 @@ import subprocess
 from .workspace import Missing
 
 # The names of a valid certificate.
-GOOD = "DNS:localhost,DNS:portolan.test,DNS:*.wild.portolan.test,IP:127.0.0.1,IP:::1"
+VALID_NAMES = "DNS:localhost,DNS:portolan.test,DNS:*.wild.portolan.test,IP:127.0.0.1,IP:::1"
 PASSWORD = "open sesame"
 
 CONFIGURATION = """
@@ -51,7 +51,7 @@ authorityKeyIdentifier = keyid
 
 
 class Authority:
-    """The files are NAME.pem and NAME.key (PKCS #8). The keys are on P-256, because openssl makes them quickly."""
+    """Makes the certificates NAME.pem and the keys NAME.key (PKCS #8). The keys are on P-256, because openssl makes them quickly."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -107,7 +107,7 @@ class Authority:
         self.openssl(
             "pkcs12", "-export", "-in", certificate, "-inkey", key, "-out", self.folder / "client.p12", "-passout", f"pass:{PASSWORD}")
 
-    def issue(self, name, common_name, kind, issuer=None, names=GOOD, start=datetime.timedelta(hours=-1), end=datetime.timedelta(days=7)):
+    def issue(self, name, common_name, extensions, issuer=None, names=VALID_NAMES, start=datetime.timedelta(hours=-1), end=datetime.timedelta(days=7)):
         request = self.folder / f"{name}.csr"
         self.openssl(
             "req", "-new", "-config", self.folder / "openssl.cnf", "-section", "request", "-subj", f"/CN={common_name}", "-newkey", "ec",
@@ -116,7 +116,7 @@ class Authority:
         if issuer:
             signer = ["-cert", self.certificate(issuer), "-keyfile", self.key(issuer)]
         self.openssl(
-            "ca", "-batch", "-notext", "-config", self.folder / "openssl.cnf", "-extensions", kind, "-in", request, "-out",
+            "ca", "-batch", "-notext", "-config", self.folder / "openssl.cnf", "-extensions", extensions, "-in", request, "-out",
             self.certificate(name), "-startdate", self.time(start), "-enddate", self.time(end), *signer, names=names)
         # openssl makes keys that only their owner can read, but servers that run as nobody read them too.
         self.key(name).chmod(0o644)
@@ -124,7 +124,7 @@ class Authority:
     def time(self, offset):
         return (self.now + offset).strftime("%Y%m%d%H%M%SZ")
 
-    def openssl(self, *words, names=GOOD):
+    def openssl(self, *words, names=VALID_NAMES):
         try:
             subprocess.run(
                 ["openssl", *map(str, words)], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL, env={"NAMES": names, "PATH": "/usr/local/bin:/usr/bin:/bin"})

@@ -16,6 +16,7 @@ import typing
 from .workspace import Missing
 
 PR_SET_PDEATHSIG = 1
+# Seconds until a server must respond.
 READY_WITHIN = 30
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -40,16 +41,18 @@ class Server:
     environment: dict = dataclasses.field(default_factory=dict)
     # Whether the server refuses to run as root.
     unprivileged: bool = False
-    # The log that the server writes after it has read its configuration.
+    # The log that the server writes after it has read its configuration, if it is another file.
     later_log: pathlib.Path = None
     # Returns whether the server responds on a port.
     responds: typing.Callable[[int], bool] = accepts
 
     def last_output(self):
-        return tail(self.later_log) or tail(self.log) or "it said nothing"
+        return tail(self.later_log) or tail(self.log) or "it printed nothing"
 
 
 class Group:
+    """The running servers. Kills them at the end."""
+
     def __init__(self, workspace):
         self.workspace = workspace
         self.processes = []

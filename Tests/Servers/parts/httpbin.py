@@ -17,9 +17,9 @@ def servers(workspace):
 
 
 def missing_reason():
-    """Returns the reason missing_reason httpbin is not installed, from the log of the installation."""
+    """Returns the reason why httpbin is not installed, from the log of the installation."""
     log = UNPACKED / "httpbin.log"
     if not log.exists():
         return "run scripts/packages.sh test"
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return f"pip said {lines[-1].strip()!r}; run scripts/packages.sh test again once PyPI can be reached" if lines else "run scripts/packages.sh test"
+    return f"pip printed {lines[-1].strip()!r}; run scripts/packages.sh test again once PyPI can be reached" if lines else "run scripts/packages.sh test"

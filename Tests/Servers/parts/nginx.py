@@ -2,7 +2,7 @@
 """nginx: one process with many ports, and another process for the benchmarks."""
 
 from .group import Server
-from .site import sparse
+from .site import make_sparse_file
 
 # One process. With a master process, the workers would survive a kill of the master.
 HEAD = """
@@ -78,8 +78,8 @@ CODINGS = {
     "unknown": "zebra", "cut": "gzip", "bomb": "gzip",
 }
 
-# Endpoint, whether it offers HTTP/2, and further directives of its server block.
-SECURE = [
+# Endpoint over TLS, whether it offers HTTP/2, and further directives of its server block.
+TLS_ENDPOINTS = [
     ("nginx.https", True, ""),
     ("nginx.https1", False, ""),
     ("nginx.expired", True, "ssl_certificate {c}/expired.pem; ssl_certificate_key {c}/expired.key;"),
@@ -107,17 +107,17 @@ def servers(workspace):
     (pressed / "page.html.gz").write_bytes((workspace.site / "coded" / "gzip").read_bytes())
 
     http = workspace.endpoint("nginx.http", "http", ipv6=True)
-    common = LOCATIONS.format(
+    locations = LOCATIONS.format(
         site=workspace.site, folder=folder, echo=ECHO, http=http, codings=coded_locations(), redirects=redirects(), statuses=statuses())
     blocks = [
-        block(workspace, "nginx.http", http, "", "", common),
-        block(workspace, "nginx.http2", workspace.endpoint("nginx.http2", "http"), "http2", "", common),
-        block(workspace, "nginx.http2Tenth", workspace.endpoint("nginx.http2Tenth", "http"), "http2", "keepalive_requests 10;", common),
-        block(workspace, "nginx.brief", workspace.endpoint("nginx.brief", "http"), "", "keepalive_requests 3; keepalive_timeout 1s;", common),
+        server_block(workspace, "nginx.http", http, "", "", locations),
+        server_block(workspace, "nginx.http2", workspace.endpoint("nginx.http2", "http"), "http2", "", locations),
+        server_block(workspace, "nginx.http2Tenth", workspace.endpoint("nginx.http2Tenth", "http"), "http2", "keepalive_requests 10;", locations),
+        server_block(workspace, "nginx.brief", workspace.endpoint("nginx.brief", "http"), "", "keepalive_requests 3; keepalive_timeout 1s;", locations),
     ]
-    for name, http2, directives in SECURE:
+    for name, http2, directives in TLS_ENDPOINTS:
         port = workspace.endpoint(name, "https", ipv6=True)
-        blocks.append(block(workspace, name, port, "ssl http2" if http2 else "ssl", directives.format(c=certificates), common))
+        blocks.append(server_block(workspace, name, port, "ssl http2" if http2 else "ssl", directives.format(c=certificates), locations))
 
     head = HEAD + LOG
     configuration = head.format(folder=folder, certificates=certificates, level="info") + "\n".join(blocks) + "}\n"
@@ -125,10 +125,10 @@ def servers(workspace):
     workspace.values.update({"user": "ishmael", "password": "call-me"})
     (folder / "access.log").touch()
     ports = [value["port"] for name, value in workspace.endpoints.items() if name.startswith("nginx.")]
-    return [run(program, "nginx", folder, configuration, ports)]
+    return [make_server(program, "nginx", folder, configuration, ports)]
 
 
-def block(workspace, name, port, protocol, directives, locations):
+def server_block(workspace, name, port, protocol, directives, locations):
     listen = f"listen 127.0.0.1:{port} {protocol};"
     if workspace.endpoints[name]["ipv6"]:
         listen += f" listen [::1]:{port} ipv6only=on {protocol};"
@@ -149,7 +149,8 @@ def statuses():
 
 
 def bench_servers(workspace):
-    """The fastest configuration: without a log, compression or limits for connections. Sends files by sendfile, and NAME.gz to clients that accept it."""
+    """Makes the servers of the benchmarks, in the fastest configuration: without a log, compression or limits for connections. They send files by
+    sendfile(2), and NAME.gz to clients that accept gzip."""
     program = workspace.program("nginx")
     folder = workspace.folder_for("bench")
     root = workspace.root or make_bench_files(workspace.folder_for("bench-files"))
@@ -174,18 +175,18 @@ def bench_servers(workspace):
     configuration = configuration.replace(
         "location_placeholder",
         f"server {{ listen 127.0.0.1:{http}; {server} }} server {{ listen 127.0.0.1:{https} ssl http2; http2_max_concurrent_streams 1024; {server} }}")
-    return [run(program, "bench", folder, configuration, [http, https])]
+    return [make_server(program, "bench", folder, configuration, [http, https])]
 
 
 def make_bench_files(root):
     (root / "1KiB").write_bytes(bytes(1024))
     (root / "64KiB").write_bytes(bytes(65536))
     (root / "1MiB").write_bytes(bytes(1 << 20))
-    sparse(root / "1GiB", 1 << 30)
+    make_sparse_file(root / "1GiB", 1 << 30)
     return root
 
 
-def run(program, name, folder, configuration, ports):
+def make_server(program, name, folder, configuration, ports):
     path = folder / "nginx.conf"
     path.write_text(configuration)
     # Without -e, nginx would write its first messages to a log of the system.

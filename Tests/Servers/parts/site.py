@@ -20,7 +20,7 @@ def make(folder):
     return folder
 
 
-def text(lines):
+def web_page_text(lines):
     """Returns text that compresses about as well as a web page."""
     words = "sea port chart coast wind compass harbour rhumb line cape shoal anchor".split()
     source = random.Random(7)
@@ -28,28 +28,28 @@ def text(lines):
 
 
 def make_plain(folder):
-    noise = random.Random(1).randbytes(MIB)
+    random_bytes = random.Random(1).randbytes(MIB)
     (folder / "empty.bin").write_bytes(b"")
-    (folder / "1KiB.bin").write_bytes(noise[:1024])
-    (folder / "1MiB.bin").write_bytes(noise)
-    sparse(folder / "64MiB.bin", 64 * MIB)
-    sparse(folder / "1GiB.bin", 1024 * MIB)
+    (folder / "1KiB.bin").write_bytes(random_bytes[:1024])
+    (folder / "1MiB.bin").write_bytes(random_bytes)
+    make_sparse_file(folder / "64MiB.bin", 64 * MIB)
+    make_sparse_file(folder / "1GiB.bin", 1024 * MIB)
     (folder / "hello.txt").write_text("Hello\n")
-    (folder / "page.html").write_text(f"<!DOCTYPE html><title>A page</title><pre>\n{text(600)}</pre>\n")
+    (folder / "page.html").write_text(f"<!DOCTYPE html><title>A page</title><pre>\n{web_page_text(600)}</pre>\n")
     (folder / "index.html").write_text("<!DOCTYPE html><title>Portolan</title><p>Here be servers.\n")
 
 
-def sparse(path, size):
+def make_sparse_file(path, size):
     """Makes a file of zeros that uses no space on the disk."""
     with open(path, "wb") as file:
         file.truncate(size)
 
 
 def make_coded(folder):
-    """Makes files with the content of plain.txt in several content codings. The configuration of nginx sets the field."""
+    """Makes files with the content of plain.txt in several content codings. The configuration of nginx sets the Content-Encoding field."""
     coded = folder / "coded"
     coded.mkdir()
-    plain = text(600).encode()
+    plain = web_page_text(600).encode()
     raw = zlib.compressobj(wbits=-15)
     half = len(plain) // 2
     files = {

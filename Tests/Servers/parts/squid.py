@@ -39,7 +39,7 @@ http_access allow all
 workers 1
 """
 # Users for tests with wrong passwords. Squid uses the result of one check for all concurrent requests of a user, even if their passwords differ.
-OTHERS = ["ahab", "starbuck"]
+OTHER_USERS = ["ahab", "starbuck"]
 BASIC = """
 auth_param basic program {helpers}/basic_ncsa_auth {folder}/users
 auth_param basic realm Strait
@@ -59,7 +59,7 @@ def servers(workspace):
     folder = workspace.folder_for("squid")
     root = program.parents[2]
     if root == UNPACKED and os.geteuid() == 0:
-        root = copy(root, folder)
+        root = copy_squid(root, folder)
         program = root / "usr/sbin/squid"
     helpers, share = root / "usr/lib/squid", root / "usr/share/squid"
     if not helpers.exists() or not share.exists():
@@ -78,24 +78,24 @@ def servers(workspace):
         command = [program, "-N", "-f", folder / "squid.conf"]
         return Server(name, command, ports, folder / "output.log", unprivileged=True, later_log=folder / "cache.log")
 
-    other = workspace.folder_for("squid-digest")
+    digest_folder = workspace.folder_for("squid-digest")
     hash = password_hash("call-me")
     secret = hashlib.md5(b"ishmael:Narrows:call-me").hexdigest()
     return [
         server("squid", folder, "http_port 127.0.0.1:{open}\nhttp_port 127.0.0.1:{locked} name=locked".format(**ports), BASIC,
-               "\n".join(f"{user}:{hash}" for user in ["ishmael", *OTHERS]), [ports["open"], ports["locked"]]),
-        server("squid-digest", other, "http_port 127.0.0.1:{digest} name=locked".format(**ports), DIGEST,
+               "\n".join(f"{user}:{hash}" for user in ["ishmael", *OTHER_USERS]), [ports["open"], ports["locked"]]),
+        server("squid-digest", digest_folder, "http_port 127.0.0.1:{digest} name=locked".format(**ports), DIGEST,
                f"ishmael:Narrows:{secret}", [ports["digest"]]),
     ]
 
 
-def copy(root, folder):
+def copy_squid(root, folder):
     """Copies squid to the folder of the tests. It runs as nobody if `serve` runs as root, and nobody often cannot read a home folder."""
-    there = folder / "root"
+    copied_root = folder / "root"
     for part in ["usr/sbin", "usr/lib/squid", "usr/share/squid/icons", "usr/share/squid-langpack/templates"]:
-        shutil.copytree(root / part, there / part, symlinks=True)
-    shutil.copy(root / "usr/share/squid/mime.conf", there / "usr/share/squid/mime.conf")
-    return there
+        shutil.copytree(root / part, copied_root / part, symlinks=True)
+    shutil.copy(root / "usr/share/squid/mime.conf", copied_root / "usr/share/squid/mime.conf")
+    return copied_root
 
 
 def password_hash(password):

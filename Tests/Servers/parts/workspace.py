@@ -19,7 +19,7 @@ class Missing(Exception):
 
 
 class Workspace:
-    """Deletes its folder at the end. If the process is killed, the next process deletes the folder, whose lock is then free."""
+    """The temporary folder, the ports and the files of the servers. Deletes the folder at the end. If the process is killed, the next process does it."""
 
     def __init__(self):
         self.endpoints = {}
@@ -32,13 +32,13 @@ class Workspace:
         self.root = None
 
     def __enter__(self):
-        sweep()
+        delete_abandoned_folders()
         unnamed = pathlib.Path(tempfile.mkdtemp(prefix="portolan-unnamed-"))
         # Servers that run as nobody need access. The keys in the folder are for tests only.
         unnamed.chmod(0o755)
         self.lock = open(unnamed / "lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
-        # The folder gets the name that `sweep` looks for only after it is locked.
+        # The folder gets the name that `delete_abandoned_folders` looks for only after it is locked.
         self.folder = unnamed.with_name(unnamed.name.replace("portolan-unnamed-", PREFIX))
         unnamed.rename(self.folder)
         return self
@@ -55,16 +55,17 @@ class Workspace:
         return path
 
     def inaccessible_folder(self):
-        """Returns the outermost folder of the path that other users cannot enter."""
+        """Returns the outermost folder of the workspace's path that other users cannot enter, or None."""
         folders = reversed([self.folder, *self.folder.parents])
         return next((folder for folder in folders if not folder.stat().st_mode & stat.S_IXOTH), None)
 
     def program(self, name):
+        """Returns the path of a program."""
         path = os.pathsep.join([str(UNPACKED / "usr/sbin"), os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/usr/bin"])
-        found = shutil.which(name, path=path)
-        if found is None:
+        file = shutil.which(name, path=path)
+        if file is None:
             raise Missing(f"{name} is not installed: run scripts/packages.sh test")
-        return found
+        return file
 
     def endpoint(self, name, scheme, ipv6=False, datagrams=False):
         """Reserves a free port for the endpoint `name`."""
@@ -84,7 +85,8 @@ class Workspace:
         }
 
 
-def sweep():
+def delete_abandoned_folders():
+    """Deletes the folders of processes that were killed. Their locks are free."""
     for folder in pathlib.Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         try:
             with open(folder / "lock", "r+") as lock:

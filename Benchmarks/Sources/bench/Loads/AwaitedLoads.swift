@@ -18,7 +18,7 @@ enum AwaitedLoads {
             for _ in 0..<count {
                 group.addTask {
                     var tally = bench_tally()
-                    while counter.takeOne() { tally += try await load() }
+                    while counter.countNextLoad() { tally += try await load() }
                     return tally
                 }
             }
@@ -31,6 +31,7 @@ enum AwaitedLoads {
 
         init(_ count: Int) { remainingCount = Atomic(count) }
 
-        func takeOne() -> Bool { remainingCount.subtract(1, ordering: .relaxed).newValue >= 0 }
+        /// Counts the next load. Returns `false` if no load remains.
+        func countNextLoad() -> Bool { remainingCount.subtract(1, ordering: .relaxed).newValue >= 0 }
     }
 }

@@ -36,8 +36,8 @@ struct Measurement {
     }
 
     /// Whether two tallies are equal in proportion to their amounts.
-    private static func isSameWork(_ a: bench_tally, _ amount: Double, _ b: bench_tally, _ other: Double) -> Bool {
-        Double(a.count) * other == Double(b.count) * amount && Double(a.sum) * other == Double(b.sum) * amount
+    private static func isSameWork(_ a: bench_tally, _ amountOfA: Double, _ b: bench_tally, _ amountOfB: Double) -> Bool {
+        Double(a.count) * amountOfB == Double(b.count) * amountOfA && Double(a.sum) * amountOfB == Double(b.sum) * amountOfA
     }
 
     static func median(_ values: [Double]) -> Double {

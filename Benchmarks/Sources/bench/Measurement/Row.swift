@@ -72,7 +72,9 @@ struct Budget: Sendable {
         self.init(text, [Limit(isMinimum: isMinimum, value: value)])
     }
 
-    /// - Parameters: the value, and the values of the peers by name.
+    /// - Parameters:
+    ///   - value: the row's value.
+    ///   - peers: the values of the peers, by name.
     func isKept(_ value: Double, _ peers: [String: Double]) -> Bool {
         limits.allSatisfy { limit in limit.value(peers).map { limit.isMinimum ? value >= $0 : value <= $0 } ?? false }
     }

@@ -47,9 +47,9 @@ final class CurlMultiHandle: @unchecked Sendable {  // … because the runs of a
 
     /// - Parameter drive: runs libcurl once. It returns when a transfer can have finished.
     func load(times: Int, drivenBy drive: (CurlMultiHandle) throws -> Void) throws -> bench_tally {
-        var (tally, added, done) = (bench_tally(), min(handles.count, times), 0)
-        for handle in handles.prefix(added) { try Self.check(unsafe curl_multi_add_handle(multi, handle.handle)) }
-        while done < times {
+        var (tally, addedCount, doneCount) = (bench_tally(), min(handles.count, times), 0)
+        for handle in handles.prefix(addedCount) { try Self.check(unsafe curl_multi_add_handle(multi, handle.handle)) }
+        while doneCount < times {
             try drive(self)
             var waiting: Int32 = 0
             while let message = unsafe curl_multi_info_read(multi, &waiting) {
@@ -58,10 +58,10 @@ final class CurlMultiHandle: @unchecked Sendable {  // … because the runs of a
                 try Self.check(unsafe curl_multi_remove_handle(multi, handle))
                 guard let index = unsafe indices[handle] else { continue }
                 tally += handles[index].resetTally()
-                done += 1
-                guard added < times else { continue }
+                doneCount += 1
+                guard addedCount < times else { continue }
                 try Self.check(unsafe curl_multi_add_handle(multi, handle))
-                added += 1
+                addedCount += 1
             }
         }
         return tally
@@ -83,7 +83,7 @@ final class CurlMultiHandle: @unchecked Sendable {  // … because the runs of a
 @safe
 private final class CurlSockets: @unchecked Sendable {  // … because the runs of a competitor are sequential
     private let poller: Poller
-    private var watched: Set<Int32> = []
+    private var watchedSockets: Set<Int32> = []
     /// The time until libcurl needs a call without a socket event, in milliseconds. Negative if it needs none.
     private var timeout = -1
 
@@ -94,9 +94,9 @@ private final class CurlSockets: @unchecked Sendable {  // … because the runs 
         try CurlMultiHandle.check(
             unsafe bench_curl_multi_set_callbacks(
                 multiHandle.multi,
-                { _, socket, what, context, _ in
+                { _, socket, pollMode, context, _ in
                     guard let context = unsafe context else { return -1 }
-                    unsafe Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
+                    unsafe Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().watch(socket, pollMode)
                     return 0
                 },
                 { _, timeout, context in
@@ -106,13 +106,13 @@ private final class CurlSockets: @unchecked Sendable {  // … because the runs 
                 }, context))
     }
 
-    private func watch(_ socket: Int32, _ what: Int32) {
-        guard what != CURL_POLL_REMOVE else {
-            if watched.remove(socket) != nil { _ = poller.control(EPOLL_CTL_DEL, socket, 0, 0) }
+    private func watch(_ socket: Int32, _ pollMode: Int32) {
+        guard pollMode != CURL_POLL_REMOVE else {
+            if watchedSockets.remove(socket) != nil { _ = poller.control(EPOLL_CTL_DEL, socket, 0, 0) }
             return
         }
-        let interest = (what & CURL_POLL_IN != 0 ? bench_epoll_in : 0) | (what & CURL_POLL_OUT != 0 ? bench_epoll_out : 0)
-        let isNew = watched.insert(socket).inserted
+        let interest = (pollMode & CURL_POLL_IN != 0 ? bench_epoll_in : 0) | (pollMode & CURL_POLL_OUT != 0 ? bench_epoll_out : 0)
+        let isNew = watchedSockets.insert(socket).inserted
         _ = poller.control(isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, interest, UInt64(socket))
     }
 

@@ -3,7 +3,7 @@
 // The raw loop "raw" of the HTTP/2 rows: one connection, with nghttp2 on OpenSSL as a C program uses them. The output
 // of nghttp2_session_mem_send(3) is joined and written with one SSL_write_ex(3). SSL_read_ex(3) reads from a blocking
 // socket into one buffer of 512 KiB, and the bytes go to nghttp2_session_mem_recv(3). The end of a stream submits the
-// next request. The windows have 16 MiB, and nghttp2 keeps them open. The tally is consumedCount of each borrowed piece
+// next request. The windows have 16 MiB, and nghttp2 keeps them open. The tally is taken of each borrowed piece
 // in place.
 
 import CPortolanNGHTTP2

@@ -20,7 +20,7 @@ final class Poller: @unchecked Sendable {  // … because the runs of a competit
         unsafe events.deallocate()
     }
 
-    /// - Parameter tag: the value that `wait` passes to `body` when bytes are available.
+    /// - Parameter tag: the value that `wait` passes to its closure when bytes are available.
     func watch(_ socket: Int32, as tag: UInt64) throws {
         guard control(EPOLL_CTL_ADD, socket, bench_epoll_in, tag) else { throw RawSocket.failure("epoll_ctl") }
     }
@@ -30,19 +30,19 @@ final class Poller: @unchecked Sendable {  // … because the runs of a competit
         return unsafe epoll_ctl(descriptor, operation, socket, &event) == 0
     }
 
-    /// Waits for events or the end of the time limit, and calls `body` for each event.
+    /// Waits for events or the end of the time limit, and calls `handleEvent` for each event.
     ///
     /// - Parameter limit: the time limit in milliseconds; negative for none.
-    func wait(atMost limit: Int32 = -1, _ body: (_ tag: UInt64) throws -> Void) throws {
-        try wait(atMost: limit) { tag, _ in try body(tag) }
+    func wait(atMost limit: Int32 = -1, _ handleEvent: (_ tag: UInt64) throws -> Void) throws {
+        try wait(atMost: limit) { tag, _ in try handleEvent(tag) }
     }
 
-    func wait(atMost limit: Int32, _ body: (_ tag: UInt64, _ events: UInt32) throws -> Void) throws {
+    func wait(atMost limit: Int32, _ handleEvent: (_ tag: UInt64, _ events: UInt32) throws -> Void) throws {
         let count = unsafe epoll_wait(descriptor, events.baseAddress, Int32(events.count), limit)
         guard count >= 0 || errno == EINTR else { throw RawSocket.failure("epoll_wait") }
         for index in 0..<Int(max(0, count)) {
             let event = unsafe events[index]
-            unsafe try body(event.data.u64, event.events)
+            unsafe try handleEvent(event.data.u64, event.events)
         }
     }
 }

@@ -35,13 +35,13 @@ enum RawSocketLoop {
             try poller.watch(connection.descriptor, as: UInt64(index))
         }
         return Competitor(name, amount: amount) {
-            var (tally, sent, completed) = (bench_tally(), 0, 0)
+            var (tally, sentCount, completedCount) = (bench_tally(), 0, 0)
             var responses = [RawResponse](repeating: RawResponse(), count: count)
-            while sent < min(count, times) {
-                try connections[sent].sendRequest()
-                sent += 1
+            while sentCount < min(count, times) {
+                try connections[sentCount].sendRequest()
+                sentCount += 1
             }
-            while completed < times {
+            while completedCount < times {
                 try poller.wait { index in
                     let connection = connections[Int(index)]
                     var isComplete: Bool?
@@ -51,10 +51,10 @@ enum RawSocketLoop {
                     guard isComplete == true else { return }
                     tally += responses[Int(index)].tally
                     responses[Int(index)] = RawResponse()
-                    completed += 1
-                    guard sent < times else { return }
+                    completedCount += 1
+                    guard sentCount < times else { return }
                     try connection.sendRequest()
-                    sent += 1
+                    sentCount += 1
                 }
             }
             return tally

@@ -18,8 +18,8 @@ final class RawTLS: @unchecked Sendable {  // … because the runs of a competit
         unsafe portolan_SSL_CTX_set_read_ahead(context, 1)
         unsafe SSL_CTX_set_default_read_buffer_len(context, 64 << 10)
         guard unsafe SSL_CTX_load_verify_file(context, security.authority) == 1 else { throw Self.failure(security.authority) }
-        let offered: [UInt8] = security.usesHTTP2 ? [2, UInt8(ascii: "h"), UInt8(ascii: "2")] : [8] + Array("http/1.1".utf8)
-        unsafe SSL_CTX_set_alpn_protos(context, offered, UInt32(offered.count))
+        let offeredProtocols: [UInt8] = security.usesHTTP2 ? [2, UInt8(ascii: "h"), UInt8(ascii: "2")] : [8] + Array("http/1.1".utf8)
+        unsafe SSL_CTX_set_alpn_protos(context, offeredProtocols, UInt32(offeredProtocols.count))
         socket = try RawSocket(port: try target.portAndPath().port)
         guard let ssl = unsafe SSL_new(context) else { throw Self.failure("SSL_new") }
         unsafe self.ssl = ssl

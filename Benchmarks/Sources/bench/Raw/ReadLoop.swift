@@ -15,8 +15,8 @@ enum ReadLoop {
         return tally
     }
 
-    /// Reads the file at `path`, and passes the borrowed bytes of each read to `body`.
-    static func read(_ path: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    /// Reads the file at `path`, and passes the borrowed bytes of each read to `handlePiece`.
+    static func read(_ path: String, _ handlePiece: (UnsafeRawBufferPointer) throws -> Void) throws {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("open", path) }
         defer { close(descriptor) }
@@ -26,7 +26,7 @@ enum ReadLoop {
             let count = unsafe Glibc.read(descriptor, buffer.baseAddress, bufferSize)
             guard count >= 0 else { throw failure("read", path) }
             if count == 0 { return }
-            unsafe try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            unsafe try handlePiece(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
     }
 

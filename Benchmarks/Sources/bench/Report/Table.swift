@@ -10,10 +10,10 @@ struct Table {
 
     /// Returns the line of a row. Cells that do not fit continue on further lines.
     static func line(for result: RowResult, peers: [String]) -> String {
-        let others = peers.compactMap { name in
+        let peerPhrases = peers.compactMap { name in
             result.peers[name].map { "\(name) \(Figure.short($0)) (\(Figure.short(result.value / $0)))" }
         }
-        let columns = (wrap(others, to: widths[3] - 1), wrap(result.budget.components(separatedBy: ", "), to: widths[4] - 1))
+        let columns = (wrap(peerPhrases, to: widths[3] - 1), wrap(result.budget.components(separatedBy: ", "), to: widths[4] - 1))
         let first = [result.name, Figure.short(result.value), result.unit]
         return (0..<max(columns.0.count, columns.1.count)).map { index in
             let cells = (index == 0 ? first : ["", "", ""]) + [columns.0, columns.1].map { $0.indices.contains(index) ? $0[index] : "" }
@@ -40,10 +40,10 @@ struct Table {
         return lines
     }
 
-    private static func line(_ cells: [String], _ last: String) -> String {
+    private static func line(_ cells: [String], _ lastCell: String) -> String {
         var text = ""
         for (cell, width) in zip(cells, widths) { text += cell + String(repeating: " ", count: max(1, width - cell.count)) }
-        text += last
+        text += lastCell
         while text.last == " " { text.removeLast() }
         return text
     }

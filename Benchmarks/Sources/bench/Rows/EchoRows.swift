@@ -13,9 +13,9 @@ enum EchoRows {
 
     private static func row(_ fixture: Fixture, count: Int, length: Int) throws -> Row {
         let query = "size?bytes=\(count * length)&piece=\(length)"
-        let kit = try competitor("portolan", "echo:\(query)", try fixture.loader(withPlugin: "echo.so"), count)
-        let c = try competitor("C", "echo-c:\(query)", try fixture.loader(withPlugin: "echo-c.so"), count)
-        return Row(unit: .nanoseconds, subject: kit, peers: [c], budget: .atMost(1.2, of: "C"))
+        let kitCompetitor = try competitor("portolan", "echo:\(query)", try fixture.loader(withPlugin: "echo.so"), count)
+        let cCompetitor = try competitor("C", "echo-c:\(query)", try fixture.loader(withPlugin: "echo-c.so"), count)
+        return Row(unit: .nanoseconds, subject: kitCompetitor, peers: [cCompetitor], budget: .atMost(1.2, of: "C"))
     }
 
     private static func competitor(_ name: String, _ url: String, _ loader: Loader, _ count: Int) throws -> Competitor {

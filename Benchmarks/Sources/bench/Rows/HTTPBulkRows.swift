@@ -56,8 +56,8 @@ enum HTTPBulkRows {
     /// Returns the competitor with this name, which streams `target` or pauses loads of it.
     static func competitor(_ name: String, _ target: HTTPTarget) throws -> Competitor {
         let all = [try PortolanLoads.streamed(target, amount: target.size), try pausedLoads(target)] + (try peers(target))
-        guard let found = all.first(where: { $0.name == name }) else { throw MeasurementError("there is no competitor '\(name)'") }
-        return found
+        guard let match = all.first(where: { $0.name == name }) else { throw MeasurementError("there is no competitor '\(name)'") }
+        return match
     }
 
     private static func peers(_ target: HTTPTarget) throws -> [Competitor] {

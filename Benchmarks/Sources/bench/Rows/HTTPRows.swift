@@ -25,10 +25,10 @@ enum HTTPRows {
     /// The delegate form with a loader whose storages for cookies and HSTS hosts are empty.
     static func policies(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
-        let (with, without) = (Loader(configuration: .ephemeral), Loader(configuration: .init()))
+        let (loaderWithStorages, loaderWithoutStorages) = (Loader(configuration: .ephemeral), Loader(configuration: .init()))
         return Row(
-            unit: .microseconds, subject: try PortolanLoads.chained(target, times: times, with: with),
-            peers: [try PortolanLoads.chained(target, times: times, with: without, name: "without")],
+            unit: .microseconds, subject: try PortolanLoads.chained(target, times: times, with: loaderWithStorages),
+            peers: [try PortolanLoads.chained(target, times: times, with: loaderWithoutStorages, name: "without")],
             budget: .atMost(1.03, of: "without"))
     }
 

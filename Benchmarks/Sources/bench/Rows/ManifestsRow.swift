@@ -7,20 +7,20 @@ import Foundation
 /// times. The command loads a URL because only a load needs the manifests.
 enum ManifestsRow {
     private static let count = 1000
-    private static let starts = 10
+    private static let startCount = 10
 
     static func make(_ fixture: Fixture) throws -> Row {
         guard FileManager.default.isExecutableFile(atPath: fixture.portolan) else {
             throw MeasurementError("\(fixture.portolan) does not exist; run 'make bench' to build it, or name it with --portolan")
         }
-        let full = try fixture.emptyFolder("manifests")
-        let empty = try fixture.emptyFolder("no-manifests")
-        for index in 0..<count { try install(index, into: full) }
-        try checkThatManifestsAreRead(fixture.portolan, full)
+        let fullFolder = try fixture.emptyFolder("manifests")
+        let emptyFolder = try fixture.emptyFolder("no-manifests")
+        for index in 0..<count { try install(index, into: fullFolder) }
+        try checkThatManifestsAreRead(fixture.portolan, fullFolder)
         return Row(
             unit: .milliseconds, sampler: .children,
-            subject: competitor("portolan", fixture.portolan, plugins: full),
-            peers: [competitor("empty", fixture.portolan, plugins: empty)],
+            subject: competitor("portolan", fixture.portolan, plugins: fullFolder),
+            peers: [competitor("empty", fixture.portolan, plugins: emptyFolder)],
             budget: .atMost(20, .milliseconds, over: "empty"))
     }
 
@@ -53,16 +53,17 @@ enum ManifestsRow {
     /// Without this check, a program that ignores manifests would have the best value.
     private static func checkThatManifestsAreRead(_ portolan: String, _ folder: String) throws {
         let (_, output) = try run(portolan, ["plugins", "list"], plugins: folder)
-        let known = output.split(separator: "\n").count { $0.contains("org.portolan.bench.bench") }
-        guard known != count else { return }
+        let foundCount = output.split(separator: "\n").count { $0.contains("org.portolan.bench.bench") }
+        guard foundCount != count else { return }
         throw MeasurementError(
-            "\(portolan) finds \(known) of the \(count) plugins in \(folder); see 'PORTOLAN_PLUGIN_PATH=\(folder) portolan plugins list'")
+            "\(portolan) finds \(foundCount) of the \(count) plugins in \(folder); see 'PORTOLAN_PLUGIN_PATH=\(folder) portolan plugins list'"
+        )
     }
 
     private static func competitor(_ name: String, _ portolan: String, plugins folder: String) -> Competitor {
-        Competitor(name, amount: starts) {
+        Competitor(name, amount: startCount) {
             var tally = bench_tally()
-            for _ in 0..<starts {
+            for _ in 0..<startCount {
                 let (status, output) = try run(portolan, ["get", "data:,x"], plugins: folder)
                 guard status == 0 else { throw MeasurementError("'portolan get data:,x' ended with status \(status)") }
                 tally += bench_tally(of: Data(output.utf8).bytes)

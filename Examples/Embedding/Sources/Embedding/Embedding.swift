@@ -2,7 +2,7 @@
 
 import Portolan
 
-/// What a program needs to load any URL: one import and one line; and a protocol of its own: one handler.
+/// Shows how a program loads a URL, with one import and one line, and how it adds a protocol, with one handler.
 @main
 struct Embedding {
     static func main() async throws {

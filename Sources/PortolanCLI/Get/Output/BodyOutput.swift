@@ -9,7 +9,8 @@ import Portolan
 protocol BodyOutput: AnyObject, Sendable {
     /// Whether the output is a terminal. Valid after `begin`.
     var isTerminal: Bool { get }
-    /// Whether the next attempt can write the body from its start. `false` if a reader has received bytes of this one.
+    /// Whether the next attempt can write the body from its start. `false` if a reader has received bytes of this
+    /// attempt.
     var canStartAgain: Bool { get }
     /// Opens the output; called when the response has arrived.
     func begin(_ response: Response) throws(Failure)
@@ -32,7 +33,7 @@ extension BodyOutput {
     }
 }
 
-/// Discards the body, because the events contain it.
+/// Discards the body. Used if the events on standard output contain the body (`--json`).
 final class DiscardingOutput: BodyOutput {
     func begin(_ response: Response) {}
     func write(_ bytes: borrowing RawSpan) {}

@@ -18,7 +18,7 @@ enum LoadEvent: Sendable {
     case trailers(HTTPFields)
     case sent(LoadProgress)
     case step(LoadStep)
-    /// Sent just before ``finished(_:)`` or ``failed(_:)``, if the load used the network.
+    /// Precedes ``finished(_:)`` or ``failed(_:)``, if the load used the network.
     ///
     /// - Parameter since: when the measured attempt started, relative to the start of the first attempt.
     case metrics(LoadMetrics, since: Duration)

@@ -5,14 +5,14 @@ import Synchronization
 
 /// Shows the progress of a load on one line of the terminal, and clears the line at the end.
 final class ProgressBar: LoadObserver {
-    /// Loads that end sooner show no bar.
+    /// When the bar first appears. A load that ends earlier shows no bar.
     private static let delay = Duration.milliseconds(300)
-    private static let interval = Duration.milliseconds(100)
+    private static let redrawInterval = Duration.milliseconds(100)
 
     private let terminal: Descriptor
-    private let lastDrawn = Mutex<Duration?>(nil)
-    /// When this attempt started.
-    private let start = Mutex(Duration.zero)
+    private let lastDrawTime = Mutex<Duration?>(nil)
+    /// When this attempt started, relative to the attemptStart of the first attempt.
+    private let attemptStart = Mutex(Duration.zero)
 
     init(terminal: Descriptor) {
         self.terminal = terminal
@@ -20,7 +20,7 @@ final class ProgressBar: LoadObserver {
 
     func observe(_ event: LoadEvent, at time: Duration) {
         switch event {
-        case .started: start.withLock { $0 = time }
+        case .started: attemptStart.withLock { $0 = time }
         case .finished, .failed, .retrying: clear()
         case .sent(let progress) where progress.bytesReceived == 0: draw(progress.bytesSent, of: progress.expectedBytesToSend, at: time)
         case .redirected, .challenged, .nestedLoadBegan, .nestedLoadEnded, .interim, .response, .trailers, .sent, .step, .metrics: break
@@ -32,9 +32,9 @@ final class ProgressBar: LoadObserver {
     }
 
     private func draw(_ count: Int64, of expected: Int64?, at time: Duration) {
-        let time = time - start.withLock { $0 }
-        let isDue = lastDrawn.withLock { last in
-            guard time >= last.map({ $0 + Self.interval }) ?? Self.delay else { return false }
+        let time = time - attemptStart.withLock { $0 }
+        let isDue = lastDrawTime.withLock { last in
+            guard time >= last.map({ $0 + Self.redrawInterval }) ?? Self.delay else { return false }
             last = time
             return true
         }
@@ -44,7 +44,7 @@ final class ProgressBar: LoadObserver {
     }
 
     private func clear() {
-        let wasDrawn = lastDrawn.withLock { last in
+        let wasDrawn = lastDrawTime.withLock { last in
             defer { last = nil }
             return last != nil
         }

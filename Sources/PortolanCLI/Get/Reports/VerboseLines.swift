@@ -64,8 +64,8 @@ final class VerboseLines: LoadObserver {
         }
     }
 
-    /// One line for each request that was sent again, with what the server demanded. The delegate receives no challenge
-    /// if a credential of the load already answers it.
+    /// One line for each request that was sent again, with the challenge of the server. The delegate did not receive
+    /// this challenge, because the load already had a credential for it.
     private static func resends(in metrics: LoadMetrics) -> [String] {
         metrics.timings.enumerated().compactMap { index, timings in
             guard let response = timings.resentAfterResponse else { return nil }

@@ -4,7 +4,7 @@
 ///
 /// RFC 9110 §14.4
 struct ContentRange: Equatable {
-    /// `nil` in a rejected request: `bytes */200`.
+    /// `nil` if the response rejects the request's range, as in `bytes */200`.
     let bytes: ClosedRange<Int64>?
     /// `nil` if the server does not know the size.
     let size: Int64?

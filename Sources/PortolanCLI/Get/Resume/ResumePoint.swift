@@ -20,7 +20,7 @@ enum ResumePoint: ExpressibleByArgument, Equatable {
         }
     }
 
-    /// Makes the description of the load that continues this file.
+    /// Returns the description of a load that continues the file.
     ///
     /// - Parameter isCoded: whether the file contains content-coded bytes.
     func resume(of place: ResumedFile.Place, isCoded: Bool) throws(Failure) -> Resume {

@@ -6,8 +6,8 @@ import Synchronization
 /// Appends a body to the file of an earlier load. If this load fails, too, its bytes stay in the file.
 ///
 /// Until the file is complete, an extended attribute stores the validator of the resource (``Resume/validator(of:)``).
-/// On a file system without extended attributes, the load cannot detect that the resource has changed, unless it has
-/// become shorter.
+/// On a file system without extended attributes, the load cannot detect that the resource has changed, unless the
+/// resource has become shorter.
 final class ResumedFile: BodyOutput {
     private enum State {
         case waitingForResponse
@@ -30,7 +30,7 @@ final class ResumedFile: BodyOutput {
         /// A name from a URL, for a regular file in the current folder that can be missing. Symbolic links are
         /// rejected, because they can lead out of the folder.
         static func named(_ name: String) throws(Failure) -> Place {
-            let kind = FileSystem.isLink(name) ? "a symbolic link" : FileSystem.kind(at: name)?.otherThanRegular
+            let kind = FileSystem.isLink(name) ? "a symbolic link" : FileSystem.kind(at: name)?.descriptionUnlessRegular
             guard let kind else { return Place(path: name, followsLinks: false) }
             throw Failure(.writeFailed, "'\(name)' is \(kind), and -O continues only regular files; name one with -o")
         }
@@ -82,13 +82,15 @@ final class ResumedFile: BodyOutput {
 
     func write(_ bytes: borrowing RawSpan) throws(Failure) {
         let count = Int64(bytes.byteCount)
-        let (file, isTooMuch) = state.withLock { state -> (Descriptor?, Bool) in
+        let (file, exceedsContentRange) = state.withLock { state -> (Descriptor?, Bool) in
             guard case .open(let file, let remainingLength, let size) = state else { return (nil, false) }
             guard let remainingLength else { return (file, false) }
             state = .open(file, remainingLength: remainingLength - count, size: size)
             return (file, remainingLength < count)
         }
-        guard !isTooMuch else { throw Failure(.badResponse, "more bytes came for '\(path)' than the response's Content-Range announced") }
+        guard !exceedsContentRange else {
+            throw Failure(.badResponse, "more bytes came for '\(path)' than the response's Content-Range announced")
+        }
         guard let file else { return }
         do throws(SystemError) {
             try file.write(all: bytes)

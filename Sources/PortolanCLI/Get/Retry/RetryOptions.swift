@@ -25,13 +25,14 @@ struct RetryOptions: ParsableArguments {
     var timeLimit: Seconds?
 
     @Flag(name: .customLong("retry-connrefused"), help: "Retry also if the connection was refused or could not be made.")
-    var includesRefused = false
+    var includesRefusedConnections = false
 
     func validate() throws {
         if limit < 0 { throw ValidationError("--retry: write a number, 0 or more") }
     }
 
     var schedule: RetrySchedule {
-        RetrySchedule(limit: limit, delay: delay?.duration, timeLimit: timeLimit?.duration, includesRefused: includesRefused)
+        RetrySchedule(
+            limit: limit, delay: delay?.duration, timeLimit: timeLimit?.duration, includesRefusedConnections: includesRefusedConnections)
     }
 }

@@ -11,12 +11,12 @@ struct RetrySchedule: Equatable, Sendable {
     /// one.
     let delay: Duration?
     let timeLimit: Duration?
-    let includesRefused: Bool
+    let includesRefusedConnections: Bool
     /// The number of retries that have started.
     private(set) var retryCount = 0
 
-    init(limit: Int, delay: Duration? = nil, timeLimit: Duration? = nil, includesRefused: Bool = false) {
-        (self.limit, self.delay, self.timeLimit, self.includesRefused) = (limit, delay, timeLimit, includesRefused)
+    init(limit: Int, delay: Duration? = nil, timeLimit: Duration? = nil, includesRefusedConnections: Bool = false) {
+        (self.limit, self.delay, self.timeLimit, self.includesRefusedConnections) = (limit, delay, timeLimit, includesRefusedConnections)
     }
 
     var retriesLeft: Int { limit - retryCount }
@@ -35,13 +35,14 @@ struct RetrySchedule: Equatable, Sendable {
         var wait = delay ?? .seconds(1 << min(retryCount, 20))
         if delay == nil { wait = min(wait, Self.longestWait) }
         switch retryableFailure {
-        case .refused: guard includesRefused else { return .giveUp(reason: nil) }
-        case .status(let wanted?):
-            guard wanted <= Self.longestWait else {
-                let (wanted, longest) = (wanted.secondsText, Self.longestWait.secondsText)
-                return .giveUp(reason: "the server asks for a wait of \(wanted) s (Retry-After), and a retry waits at most \(longest) s")
+        case .refused: guard includesRefusedConnections else { return .giveUp(reason: nil) }
+        case .status(let requestedWait?):
+            guard requestedWait <= Self.longestWait else {
+                let (requestedWait, longest) = (requestedWait.secondsText, Self.longestWait.secondsText)
+                return .giveUp(
+                    reason: "the server asks for a wait of \(requestedWait) s (Retry-After), and a retry waits at most \(longest) s")
             }
-            wait = max(wait, wanted)
+            wait = max(wait, requestedWait)
         case .status(nil), .timedOut, .nameNotFound: break
         }
         if let timeLimit, elapsed + wait > timeLimit {

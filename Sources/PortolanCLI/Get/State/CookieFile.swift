@@ -11,10 +11,10 @@ final class CookieFile: Sendable {
     let storage: CookieStorage
     private let jar: OutputPlace?
     /// The cookies that the jar contained before the loads.
-    private let original = CookieStorage(limits: .none)
+    private let originalJar = CookieStorage(limits: .none)
     private let keepsSessionCookies: Bool
     /// The cookies that responses added, replaced or removed.
-    private let changed = Mutex<[Cookie]>([])
+    private let changedCookies = Mutex<[Cookie]>([])
     private let observation = Mutex<StorageObservation?>(nil)
 
     /// - Parameters:
@@ -24,35 +24,36 @@ final class CookieFile: Sendable {
     init(reading sources: [String], jar: OutputPlace?, keepsSessionCookies: Bool, within timeLimit: Duration? = nil) throws(Failure) {
         self.jar = jar
         self.keepsSessionCookies = keepsSessionCookies
-        let read = CookieStorage(limits: .none)
+        let inputCookies = CookieStorage(limits: .none)
         for path in sources {
             let input = InputFile(option: "-b", path: path)
             do throws(Failure) {
                 let bytes = try input.wholeStream(limit: NetscapeCookieFile.sizeLimit, within: timeLimit)
-                Self.add(bytes, from: input, to: read, keepsSessionCookies)
+                Self.add(bytes, from: input, to: inputCookies, keepsSessionCookies)
             } catch {
                 guard error.status == .unreadable else { throw error }
                 Diagnostics.warn("\(error.message ?? "-b: '\(path)' cannot be read"); the command continues without its cookies")
             }
         }
         if let jar {
-            try Self.addCookies(of: jar, to: original, keepsSessionCookies)
-            for cookie in original.cookies { read.restore(cookie) }
+            try Self.addCookies(of: jar, to: originalJar, keepsSessionCookies)
+            for cookie in originalJar.cookies { inputCookies.restore(cookie) }
             if case .file = try jar.kind.get() { try PartialFile.probe(jar.path) }
         }
-        // The user's cookies have no limit. The cookies of responses have one.
-        let cookies = read.cookies
+        // The limits apply to the cookies of responses, not to those that the user's files contain.
+        let cookies = inputCookies.cookies
         var limits = CookieStorage.Limits()
         limits.perDomain += cookies.count
         limits.perSite += cookies.count
         limits.total += cookies.count
         storage = CookieStorage(limits: limits)
         for cookie in cookies { storage.restore(cookie) }
-        let observation = storage.observe { [weak self] changes in self?.changed.withLock { $0 += changes.map(\.cookie) } }
+        let observation = storage.observe { [weak self] changes in self?.changedCookies.withLock { $0 += changes.map(\.cookie) } }
         self.observation.withLock { $0 = observation }
     }
 
-    /// Adds the cookies of a regular file. A FIFO or a device is only written, and a missing file has no cookies.
+    /// Adds the cookies of the jar if it is a regular file. A FIFO or a device is not read, and a missing file has no
+    /// cookies.
     private static func addCookies(of jar: OutputPlace, to storage: CookieStorage, _ keepsSessionCookies: Bool) throws(Failure) {
         guard !jar.isStream, FileSystem.kind(at: jar.path) != nil else { return }
         let input = InputFile(option: "-c", path: jar.path)
@@ -75,11 +76,11 @@ final class CookieFile: Sendable {
         if lock == nil { Diagnostics.warn("-c: '\(jar.path)' could not be locked; cookies that other processes write now can be lost") }
         let current = CookieStorage(limits: .none)
         try Self.addCookies(of: jar, to: current, keepsSessionCookies)
-        for cookie in changed.withLock({ $0 }) {
+        for cookie in changedCookies.withLock({ $0 }) {
             current.delete(cookie)
-            original.delete(cookie)
+            originalJar.delete(cookie)
         }
-        for cookie in storage.cookies where !original.contains(cookie) { current.restore(cookie) }
+        for cookie in storage.cookies where !originalJar.contains(cookie) { current.restore(cookie) }
         try jar.write(NetscapeCookieFile.bytes(of: current.cookies), isPrivate: true)
     }
 }

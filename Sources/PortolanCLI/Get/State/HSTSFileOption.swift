@@ -11,21 +11,21 @@ struct HSTSFileOption {
     /// `nil` if the hosts stay in memory.
     private let place: OutputPlace?
     /// The hosts that the file contained before the loads.
-    private let original: [HSTSStorage.Host]
+    private let originalHosts: [HSTSStorage.Host]
 
     /// - Parameter place: the file. An empty path keeps the hosts in memory.
     init(_ place: OutputPlace) throws(Failure) {
         guard !place.path.isEmpty else {
-            (self.place, original) = (nil, [])
+            (self.place, originalHosts) = (nil, [])
             return
         }
         self.place = place
-        original = try Self.hosts(in: place)
-        for host in original { storage.set(host) }
+        originalHosts = try Self.hosts(in: place)
+        for host in originalHosts { storage.set(host) }
         if case .file = try place.kind.get() { try PartialFile.probe(place.path) }
     }
 
-    /// Returns the hosts of a regular file. A FIFO or a device is only written, and a missing file has no hosts.
+    /// Returns the hosts of a regular file. A FIFO or a device is not read, and a missing file has no hosts.
     private static func hosts(in place: OutputPlace) throws(Failure) -> [HSTSStorage.Host] {
         guard !place.isStream, FileSystem.kind(at: place.path) != nil else { return [] }
         let input = InputFile(option: "--hsts", path: place.path)
@@ -40,15 +40,15 @@ struct HSTSFileOption {
     /// Writes the hosts if a response has changed one. Hosts that other processes have added in the meantime stay.
     func write() throws(Failure) {
         let hosts = storage.allHosts
-        guard let place, Set(hosts) != Set(original) else { return }
+        guard let place, Set(hosts) != Set(originalHosts) else { return }
         guard !place.isStream else { return try place.write(HSTSFile.bytes(of: hosts), isPrivate: true) }
         let lock = FolderLock(ofFolderWith: place.path)
         defer { lock?.release() }
         let merged = HSTSStorage(limit: .max)
         for host in try Self.hosts(in: place) { merged.set(host) }
-        let (names, known) = (Set(hosts.map(\.name)), Set(original))
-        for host in original where !names.contains(host.name) { merged.remove(host.name) }
-        for host in hosts where !known.contains(host) { merged.set(host) }
+        let (names, originalHostSet) = (Set(hosts.map(\.name)), Set(originalHosts))
+        for host in originalHosts where !names.contains(host.name) { merged.remove(host.name) }
+        for host in hosts where !originalHostSet.contains(host) { merged.set(host) }
         try place.write(HSTSFile.bytes(of: merged.allHosts), isPrivate: true)
     }
 }

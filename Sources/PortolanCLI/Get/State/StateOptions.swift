@@ -6,7 +6,7 @@ import HTTPTypes
 import Portolan
 import PortolanCookies
 
-/// Options for the state that loads share and that files keep, as in curl.
+/// Options for cookies and HSTS hosts, which all loads share and which are stored in files, as in curl.
 struct StateOptions: ParsableArguments {
     @Option(
         name: [.customShort("b"), .customLong("cookie")], parsing: .unconditionalSingleValue,
@@ -33,7 +33,7 @@ struct StateOptions: ParsableArguments {
             "Use this HSTS file (curl's format): read its hosts, and add hosts that send Strict-Transport-Security. '' keeps the hosts in memory.",
             valueName: "file"),
         completion: .file())
-    var strictHosts: OutputPlace?
+    var hstsFile: OutputPlace?
 
     func validate() throws {
         for text in cookieTexts where HTTPField.isValidValue(text) == false {
@@ -48,7 +48,7 @@ struct StateOptions: ParsableArguments {
     /// The first option that names a file, if there is one.
     var fileOption: String? {
         if jar != nil { return "-c" }
-        if strictHosts != nil { return "--hsts" }
+        if hstsFile != nil { return "--hsts" }
         return cookieFiles.isEmpty ? nil : "-b FILE"
     }
 
@@ -58,8 +58,8 @@ struct StateOptions: ParsableArguments {
     /// Adds the cookies of `-b` to the request, after those of `-H`.
     func addCookies(to request: inout Request) {
         guard !cookieTexts.isEmpty else { return }
-        let all = request.fields[values: .cookie] + cookieTexts
-        request.fields[.cookie] = all.joined(separator: "; ")
+        let allCookieTexts = request.fields[values: .cookie] + cookieTexts
+        request.fields[.cookie] = allCookieTexts.joined(separator: "; ")
     }
 
     /// The stored cookies of all loads; `nil` if no option names a file.

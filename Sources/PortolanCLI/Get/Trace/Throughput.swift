@@ -6,7 +6,7 @@ struct Throughput: Equatable, Sendable {
 
     /// Bytes per second in equal parts of the time; empty if fewer than two pieces arrived, or all at the same time.
     let rates: [Double]
-    /// From the first piece to the last.
+    /// When the first and the last piece arrived.
     let start, end: Duration
     let bytes: Int64
 

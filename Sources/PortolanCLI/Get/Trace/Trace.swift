@@ -13,9 +13,10 @@ struct TracedLoad: Sendable {
     /// When the load started, in seconds since 1970.
     let began: Double
     var events: [TraceEvent] = []
-    /// The number of missing events that a replay needs. They came after the limit of a recording.
+    /// The number of events that a replay needs, but that were not recorded, because the record had reached its limit.
     private(set) var lostEvents = 0
-    /// The number of missing events that describe only the transport: steps, progress, challenges and nested loads.
+    /// The number of events that were not recorded and that a replay does not need: steps, progress, challenges and
+    /// nested loads.
     private(set) var lostTransportEvents = 0
 
     enum TraceEventKind: Sendable {
@@ -47,7 +48,7 @@ struct TracedLoad: Sendable {
     }
 
     /// - Parameters:
-    ///   - kept: the bytes to record, at most ``room``.
+    ///   - kept: the bytes to record, at most ``remainingCapacity``.
     ///   - count: the number of received bytes.
     mutating func record(body kept: [UInt8], of count: Int, at time: Duration) {
         recordedByteCount += kept.count
@@ -72,7 +73,8 @@ struct TracedLoad: Sendable {
         case .event(.finished), .event(.failed): events.append(event)
         case .event(.started), .event(.redirected), .event(.interim), .event(.response), .event(.trailers), .event(.metrics),
             .event(.retrying):
-            // A limit, because `--retry` and multipart responses have none.
+            // The number of these events is limited, too, because `--retry` and multipart responses can cause any
+            // number.
             if events.count < Transaction.maximumEventCount + Self.extraEventCount { events.append(event) } else { lostEvents += 1 }
         case .event(.challenged), .event(.nestedLoadBegan), .event(.nestedLoadEnded), .event(.sent), .event(.step): lostTransportEvents += 1
         }

@@ -82,7 +82,7 @@ final class TraceRecorder: LoadObserver {
     }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) {
-        // Calls are serial, so the room cannot change between the two locks.
+        // Calls are serial, so the remaining capacity cannot change between the two calls of `withLock`.
         let remainingCapacity = state.withLock { $0.remainingCapacity }
         let kept = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(remainingCapacity)) }
         let count = bytes.byteCount

@@ -12,7 +12,7 @@ extension TracedLoad {
         var transactions: [Transaction] = []
         /// The start of each transaction.
         var starts: [Duration] = []
-        /// The first transaction of this attempt.
+        /// The index of the first transaction of this attempt.
         var first = 0
         for event in events {
             let time = event.time - (starts.last ?? .zero)
@@ -55,8 +55,8 @@ extension TracedLoad {
                 transactions[index].timings = timings
                 continue
             }
-            // After consecutive refusals, `transactions[index]` is the refusal handled before; it starts at the end of
-            // this one.
+            // If the previous iteration handled a refusal, too, `transactions[index]` is the transaction of that
+            // refusal, and starts at the end of this one.
             index = min(index, transactions.count - 1)
             var refused = transactions[index]
             let (begin, end) = (start + timings.start, start + (timings.end ?? timings.start))

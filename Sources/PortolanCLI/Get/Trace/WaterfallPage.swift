@@ -8,12 +8,12 @@ import PortolanTrace
 /// A trace as one self-contained page, like the network panel of a browser: a row for each request and for each nested
 /// load, with bars for its phases on a common time axis. Each row opens to its phases, heads, body and events.
 struct WaterfallPage: Sendable {
-    static let (largestRowCount, maximumEventCount, largestValue) = (1000, 200, 2000)
+    static let (maximumRowCount, maximumEventCount, maximumValueLength) = (1000, 200, 2000)
 
     let rows: [WaterfallRow]
-    /// The number of rows beyond the limit.
-    private let leftOut: Int
-    /// Of all requests, including those beyond the limit of rows. Nested loads are not requests of the command.
+    /// The number of rows that the page omits, because it has reached its limit.
+    private let omittedRowCount: Int
+    /// The number of all requests, including those in omitted rows. Nested loads are not requests of the command.
     private let requestCount: Int
     private let bodyBytes: Int64
     private let loadCount: Int
@@ -22,34 +22,34 @@ struct WaterfallPage: Sendable {
     private let detailsLimit: Int
 
     /// - Parameters:
-    ///   - redaction: Removes what a recording must not contain.
-    ///   - detailsLimit: How many bytes of rows the page has, before the details of the following rows are left out.
+    ///   - redaction: Removes secrets from the loads.
+    ///   - detailsLimit: The size of the rows in bytes after which the page omits the details of further rows.
     init(of trace: Trace, redaction: Redaction, detailsLimit: Int = 32 << 20) {
         self.detailsLimit = detailsLimit
         let origin = trace.loads.map(\.began).min() ?? 0
         var rows: [WaterfallRow] = []
-        var (leftOut, requestCount, bodyBytes) = (0, 0, Int64(0))
+        var (omittedRowCount, requestCount, bodyBytes) = (0, 0, Int64(0))
         for load in trace.loads {
-            let own = load.transactions.map { transaction in
+            let requestRows = load.transactions.map { transaction in
                 var row = WaterfallRow(transaction.redacted(by: redaction), since: origin)
                 row.countHiddenFields(of: WaterfallRow(transaction, since: origin))
                 return row
             }
-            requestCount += own.count
-            for row in own { bodyBytes = bodyBytes.addingSaturated(row.bodyBytes ?? 0) }
-            let all = own + Self.nested(in: load.redacted(by: redaction), since: origin)
+            requestCount += requestRows.count
+            for row in requestRows { bodyBytes = bodyBytes.addingSaturated(row.bodyBytes ?? 0) }
+            let all = requestRows + Self.nestedRows(in: load.redacted(by: redaction), since: origin)
             // Nested loads follow the request in which they began.
             let sorted = all.enumerated().sorted { ($0.element.start, $0.offset) < ($1.element.start, $1.offset) }.map(\.element)
-            let remainingCapacity = max(0, Self.largestRowCount - rows.count)
+            let remainingCapacity = max(0, Self.maximumRowCount - rows.count)
             rows += sorted.prefix(remainingCapacity)
-            leftOut += max(0, sorted.count - remainingCapacity)
+            omittedRowCount += max(0, sorted.count - remainingCapacity)
         }
-        (self.rows, self.leftOut, began, loadCount) = (rows, leftOut, origin, trace.loads.count)
+        (self.rows, self.omittedRowCount, began, loadCount) = (rows, omittedRowCount, origin, trace.loads.count)
         (self.requestCount, self.bodyBytes) = (requestCount, bodyBytes)
         lostEvents = trace.loads.reduce(0) { $0 + $1.lostEvents + $1.lostTransportEvents }
     }
 
-    private static func nested(in load: TracedLoad, since origin: Double) -> [WaterfallRow] {
+    private static func nestedRows(in load: TracedLoad, since origin: Double) -> [WaterfallRow] {
         let offset = Duration.seconds(max(0, load.began - origin))
         var rows: [WaterfallRow] = []
         /// The loads that have begun and not ended.
@@ -87,41 +87,43 @@ struct WaterfallPage: Sendable {
         return HTMLPage.text(title: "Loads", style: Self.style, body: body)
     }
 
+    /// - Parameter span: the length of the time axis, in milliseconds.
     private func summary(_ span: Double) -> String {
         var text =
             "\(count(requestCount, "request")) in \(count(loadCount, "load")), \(size(bodyBytes)) of bodies, "
             + "\(TimeAxis.number((span * 10).rounded() / 10)) ms. Started \(began.timestamp)."
-        if leftOut > 0 { text += " \(count(leftOut, "row")) beyond the first \(Self.largestRowCount) are left out." }
+        if omittedRowCount > 0 { text += " \(count(omittedRowCount, "row")) beyond the first \(Self.maximumRowCount) are left out." }
         if lostEvents > 0 { text += " \(count(lostEvents, "event")) were not recorded." }
         return text
     }
 
     private func table(_ span: Double) -> String {
-        let axis = TimeAxis(to: span, most: 5)
+        let axis = TimeAxis(to: span, atMost: 5)
         let step = axis.ticks.count > 1 ? axis.ticks[1].milliseconds / span * 100 : 100
         let labels = axis.ticks.map { #"<span style="left:\#(TimeAxis.number($0.milliseconds / span * 100))%">\#($0.label)</span>"# }
         return """
             <table class="waterfall" style="--step:\(TimeAxis.number(step))%">
             <caption class="offscreen">Requests and nested loads, in order of their start. The details of each follow in the row below it.</caption>
             <thead><tr><th scope="col">Request</th><th scope="col">Status</th><th scope="col" class="wide">Protocol</th><th scope="col" class="wide">Type</th><th scope="col" class="number">Size</th><th scope="col" class="number">Time</th><th scope="col" class="chart"><span class="offscreen">Phases</span><div class="axis" aria-hidden="true">\(labels.joined())</div></th></tr></thead>
-            \(bodies(span))
+            \(tableBodies(span))
             </table>
             """
     }
 
-    private func bodies(_ span: Double) -> String {
+    /// Returns a `<tbody>` element for each row.
+    private func tableBodies(_ span: Double) -> String {
         var text = ""
         for (index, row) in rows.enumerated() {
             let details = details(of: row, atMost: detailsLimit - text.utf8.count) ?? "<p>Left out: the page has reached its limit.</p>"
-            text += body(row, number: index + 1, details, span) + "\n"
+            text += tableBody(row, number: index + 1, details, span) + "\n"
         }
         return text
     }
 
-    private func body(_ row: WaterfallRow, number: Int, _ details: String, _ span: Double) -> String {
+    private func tableBody(_ row: WaterfallRow, number: Int, _ details: String, _ span: Double) -> String {
         let indent = row.depth > 0 ? #" style="padding-left:\#(min(row.depth, 8) * 14 + 10)px""# : ""
         let nested = row.depth > 0 ? #"<span class="note">nested </span>"# : ""
-        let failure = row.failure.map { #"<br><span class="reason">\#(value($0))</span>"# } ?? ""
+        let failure = row.failure.map { #"<br><span class="reason">\#(escapedValue($0))</span>"# } ?? ""
         let bars = row.bars.map { bar in
             let (left, width) = (bar.start / .milliseconds(1) / span * 100, bar.length / .milliseconds(1) / span * 100)
             return
@@ -130,9 +132,9 @@ struct WaterfallPage: Sendable {
         let phrase = row.bars.map { "\($0.phase.title) \($0.length.milliseconds) ms" }.joined(separator: ", ")
         return """
             <tbody\(row.isFailure ? #" class="failure""# : "")>
-            <tr><th scope="row"\(indent)>\(nested)\(HTMLEscaping.escaped(row.method)) <span class="url">\(value(row.url))</span>\(failure)</th>\
+            <tr><th scope="row"\(indent)>\(nested)\(HTMLEscaping.escaped(row.method)) <span class="url">\(escapedValue(row.url))</span>\(failure)</th>\
             <td>\(row.isFailure ? "✕ " : "")\(row.status.map(HTMLEscaping.escaped) ?? "–")</td>\
-            <td class="wide">\(row.networkProtocol.map(HTMLEscaping.escaped) ?? "–")</td><td class="wide">\(row.mimeType.map(value) ?? "–")</td>\
+            <td class="wide">\(row.networkProtocol.map(HTMLEscaping.escaped) ?? "–")</td><td class="wide">\(row.mimeType.map(escapedValue) ?? "–")</td>\
             <td class="number">\(row.bodyBytes.map(size) ?? "–")</td><td class="number">\(row.time.milliseconds) ms</td>\
             <td class="chart"><div class="track" role="img" aria-label="Starts at \(row.start.milliseconds) ms: \(phrase)">\(bars.joined())</div></td></tr>
             <tr class="more"><td colspan="7"><details><summary>Details of request \(number)</summary>
@@ -146,8 +148,8 @@ struct WaterfallPage: Sendable {
     private func details(of row: WaterfallRow, atMost limit: Int) -> String? {
         guard limit > 0 else { return nil }
         var parts: [String] = []
-        if let note = row.note { parts.append("<p>\(value(note))</p>") }
-        if let connection = row.connection { parts.append("<p>\(value(connection))</p>") }
+        if let note = row.note { parts.append("<p>\(escapedValue(note))</p>") }
+        if let connection = row.connection { parts.append("<p>\(escapedValue(connection))</p>") }
         let phases = row.bars.map {
             #"<tr><th scope="row"><span class="key \#($0.phase.rawValue)"></span> \#($0.phase.title)</th><td class="number">\#(($0.start - row.start).milliseconds)</td><td class="number">\#($0.length.milliseconds)</td></tr>"#
         }
@@ -167,7 +169,7 @@ struct WaterfallPage: Sendable {
                 parts.append(part)
             }
         }
-        parts.append(curve(row.throughput))
+        parts.append(throughputChart(row.throughput))
         if !row.events.isEmpty { parts.append(events(row.events)) }
         let text = parts.filter { !$0.isEmpty }.joined(separator: "\n")
         return text.utf8.count <= limit ? text : nil
@@ -175,11 +177,11 @@ struct WaterfallPage: Sendable {
 
     private func head(_ title: String, _ fields: [FieldList.Pair], hidden hiddenCount: Int) -> String {
         let note = hiddenCount > 0 ? "\(count(hiddenCount, "field")) hidden as possible secrets; --keep-secrets shows them" : nil
-        guard !fields.isEmpty else { return "<p>\(value(title)): \(note ?? "no fields").</p>" }
-        let lines = fields.prefix(Self.maximumEventCount).map { "<dt>\(value($0.name))</dt><dd>\(value($0.value))</dd>" }
+        guard !fields.isEmpty else { return "<p>\(escapedValue(title)): \(note ?? "no fields").</p>" }
+        let lines = fields.prefix(Self.maximumEventCount).map { "<dt>\(escapedValue($0.name))</dt><dd>\(escapedValue($0.value))</dd>" }
         let rest = fields.count - lines.count
         return """
-            <details><summary>\(value(title))</summary><dl class="fields">\(lines.joined())</dl>\
+            <details><summary>\(escapedValue(title))</summary><dl class="fields">\(lines.joined())</dl>\
             \(rest > 0 ? "<p>\(count(rest, "field")) more.</p>" : "")\(note.map { "<p>\($0).</p>" } ?? "")</details>
             """
     }
@@ -188,7 +190,7 @@ struct WaterfallPage: Sendable {
         let half = Self.maximumEventCount / 2
         let isLong = events.count > Self.maximumEventCount
         let shown = isLong ? Array(events.prefix(half) + events.suffix(half)) : events
-        var lines = shown.map { #"<tr><td class="number">\#($0.time.milliseconds)</td><td>\#(value($0.text))</td></tr>"# }
+        var lines = shown.map { #"<tr><td class="number">\#($0.time.milliseconds)</td><td>\#(escapedValue($0.text))</td></tr>"# }
         if isLong { lines.insert("<tr><td></td><td>\(count(events.count - shown.count, "event")) not shown</td></tr>", at: half) }
         return """
             <details><summary>Events</summary><table class="events"><thead><tr><th scope="col" class="number">Time (ms)</th>\
@@ -196,7 +198,7 @@ struct WaterfallPage: Sendable {
             """
     }
 
-    private func curve(_ throughput: Throughput) -> String {
+    private func throughputChart(_ throughput: Throughput) -> String {
         guard let largest = throughput.largest, let average = throughput.average, largest > 0 else { return "" }
         let (width, height) = (600.0, 60.0)
         let step = width / Double(throughput.rates.count)
@@ -214,9 +216,9 @@ struct WaterfallPage: Sendable {
             """
     }
 
-    private func value(_ text: String) -> String {
-        guard text.unicodeScalars.count > Self.largestValue else { return HTMLEscaping.escaped(text) }
-        return HTMLEscaping.escaped(String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.largestValue)))) + " …"
+    private func escapedValue(_ text: String) -> String {
+        guard text.unicodeScalars.count > Self.maximumValueLength else { return HTMLEscaping.escaped(text) }
+        return HTMLEscaping.escaped(String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.maximumValueLength)))) + " …"
     }
 
     private func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
@@ -282,7 +284,7 @@ extension WaterfallRow.Phase {
 extension Int64 {
     /// The sum, or the largest number on overflow.
     fileprivate func addingSaturated(_ other: Int64) -> Int64 {
-        let (sum, isOver) = addingReportingOverflow(other)
-        return isOver ? .max : sum
+        let (sum, didOverflow) = addingReportingOverflow(other)
+        return didOverflow ? .max : sum
     }
 }

@@ -26,10 +26,10 @@ struct WaterfallRow: Sendable {
     var status: String?
     /// The message of the error, or the reason why the end was not recorded; `nil` without a failure.
     var failure: String?
-    /// What became of the request, for example `The request was sent again.`
+    /// A remark on the request, for example `The request was sent again after this response.`
     var note: String?
     var mimeType: String?
-    /// By its ALPN identifier, for example `h2`.
+    /// The ALPN identifier of the protocol, for example `h2`.
     var networkProtocol: String?
     /// For example `new connection to 127.0.0.1:443, TLSv1.3 resumed`.
     var connection: String?
@@ -59,7 +59,7 @@ struct WaterfallRow: Sendable {
         }
     }
 
-    /// An event, or a run of pieces of the body.
+    /// An event, or several consecutive pieces of the body.
     struct Event: Equatable, Sendable {
         /// Relative to the start of the row.
         let time: Duration
@@ -126,7 +126,7 @@ extension WaterfallRow {
             })
     }
 
-    /// A load nested in one of the command's.
+    /// Makes the row of a load that is nested in one of the command's loads.
     init(
         _ inner: NestedLoadReport, handler: String?, from start: Duration, to end: Duration?, bytes: Int64?, error: LoadError?
     ) {
@@ -139,7 +139,8 @@ extension WaterfallRow {
         if end == nil { note = "The end of this load was not recorded." }
     }
 
-    /// The phases of the transfer; without a network, what came before the response and after it.
+    /// Returns the phases of the transfer. If the load used no network, they are the time before the response and the
+    /// time after it.
     private static func bars(of transaction: Transaction, from start: Duration) -> [Bar] {
         var bars: [Bar] = []
         var time = start
@@ -184,14 +185,14 @@ extension WaterfallRow {
     }
 }
 
-/// Folds runs of body pieces into one event each.
+/// Combines consecutive pieces of a body into one event.
 private struct EventFold {
-    private var closed: [WaterfallRow.Event] = []
+    private var finishedEvents: [WaterfallRow.Event] = []
     private var run: (start: Duration, end: Duration, pieces: Int, bytes: Int64)?
 
     mutating func add(_ text: String, at time: Duration) {
         close()
-        closed.append(WaterfallRow.Event(time: time, text: text))
+        finishedEvents.append(WaterfallRow.Event(time: time, text: text))
     }
 
     mutating func add(piece count: Int, at time: Duration) {
@@ -206,14 +207,14 @@ private struct EventFold {
     private mutating func close() {
         guard let run else { return }
         let pieces = run.pieces == 1 ? "data" : "data in \(run.pieces) pieces, until \(run.end.milliseconds) ms"
-        closed.append(WaterfallRow.Event(time: run.start, text: "\(pieces), \(run.bytes) bytes"))
+        finishedEvents.append(WaterfallRow.Event(time: run.start, text: "\(pieces), \(run.bytes) bytes"))
         self.run = nil
     }
 
     var events: [WaterfallRow.Event] {
         var fold = self
         fold.close()
-        return fold.closed
+        return fold.finishedEvents
     }
 }
 

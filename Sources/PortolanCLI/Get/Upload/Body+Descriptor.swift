@@ -25,7 +25,7 @@ private final class DescriptorReader: BodyReader {
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         guard !isClosed.load(ordering: .acquiring) else { return .end }
         do throws(SystemError) {
-            guard try file.canBeRead(within: .zero) else { return wait(whenReady) }
+            guard try file.waitUntilReadable(within: .zero) else { return waitUntilReadable(whenReady) }
             var bytes = [UInt8](repeating: 0, count: min(buffer.freeCapacity, 64 << 10))
             let count = try file.read(into: &bytes)
             guard count > 0 else { return .end }
@@ -38,11 +38,11 @@ private final class DescriptorReader: BodyReader {
         }
     }
 
-    private func wait(_ whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+    private func waitUntilReadable(_ whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         do throws(LoadError) {
             try PlatformThread.start { [file] in
                 // `try?` because the following read reports the error.
-                _ = try? file.canBeRead(within: nil)
+                _ = try? file.waitUntilReadable(within: nil)
                 whenReady()
             }
             return .wait

@@ -5,7 +5,7 @@ import PortolanCore
 import Synchronization
 
 extension Body {
-    /// Joins bodies into one.
+    /// Returns one body with the bytes of all parts, in order.
     static func joining(_ parts: [Body]) -> Body {
         if parts.count == 1, let part = parts.first { return part }
         let length = parts.reduce(Optional(Int64(0))) { sum, part in
@@ -35,8 +35,8 @@ private final class JoinedReader: BodyReader {
         while true {
             let reader: any BodyReader
             do throws(LoadError) {
-                guard let current = try current() else { return .end }
-                reader = current
+                guard let partReader = try currentReader() else { return .end }
+                reader = partReader
             } catch {
                 return .failed(error)
             }
@@ -48,7 +48,7 @@ private final class JoinedReader: BodyReader {
     }
 
     /// Returns the reader of the current part; `nil` after the last part.
-    private func current() throws(LoadError) -> (any BodyReader)? {
+    private func currentReader() throws(LoadError) -> (any BodyReader)? {
         let (reader, part) = state.withLock { state -> ((any BodyReader)?, Body?) in
             if state.isClosed { return (nil, nil) }
             if let reader = state.reader { return (reader, nil) }

@@ -21,7 +21,11 @@ enum UploadBody {
         return .joining(parts)
     }
 
-    /// - Parameter argument: the data, `@FILE`, or `@-` for standard input.
+    /// Returns the body for one `-d`.
+    ///
+    /// - Parameters:
+    ///   - argument: the data, `@FILE`, or `@-` for standard input.
+    ///   - end: when reading fails, on the clock of `MonotonicTime`; `nil` for no limit.
     private static func part(_ argument: String, until end: Duration?) throws(Failure) -> Body {
         guard argument.hasPrefix("@") else { return .text(argument) }
         let path = String(argument.dropFirst())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A manifest that binds a library that every Debian system has.
+/// The files of a new plugin without code: a manifest that binds zlib, which every Debian system has.
 struct BindingTemplate {
     let name: PluginName
     let origin: CommandOrigin
@@ -9,7 +9,7 @@ struct BindingTemplate {
         [
             Scaffold.File(path: Template.manifestName(name), text: manifest),
             Scaffold.File(path: "Makefile", text: makefile),
-            Template.test(
+            Template.testScript(
                 """
                 yields \(name.scheme)://world 'crc32 of world: 980881731'
                 fails \(name.scheme): 3
@@ -76,7 +76,7 @@ struct BindingTemplate {
         validate:
         \t"$(PORTOLAN)" plugins validate .
 
-        \(Template.testRule(name, origin, needs: ""))
+        \(Template.testRule(name, origin, prerequisite: ""))
 
         .PHONY: validate test
 
@@ -92,7 +92,7 @@ struct BindingTemplate {
             make            # checks the manifest, and that the library has its functions
             make test       # loads URLs through the library
 
-        \(Template.installing(name, files: Template.manifestName(name)))
+        \(Template.readmeEnd(name, files: Template.manifestName(name)))
         Name your library in `library`, its functions with their C signatures in `functions`, and what a load does in `steps`. Take the signatures from the
         library's header: the library itself contains no types, so nothing can check them.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A new plugin in C, which needs only the headers.
+/// The files of a new plugin in C, which needs only the headers.
 struct CTemplate {
     let name: PluginName
     let origin: CommandOrigin
@@ -12,7 +12,7 @@ struct CTemplate {
             Scaffold.File(path: "\(name.scheme).c", text: source),
             Template.manifest(name, description: "\(name.scheme)://NAME greets NAME."),
             Scaffold.File(path: "Makefile", text: makefile),
-            Template.test(
+            Template.testScript(
                 """
                 yields \(name.scheme)://world 'Hello, world!'
                 yields \(name.scheme)://a%20b 'Hello, a b!'
@@ -41,7 +41,7 @@ struct CTemplate {
         \(name.scheme).so: \(name.scheme).c Makefile
         \t$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -shared -fPIC -fvisibility=hidden $(LDFLAGS) $(PORTOLAN_CFLAGS) \(name.scheme).c -o $@ $(LDLIBS)
 
-        \(Template.testRule(name, origin, needs: "\(name.scheme).so"))
+        \(Template.testRule(name, origin, prerequisite: "\(name.scheme).so"))
 
         clean:
         \trm -f \(name.scheme).so
@@ -62,7 +62,7 @@ struct CTemplate {
 
         It needs a C compiler and Portolan's headers, and links no library.
 
-        \(Template.installing(name, files: "\(name.scheme).so \(Template.manifestName(name))"))
+        \(Template.readmeEnd(name, files: "\(name.scheme).so \(Template.manifestName(name))"))
         In `\(name.scheme).c`, `make_load` checks the request and refuses one that can't be served. `run_load` serves the request on its own thread, and may
         wait there. If it waits in a system call (`recv`, `accept`), give the load table a `stop` that interrupts the call. The headers describe each
         function.

@@ -44,7 +44,7 @@ enum Template {
     /// The script that loads URLs with the command and compares the results.
     ///
     /// - Parameter checks: calls of the functions of the script, one per line.
-    static func test(_ checks: String) -> Scaffold.File {
+    static func testScript(_ checks: String) -> Scaffold.File {
         let text = #"""
             #!/bin/sh
             # Loads URLs through the plugin as a user does, and compares the results. 'make test' sets PORTOLAN, the command.
@@ -115,16 +115,18 @@ enum Template {
 
     static func manifestName(_ name: PluginName) -> String { name.scheme + PluginManifest.fileNameEnd }
 
-    /// The Makefile rule that tests the plugin with the command.
-    static func testRule(_ name: PluginName, _ origin: CommandOrigin, needs: String) -> String {
+    /// The Makefile rule that tests the plugin.
+    ///
+    /// - Parameter prerequisite: the file that make(1) builds before the test; empty for none.
+    static func testRule(_ name: PluginName, _ origin: CommandOrigin, prerequisite: String) -> String {
         """
-        test:\(needs.isEmpty ? "" : " \(needs)")
+        test:\(prerequisite.isEmpty ? "" : " \(prerequisite)")
         \tPORTOLAN="$(PORTOLAN)" ./test.sh
         """
     }
 
-    /// The last sections of README.md.
-    static func installing(_ name: PluginName, files: String) -> String {
+    /// The last sections of README.md, which describe how to use, install and adapt the plugin.
+    static func readmeEnd(_ name: PluginName, files: String) -> String {
         """
         ## Use it
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A new plugin in Swift, which uses the kit.
+/// The files of a new plugin in Swift, which uses the plugin kit.
 struct SwiftTemplate {
     let name: PluginName
     let origin: CommandOrigin
@@ -8,7 +8,7 @@ struct SwiftTemplate {
     let kit: String
 
     private var module: String { "\(name.title)Plugin" }
-    /// A name that no type of the kit has, whatever the plugin's name.
+    /// The name of the handler type. It differs from the names of all types of the kit.
     private var handler: String { "\(name.title)SchemeHandler" }
 
     var files: [Scaffold.File] {
@@ -18,7 +18,7 @@ struct SwiftTemplate {
             Scaffold.File(path: "exports.map", text: exports),
             Template.manifest(name, description: "\(name.scheme)://NAME greets NAME."),
             Scaffold.File(path: "Makefile", text: makefile),
-            Template.test(
+            Template.testScript(
                 """
                 yields \(name.scheme)://world 'Hello, world!'
                 yields \(name.scheme)://wide%20world 'Hello, wide world!'
@@ -113,7 +113,7 @@ struct SwiftTemplate {
         \tcp "$$($(BUILD) --show-bin-path)/lib\(module).so" .$@.new
         \tmv .$@.new $@
 
-        \(Template.testRule(name, origin, needs: "\(name.scheme).so"))
+        \(Template.testRule(name, origin, prerequisite: "\(name.scheme).so"))
 
         clean:
         \trm -rf .build \(name.scheme).so
@@ -134,7 +134,7 @@ struct SwiftTemplate {
 
         It needs Swift 6.2 or later, as Portolan does.
 
-        \(Template.installing(name, files: "\(name.scheme).so \(Template.manifestName(name))"))
+        \(Template.readmeEnd(name, files: "\(name.scheme).so \(Template.manifestName(name))"))
         In `\(handler).swift`, `load` is one async function. It may suspend for any time, and must not block its thread.
 
         """

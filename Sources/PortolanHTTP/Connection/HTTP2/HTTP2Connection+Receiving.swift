@@ -24,12 +24,12 @@ extension HTTP2Connection {
         var section: HTTP2FieldSection?
         /// The decoded size of the section in bytes, with 32 more bytes for each field (RFC 9113 §6.5.2).
         var sectionSize = 0
-        /// Whether the section has more than one frame.
+        /// Whether the field section has more than one frame.
         var isSectionSplit = false
         /// Violations that nghttp2 has reported. Its next frames show whether a stream or the connection ends.
         var violations: [HTTP2Violation] = []
-        /// How much larger the announced window of each stream is than the window that nghttp2 counts. 0 after the
-        /// server has acknowledged the client's settings.
+        /// By how many bytes the announced window of each stream is larger than the window that nghttp2 counts. 0 after
+        /// the server has acknowledged the client's settings.
         var unacknowledgedWindow = HTTP2ReceiveWindow.streamStart - protocolWindow
         var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.connection)
         /// The largest send window of all streams, before the server's new settings apply.
@@ -46,8 +46,9 @@ extension HTTP2Connection {
                     HTTP2Setting(parameter: .initialWindowSize, value: UInt32(HTTP2ReceiveWindow.streamStart)),
                     HTTP2Setting(parameter: .maxHeaderListSize, value: UInt32(list)),
                     HTTP2Setting(parameter: .noRFC7540Priorities, value: 1),
-                    // nghttp2 counts each byte of a frame header that arrives separately. `flood` counts frames.
-                ], continuations: 9 * continuations)
+                ],
+                // nghttp2 counts a frame header up to 9 times, once for each byte that arrives separately.
+                continuations: 9 * continuations)
             // If a section is a little too large, only its stream fails. A decompression bomb ends the connection.
             maximumDecodedSectionSize = max(4 * list, 1 << 20)
             flood = HTTP2FloodLimit(continuations: continuations)
@@ -55,8 +56,8 @@ extension HTTP2Connection {
 
         /// The value of SETTINGS_MAX_HEADER_LIST_SIZE, with 32 bytes for each field (RFC 9113 §6.5.2).
         private static func maximumFieldListSize(_ limits: HTTPLimits) -> Int {
-            let (section, most) = (max(limits.maximumFieldSectionBytes, limits.maximumTrailerSectionBytes), 16 << 20)
-            return min(max(section, 1024), most) + 32 * min(max(limits.maximumFieldCount, 1), 60_000)
+            let (section, upperBound) = (max(limits.maximumFieldSectionBytes, limits.maximumTrailerSectionBytes), 16 << 20)
+            return min(max(section, 1024), upperBound) + 32 * min(max(limits.maximumFieldCount, 1), 60_000)
         }
     }
 }
@@ -94,30 +95,32 @@ extension HTTP2Connection: ByteConnectionReceiver {
     /// Passes the received bytes to the session, one frame at a time. The reply to a frame is sent before the session
     /// processes the next frame.
     private func feed(_ bytes: borrowing RawSpan) -> HTTP2ProtocolRule? {
-        var (fed, offset) = (0, 0)
-        while let found = receiving.scanner.next(in: bytes, from: &offset) {
-            if let violation = feedSession(bytes.extracting(fed..<found.start)) { return violation }
+        var (fedCount, offset) = (0, 0)
+        while let scanned = receiving.scanner.next(in: bytes, from: &offset) {
+            if let violation = feedSession(bytes.extracting(fedCount..<scanned.start)) { return violation }
             guard isActive else { return nil }
-            fed = found.start
-            let stream = found.frame.stream == 0 ? nil : streams.find(found.frame.stream)
-            if let violation = receiving.flood.record(found, isOpen: stream != nil, now: transport?.loop.now ?? 0) { return violation }
-            // nghttp2 ignores all priorities of RFC 7540 (RFC 9113 §6.3).
-            if found.frame.type == .priority, found.frame.stream == 0 { return .frame }
-            failPrematureContent(found.frame)
-        }
-        // nghttp2 checks the header of a frame before the length of its padding has arrived.
-        if let frame = receiving.scanner.frameAwaitingPadding {
-            let start = max(fed, bytes.byteCount - HTTP2FrameScanner.headerLength)
-            if let violation = feedSession(bytes.extracting(fed..<start)) { return violation }
-            fed = start
+            fedCount = scanned.start
+            let frame = scanned.frame
+            let stream = frame.stream == 0 ? nil : streams.find(frame.stream)
+            if let violation = receiving.flood.record(scanned, isOpen: stream != nil, now: transport?.loop.now ?? 0) { return violation }
+            // A PRIORITY frame on stream 0 is an error (RFC 9113 §6.3). nghttp2 ignores all PRIORITY frames.
+            if frame.type == .priority, frame.stream == 0 { return .frame }
             failPrematureContent(frame)
         }
-        return feedSession(bytes.extracting(fed..<bytes.byteCount))
+        // nghttp2 checks the header of a frame before the length of its padding has arrived. So this check comes first.
+        if let frame = receiving.scanner.frameAwaitingPadding {
+            let start = max(fedCount, bytes.byteCount - HTTP2FrameScanner.headerLength)
+            if let violation = feedSession(bytes.extracting(fedCount..<start)) { return violation }
+            fedCount = start
+            failPrematureContent(frame)
+        }
+        return feedSession(bytes.extracting(fedCount..<bytes.byteCount))
     }
 
-    /// Fails the stream of a DATA frame that arrives before the final head, also of an empty one. Both are stream
-    /// errors (RFC 9113 §8.1.1). nghttp2 would end the connection in the first case, and ignore the second. It handles
-    /// frames that are too long or interrupt a field section itself.
+    /// Fails the stream if a DATA frame arrives before the final head, which is a stream error (RFC 9113 §8.1.1).
+    ///
+    /// nghttp2 would end the connection if the frame has content, and ignore an empty frame. nghttp2 itself handles
+    /// frames that are too long, or that interrupt a field section.
     private func failPrematureContent(_ frame: HTTP2Frame) {
         guard isActive, frame.type == .data, frame.length <= HTTP2Frame.maximumLength, let stream = streams.find(frame.stream),
             !stream.hasResponseBegun || stream.isInHead && receiving.section == nil
@@ -212,7 +215,7 @@ extension HTTP2Connection {
 
     func didReceive(_ violation: HTTP2Violation) { receiving.violations.append(violation) }
 
-    /// Streams that ended normally are no longer in the table.
+    /// Fails the stream if it is still in the table. Streams that ended normally are not.
     func didClose(_ number: Int32, _ code: HTTP2ErrorCode) {
         if let stream = streams.find(number), !stream.isReportPending { stream.receiveReset(code) }
     }

@@ -17,7 +17,7 @@ extension HTTP2Connection {
         var isBusy = false
         var isFlushScheduled = false
         /// How many bytes were written since the transport became full.
-        var beyondFull = 0
+        var bytesBeyondFull = 0
         /// Whether only control frames are sent. Bodies wait.
         var pausesBodies = false
         /// Streams with a body that waits because of `pausesBodies`.
@@ -30,7 +30,9 @@ extension HTTP2Connection {
         var goAwayCode: HTTP2ErrorCode?
     }
 
+    /// An event to report to a stream.
     enum Report {
+        /// A number of body bytes was sent.
         case body(HTTP2Stream, Int)
         case requestSent(HTTP2Stream)
         case bodyFailed(HTTP2Stream)
@@ -67,8 +69,8 @@ extension HTTP2Connection {
             guard writes < Sending.writesPerIteration else { return scheduleFlushAfterOtherWork() }
             writes += 1
             let hasWritten = write(to: transport)
-            // Report also if nothing was written, because the session can have dropped a request.
-            report()
+            // Deliver also if nothing was written, because the session can have dropped a request.
+            deliverReports()
             guard hasWritten else { break }
         }
         endTransport()
@@ -84,13 +86,13 @@ extension HTTP2Connection {
         swap(&output, &sending.output)
         let error = session.send(into: &output, atMost: Sending.writeSize, for: self)
         let isEmpty = output.isEmpty
-        sending.beyondFull = transport.isWritable ? 0 : sending.beyondFull + output.count
+        sending.bytesBeyondFull = transport.isWritable ? 0 : sending.bytesBeyondFull + output.count
         if !isEmpty { transport.write(output) }
         output.removeAll(keepingCapacity: true)
         swap(&output, &sending.output)
         sending.isBusy = false
         if error != nil { end(.other, .internalError) }
-        if sending.beyondFull > Sending.maximumBytesBeyondFull { end(.tooManyFrames, .enhanceYourCalm) }
+        if sending.bytesBeyondFull > Sending.maximumBytesBeyondFull { end(.tooManyFrames, .enhanceYourCalm) }
         return !isEmpty
     }
 
@@ -100,7 +102,7 @@ extension HTTP2Connection {
         sending.pausesBodies = true
         if let transport, isActive, !sending.isBusy {
             _ = write(to: transport)
-            report()
+            deliverReports()
         }
         sending.pausesBodies = false
         receiving.violations.removeAll()
@@ -110,7 +112,7 @@ extension HTTP2Connection {
     func flushFinalFrames() {
         sending.pausesBodies = true
         if let transport { _ = write(to: transport) }
-        report()
+        deliverReports()
     }
 
     private func resumePausedBodies() {
@@ -119,7 +121,7 @@ extension HTTP2Connection {
         sending.pausedBodies.removeAll()
     }
 
-    private func report() {
+    private func deliverReports() {
         while !sending.reports.isEmpty {
             let reports = sending.reports
             sending.reports.removeAll(keepingCapacity: true)
@@ -164,7 +166,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
             stream.didSendBody(frame.length, isLast: frame.endsStream)
             if frame.length > 0 { sending.reports.append(.body(stream, frame.length)) }
             if frame.endsStream { sending.reports.append(.requestSent(stream)) }
-        // Streams that the client has reset are no longer in the table. nghttp2 itself has reset this one.
+        // A stream that is still in the table was reset by nghttp2 itself. The client removes a stream before a reset.
         case .resetStream:
             guard let stream = streams.find(frame.stream) else { return }
             stream.isReportPending = true

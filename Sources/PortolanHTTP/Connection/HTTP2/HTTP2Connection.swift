@@ -26,7 +26,7 @@ final class HTTP2Connection {
     let limits: HTTPLimits
     let expectContinue: ExpectContinuePolicy
     /// The part of the report that is the same for each stream.
-    let base: TransferReport
+    let baseReport: TransferReport
     private weak var pool: ConnectionPool?
     private(set) var transport: (any ByteConnection)?
     /// `nil` if there was no memory for it.
@@ -36,16 +36,16 @@ final class HTTP2Connection {
     private(set) var idleSince: UInt64?
     private(set) var streams = HTTP2StreamTable()
     /// The number of open streams, and of streams that will be opened.
-    private var openCount = 0
+    private var openStreamCount = 0
     private var transactionCount = 0
-    /// Whether a response was complete.
+    /// Whether the server has completed a response on this connection.
     var hasResponded = false
-    private var nextNumber: Int32 = 1
+    private var nextStreamNumber: Int32 = 1
     /// How many streams the server allows at the same time. Until its settings arrive, nghttp2 and this class assume
     /// 100, the recommended minimum (RFC 9113 §6.5.2).
     private var streamLimit = HTTP2Connection.assumedStreamLimit
     private static let assumedStreamLimit = 100
-    /// Streams with this number or a higher one wait, because the server allows no streams.
+    /// The lowest number of a stream that waits, because the server allows no streams; `nil` if none waits.
     private var firstWaitingStream: Int32?
     /// How long streams wait if the server allows none.
     private let streamWaitLimit: Duration
@@ -63,7 +63,7 @@ final class HTTP2Connection {
         self.trust = trust
         limits = configuration.messageLimits
         expectContinue = configuration.expectContinue
-        base = report
+        baseReport = report
         streamWaitLimit = configuration.connectionLimits.connectTimeout
         receiving = Receiving(limits)
         session = HTTP2Session(receiving.options)
@@ -97,12 +97,12 @@ extension HTTP2Connection: PooledConnection {
     var availableStreamCount: Int {
         guard case .open = state, session != nil else { return 0 }
         // If the server allows no streams, loads wait here, with a time limit. In the pool they would wait without one.
-        return max(0, (streamLimit == 0 ? Self.assumedStreamLimit : streamLimit) - openCount)
+        return max(0, (streamLimit == 0 ? Self.assumedStreamLimit : streamLimit) - openStreamCount)
     }
 
     func beginTransaction(_ transaction: any HTTPTransaction) -> any HTTPStream {
         idleSince = nil
-        openCount += 1
+        openStreamCount += 1
         transactionCount += 1
         return HTTP2Stream(transaction, on: self, isReused: transactionCount > 1)
     }
@@ -122,8 +122,9 @@ extension HTTP2Connection: PooledConnection {
         pool?.connectionStoppedAccepting(self, for: key)
     }
 
-    /// Sends the session's last frames, and closes the transport. Does nothing during a call of the session: the caller
-    /// calls this again after that.
+    /// Sends the session's last frames, and closes the transport if the connection is closing.
+    ///
+    /// Does nothing during a call of the session. The caller of the session calls this method again after that.
     func endTransport() {
         guard case .closing = state, !isTransportClosed, !receiving.isBusy, !sending.isBusy else { return }
         isTransportClosed = true
@@ -141,13 +142,13 @@ extension HTTP2Connection {
     func open(_ stream: HTTP2Stream, _ fields: HTTP2FieldBlock, hasBody: Bool) -> Int32? {
         guard case .open = state, transport != nil, let number = session?.submit(fields, hasBody: hasBody) else { return nil }
         streams.append(stream, number: number)
-        if number >= .max - 2 { stopAcceptingStreams() } else { nextNumber = number + 2 }
+        if number >= .max - 2 { stopAcceptingStreams() } else { nextStreamNumber = number + 2 }
         if streamLimit == 0 { startStreamWait(number) }
         scheduleFlush()
         return number
     }
 
-    /// Removes a stream that has ended, or was never opened.
+    /// Removes a stream that has ended or was never opened, and resets it if `code` is not `nil`.
     ///
     /// - Parameters:
     ///   - number: `nil` if the stream never had a number.
@@ -162,32 +163,35 @@ extension HTTP2Connection {
             }
         }
         let wasAvailable = availableStreamCount > 0
-        openCount -= 1
+        openStreamCount -= 1
         remainingWindowGrowth += growth
         availabilityChanged(wasAvailable: wasAvailable)
     }
 
+    /// Notifies the pool if the connection accepts streams again, and closes a connection that is no longer used.
+    ///
+    /// - Parameter wasAvailable: whether the connection accepted streams before the change.
     func availabilityChanged(wasAvailable: Bool) {
         switch state {
         case .open:
-            guard openCount == 0 || !wasAvailable && availableStreamCount > 0 else { return }
-            if openCount == 0 { idleSince = transport?.loop.now }
+            guard openStreamCount == 0 || !wasAvailable && availableStreamCount > 0 else { return }
+            if openStreamCount == 0 { idleSince = transport?.loop.now }
             // Without a pool, nothing would use or close the connection.
-            if let pool { pool.connectionBecameAvailable(self, for: key) } else if openCount == 0 { close() }
-        case .draining: if openCount == 0 { close() }
+            if let pool { pool.connectionBecameAvailable(self, for: key) } else if openStreamCount == 0 { close() }
+        case .draining: if openStreamCount == 0 { close() }
         case .closing, .closed: break
         }
     }
 
     /// Fails all streams with a number above `number`.
     func failStreams(above number: Int32, _ error: LoadError, eligibility: RetryEligibility? = nil) {
-        let failed = streams.removeAll(above: number)
-        for stream in failed {
-            openCount -= 1
+        let failedStreams = streams.removeAll(above: number)
+        for stream in failedStreams {
+            openStreamCount -= 1
             remainingWindowGrowth += stream.window.growth
             stream.wasReleased()
         }
-        for stream in failed { stream.fail(error, eligibility: eligibility) }
+        for stream in failedStreams { stream.fail(error, eligibility: eligibility) }
     }
 
     func setStreamLimit(_ limit: Int) {
@@ -220,7 +224,7 @@ extension HTTP2Connection {
         guard let first = firstWaitingStream else { return }
         endStreamWait()
         stopAcceptingStreams()
-        let waitingStreams = stride(from: first, to: nextNumber, by: 2).filter { streams.find($0) != nil }
+        let waitingStreams = stride(from: first, to: nextStreamNumber, by: 2).filter { streams.find($0) != nil }
         // Otherwise nghttp2 would send the requests when the server allows streams.
         for number in waitingStreams { session?.reset(number, .cancel) }
         failStreams(above: first - 1, .allowsNoStream(key, after: streamWaitLimit), eligibility: .possiblyProcessed)

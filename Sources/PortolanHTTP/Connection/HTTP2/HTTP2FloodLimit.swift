@@ -8,9 +8,9 @@
 ///
 /// RFC 9113 §10.5
 struct HTTP2FloodLimit {
-    /// How many frames a peer can send immediately, and in each later ``period``.
+    /// How many frames without progress a peer can send immediately, and in each later ``period``.
     static let frames = 1000
-    static let period: UInt64 = 30_000_000_000
+    static let period: UInt64 = 30_000_000_000  // nanoseconds
     /// How many empty DATA frames can follow one another.
     static let emptyFrames = 32
 
@@ -18,18 +18,18 @@ struct HTTP2FloodLimit {
     private static let requestCredit = 4
     private static let headCredit = 10
     private static let dataCredit = 2
-    private static let bytesForCredit = 64
-    /// Late DATA frames of an ended stream cost credit if they are smaller than this.
+    private static let bytesPerCredit = 64
+    /// DATA frames for a stream that has ended cost credit if they have fewer bytes than this.
     private static let smallPiece = 1024
 
     /// How many CONTINUATION frames one field section can have.
-    private let continuations: Int
+    private let maximumContinuations: Int
     private var credit = HTTP2FloodLimit.frames
     private var lastRefill: UInt64?
-    private var emptyInSequence = 0
+    private var emptyFramesInSequence = 0
     private var continuationsInSequence = 0
 
-    init(continuations: Int) { self.continuations = continuations }
+    init(continuations: Int) { maximumContinuations = continuations }
 
     /// Counts a frame of the peer.
     ///
@@ -37,23 +37,23 @@ struct HTTP2FloodLimit {
     ///   - isOpen: whether the frame's stream is open.
     ///   - now: in nanoseconds.
     /// - Returns: the broken rule; `nil` if the peer is within the limits.
-    mutating func record(_ found: HTTP2FrameScanner.Found, isOpen: Bool, now: UInt64) -> HTTP2ProtocolRule? {
-        continuationsInSequence = found.frame.type == .continuation ? continuationsInSequence + 1 : 0
-        switch found.frame.type {
-        case .continuation: return continuationsInSequence > continuations ? .fieldSectionTooLarge : nil
+    mutating func record(_ scanned: HTTP2FrameScanner.ScannedFrame, isOpen: Bool, now: UInt64) -> HTTP2ProtocolRule? {
+        continuationsInSequence = scanned.frame.type == .continuation ? continuationsInSequence + 1 : 0
+        switch scanned.frame.type {
+        case .continuation: return continuationsInSequence > maximumContinuations ? .fieldSectionTooLarge : nil
         case .headers where isOpen:
             earn(Self.headCredit)
             return nil
-        case .data where found.contentLength > 0:
-            emptyInSequence = 0
+        case .data where scanned.contentLength > 0:
+            emptyFramesInSequence = 0
             if isOpen {
-                earn(Self.dataCredit + found.contentLength / Self.bytesForCredit)
+                earn(Self.dataCredit + scanned.contentLength / Self.bytesPerCredit)
                 return nil
             }
-            return found.contentLength < Self.smallPiece ? spend(now) : nil
-        case .data where !found.frame.endsStream:
-            emptyInSequence += 1
-            return emptyInSequence > Self.emptyFrames ? .tooManyFrames : spend(now)
+            return scanned.contentLength < Self.smallPiece ? spend(now) : nil
+        case .data where !scanned.frame.endsStream:
+            emptyFramesInSequence += 1
+            return emptyFramesInSequence > Self.emptyFrames ? .tooManyFrames : spend(now)
         case .data where isOpen: return nil
         default: return spend(now)
         }
@@ -61,7 +61,7 @@ struct HTTP2FloodLimit {
 
     mutating func didSendRequest() { earn(Self.requestCredit) }
 
-    mutating func didSendData(_ count: Int) { earn(Self.dataCredit + count / Self.bytesForCredit) }
+    mutating func didSendData(_ count: Int) { earn(Self.dataCredit + count / Self.bytesPerCredit) }
 
     private mutating func earn(_ amount: Int) { credit = min(credit + amount, Self.maximumCredit) }
 
@@ -76,10 +76,10 @@ struct HTTP2FloodLimit {
             lastRefill = now
             return
         }
-        let share = Self.period / UInt64(Self.frames)
-        let earned = (max(now, last) - last) / share
-        guard earned > 0 else { return }
-        lastRefill = last + earned * share
-        if credit < Self.frames { credit = min(credit + Int(min(earned, UInt64(Self.frames))), Self.frames) }
+        let nanosecondsPerCredit = Self.period / UInt64(Self.frames)
+        let earnedCredit = (max(now, last) - last) / nanosecondsPerCredit
+        guard earnedCredit > 0 else { return }
+        lastRefill = last + earnedCredit * nanosecondsPerCredit
+        if credit < Self.frames { credit = min(credit + Int(min(earnedCredit, UInt64(Self.frames))), Self.frames) }
     }
 }

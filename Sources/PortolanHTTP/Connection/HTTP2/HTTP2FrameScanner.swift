@@ -7,7 +7,8 @@
 ///
 /// RFC 9113 §4.1
 struct HTTP2FrameScanner {
-    struct Found: Equatable {
+    /// A frame whose header is complete.
+    struct ScannedFrame: Equatable {
         let frame: HTTP2Frame
         /// For DATA, the number of content bytes without padding.
         let contentLength: Int
@@ -20,7 +21,7 @@ struct HTTP2FrameScanner {
     /// The received part of a frame header. For padded DATA it includes the padding length.
     private var header: [UInt8] = []
     /// The number of payload bytes of the current frame that have not arrived.
-    private var remaining = 0
+    private var remainingPayload = 0
 
     /// A padded DATA frame, if its header has arrived, but not its padding length.
     var frameAwaitingPadding: HTTP2Frame? { header.count == Self.headerLength ? frame : nil }
@@ -28,10 +29,10 @@ struct HTTP2FrameScanner {
     init() { header.reserveCapacity(Self.headerLength + 1) }
 
     /// Returns the next frame whose header is complete, and advances `offset` past that header.
-    mutating func next(in input: borrowing RawSpan, from offset: inout Int) -> Found? {
-        let skipped = min(remaining, input.byteCount - offset)
+    mutating func next(in input: borrowing RawSpan, from offset: inout Int) -> ScannedFrame? {
+        let skipped = min(remainingPayload, input.byteCount - offset)
         offset += skipped
-        remaining -= skipped
+        remainingPayload -= skipped
         let start = header.isEmpty ? offset : 0
         while offset < input.byteCount {
             header.append(unsafe input.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self))
@@ -41,9 +42,9 @@ struct HTTP2FrameScanner {
             let isPadded = frame.type == .data && frame.isPadded && frame.length > 0
             guard !isPadded || header.count > Self.headerLength else { continue }
             let padding = isPadded ? 1 + Int(header[Self.headerLength]) : 0
-            remaining = frame.length - (header.count - Self.headerLength)
+            remainingPayload = frame.length - (header.count - Self.headerLength)
             header.removeAll(keepingCapacity: true)
-            return Found(frame: frame, contentLength: max(0, frame.length - padding), start: start)
+            return ScannedFrame(frame: frame, contentLength: max(0, frame.length - padding), start: start)
         }
         return nil
     }

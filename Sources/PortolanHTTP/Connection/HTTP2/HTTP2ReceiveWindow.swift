@@ -8,13 +8,14 @@
 ///
 /// RFC 9113 §6.9
 struct HTTP2ReceiveWindow {
-    /// The initial window of each stream.
+    /// The initial window of each stream in bytes.
     static let streamStart = 512 << 10
+    /// The maximum window of a stream in bytes.
     static let streamLimit = 8 << 20
     /// By how many bytes the windows of all streams of a connection together can grow.
     static let growthLimit = 32 << 20
-    /// The window of the connection. It is extended when bytes arrive, even if their stream is paused. So no stream
-    /// blocks another.
+    /// The window of the connection in bytes. It is extended when bytes arrive, even if their stream is paused. So no
+    /// stream blocks another.
     static let connection = 16 << 20
 
     /// The size of the window after an update.
@@ -38,11 +39,12 @@ struct HTTP2ReceiveWindow {
         return increment
     }
 
-    /// As ``increment()``, for a stream with a fast reader. Doubles the window if `growthLeft` is large enough.
-    mutating func increment(growingWithin growthLeft: inout Int) -> Int? {
+    /// As ``increment()``, for a stream with a fast reader. Doubles the window before, if `remainingGrowth` is large
+    /// enough, and subtracts the growth from it.
+    mutating func increment(growingWithin remainingGrowth: inout Int) -> Int? {
         guard remaining <= size / 2 else { return nil }
-        if size < Self.streamLimit, growthLeft >= size {
-            growthLeft -= size
+        if size < Self.streamLimit, remainingGrowth >= size {
+            remainingGrowth -= size
             size *= 2
         }
         return increment()

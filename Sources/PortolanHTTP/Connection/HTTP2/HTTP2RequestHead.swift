@@ -30,12 +30,12 @@ struct HTTP2RequestHead {
         if let urgency = Self.urgency(of: request) { add("priority", urgency) }
     }
 
-    private func check(_ method: HTTPRequest.Method, _ target: [String]) throws(LoadError) {
+    private func check(_ method: HTTPRequest.Method, _ pseudoFields: [String]) throws(LoadError) {
         for octet in method.rawValue.utf8 where !octet.isTokenOctet {
             throw LoadError(.badRequest, message: "the method has a character that no method may have; use letters, as in GET")
         }
-        for text in target {
-            for octet in text.utf8 where octet <= 0x20 || octet >= 0x7F {
+        for value in pseudoFields {
+            for octet in value.utf8 where octet <= 0x20 || octet >= 0x7F {
                 throw LoadError(
                     .badURL, message: "the request target has a blank, control or other character that no URL may have; percent-encode it"
                 )
@@ -77,11 +77,11 @@ struct HTTP2RequestHead {
 
     /// Secrets are not added to the compression table, because an attacker could guess them there (RFC 7541 §7.1).
     /// nghttp2 itself does not add fields that seldom repeat.
-    private static func isSecret(_ field: HTTPField, _ count: Int) -> Bool {
+    private static func isSecret(_ field: HTTPField, _ valueLength: Int) -> Bool {
         if field.indexingStrategy == .disallow || field.indexingStrategy == .avoid { return true }
         switch field.name {
         case .authorization, .proxyAuthorization: return field.indexingStrategy != .prefer
-        case .cookie: return count < 20 && field.indexingStrategy != .prefer
+        case .cookie: return valueLength < 20 && field.indexingStrategy != .prefer
         default: return false
         }
     }

@@ -79,7 +79,7 @@ extension HTTP2ResponseError.Rule {
         }
     }
 
-    /// The error, as a clause of a message.
+    /// What is wrong with the response, as a clause of a message.
     var problem: String {
         switch self {
         case .fieldName: "a field name is not a lower-case token"

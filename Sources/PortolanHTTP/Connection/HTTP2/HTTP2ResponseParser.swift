@@ -7,6 +7,7 @@ import PortolanHTTPSyntax
 ///
 /// RFC 9113 §8.1
 struct HTTP2ResponseParser {
+    /// A complete field section.
     enum Section {
         case interim(ResponseHead)
         case head(ResponseHead, bodyLength: Int64?)
@@ -38,7 +39,7 @@ struct HTTP2ResponseParser {
 
     var isInHead: Bool { if case .head = state { true } else { false } }
 
-    /// The first frame on the stream has arrived.
+    /// Records that the first frame on the stream has arrived.
     mutating func responseDidBegin() { hasResponseBegun = true }
 
     /// Makes a section for the fields of a new HEADERS frame.
@@ -71,13 +72,14 @@ struct HTTP2ResponseParser {
             guard interimCount <= limits.maximumInterimResponsesPerResponse else { throw HTTP2ResponseError(.tooManyInterimResponses) }
             return .interim(head)
         }
-        let length = try bodyLength(head, endsStream)
+        let length = try beginBody(head, endsStream)
         if endsStream { try end() }
         return .head(head, bodyLength: length)
     }
 
-    /// The length of the body; `nil` if it is unknown. For HEAD, the length that the body would have.
-    private mutating func bodyLength(_ head: ResponseHead, _ endsStream: Bool) throws(HTTP2ResponseError) -> Int64? {
+    /// Prepares for the body, and returns its length; `nil` if the length is unknown. For HEAD, returns the length that
+    /// the body would have.
+    private mutating func beginBody(_ head: ResponseHead, _ endsStream: Bool) throws(HTTP2ResponseError) -> Int64? {
         if let fault = head.framing.contentLengthFault {
             throw HTTP2ResponseError(
                 fault.rule == .contentLengthsDiffer ? .contentLengthsDiffer : .contentLength, head.fields[.contentLength] ?? "")

@@ -75,7 +75,7 @@ extension HTTP2Stream {
         resumeBody()
     }
 
-    /// A DATA frame was passed to the transport.
+    /// Counts a DATA frame with `count` bytes that was passed to the transport.
     func didSendBody(_ count: Int, isLast: Bool) {
         sentBytes += Int64(count)
         if isLast { sending = .done }
@@ -88,7 +88,7 @@ private final class StreamCall: @unchecked Sendable {  // … because the stream
 
     init(_ stream: HTTP2Stream) { self.stream = stream }
 
-    func run(_ body: (HTTP2Stream) -> Void) {
-        if let stream { body(stream) }
+    func run(_ operation: (HTTP2Stream) -> Void) {
+        if let stream { operation(stream) }
     }
 }

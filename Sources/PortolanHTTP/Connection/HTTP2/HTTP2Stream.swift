@@ -33,9 +33,10 @@ final class HTTP2Stream {
     private var parser: HTTP2ResponseParser
     private(set) var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.streamStart)
     private var isPaused = false
-    /// A copy of content that arrived while the transaction was paused. All streams share the receive buffer itself.
+    /// A copy of content that arrived while the transaction was paused. The copy is needed, because
+    /// all streams share the receive buffer.
     private var bufferedContent = ByteBuffer()
-    /// How the transaction ends after the buffered content was delivered.
+    /// How the transaction will end when the buffered content was delivered; `nil` if it has not ended.
     private var pendingEnd: PendingEnd?
 
     var sending = Sending.done
@@ -49,6 +50,7 @@ final class HTTP2Stream {
     var sentBytes: Int64 = 0
     var timer: ScheduledTimer?
 
+    /// How much of the request was sent.
     enum Sending {
         case done
         /// The body waits for the server's `100 (Continue)`.
@@ -75,7 +77,7 @@ extension HTTP2Stream: HTTPStream {
     var transport: (any ByteConnection)? { connection.transport }
 
     var report: TransferReport {
-        var report = connection.base
+        var report = connection.baseReport
         report.isReused = isReused
         report.bytesSent = sentBytes
         report.bytesReceived = parser.byteCount
@@ -144,7 +146,7 @@ extension HTTP2Stream {
         connection.release(number, growth: window.growth, resetting: code)
     }
 
-    /// The connection has released the stream.
+    /// Records that the connection has released the stream.
     func wasReleased() { state = .released }
 
     func didOpen(_ number: Int32) { state = .open(number) }
@@ -170,7 +172,7 @@ extension HTTP2Stream {
         fail(bodyFailure, eligibility: .possiblyProcessed)
     }
 
-    /// The server has ended the stream. The client ends it, too.
+    /// Ends the stream, because the server has ended it.
     private func handleServerEnd() {
         stopTimer()
         switch sending {
@@ -189,13 +191,13 @@ extension HTTP2Stream {
             return
         }
         let report = report
-        let done = transaction
+        let finishedTransaction = transaction
         detachTransaction()
-        done?.didEnd(trailers: trailers.flatMap { $0.isEmpty ? nil : $0 }, report: report)
+        finishedTransaction?.didEnd(trailers: trailers.flatMap { $0.isEmpty ? nil : $0 }, report: report)
     }
 
     /// - Parameter eligibility: whether the request can be sent again; `nil` if the server has not reported that. After
-    ///   a response has begun, it is always ``RetryEligibility/seen``.
+    ///   a response has begun, it is always ``RetryEligibility/possiblyProcessed``.
     func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
         let eligibility = parser.hasResponseBegun ? .possiblyProcessed : eligibility ?? .noResponse
         guard !isPaused else {
@@ -203,9 +205,9 @@ extension HTTP2Stream {
             return
         }
         let report = report
-        let failed = transaction
+        let failedTransaction = transaction
         detachTransaction()
-        failed?.didFail(error, eligibility: eligibility, report: report)
+        failedTransaction?.didFail(error, eligibility: eligibility, report: report)
     }
 }
 

@@ -10,10 +10,12 @@ import PortolanTransport
 @_spi(Fuzzing) public final class InMemoryHTTP2 {
     /// The events of a load, in the order of ``HTTPTransaction``.
     public enum Event: Equatable {
+        /// A number of body bytes was sent.
         case sent(Int)
         case requestIsSent
+        /// The status of an interim response.
         case interim(Int)
-        /// Name and value of each field, in ISO-8859-1.
+        /// The status, and the name and value of each field, in ISO-8859-1.
         case head(Int, fields: [[String]], length: Int64?)
         case data([UInt8])
         case end(trailers: [[String]])
@@ -45,8 +47,8 @@ import PortolanTransport
     /// has no streams.
     private var idleStream: (any HTTPStream)?
 
-    /// - Parameter observe: receives each event with the number of its load, from 0. Its result is used for a head and
-    ///   for data.
+    /// - Parameter observe: receives the number of a request, from 0, and an event of its transaction. The result is
+    ///   used for a head and for data.
     public init(_ configuration: HTTPConfiguration, observe: @escaping (Int, Event) -> Flow) {
         self.configuration = configuration
         self.observe = observe
@@ -75,13 +77,13 @@ import PortolanTransport
         loop.run()
     }
 
-    /// Resumes a load after ``Flow/pause``.
+    /// Resumes the transaction of a request after ``Flow/pause``.
     public func resume(_ number: Int) {
         streams[number].resumeReading()
         loop.run()
     }
 
-    /// Cancels a load, as its owner would.
+    /// Cancels the transaction of a request.
     public func cancel(_ number: Int) {
         streams[number].cancel()
         loop.run()
@@ -110,7 +112,7 @@ import PortolanTransport
     /// All bytes that the client has sent.
     public var output: [UInt8] { transport.output }
 
-    /// Returns whether any object of the connection still exists after its owner has released it.
+    /// A function for leak checks: whether an object of the connection still exists after the owner has released it.
     public var remains: () -> Bool {
         { [weak loop, weak transport, weak connection] in loop != nil || transport != nil || connection != nil }
     }
@@ -140,7 +142,7 @@ private final class InMemoryByteConnection: ByteConnection {
         unsafe bytes.withUnsafeBytes { unsafe output.append(contentsOf: $0) }
     }
 
-    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer { .unable }
+    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileSendResult { .unable }
     func promiseDriver() {}
     func drive(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool { false }
     func finishWriting() { isWritable = false }
@@ -166,9 +168,9 @@ private final class InMemoryByteConnection: ByteConnection {
     }
 
     private func reportEnd() {
-        let last = receiver
+        let formerReceiver = receiver
         receiver = nil
-        last?.transportDidEnd(nil)
+        formerReceiver?.transportDidEnd(nil)
     }
 }
 

@@ -8,24 +8,24 @@ import Testing
 @Suite struct TimingTableTests {
     private static let metrics: LoadMetrics = {
         var metrics = LoadMetrics()
-        var first = TransferReport(networkProtocol: "h2")
-        first.remoteAddress = "127.0.0.1:443"
-        first.tlsVersion = "TLSv1.3"
-        first.proxy = "http://proxy:3128"
-        (first.bytesSent, first.bytesReceived) = (120, 4567)
+        var firstTransfer = TransferReport(networkProtocol: "h2")
+        firstTransfer.remoteAddress = "127.0.0.1:443"
+        firstTransfer.tlsVersion = "TLSv1.3"
+        firstTransfer.proxy = "http://proxy:3128"
+        (firstTransfer.bytesSent, firstTransfer.bytesReceived) = (120, 4567)
         for (step, time) in [
             (LoadStep.domainResolved, 300), (.connected, 500), (.tlsEstablished, 2400), (.requestSent, 2500), (.firstByte, 105_700),
         ] {
             metrics.recordStep(step, at: .microseconds(time))
         }
-        metrics.recordTransfer(first, at: .microseconds(106_100))
+        metrics.recordTransfer(firstTransfer, at: .microseconds(106_100))
         metrics.recordStep(.connectionReused, at: .microseconds(106_200))
         metrics.recordTransfer(TransferReport(networkProtocol: "http/1.1", isReused: true), at: .microseconds(107_000))
         metrics.recordStep(.connected, at: .microseconds(108_000))
         return metrics
     }()
 
-    @Test func eachRequestIsALine() {
+    @Test func tableHasALineForEachRequest() {
         #expect(
             TimingTable(Self.metrics).lines == [
                 "request  wait  name  connect  TLS  send  response  body  total  (ms)",

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct UnsupportedSchemesTests {
     @Test(
-        "One line names the schemes if none of them is supported",
+        "If none of the authentication schemes of a 401 is supported, a line names them",
         arguments: [
             (401, ["Negotiate", "NTLM"], "the server offers authentication by 'negotiate', 'ntlm', which is not supported"),
             (401, ["SCRAM-SHA-256 realm=\"r\""], "'scram-sha-256', which is not supported; basic and digest are"),
@@ -16,7 +16,7 @@ import Testing
             (401, ["Digest realm=\"r\", nonce=n, algorithm=SHA-1"], "by 'digest'"),
             (401, ["Negotiate", "Basic realm=\"r\""], nil), (401, [], nil), (200, ["NTLM"], nil),
         ] as [(Int, [String], String?)])
-    func line(status: Int, challenges: [String], expected: String?) throws {
+    func lineNamesTheUnsupportedSchemes(status: Int, challenges: [String], expected: String?) throws {
         var response = Response(url: try URLRecord(parsing: "http://h/"), status: .init(code: status))
         for challenge in challenges { response.fields.append(HTTPField(name: .wwwAuthenticate, value: challenge)) }
         let line = UnsupportedSchemes.line(for: response)

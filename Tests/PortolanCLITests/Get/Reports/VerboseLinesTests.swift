@@ -7,30 +7,30 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct VerboseLinesTests {
-    private static func line(_ kind: ProtectionSpace.Kind, isTrusted: Bool, checksTrust: Bool = true) -> [String] {
+    private static func challengeLines(_ kind: ProtectionSpace.Kind, isTrusted: Bool, checksTrust: Bool = true) -> [String] {
         let space = ProtectionSpace(kind: kind, protocolName: "https", host: "h.test", port: 443)
         let event = LoadEvent.challenged(space, failures: 0, isTrusted: isTrusted, .notHandled)
         return VerboseLines.lines(for: event, at: .zero, checksTrust: checksTrust)
     }
 
     @Test func trustChallengeReportsWhetherTheServerIsTrusted() {
-        #expect(Self.line(.serverTrust(chain: []), isTrusted: true) == ["* server certificate of 'h.test:443': trusted"])
-        #expect(Self.line(.serverTrust(chain: []), isTrusted: false) == ["* server certificate of 'h.test:443': not trusted"])
+        #expect(Self.challengeLines(.serverTrust(chain: []), isTrusted: true) == ["* server certificate of 'h.test:443': trusted"])
+        #expect(Self.challengeLines(.serverTrust(chain: []), isTrusted: false) == ["* server certificate of 'h.test:443': not trusted"])
         #expect(
-            Self.line(.serverTrust(chain: []), isTrusted: true, checksTrust: false)
+            Self.challengeLines(.serverTrust(chain: []), isTrusted: true, checksTrust: false)
                 == ["* server certificate of 'h.test:443': not checked because of -k"])
     }
 
     @Test func onlyPasswordChallengesReportFailures() {
         #expect(
-            Self.line(.clientCertificate(acceptedIssuers: []), isTrusted: true)
+            Self.challengeLines(.clientCertificate(acceptedIssuers: []), isTrusted: true)
                 == ["* client certificate challenge of 'h.test:443'"])
         #expect(
-            Self.line(.password(scheme: "digest"), isTrusted: true)
+            Self.challengeLines(.password(scheme: "digest"), isTrusted: true)
                 == ["* Digest challenge of 'h.test:443', 0 failures before it: no user name and password for it"])
     }
 
-    @Test("A challenge that a sent credential answers is named, and no secret of it")
+    @Test("The line about a request that was sent again names the scheme of the challenge, and no secret")
     func resentRequestIsNamedWithItsChallenge() throws {
         var metrics = LoadMetrics()
         metrics.recordStep(.requestSent, at: .milliseconds(1))

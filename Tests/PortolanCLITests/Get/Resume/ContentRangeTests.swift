@@ -24,7 +24,7 @@ import Testing
         #expect(ContentRange(parsing: value) == nil)
     }
 
-    @Test func everyTruncationIsRefused() {
+    @Test func truncatedContentRangeIsRefused() {
         let value = "bytes 5-9/10"
         for length in 0..<value.count {
             let range = ContentRange(parsing: String(value.prefix(length)))
@@ -34,6 +34,7 @@ import Testing
 }
 
 extension ContentRange {
+    /// Parses the text of this range; `nil` if the parsed range differs.
     fileprivate init?(_ bytes: ClosedRange<Int64>?, of size: Int64?) {
         self.init(parsing: "bytes \(bytes.map { "\($0.lowerBound)-\($0.upperBound)" } ?? "*")/\(size.map { "\($0)" } ?? "*")")
         guard self.bytes == bytes, self.size == size else { return nil }

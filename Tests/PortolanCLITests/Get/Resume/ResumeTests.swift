@@ -11,6 +11,7 @@ import Testing
         Response(url: try URLRecord(parsing: "x://h/f"), status: status.map { .init(code: $0) }, fields: fields)
     }
 
+    /// The decision of a resume at `offset` about a response with this status and these fields.
     private func evaluate(_ offset: Int64, knowing validator: String? = nil, _ status: Int?, _ fields: HTTPFields = [:]) throws
         -> Resume.Decision
     {
@@ -21,7 +22,7 @@ import Testing
         #expect(try evaluate(5, 206, [.contentRange: "bytes 5-9/10"]) == .append(count: 5, size: 10))
         #expect(try evaluate(5, 206, [.contentRange: "bytes 5-5/*"]) == .append(count: 1, size: nil))
         #expect(try evaluate(5, knowing: "\"a\"", 206, [.contentRange: "bytes 5-9/10", .eTag: "\"a\""]) == .append(count: 5, size: 10))
-        // file: has no status.
+        // A response of file: has no status.
         #expect(try evaluate(5, nil, [.contentRange: "bytes 5-9/10"]) == .append(count: 5, size: 10))
     }
 
@@ -32,13 +33,13 @@ import Testing
             ["content-type": "multipart/byteranges; boundary=x"],
         ] as [[String: String]])
     func rangeThatDoesNotMatchIsRefused(fields: [String: String]) throws {
-        var all = HTTPFields()
-        for (name, value) in fields { all[try #require(HTTPField.Name(name))] = value }
-        let failure = try #require(throws: Failure.self) { try evaluate(5, 206, all) }
+        var httpFields = HTTPFields()
+        for (name, value) in fields { httpFields[try #require(HTTPField.Name(name))] = value }
+        let failure = try #require(throws: Failure.self) { try evaluate(5, 206, httpFields) }
         #expect(failure.status == .badRange)
     }
 
-    @Test func codedBytesAreNotAppendedToDecodedOnes() throws {
+    @Test func bodyWithAContentCodingIsNotAppendedToADecodedFile() throws {
         for (offset, status) in [(5, 206), (5, 200), (0, 200)] as [(Int64, Int)] {
             var response = try response(status, [.contentRange: "bytes 5-9/10"])
             response.remainingContentCodings = ["gzip"]
@@ -65,11 +66,11 @@ import Testing
         #expect(throws: Failure.self) { try evaluate(0, 206, [.contentRange: "bytes 0-9/10"]) }
     }
 
-    @Test func status416ForACompleteFileIsComplete() throws {
+    @Test func status416MeansThatTheFileIsComplete() throws {
         #expect(try evaluate(10, 416, [.contentRange: "bytes */10"]) == .complete)
-        let longer = try #require(throws: Failure.self) { try evaluate(11, 416, [.contentRange: "bytes */10"]) }
-        #expect(longer.status == .badRange)
-        #expect(longer.message?.contains("its size is 10") == true)
+        let failureOfALongerFile = try #require(throws: Failure.self) { try evaluate(11, 416, [.contentRange: "bytes */10"]) }
+        #expect(failureOfALongerFile.status == .badRange)
+        #expect(failureOfALongerFile.message?.contains("its size is 10") == true)
         #expect(throws: Failure.self) { try evaluate(10, 416) }
         #expect(throws: Failure.self) { try evaluate(0, 416, [.contentRange: "bytes */0"]) }
     }
@@ -82,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func resumeRequestsTheRestWithoutCodings() throws {
+    @Test func resumeRequestsTheRemainderWithoutContentCodings() throws {
         var request = try Request("x://h/f")
         Resume(offset: 7, validator: "\"a\"").requestRemainder(in: &request)
         #expect(request.fields == [.acceptEncoding: "identity", .range: "bytes=7-", .ifRange: "\"a\""])
@@ -106,8 +107,8 @@ import Testing
             (["etag": "W/\"a\"", "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Mon, 07 Nov 1994 08:49:37 GMT"], nil),
         ] as [([String: String], String?)])
     func onlyAStrongValidatorIsUsed(fields: [String: String], validator: String?) throws {
-        var all = HTTPFields()
-        for (name, value) in fields { all[try #require(HTTPField.Name(name))] = value }
-        #expect(Resume.validator(of: try response(200, all)) == validator)
+        var httpFields = HTTPFields()
+        for (name, value) in fields { httpFields[try #require(HTTPField.Name(name))] = value }
+        #expect(Resume.validator(of: try response(200, httpFields)) == validator)
     }
 }

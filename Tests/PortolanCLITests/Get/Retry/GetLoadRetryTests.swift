@@ -8,10 +8,10 @@ import Testing
 
 @testable import PortolanCLI
 
-/// Failed attempts after which another attempt follows, and the output that they wrote.
+/// Attempts that fail in a retryable way, and what they write to the output.
 @Suite struct GetLoadRetryTests {
-    /// Loads `x://h/` with a handler that responds with `response`. If `retries` is `true`, another attempt follows
-    /// after each retryable failure.
+    /// Makes one attempt to load `x://h/` with a handler that responds with `response`. `retries` says whether another
+    /// attempt would follow after a retryable failure.
     private func load(
         _ response: StubResponse, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, failsOnHTTPError: Bool = false
     ) throws -> (load: GetLoad, retryableFailures: [RetryableFailure], failure: Failure?) {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    private static func busy(_ code: Int = 503) -> StubResponse {
+    private static func busyResponse(_ code: Int = 503) -> StubResponse {
         var response = StubResponse.text("busy")
         response.status = .init(code: code)
         return response
@@ -39,7 +39,7 @@ import Testing
 
     @Test func responseThatWillBeRetriedIsNotWritten() throws {
         let output = RecordingOutput()
-        let (load, retryableFailures, failure) = try load(Self.busy(), into: output)
+        let (load, retryableFailures, failure) = try load(Self.busyResponse(), into: output)
         #expect(load.retry == GetLoad.Retry(retryableFailure: .status(wait: nil), wait: .seconds(2)))
         #expect(retryableFailures == [.status(wait: nil)])
         #expect(failure == Failure(.httpError, "the response for 'x://h/' is 503"))
@@ -48,14 +48,14 @@ import Testing
 
     @Test func responseOfTheLastAttemptIsWritten() throws {
         let output = RecordingOutput()
-        let (load, retryableFailures, failure) = try load(Self.busy(), into: output, retries: false)
+        let (load, retryableFailures, failure) = try load(Self.busyResponse(), into: output, retries: false)
         #expect(load.retry == nil && retryableFailures.count == 1 && failure == nil && load.reasonNotToRetry == "enough")
         #expect(output.log.suffix(2) == ["write busy", "complete"])
-        #expect(try self.load(Self.busy(), retries: false, failsOnHTTPError: true).failure?.status == .httpError)
+        #expect(try self.load(Self.busyResponse(), retries: false, failsOnHTTPError: true).failure?.status == .httpError)
     }
 
-    @Test func otherStatusesAreFinal() throws {
-        let (load, retryableFailures, failure) = try load(Self.busy(404))
+    @Test func responseWith404IsNotRetried() throws {
+        let (load, retryableFailures, failure) = try load(Self.busyResponse(404))
         #expect(load.retry == nil && retryableFailures.isEmpty && failure == nil)
     }
 
@@ -69,11 +69,11 @@ import Testing
         #expect(load.reasonNotToRetry == "a part of the body was already written, and can't be removed from the output")
     }
 
-    @Test func outputFailureIsFinal() throws {
+    @Test func outputFailureIsNotRetried() throws {
         var response = StubResponse.text("half")
         response.announcesLength = false
         response.failure = LoadError(.timedOut, message: "slow")
-        let (load, retryableFailures, _) = try load(response, into: RecordingOutput(failure: Failure(.writeFailed, "full")))
+        let (load, retryableFailures, _) = try load(response, into: RecordingOutput(writeFailure: Failure(.writeFailed, "full")))
         #expect(load.retry == nil && retryableFailures.isEmpty)
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct RetryScheduleTests {
-    /// The wait before each retry, in seconds.
+    /// The wait before each of the first 50 retries, in seconds.
     private func waits(_ schedule: RetrySchedule, after retryableFailure: RetryableFailure = .timedOut) -> [Double] {
         var schedule = schedule
         var (waits, elapsed) = ([Double](), Duration.zero)
@@ -38,7 +38,7 @@ import Testing
         #expect(waits(RetrySchedule(limit: 9, timeLimit: .milliseconds(6999))) == [1, 2])
     }
 
-    @Test func zeroMeansTheDefault() throws {
+    @Test func zeroOptionsMeanTheDefault() throws {
         let options = try RetryOptions.parse(["--retry", "3", "--retry-delay", "0", "--retry-max-time", "0"])
         #expect(options.schedule == RetrySchedule(limit: 3))
         #expect(try RetryOptions.parse(["--retry-delay", "0.5"]).schedule.delay == .milliseconds(500))
@@ -46,7 +46,7 @@ import Testing
 
     @Test func refusedConnectionIsRetriedOnRequest() {
         #expect(waits(RetrySchedule(limit: 2), after: .refused).isEmpty)
-        #expect(waits(RetrySchedule(limit: 2, includesRefused: true), after: .refused) == [1, 2])
+        #expect(waits(RetrySchedule(limit: 2, includesRefusedConnections: true), after: .refused) == [1, 2])
     }
 
     @Test func reasonForUnusedRetriesIsReported() {
@@ -59,7 +59,7 @@ import Testing
         #expect(
             reason(RetrySchedule(limit: 1, timeLimit: .seconds(10)), .status(wait: .seconds(9)))
                 == "the next attempt would start in 9 s, after the end of --retry-max-time 10")
-        for schedule in [RetrySchedule(limit: 0), RetrySchedule(limit: 1, includesRefused: false)] {
+        for schedule in [RetrySchedule(limit: 0), RetrySchedule(limit: 1, includesRefusedConnections: false)] {
             #expect(schedule.decide(after: .refused, elapsed: .zero) == .giveUp(reason: nil))
         }
     }
@@ -89,8 +89,8 @@ import Testing
     @Test(arguments: [200, 206, 301, 400, 401, 404, 408, 416, 429, 500, 501, 502, 503, 504, 505, 599])
     func transientStatusesAreRetryable(code: Int) throws {
         let response = Response(url: try URLRecord(parsing: "x://h"), status: .init(code: code), fields: [.retryAfter: "3"])
-        let isTransient = [408, 429, 500, 502, 503, 504].contains(code)
-        #expect(RetryableFailure(response, now: 0) == (isTransient ? .status(wait: .seconds(3)) : nil))
+        let isRetryable = [408, 429, 500, 502, 503, 504].contains(code)
+        #expect(RetryableFailure(response, now: 0) == (isRetryable ? .status(wait: .seconds(3)) : nil))
     }
 
     @Test func transientErrorsAreRetryable() {

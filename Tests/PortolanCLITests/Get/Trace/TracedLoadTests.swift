@@ -9,7 +9,7 @@ import Testing
 
 @testable import PortolanCLI
 
-/// The contents of a recording of a load.
+/// How the events of a load become transactions with their times.
 @Suite struct TracedLoadTests {
     private let url: URLRecord
     private var load = TracedLoad(began: 1_000_000)
@@ -18,7 +18,8 @@ import Testing
 
     private func response(_ code: Int) -> Response { Response(url: url, status: HTTPResponse.Status(code: code)) }
 
-    /// Each response takes 500 ms, and all but the last are followed by the same request.
+    /// The metrics of a load that received these responses, sent its request again after each of them, and then
+    /// received one more response. Each transaction takes 500 ms.
     private static func metrics(_ refusals: [Response]) -> LoadMetrics {
         var metrics = LoadMetrics()
         for number in 0...refusals.count {
@@ -32,25 +33,25 @@ import Testing
         return metrics
     }
 
-    /// The times of two entries never overlap, also if an earlier attempt had the same responses.
+    /// The times of two entries do not overlap, even if an earlier attempt received the same responses.
     @Test(arguments: [[401], [417], [417, 401], []], [1, 2])
-    mutating func repeatedRequestsHaveSeparateTimes(codes: [Int], tries: Int) throws {
+    mutating func repeatedRequestsHaveSeparateTimes(codes: [Int], attemptCount: Int) throws {
         let metrics = Self.metrics(codes.map(response))
         let duration = Duration.milliseconds(500 * (codes.count + 1))
-        for number in 0..<tries {
+        for number in 0..<attemptCount {
             let start = duration * number
             load.record(.started(Request(url: url), handler: nil), at: start)
             load.record(.response(response(200)), at: start + duration)
             load.record(body: [1], of: 1, at: start + duration)
             load.record(.metrics(metrics, since: start), at: start + duration)
             load.record(
-                number == tries - 1
+                number == attemptCount - 1
                     ? .finished(LoadTotals(bytes: 1, redirects: 0))
                     : .retrying(Failure(.connectionLost, "again"), after: .zero, attemptsLeft: 1),
                 at: start + duration)
         }
         let transactions = load.transactions
-        #expect(transactions.map { $0.response?.status?.code } == Array(repeating: codes + [200], count: tries).flatMap(\.self))
+        #expect(transactions.map { $0.response?.status?.code } == Array(repeating: codes + [200], count: attemptCount).flatMap(\.self))
         for (number, transaction) in transactions.enumerated() {
             #expect(abs(transaction.began - load.began - 0.5 * Double(number)) < 0.001)
             #expect(abs(transaction.end / .milliseconds(1) - 500) < 1, "\(transaction.end)")
@@ -62,7 +63,7 @@ import Testing
         }
     }
 
-    /// The time of a redirect after a refusal begins when the request was sent again.
+    /// The time of a redirect after a 401 begins when the request is sent again.
     @Test mutating func redirectIsTimedFromItsOwnStart() throws {
         var metrics = Self.metrics([response(401)])
         metrics.recordStep(.connectionReused, at: .milliseconds(1000))

@@ -10,7 +10,7 @@ import Testing
 
 @testable import PortolanCLI
 
-/// The page of `get --trace FILE.html`.
+/// The page that `get --trace FILE.html` writes: a row with bars for each request.
 @Suite struct WaterfallTests {
     private let url: URLRecord
     private var load = TracedLoad(began: 1_000_000)
@@ -40,6 +40,7 @@ import Testing
         }
     }
 
+    /// The bars of a row, as `phase start+length` in milliseconds.
     private static func bars(_ row: WaterfallRow) -> [String] {
         row.bars.map { "\($0.phase.rawValue) \($0.start.milliseconds)+\($0.length.milliseconds)" }
     }
@@ -66,7 +67,7 @@ import Testing
         #expect(row.time == .milliseconds(50))
     }
 
-    @Test mutating func withoutANetworkTheResponseEndsTheWait() throws {
+    @Test mutating func responseEndsTheWaitOfALoadWithoutANetwork() throws {
         load.record(.started(Request(url: url), handler: nil), at: .zero)
         load.record(response(), at: .milliseconds(3))
         load.record(.finished(LoadTotals()), at: .milliseconds(7))
@@ -75,7 +76,7 @@ import Testing
         #expect(row.networkProtocol == nil && row.connection == nil && page([load]).text.contains(#"<td class="wide">–</td>"#))
     }
 
-    @Test mutating func runsOfDataAreOneEvent() throws {
+    @Test mutating func consecutiveDataIsOneEvent() throws {
         load.record(.started(Request(url: url), handler: nil), at: .zero)
         load.record(response(), at: .milliseconds(1))
         for number in 0..<1000 { load.record(body: [], of: 10, at: .milliseconds(2 + number)) }
@@ -87,10 +88,10 @@ import Testing
         #expect(page([load]).text.contains("Throughput of the body: 9.7 KiB in 999.0 ms, "))
     }
 
-    @Test func throughputCountsTheBytesOfEachPartOfTheTime() {
+    @Test func throughputIsMeasuredPerPartOfTheTime() {
         let steady = Throughput([(.zero, 100), (.seconds(1), 100), (.seconds(2), 100), (.seconds(4), 100)])
         #expect(steady.rates == [100, 100, 100, 100] && steady.average == 100 && steady.largest == 100)
-        // Nothing came in the third of four seconds.
+        // No bytes arrived in the third of the four seconds.
         #expect(Throughput([(.zero, 4), (.seconds(1), 2), (.seconds(1), 2), (.seconds(4), 8)]).rates == [4, 4, 0, 8])
         for pieces in [[], [(Duration.zero, Int64(5))], [(.zero, 5), (.zero, 5)]] {
             let throughput = Throughput(pieces.map { (time: $0.0, bytes: $0.1) })
@@ -99,7 +100,7 @@ import Testing
         #expect(Throughput([(.zero, .max), (.seconds(1), .max)]).bytes == .max)
     }
 
-    @Test mutating func failuresAndRedirectsSayWhatHappened() throws {
+    @Test mutating func rowsOfFailuresAndRedirectsHaveAReason() throws {
         let next = try URLRecord(parsing: "http://u:secret@h/b?token=concealed")
         load.record(.started(Request(url: url), handler: nil), at: .zero)
         load.record(.redirected(to: Request(url: next), Response(url: url, status: .found)), at: .milliseconds(1))
@@ -112,7 +113,7 @@ import Testing
         #expect(!page.text.contains("secret@") && !page.text.contains("concealed"))
     }
 
-    @Test mutating func aLoadThatTheCommandEndedIsIncomplete() throws {
+    @Test mutating func loadThatTheCommandEndedIsIncomplete() throws {
         load.record(.started(Request(url: url), handler: nil), at: .zero)
         load.record(.failed(Failure(.writeFailed, "the disk is full")), at: .milliseconds(2))
         let row = try #require(page([load]).rows.first)
@@ -149,7 +150,7 @@ import Testing
         #expect(row.prefix { $0 != "\u{0}" }.split(separator: "<details>").first?.contains("the server &lt;left&gt;") == true)
     }
 
-    /// The part of the time after the last complete step belongs to the phase in which the load failed.
+    /// The time after the last complete step belongs to the phase in which the load failed.
     @Test(
         arguments: [
             ([], LoadError.Code.nameNotFound, "http://h/", ["name 0.0+50.0"]),
@@ -177,7 +178,7 @@ import Testing
         if !steps.isEmpty { load.record(.metrics(metrics, since: .zero), at: .milliseconds(50)) }
         load.record(.failed(Failure(LoadError(code, message: "it failed"))), at: .milliseconds(50))
         #expect(try Self.bars(#require(page([load]).rows.first)) == bars)
-        // The phases of an HTTP Archive have the same sum.
+        // The timings of the HTTP Archive have the same sum.
         let transaction = try #require(load.transactions.first)
         let timings = try #require(HTTPArchive.entry(transaction)["timings"])
         var sum = 0.0
@@ -201,7 +202,7 @@ import Testing
     }
 
     /// The times in the details of a row count from the start of its request.
-    @Test mutating func detailsHaveOneTimeBase() throws {
+    @Test mutating func timesOfTheDetailsStartWithTheirRequest() throws {
         load.record(.started(Request(url: url), handler: nil), at: .zero)
         load.record(.redirected(to: Request(url: url), Response(url: url, status: .found)), at: .milliseconds(100))
         load.record(response(), at: .milliseconds(103))
@@ -231,7 +232,7 @@ import Testing
         #expect(transaction.receivedBody.bytes.count == count && transaction.incompleteness?.hasSuffix("bytes of \(count * 10)") == true)
     }
 
-    /// The first 1000 rows are shown, but the totals are those of all requests. Nested loads are no requests.
+    /// The page shows the first 1000 rows, but its totals include all requests. Nested loads do not count as requests.
     @Test mutating func totalsIncludeRowsBeyondTheLimit() throws {
         let inner = try NestedLoadReport(url: URLRecord(parsing: "http://h/inner"), method: .get, depth: 1)
         load.record(.started(Request(url: url), handler: "outer"), at: .zero)
@@ -263,36 +264,38 @@ import Testing
         load.record(.trailers([name: "<b>"]), at: .zero)
         load.record(.finished(LoadTotals()), at: .zero)
         let text = page([load]).text
-        for mark in ["<script", "<i>", "<b>", "<h>"] { #expect(!text.contains(mark), "\(mark)") }
-        for mark in ["&lt;/dd&gt;&lt;script&gt;&quot;x&quot;&amp;", "&lt;i&gt;", "&lt;b&gt;"] { #expect(text.contains(mark), "\(mark)") }
+        for fragment in ["<script", "<i>", "<b>", "<h>"] { #expect(!text.contains(fragment), "\(fragment)") }
+        for fragment in ["&lt;/dd&gt;&lt;script&gt;&quot;x&quot;&amp;", "&lt;i&gt;", "&lt;b&gt;"] {
+            #expect(text.contains(fragment), "\(fragment)")
+        }
     }
 
     /// The rows, the events, the fields and the characters of a value have limits.
-    @Test mutating func largeTracesAreCut() throws {
+    @Test mutating func largeTracesAreShortened() throws {
         let name = try #require(HTTPField.Name("X-Long"))
         load.record(.started(Request(url: url), handler: nil), at: .zero)
         for _ in 0..<300 { load.record(.interim(Response(url: url, status: .init(code: 103))), at: .zero) }
         load.record(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
         load.record(.finished(LoadTotals()), at: .zero)
-        let one = page([load])
-        #expect(one.text.contains("102 events not shown") && one.rows[0].events.count == 302)
-        var short = TracedLoad(began: 1_000_000)
-        short.record(.started(Request(url: url), handler: nil), at: .zero)
-        short.record(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
-        short.record(.finished(LoadTotals()), at: .zero)
-        let text = page([short]).text
+        let pageWithManyEvents = page([load])
+        #expect(pageWithManyEvents.text.contains("102 events not shown") && pageWithManyEvents.rows[0].events.count == 302)
+        var shortLoad = TracedLoad(began: 1_000_000)
+        shortLoad.record(.started(Request(url: url), handler: nil), at: .zero)
+        shortLoad.record(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
+        shortLoad.record(.finished(LoadTotals()), at: .zero)
+        let text = page([shortLoad]).text
         #expect(text.contains(String(repeating: "v", count: 2000) + " …") && !text.contains(String(repeating: "v", count: 2001)))
-        let many = page(Array(repeating: short, count: 1500))
-        #expect(many.rows.count == 1000 && many.text.contains("500 rows beyond the first 1000 are left out."))
-        #expect(many.text.contains("1500 requests in 1500 loads"))
+        let pageWithManyRows = page(Array(repeating: shortLoad, count: 1500))
+        #expect(pageWithManyRows.rows.count == 1000 && pageWithManyRows.text.contains("500 rows beyond the first 1000 are left out."))
+        #expect(pageWithManyRows.text.contains("1500 requests in 1500 loads"))
         #expect(page([]).text.contains("0 requests in 0 loads"))
-        let limited = WaterfallPage(
-            of: Trace(loads: [short, short, short]), redaction: Redaction(keepsSecrets: false), detailsLimit: 4000
+        let textWithDetailsLimit = WaterfallPage(
+            of: Trace(loads: [shortLoad, shortLoad, shortLoad]), redaction: Redaction(keepsSecrets: false), detailsLimit: 4000
         ).text
-        #expect(limited.ranges(of: "Left out: the page has reached its limit.").count == 2)
+        #expect(textWithDetailsLimit.ranges(of: "Left out: the page has reached its limit.").count == 2)
     }
 
-    /// One row does not exceed the limit of the page, even if it is the first.
+    /// The limit applies to the first row, too.
     @Test mutating func oneRowDoesNotExceedTheLimitOfThePage() throws {
         var fields = HTTPFields()
         for number in 0..<100 { fields[try #require(HTTPField.Name("X-\(number)"))] = String(repeating: "&", count: 1000) }
@@ -305,21 +308,23 @@ import Testing
         #expect(text.utf8.count < limit && text.contains("Left out: the page has reached its limit."))
     }
 
-    private static let shortest = ["0 µs", "0.2 µs", "0.4 µs", "0.6 µs", "0.8 µs", "1 µs"]
+    private static let labelsOfTheShortestAxis = ["0 µs", "0.2 µs", "0.4 µs", "0.6 µs", "0.8 µs", "1 µs"]
 
     @Test(arguments: [
-        (0.001, Self.shortest), (0.0, Self.shortest), (0.0034, ["0 µs", "0.5 µs", "1 µs", "1.5 µs", "2 µs", "2.5 µs", "3 µs"]),
+        (0.001, Self.labelsOfTheShortestAxis), (0.0, Self.labelsOfTheShortestAxis),
+        (0.0034, ["0 µs", "0.5 µs", "1 µs", "1.5 µs", "2 µs", "2.5 µs", "3 µs"]),
         (1, ["0 ms", "0.2 ms", "0.4 ms", "0.6 ms", "0.8 ms", "1 ms"]),
         (329, ["0 ms", "50 ms", "100 ms", "150 ms", "200 ms", "250 ms", "300 ms"]),
-        (4200, ["0 s", "1 s", "2 s", "3 s", "4 s"]), (.infinity, Self.shortest), (.nan, Self.shortest), (-5, Self.shortest),
+        (4200, ["0 s", "1 s", "2 s", "3 s", "4 s"]), (.infinity, Self.labelsOfTheShortestAxis), (.nan, Self.labelsOfTheShortestAxis),
+        (-5, Self.labelsOfTheShortestAxis),
     ])
-    func ticksAreRound(span: Double, labels: [String]) {
-        let ticks = TimeAxis(to: span).ticks
+    func ticksAreAtRoundTimes(milliseconds: Double, labels: [String]) {
+        let ticks = TimeAxis(to: milliseconds).ticks
         #expect(ticks.count <= 10 && ticks.map(\.milliseconds) == ticks.map(\.milliseconds).sorted())
         #expect(ticks.map(\.label) == labels)
     }
 
-    @Test func anySpanHasFewTicks() {
+    @Test func axisOfAnyDurationHasTwoToTenTicks() {
         for exponent in -8...14 {
             for factor in [1.0, 1.7, 2, 4.9, 9.99] {
                 var span = factor

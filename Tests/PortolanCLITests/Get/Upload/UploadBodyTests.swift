@@ -11,15 +11,15 @@ import Testing
     /// Reads a body to its end, in buffers of `capacity` bytes.
     private func text(of body: Body, capacity: Int = 100) async throws -> String {
         let reader = try body.makeReader()
-        var all: [UInt8] = []
+        var bytes: [UInt8] = []
         while true {
-            let (waits, signal) = AsyncStream<Void>.makeStream()
+            let (readySignals, readySource) = AsyncStream<Void>.makeStream()
             var result = BodyRead.end
-            all += [UInt8](capacity: capacity) { output in result = reader.read(into: &output) { signal.finish() } }
+            bytes += [UInt8](capacity: capacity) { output in result = reader.read(into: &output) { readySource.finish() } }
             switch result {
             case .bytes: continue
-            case .wait: for await _ in waits {}
-            case .end: return String(decoding: all, as: UTF8.self)
+            case .wait: for await _ in readySignals {}
+            case .end: return String(decoding: bytes, as: UTF8.self)
             case .failed(let error): throw error
             }
         }
@@ -37,7 +37,7 @@ import Testing
         #expect(try await text(of: .joining([])) == "")
     }
 
-    @Test func unknownLengthOrOneTimePartAppliesToTheWholeBody() {
+    @Test func partWithoutALengthOrReadOnceAppliesToTheWholeBody() {
         let pipe = BodyWriter()
         let body = Body.joining([.text("a"), pipe.body()])
         #expect(body.length == nil && !body.isRewindable)
@@ -45,8 +45,8 @@ import Testing
     }
 
     @Test func failingPartFailsTheBody() async throws {
-        let broken = Body(length: nil, isRewindable: true) { () throws(LoadError) in throw LoadError(.bodyFailed, message: "gone") }
-        let error = try await #require(throws: LoadError.self) { try await text(of: .joining([.text("a"), broken])) }
+        let failingBody = Body(length: nil, isRewindable: true) { () throws(LoadError) in throw LoadError(.bodyFailed, message: "gone") }
+        let error = try await #require(throws: LoadError.self) { try await text(of: .joining([.text("a"), failingBody])) }
         #expect(error.message == "gone")
     }
 
@@ -54,11 +54,11 @@ import Testing
         let (source, sink) = try Pipe.open()
         let body = Body.reading(source, name: "a pipe")
         #expect(body.length == nil && !body.isRewindable)
-        async let sent = text(of: body)
+        async let receivedText = text(of: body)
         try sink.write(all: Array("first ".utf8))
         try sink.write(all: Array("second".utf8))
         try sink.close()
-        #expect(try await sent == "first second")
+        #expect(try await receivedText == "first second")
         try source.close()
     }
 

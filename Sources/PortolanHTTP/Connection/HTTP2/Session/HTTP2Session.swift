@@ -83,10 +83,10 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
         precondition(self.delegate == nil, "nghttp2 forbids nghttp2_session_mem_recv inside a callback")
         self.delegate = delegate
         defer { self.delegate = nil }
-        let taken = unsafe bytes.withUnsafeBytes { bytes in
+        let consumedCount = unsafe bytes.withUnsafeBytes { bytes in
             unsafe nghttp2_session_mem_recv(session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
         }
-        return taken < 0 ? HTTP2LibraryError(Int32(clamping: taken)) : nil
+        return consumedCount < 0 ? HTTP2LibraryError(Int32(clamping: consumedCount)) : nil
     }
 
     /// Appends whole frames to `output`, until it has `limit` bytes or more, or the session has no more frames.
@@ -109,6 +109,7 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
 
     /// Whether ``send(into:atMost:for:)`` must be called before the session processes another frame.
     ///
+    /// There are two reasons:
     /// - nghttp2 treats a stream as open until its reset was sent.
     /// - After a violation, nghttp2 sends GOAWAY. If the peer has sent GOAWAY before, only the sent frames show a
     ///   violation.

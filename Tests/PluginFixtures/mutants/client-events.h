@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all loads of the subject report to the client. */
+/* The events that all loads of the subject send to the client. */
 
 #ifdef REG_04
 static char shared_greeting[256];
@@ -21,22 +21,22 @@ static void leak(void) {
 static char own_build;
 #endif
 
-/* Its own decoding, where nobody else sees it: decodes the text after the first slash. */
-static UNUSED void decode(portolan_string path, char *place, size_t size) {
+/* Decodes the path after its first slash. Does not use the decoder of the contract, which refuses some bytes. */
+static UNUSED void decode(portolan_string path, char *output, size_t size) {
     size_t length = 0;
     for (size_t i = 1; i < path.length && length < size - 1; i++) {
         unsigned byte;
         if (path.bytes[i] == '%' && i + 2 < path.length && sscanf(path.bytes + i + 1, "%2x", &byte) == 1) {
-            place[length++] = (char)byte;
+            output[length++] = (char)byte;
             i += 2;
         } else {
-            place[length++] = path.bytes[i];
+            output[length++] = path.bytes[i];
         }
     }
-    place[length] = 0;
+    output[length] = 0;
 }
 
-static size_t compose(subject_load *load) {
+static size_t write_greeting(subject_load *load) {
     portolan_string name = load->request->path;
     if (name.length > 0) name = (portolan_string){ name.bytes + 1, name.length - 1 };
 #ifdef REG_04
@@ -54,10 +54,10 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
     leak();
 #endif
 #ifdef DESC_05h
-    if (!wants_password(load)) error.cause = (const portolan_error *)(uintptr_t)16;
+    if (!needs_password(load)) error.cause = (const portolan_error *)(uintptr_t)16;
 #endif
 #ifdef ERR_01
-    if (!wants_password(load)) error.code = PORTOLAN_ERROR_IO_FAILED;
+    if (!needs_password(load)) error.code = PORTOLAN_ERROR_IO_FAILED;
 #endif
 #ifdef ERR_02
     error.message = (portolan_string)PORTOLAN_TEXT("one line\nand another");
@@ -66,23 +66,23 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
     error.message = (portolan_string){ "", 0 };
 #endif
 #ifdef ERR_03
-    if (!wants_password(load)) error.code = -99;
+    if (!needs_password(load)) error.code = -99;
 #endif
 #ifdef ERR_05
     error.message = load->request->url;
 #endif
 #ifdef DESC_05c
-    if (!wants_password(load)) error.size = 8;
+    if (!needs_password(load)) error.size = 8;
 #endif
 #ifdef ORDER_11
-    // Not the constant itself, because compilers refuse that.
+    // Compilers refuse the constant NULL here.
     const portolan_error *volatile none = NULL;
-    if (!wants_password(load)) return load->client->did_fail(load->client, none);
+    if (!needs_password(load)) return load->client->did_fail(load->client, none);
 #endif
     load->client->did_fail(load->client, &error);
 }
 
-static portolan_response response_of(int64_t length) {
+static portolan_response make_response(int64_t length) {
     portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .text_encoding = PORTOLAN_TEXT("utf-8"),
                                    .expected_length = length };
 #ifdef BODY_01b
@@ -131,7 +131,7 @@ static portolan_response response_of(int64_t length) {
     return response;
 }
 
-/* A redirect has a status, because its target has one, too. */
+/* Returns the status of the redirect and of its target; 0 for other loads. */
 static int32_t status_of(const subject_load *load) {
     if (is_host(load, "redirect")) return 302;
     return portolan_equal(load->request->path, PORTOLAN_STRING("/there")) ? 200 : 0;
@@ -139,7 +139,7 @@ static int32_t status_of(const subject_load *load) {
 
 static portolan_flow respond(subject_load *load, int64_t length) {
     portolan_client *client = load->client;
-    portolan_response response = response_of(length);
+    portolan_response response = make_response(length);
     if (!response.status) response.status = status_of(load);
 #ifdef ORDER_10
     client->cached_response_is_valid(client, NULL);
@@ -167,10 +167,10 @@ static portolan_flow respond(subject_load *load, int64_t length) {
 }
 
 #ifdef BODY_03
-static char lent[512];
-static void *scribble(void *length) {
+static char static_bytes[512];
+static void *change_last_byte(void *length) {
     pause_for(1);
-    lent[(size_t)(uintptr_t)length - 1] ^= 1;
+    static_bytes[(size_t)(uintptr_t)length - 1] ^= 1;
     return NULL;
 }
 #endif
@@ -187,9 +187,9 @@ static UNUSED portolan_flow deliver_bytes(subject_load *load, const char *text, 
     portolan_client *client = load->client;
 #ifdef BODY_03
     pthread_t thread;
-    memcpy(lent, text, length);
-    pthread_create(&thread, NULL, scribble, (void *)(uintptr_t)length);
-    portolan_flow flow = client->did_load(client, lent, length);
+    memcpy(static_bytes, text, length);
+    pthread_create(&thread, NULL, change_last_byte, (void *)(uintptr_t)length);
+    portolan_flow flow = client->did_load(client, static_bytes, length);
     pthread_join(thread, NULL);
     return flow;
 #elif defined(BODY_04)
@@ -208,13 +208,13 @@ static UNUSED portolan_flow deliver_bytes(subject_load *load, const char *text, 
     load->has_thread = 0;
     return flow;
 #elif defined(LIFE_09)
-    static size_t place;
-    place = 0;
+    static size_t output;
+    output = 0;
     portolan_flow flow = PORTOLAN_CONTINUE;
-    while (place < length && flow != PORTOLAN_STOPPED) {
-        size_t start = place;
+    while (output < length && flow != PORTOLAN_STOPPED) {
+        size_t start = output;
         flow = client->did_load(client, text + start, 1);
-        place++;
+        output++;
     }
     return flow;
 #else

@@ -5,7 +5,7 @@ import TestThreads
 import Testing
 
 /// `get --json` and `get -v` report nested loads until they end.
-@Suite(.blocking, .timeLimit(.minutes(10))) struct InnerLoadsTests {
+@Suite(.blocking, .timeLimit(.minutes(10))) struct GetNestedLoadTests {
     private let program: Program
     private let relay: String
 
@@ -14,7 +14,7 @@ import Testing
         relay = try program.copyFixture("relay.so")
     }
 
-    /// The event names; for nested loads also the members that are equal in each run.
+    /// The names of the events. For events of nested loads, also the values of the members that are equal in each run.
     private func summary(_ lines: [String]) throws -> [String] {
         try lines.compactMap { line in
             let event = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
@@ -52,14 +52,14 @@ import Testing
             outcome.errors.contains { $0.hasPrefix("* nested load, depth 1: 'data:,hello' finished after ") && $0.hasSuffix(", 5 bytes") })
     }
 
-    /// Ctrl-C and the time limit end the nested load first, and the program reports that.
+    /// Ctrl-C and the time limit end the nested load before the outer load. The program reports the end of both.
     @Test(arguments: [(true, Int32(130)), (false, 28)])
-    func endingTheOuterLoadEndsTheNestedLoad(byInterrupt: Bool, status: Int32) throws {
-        let unruly = try UnrulyPlugin.make(in: program)
+    func endOfTheOuterLoadEndsTheNestedLoadFirst(byInterrupt: Bool, status: Int32) throws {
+        let unrulyPlugin = try UnrulyPlugin.make(in: program)
         let process = Process()
         process.executableURL = Program.executable
         process.arguments =
-            ["get", "--json", "--plugin", relay, "--plugin", unruly, "relay:unruly://hang"]
+            ["get", "--json", "--plugin", relay, "--plugin", unrulyPlugin, "relay:unruly://hang"]
             + (byInterrupt ? [] : ["--max-time", "0.2"])
         process.currentDirectoryURL = program.folder
         let (output, errors) = (Pipe(), Pipe())
@@ -68,12 +68,12 @@ import Testing
         #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self) == "waits\n")
         if byInterrupt { process.interrupt() }
         process.waitUntilExit()
-        let printed = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        let events = try summary(printed.split(separator: "\n").map(String.init))
+        let outputText = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        let events = try summary(outputText.split(separator: "\n").map(String.init))
         #expect(process.terminationStatus == status)
         // Both loads have the same time limit, so each of them can time out first.
-        let ends = byInterrupt ? ["cancelled"] : ["cancelled", "timedOut"]
-        #expect(ends.contains { events.suffix(2) == ["innerEnd 1 unruly://hang 0 \($0)", "failed"] }, "\(events)")
+        let endCodes = byInterrupt ? ["cancelled"] : ["cancelled", "timedOut"]
+        #expect(endCodes.contains { events.suffix(2) == ["innerEnd 1 unruly://hang 0 \($0)", "failed"] }, "\(events)")
         #expect(events.dropLast(2).contains("inner 1 unruly://hang GET org.portolan.unruly"))
     }
 }

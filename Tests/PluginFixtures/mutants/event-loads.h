@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event-driven loads of the subject: each does its next step until it has to wait. */
+/* The event-driven loads of the subject. A load sends its next event until it has to wait. */
 
-enum { LARGE_RUN = 65536, LARGE_RUNS = 32, HUGE_RUNS = 65537 };
+enum { PIECE_LENGTH = 65536, LARGE_PIECE_COUNT = 32, HUGE_PIECE_COUNT = 65537 };
 
 #ifdef FLOW_08
 static void *read_ahead(void *pointer) {
     subject_load *load = pointer;
     for (int i = 0; i < 64; i++) {
-        memset((char *)load->ahead + ((size_t)i << 20), i, 1 << 20);
+        memset((char *)load->read_ahead_buffer + ((size_t)i << 20), i, 1 << 20);
         pause_for(5);
     }
     return NULL;
@@ -15,16 +15,16 @@ static void *read_ahead(void *pointer) {
 #endif
 
 #ifdef THREAD_02
-static _Thread_local subject_load *of_this_thread;
+static _Thread_local subject_load *load_of_this_thread;
 #endif
 
 #ifdef FLOW_10
 static atomic_int held_loads;
 #endif
 
-/* The length of the load with a little more than 4 GiB. */
+/* Returns the length of the load `huge`: a little more than 4 GiB. */
 static int64_t huge_length(void) {
-    int64_t length = (int64_t)LARGE_RUN * HUGE_RUNS;
+    int64_t length = (int64_t)PIECE_LENGTH * HUGE_PIECE_COUNT;
 #ifdef BODY_07
     return (uint32_t)length;
 #else
@@ -32,20 +32,20 @@ static int64_t huge_length(void) {
 #endif
 }
 
-static int64_t length_of(subject_load *load) {
-    if (is_host(load, "large")) return (int64_t)LARGE_RUN * LARGE_RUNS;
+static int64_t response_length(subject_load *load) {
+    if (is_host(load, "large")) return (int64_t)PIECE_LENGTH * LARGE_PIECE_COUNT;
     if (is_host(load, "huge")) return huge_length();
     if (is_host(load, "echo")) return load->request->body_length;
     if (is_host(load, "redirect")) return 0;
-    return (int64_t)compose(load);
+    return (int64_t)write_greeting(load);
 }
 
-static portolan_flow end(subject_load *load) {
+static portolan_flow finish_and_stop(subject_load *load) {
     finish(load);
     return PORTOLAN_STOPPED;
 }
 
-static portolan_flow next_of_echo(subject_load *load) {
+static portolan_flow next_echo_event(subject_load *load) {
     portolan_client *client = load->client;
 #ifdef THREAD_03b
     static
@@ -55,15 +55,15 @@ static portolan_flow next_of_echo(subject_load *load) {
 #ifdef UPLOAD_02
     while (count == PORTOLAN_WAIT) count = client->read_body(client, piece, sizeof piece);
 #endif
-    if (count == 0) return end(load);
+    if (count == 0) return finish_and_stop(load);
     if (count < 0) return (portolan_flow)count;
     load->total += count;
     client->did_send(client, load->total);
     return client->did_load(client, piece, (size_t)count);
 }
 
-/* Reads the inner load on demand: nothing while the outer load is paused. */
-static portolan_flow next_of_nest(subject_load *load) {
+/* Reads from the nested load only when it is called, so nothing while the outer load is paused. */
+static portolan_flow next_nest_event(subject_load *load) {
     const portolan_nested_table *nested = load->plugin->nested;
     const portolan_response *response = NULL;
     const void *bytes = NULL;
@@ -85,26 +85,26 @@ static portolan_flow next_of_nest(subject_load *load) {
         if (count > 0) {
             portolan_flow flow = load->client->did_load(load->client, bytes, (size_t)count);
 #ifdef NEST_04
-            // Drops the bytes, because this only shows that it continues to read.
-            while (flow == PORTOLAN_PAUSE && load->runs++ < 3 && nested->next(load->inner, &bytes) > 0) load->repeats++;
+            // Drops the bytes. The violation is that the load continues to read.
+            while (flow == PORTOLAN_PAUSE && load->delivery_count++ < 3 && nested->next(load->inner, &bytes) > 0) load->repeats++;
 #endif
             return flow;
         }
     }
-    if (count == 0) return end(load);
-    fail_by(load, load->inner);
+    if (count == 0) return finish_and_stop(load);
+    fail_with_nested_error(load, load->inner);
     return PORTOLAN_STOPPED;
 }
 
 static int cancels(const subject_load *load) { return is_host(load, "cancels"); }
 static int waits(const subject_load *load) { return is_host(load, "wait") || is_host(load, "slow"); }
 
-/* A wait, a byte through the load's sockets, and the end, all reported by the host. */
-static portolan_flow next_of_wait(subject_load *load) {
+/* Waits for a timer, sends a byte through the load's sockets, waits until the host reports it, and then ends. */
+static portolan_flow next_wait_event(subject_load *load) {
     const portolan_watch_table *watch = load->plugin->watch;
     portolan_client *client = load->client;
     char byte;
-    if (!load->runs++) {
+    if (!load->delivery_count++) {
 #ifdef WATCH_02
         watch->watch(client, load->pipe[0], 64);
 #endif
@@ -140,10 +140,10 @@ static portolan_flow next_of_wait(subject_load *load) {
         return respond(load, 5);
     }
     if (!load->repeats++) return client->did_load(client, "waits", 5);
-    return end(load);
+    return finish_and_stop(load);
 }
 
-/* Nothing more follows: the load closes what it has open. */
+/* Closes the nested load when no event follows. */
 static void close_inner(subject_load *load) {
     if (load->inner) load->plugin->nested->close(load->inner);
     load->inner = NULL;
@@ -153,42 +153,42 @@ static void close_inner(subject_load *load) {
 static atomic_int large_loads;
 #endif
 
-static portolan_flow next_of_large(subject_load *load) {
-    static char run[LARGE_RUN];
+static portolan_flow next_large_event(subject_load *load) {
+    static char piece[PIECE_LENGTH];
 #ifdef LOAD_02
     if (!load->is_large++) large_loads++;
-    if (large_loads > 40) return load->client->did_load(load->client, run, LARGE_RUN - 1);
+    if (large_loads > 40) return load->client->did_load(load->client, piece, PIECE_LENGTH - 1);
 #endif
 #ifdef PERF_03
-    if (!load->ahead) load->ahead = memset(malloc(32 << 20), 1, 32 << 20);
+    if (!load->read_ahead_buffer) load->read_ahead_buffer = memset(malloc(32 << 20), 1, 32 << 20);
 #endif
 #ifdef PERF_02
     work_for(20);
 #endif
 #ifdef PERF_04
-    if (load->runs == 0) pause_for(900);
+    if (load->delivery_count == 0) pause_for(900);
 #endif
-    if (load->runs == LARGE_RUNS) return end(load);
-    load->runs++;
+    if (load->delivery_count == LARGE_PIECE_COUNT) return finish_and_stop(load);
+    load->delivery_count++;
 #ifdef BODY_05
-    for (int i = 1; i < LARGE_RUN / 1024; i++) {
-        if (load->client->did_load(load->client, run, 1024) == PORTOLAN_STOPPED) return PORTOLAN_STOPPED;
+    for (int i = 1; i < PIECE_LENGTH / 1024; i++) {
+        if (load->client->did_load(load->client, piece, 1024) == PORTOLAN_STOPPED) return PORTOLAN_STOPPED;
     }
-    return load->client->did_load(load->client, run, 1024);
+    return load->client->did_load(load->client, piece, 1024);
 #else
-    return load->client->did_load(load->client, run, LARGE_RUN);
+    return load->client->did_load(load->client, piece, PIECE_LENGTH);
 #endif
 }
 
-static portolan_flow next_of_huge(subject_load *load) {
-    static char run[LARGE_RUN];
-    if ((int64_t)load->runs * LARGE_RUN == huge_length()) return end(load);
-    load->runs++;
-    return load->client->did_load(load->client, run, LARGE_RUN);
+static portolan_flow next_huge_event(subject_load *load) {
+    static char piece[PIECE_LENGTH];
+    if ((int64_t)load->delivery_count * PIECE_LENGTH == huge_length()) return finish_and_stop(load);
+    load->delivery_count++;
+    return load->client->did_load(load->client, piece, PIECE_LENGTH);
 }
 
-/* The next step of a load. Returns PORTOLAN_STOPPED if there are no more. */
-static portolan_flow next(subject_load *load) {
+/* Sends the next event of a load. Returns PORTOLAN_STOPPED if no event follows. */
+static portolan_flow next_event(subject_load *load) {
     portolan_client *client = load->client;
     int stage = load->stage++;
     if (stage == 0 && is_host(load, "redirect")) {
@@ -200,7 +200,7 @@ static portolan_flow next(subject_load *load) {
                                                  PORTOLAN_TEXT("//text/there") };
 #endif
         portolan_change to = { .size = sizeof to };
-        portolan_response response = response_of(0);
+        portolan_response response = make_response(0);
         response.status = status_of(load);
         response.fields = &location;
         response.field_count = 1;
@@ -225,31 +225,31 @@ static portolan_flow next(subject_load *load) {
         load->plugin->watch->set_timer(client, 0, 5);
         return client->did_receive_challenge(client, &load->challenge, NULL);
     }
-    if (is_host(load, "nest")) return next_of_nest(load);
-    if (waits(load)) return next_of_wait(load);
+    if (is_host(load, "nest")) return next_nest_event(load);
+    if (waits(load)) return next_wait_event(load);
     if (stage <= 1 && !load->has_responded) {
         load->has_responded = 1;
         load->stage = 2;
-        return respond(load, length_of(load));
+        return respond(load, response_length(load));
     }
-    if (is_host(load, "echo")) return next_of_echo(load);
-    if (is_host(load, "large")) return next_of_large(load);
-    if (is_host(load, "huge")) return next_of_huge(load);
-    if (is_host(load, "redirect") || stage > 2) return end(load);
+    if (is_host(load, "echo")) return next_echo_event(load);
+    if (is_host(load, "large")) return next_large_event(load);
+    if (is_host(load, "huge")) return next_huge_event(load);
+    if (is_host(load, "redirect") || stage > 2) return finish_and_stop(load);
     portolan_flow flow = client->did_load(client, load->text, load->length);
 #ifdef FLOW_07
-    if (flow == PORTOLAN_PAUSE) return end(load);
+    if (flow == PORTOLAN_PAUSE) return finish_and_stop(load);
 #endif
     return flow;
 }
 
 static void pump(subject_load *load) {
-    load->length = compose(load);
+    load->length = write_greeting(load);
 #ifdef FLOW_10
     if (held_loads > 0 && !load->was_held) return;
 #endif
     while (!load->is_paused && !load->is_over && !load->is_asking) {
-        portolan_flow flow = next(load);
+        portolan_flow flow = next_event(load);
         if (load->is_asking) return;
         if (flow == PORTOLAN_STOPPED) {
             load->is_over = 1;
@@ -258,15 +258,15 @@ static void pump(subject_load *load) {
         if (flow == PORTOLAN_WAIT) return;
         if (flow != PORTOLAN_PAUSE) continue;
 #ifdef FLOW_01
-        if (load->runs == 0 && load->stage == 2) continue;
+        if (load->delivery_count == 0 && load->stage == 2) continue;
 #endif
         load->is_paused = 1;
 #ifdef FLOW_03
-        clock_gettime(CLOCK_MONOTONIC, &load->paused);
+        clock_gettime(CLOCK_MONOTONIC, &load->pause_time);
 #endif
 #ifdef FLOW_08
-        if (is_host(load, "large") && !load->ahead) {
-            load->ahead = malloc(64 << 20);
+        if (is_host(load, "large") && !load->read_ahead_buffer) {
+            load->read_ahead_buffer = malloc(64 << 20);
             pthread_create(&load->thread, NULL, read_ahead, load);
             load->has_thread = 1;
         }
@@ -281,7 +281,7 @@ static void pump(subject_load *load) {
         if (!load->was_held++) held_loads++;
 #endif
 #ifdef FUZZ_04
-        load->pauses++;
+        load->pause_count++;
 #endif
 #ifdef PERF_05
         static atomic_int paused_loads;
@@ -300,7 +300,7 @@ static void start(void *pointer) {
     pause_for(80);
 #endif
 #ifdef THREAD_02
-    of_this_thread = load;
+    load_of_this_thread = load;
 #endif
     if ((is_host(load, "nest") && !load->plugin->nested) || ((waits(load) || cancels(load)) && !load->plugin->watch)) {
         load->is_over = 1;
@@ -315,7 +315,7 @@ static void start(void *pointer) {
 
 static void woken(void *pointer) {
     subject_load *load = pointer;
-    /* The peer does not wait longer for a password, and serves the text without one. */
+    /* Acts like a peer that stops waiting for the password and serves the text without it. */
     if (load->is_asking && cancels(load) && load->plugin->watch->fired(load->client, 0)) {
 #ifndef CHAL_08b
         load->client->did_cancel_challenge(load->client);
@@ -335,7 +335,7 @@ static void answered(void *pointer, const portolan_answer *answer) {
         pump(load);
         return;
     }
-    switch (settle(load, answer)) {
+    switch (handle_answer(load, answer)) {
     case 1: load->stage = 1; break;
     case 0:
         load->is_asking = 1;
@@ -354,22 +354,22 @@ static void resume(void *pointer) {
 #ifdef FLOW_03
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((now.tv_sec - load->paused.tv_sec) * 1000 + (now.tv_nsec - load->paused.tv_nsec) / 1000000 > 200) load->stage = 3;
+    if ((now.tv_sec - load->pause_time.tv_sec) * 1000 + (now.tv_nsec - load->pause_time.tv_nsec) / 1000000 > 200) load->stage = 3;
 #endif
 #ifdef FLOW_04
     if (!load->is_paused && load->has_responded && !load->is_over && !load->repeats++) load->client->did_load(load->client, "again", 5);
 #endif
 #ifdef THREAD_02
-    if (of_this_thread != load) return;
+    if (load_of_this_thread != load) return;
 #endif
     load->is_paused = 0;
     pump(load);
 }
 
-static UNUSED void stop_turns(void *pointer) {
+static UNUSED void stop_event_load(void *pointer) {
     subject_load *load = pointer;
 #ifdef FUZZ_04
-    if (load->is_paused && load->pauses > 1) abort();
+    if (load->is_paused && load->pause_count > 1) abort();
 #endif
 #ifdef FLOW_05
     if (load->is_paused) load->client->did_load(load->client, load->text, load->length);

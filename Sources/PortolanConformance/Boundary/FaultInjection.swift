@@ -22,16 +22,16 @@ enum FaultInjection {
         case end
     }
 
-    private static let calls = Atomic(0)
-    private static let first = Atomic(Int.max)
-    private static let last = Atomic(Int.max)
-    private static let ended = Mutex<String?>(nil)
+    private static let callCounter = Atomic(0)
+    private static let firstRefusedCall = Atomic(Int.max)
+    private static let lastRefusedCall = Atomic(Int.max)
+    private static let attemptedEnd = Mutex<String?>(nil)
 
     /// Interposes between `library` and the functions of `resource`.
     ///
     /// - Returns: Whether the library calls any of them.
     static func serve(_ resource: Resource, to library: ProbedLibrary) -> Bool {
-        // Before the library can use up the available keys.
+        // Creates the key of `OwnThread` before the library can use up the available keys.
         if resource == .threads, !OwnThread.canCount { return false }
         var isCalled = false
         for function in functions(of: resource) where unsafe library.replace(function.name, by: function.pointer) { isCalled = true }
@@ -40,37 +40,42 @@ enum FaultInjection {
 
     /// Refuses the calls with these numbers. The count starts again at 1 now.
     static func refuse(_ numbers: ClosedRange<Int>) {
-        calls.store(0, ordering: .sequentiallyConsistent)
-        first.store(numbers.lowerBound, ordering: .sequentiallyConsistent)
-        last.store(numbers.upperBound, ordering: .sequentiallyConsistent)
+        callCounter.store(0, ordering: .sequentiallyConsistent)
+        firstRefusedCall.store(numbers.lowerBound, ordering: .sequentiallyConsistent)
+        lastRefusedCall.store(numbers.upperBound, ordering: .sequentiallyConsistent)
     }
 
-    /// Restarts the count, and refuses nothing.
-    static func count() { refuse(Int.max...Int.max) }
+    /// Restarts the count, and refuses no call.
+    static func allowAll() { refuse(Int.max...Int.max) }
 
-    /// The number of calls since the last ``refuse(_:)`` or ``count()``.
-    static var callCount: Int { calls.load(ordering: .sequentiallyConsistent) }
+    /// The number of calls since the last ``refuse(_:)`` or ``allowAll()``.
+    static var callCount: Int { callCounter.load(ordering: .sequentiallyConsistent) }
 
     /// The number of running threads that the library's own calls have started since ``serve(_:to:)`` of
     /// ``Resource/threads``.
     static var threadCount: Int { OwnThread.count.load(ordering: .sequentiallyConsistent) }
 
     /// The function with which the library tried to end the process; `nil` if it did not try.
-    static var triedToEndBy: String? { ended.withLock(\.self) }
+    static var triedToEndBy: String? { attemptedEnd.withLock(\.self) }
 
-    private static func refuses() -> Bool {
-        let number = calls.add(1, ordering: .sequentiallyConsistent).newValue
-        return number >= first.load(ordering: .sequentiallyConsistent) && number <= last.load(ordering: .sequentiallyConsistent)
+    /// Counts a call.
+    ///
+    /// - Returns: Whether this call must be refused.
+    private static func mustRefuseNextCall() -> Bool {
+        let number = callCounter.add(1, ordering: .sequentiallyConsistent).newValue
+        return number >= firstRefusedCall.load(ordering: .sequentiallyConsistent)
+            && number <= lastRefusedCall.load(ordering: .sequentiallyConsistent)
     }
 
-    private static func refusesMemory() -> Bool {
-        guard refuses() else { return false }
+    /// Does the same as ``mustRefuseNextCall()``, and sets errno if the call must be refused.
+    private static func mustRefuseNextAllocation() -> Bool {
+        guard mustRefuseNextCall() else { return false }
         errno = ENOMEM
         return true
     }
 
     private static func wait(instead function: String) -> Never {
-        ended.withLock { $0 = $0 ?? function }
+        attemptedEnd.withLock { $0 = $0 ?? function }
         while true { pause() }
     }
 
@@ -96,25 +101,29 @@ enum FaultInjection {
     }
 
     private static var memoryFunctions: [Function] {
-        let allocate: @convention(c) (Int) -> UnsafeMutableRawPointer? = { unsafe FaultInjection.refusesMemory() ? nil : malloc($0) }
-        let clear: @convention(c) (Int, Int) -> UnsafeMutableRawPointer? = { unsafe FaultInjection.refusesMemory() ? nil : calloc($0, $1) }
+        let allocate: @convention(c) (Int) -> UnsafeMutableRawPointer? = {
+            unsafe FaultInjection.mustRefuseNextAllocation() ? nil : malloc($0)
+        }
+        let clear: @convention(c) (Int, Int) -> UnsafeMutableRawPointer? = {
+            unsafe FaultInjection.mustRefuseNextAllocation() ? nil : calloc($0, $1)
+        }
         let resize: @convention(c) (UnsafeMutableRawPointer?, Int) -> UnsafeMutableRawPointer? = {
-            unsafe FaultInjection.refusesMemory() ? nil : realloc($0, $1)
+            unsafe FaultInjection.mustRefuseNextAllocation() ? nil : realloc($0, $1)
         }
         let resizeList: @convention(c) (UnsafeMutableRawPointer?, Int, Int) -> UnsafeMutableRawPointer? = {
-            unsafe FaultInjection.refusesMemory() ? nil : reallocarray($0, $1, $2)
+            unsafe FaultInjection.mustRefuseNextAllocation() ? nil : reallocarray($0, $1, $2)
         }
         let align: @convention(c) (Int, Int) -> UnsafeMutableRawPointer? = {
-            unsafe FaultInjection.refusesMemory() ? nil : aligned_alloc($0, $1)
+            unsafe FaultInjection.mustRefuseNextAllocation() ? nil : aligned_alloc($0, $1)
         }
         let alignInto: @convention(c) (UnsafeMutablePointer<UnsafeMutableRawPointer?>, Int, Int) -> Int32 = {
-            unsafe FaultInjection.refuses() ? ENOMEM : posix_memalign($0, $1, $2)
+            unsafe FaultInjection.mustRefuseNextCall() ? ENOMEM : posix_memalign($0, $1, $2)
         }
         let copy: @convention(c) (UnsafePointer<CChar>) -> UnsafeMutablePointer<CChar>? = {
-            unsafe FaultInjection.refusesMemory() ? nil : strdup($0)
+            unsafe FaultInjection.mustRefuseNextAllocation() ? nil : strdup($0)
         }
         let copyPart: @convention(c) (UnsafePointer<CChar>, Int) -> UnsafeMutablePointer<CChar>? = {
-            unsafe FaultInjection.refusesMemory() ? nil : strndup($0, $1)
+            unsafe FaultInjection.mustRefuseNextAllocation() ? nil : strndup($0, $1)
         }
         return unsafe [
             Function("malloc", allocate),
@@ -134,21 +143,23 @@ enum FaultInjection {
                 UnsafeMutableRawPointer, UnsafeMutableRawPointer?, UnsafeMutableRawPointer, UnsafeMutableRawPointer?
             ) -> Int32
         let create: Create = { thread, attributes, body, argument in
-            guard !FaultInjection.refuses(), let symbol = unsafe dlsym(nil, "pthread_create") else { return EAGAIN }
+            guard !FaultInjection.mustRefuseNextCall(), let symbol = unsafe dlsym(nil, "pthread_create") else { return EAGAIN }
             typealias Body = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
             let run: Body = { unsafe OwnThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? nil }
-            return unsafe OwnThread.begin(body, argument) { own in
-                unsafe unsafeBitCast(symbol, to: Create.self)(thread, attributes, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), own)
+            return unsafe OwnThread.begin(body, argument) { threadHandle in
+                unsafe unsafeBitCast(symbol, to: Create.self)(
+                    thread, attributes, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), threadHandle)
             }
         }
         typealias CreateOfC11 = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Int32
         let createOfC11: CreateOfC11 = { thread, body, argument in
             // thrd_error (threads.h)
-            guard !FaultInjection.refuses(), let symbol = unsafe dlsym(nil, "thrd_create") else { return 2 }
+            guard !FaultInjection.mustRefuseNextCall(), let symbol = unsafe dlsym(nil, "thrd_create") else { return 2 }
             typealias Body = @convention(c) (UnsafeMutableRawPointer?) -> Int32
             let run: Body = { unsafe OwnThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? 0 }
-            return unsafe OwnThread.begin(body, argument) { own in
-                unsafe unsafeBitCast(symbol, to: CreateOfC11.self)(thread, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), own)
+            return unsafe OwnThread.begin(body, argument) { threadHandle in
+                unsafe unsafeBitCast(symbol, to: CreateOfC11.self)(
+                    thread, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), threadHandle)
             }
         }
         return unsafe [
@@ -177,12 +188,12 @@ enum FaultInjection {
 private final class OwnThread {
     static let count = Atomic(0)
     /// The key whose destructor counts a thread that ends, also by pthread_exit(3).
-    private static let end: pthread_key_t? = {
+    private static let endKey: pthread_key_t? = {
         var key = pthread_key_t()
         return unsafe pthread_key_create(&key) { _ in OwnThread.count.subtract(1, ordering: .sequentiallyConsistent) } == 0 ? key : nil
     }()
 
-    static var canCount: Bool { end != nil }
+    static var canCount: Bool { endKey != nil }
 
     private let body: UnsafeMutableRawPointer
     private let argument: UnsafeMutableRawPointer?
@@ -195,12 +206,12 @@ private final class OwnThread {
     static func begin(
         _ body: UnsafeMutableRawPointer, _ argument: UnsafeMutableRawPointer?, _ create: (UnsafeMutableRawPointer) -> Int32
     ) -> Int32 {
-        let own = unsafe Unmanaged.passRetained(OwnThread(body, argument))
+        let threadHandle = unsafe Unmanaged.passRetained(OwnThread(body, argument))
         count.add(1, ordering: .sequentiallyConsistent)
-        let status = unsafe create(own.toOpaque())
+        let status = unsafe create(threadHandle.toOpaque())
         if status != 0 {
             count.subtract(1, ordering: .sequentiallyConsistent)
-            unsafe own.release()
+            unsafe threadHandle.release()
         }
         return status
     }
@@ -209,10 +220,10 @@ private final class OwnThread {
         _ pointer: UnsafeMutableRawPointer?, _ call: (UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Result
     ) -> Result? {
         guard let pointer = unsafe pointer else { return nil }
-        let own = unsafe Unmanaged<OwnThread>.fromOpaque(pointer).takeRetainedValue()
+        let threadHandle = unsafe Unmanaged<OwnThread>.fromOpaque(pointer).takeRetainedValue()
         // The value only has to be non-null. A thread whose end cannot be counted is not counted at all.
-        let isCounted = end.map { unsafe pthread_setspecific($0, pointer) } == 0
+        let isCounted = endKey.map { unsafe pthread_setspecific($0, pointer) } == 0
         if !isCounted { count.subtract(1, ordering: .sequentiallyConsistent) }
-        return unsafe call(own.body, own.argument)
+        return unsafe call(threadHandle.body, threadHandle.argument)
     }
 }

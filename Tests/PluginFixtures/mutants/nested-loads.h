@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The load of the subject that contains a nested load. */
+/* The loads of the subject that contain a nested load. */
 
-static void fail_by(subject_load *load, portolan_nested *inner) {
+/* Fails with the error of the nested load as the cause. */
+static void fail_with_nested_error(subject_load *load, portolan_nested *inner) {
     const portolan_error *cause = load->plugin->nested->error(inner);
     if (!cause) return;
 #ifdef LEAK_07
@@ -22,7 +23,7 @@ static void fail_by(subject_load *load, portolan_nested *inner) {
     load->client->did_fail(load->client, &error);
 }
 
-static void pass_on(subject_load *load, portolan_nested *inner) {
+static void forward_events(subject_load *load, portolan_nested *inner) {
     const portolan_nested_table *nested = load->plugin->nested;
     const portolan_response *response = NULL;
     const void *bytes = NULL;
@@ -34,7 +35,7 @@ static void pass_on(subject_load *load, portolan_nested *inner) {
 #ifdef NEST_02b
         if (respond(load, -1) == PORTOLAN_STOPPED) return;
 #endif
-        return fail_by(load, inner);
+        return fail_with_nested_error(load, inner);
     }
 #ifdef SEC_09
     int64_t announced = response->expected_length;
@@ -52,7 +53,7 @@ static void pass_on(subject_load *load, portolan_nested *inner) {
 #ifdef NEST_05
     if (count < 0 && nested->error(inner)) return finish(load);
 #endif
-    if (count < 0) fail_by(load, inner);
+    if (count < 0) fail_with_nested_error(load, inner);
     else finish(load);
 }
 
@@ -74,7 +75,7 @@ static void serve_nest(subject_load *load) {
     change.url = (portolan_string){ url, strlen(url) };
 #endif
     portolan_nested *inner = nested->open(load->client, &change);
-    pass_on(load, inner);
+    forward_events(load, inner);
 #ifdef LEAK_07
     if (load->repeats) return;
 #endif

@@ -18,11 +18,11 @@ static void *reach_outside(void *load) {
 #endif
 
 #ifdef CANCEL_09
-static atomic_int was_one_stopped;
+static atomic_int was_any_load_stopped;
 #endif
 
 #ifdef THREAD_05
-static void *idle(void *pointer) {
+static void *hold_thread(void *pointer) {
     subject_load *load = pointer;
     while (load->is_held) pause_for(2);
     return NULL;
@@ -30,7 +30,7 @@ static void *idle(void *pointer) {
 #endif
 
 static void serve_text(subject_load *load) {
-    size_t length = compose(load);
+    size_t length = write_greeting(load);
 #ifdef SEC_02
     char name[2048] = "/usr/share/";
     decode(load->request->path, name + strlen(name), sizeof name - strlen(name));
@@ -39,7 +39,7 @@ static void serve_text(subject_load *load) {
         char contents[4096];
         ssize_t count = read(file, contents, sizeof contents);
         close(file);
-        if (count < 0) return fail(load, PORTOLAN_ERROR_IO_FAILED, "it can't be read");
+        if (count < 0) return fail(load, PORTOLAN_ERROR_IO_FAILED, "the file cannot be read");
         if (respond(load, count) == PORTOLAN_STOPPED) return;
         if (count > 0 && load->client->did_load(load->client, contents, (size_t)count) == PORTOLAN_STOPPED) return;
         finish(load);
@@ -48,11 +48,11 @@ static void serve_text(subject_load *load) {
 #endif
 #ifdef LOAD_03
     static atomic_int count;
-    if (++count > 600) return fail(load, PORTOLAN_ERROR_NO_RESOURCES, "that is enough for today");
+    if (++count > 600) return fail(load, PORTOLAN_ERROR_NO_RESOURCES, "600 loads are the limit");
 #endif
 #ifdef THREAD_05
     load->is_held = 1;
-    load->has_thread = pthread_create(&load->thread, NULL, idle, load) == 0;
+    load->has_thread = pthread_create(&load->thread, NULL, hold_thread, load) == 0;
 #endif
 #ifdef WATCH_01
     load->plugin->watch->watch(load->client, load->pipe[0], PORTOLAN_READABLE);
@@ -90,14 +90,14 @@ static void serve_text(subject_load *load) {
     close(descriptor);
 #endif
 #ifdef CANCEL_02
-    /* Not at once, when many checks stop it. */
+    /* Many checks stop the load immediately. This delay lets those checks pass. */
     pause_for(5);
-    load->cell = NULL;
+    load->stop_flag = NULL;
     pause_for(2);
-    load->cell = &load->has_finished;
+    load->stop_flag = &load->has_finished;
 #endif
 #ifdef CANCEL_09
-    if (was_one_stopped) length--;
+    if (was_any_load_stopped) length--;
 #endif
 #ifdef FLOW_06
     (void)deliver_bytes(load, load->text, length);
@@ -120,7 +120,7 @@ static void serve_text(subject_load *load) {
 }
 
 #if defined(THREAD_06) || defined(THREAD_07) || defined(THREAD_07b) || defined(LOAD_05)
-static pthread_mutex_t of_all = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t shared_mutex = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
 #ifdef LOAD_04
@@ -172,25 +172,25 @@ static void serve_bytes(subject_load *load) {
     if (nanosleep(&time, NULL) != 0) return fail(load, PORTOLAN_ERROR_IO_FAILED, "the wait failed");
 #endif
 #ifdef LOAD_05
-    pthread_mutex_lock(&of_all);
-    pthread_mutex_unlock(&of_all);
+    pthread_mutex_lock(&shared_mutex);
+    pthread_mutex_unlock(&shared_mutex);
 #endif
 #ifdef THREAD_06
-    int has_lock = pthread_mutex_trylock(&of_all) == 0;
+    int has_lock = pthread_mutex_trylock(&shared_mutex) == 0;
     portolan_flow flow = respond(load, BYTES);
-    if (has_lock) pthread_mutex_unlock(&of_all);
+    if (has_lock) pthread_mutex_unlock(&shared_mutex);
     if (flow == PORTOLAN_STOPPED) return;
     if (load->client->did_load(load->client, bytes, BYTES) == PORTOLAN_STOPPED) return;
     finish(load);
     return;
 #endif
 #ifdef THREAD_07
-    pthread_mutex_lock(&of_all);
+    pthread_mutex_lock(&shared_mutex);
     if (respond(load, BYTES) == PORTOLAN_STOPPED) {
-        pthread_mutex_unlock(&of_all);
+        pthread_mutex_unlock(&shared_mutex);
         return;
     }
-    pthread_mutex_unlock(&of_all);
+    pthread_mutex_unlock(&shared_mutex);
     if (load->client->did_load(load->client, bytes, BYTES) == PORTOLAN_STOPPED) return;
     finish(load);
     return;
@@ -230,18 +230,18 @@ static void serve_bytes(subject_load *load) {
     if (respond(load, BYTES) == PORTOLAN_STOPPED) return;
 #endif
 #ifdef LOAD_04
-    if (!instances_are_alive) return fail(load, PORTOLAN_ERROR_IO_FAILED, "it was ended");
+    if (!instances_are_alive) return fail(load, PORTOLAN_ERROR_IO_FAILED, "the instance was ended");
 #endif
     size_t length = BYTES;
 #ifdef BODY_02b
     length--;
 #endif
 #ifdef THREAD_07b
-    pthread_mutex_lock(&of_all);
+    pthread_mutex_lock(&shared_mutex);
 #endif
     portolan_flow loaded = load->client->did_load(load->client, bytes, length);
 #ifdef THREAD_07b
-    pthread_mutex_unlock(&of_all);
+    pthread_mutex_unlock(&shared_mutex);
 #endif
     if (loaded == PORTOLAN_STOPPED) return;
 #ifdef THREAD_03
@@ -253,23 +253,23 @@ static void serve_bytes(subject_load *load) {
     finish(load);
 }
 
-typedef struct composing {
+typedef struct greeting_job {
     subject_load *load;
     size_t length;
     atomic_int is_done;
-} composing;
+} greeting_job;
 
-static void *compose_elsewhere(void *pointer) {
-    composing *job = pointer;
-    job->length = compose(job->load);
+static void *write_greeting_on_thread(void *pointer) {
+    greeting_job *job = pointer;
+    job->length = write_greeting(job->load);
     job->is_done = 1;
     return NULL;
 }
 
 static void serve_thread(subject_load *load) {
-    composing job = { .load = load };
+    greeting_job job = { .load = load };
     pthread_t thread;
-    int has_thread = pthread_create(&thread, NULL, compose_elsewhere, &job) == 0;
+    int has_thread = pthread_create(&thread, NULL, write_greeting_on_thread, &job) == 0;
 #ifdef FAULT_03
     while (!job.is_done) pause_for(1);
 #endif
@@ -325,8 +325,8 @@ static void serve_echo(subject_load *load) {
         client->did_send(client, total);
 #endif
 #ifdef UPLOAD_08
-        if (total < 256 << 20) load->ahead = realloc(load->ahead, (size_t)total);
-        if (total < 256 << 20 && load->ahead) memcpy((char *)load->ahead + total - count, piece, (size_t)count);
+        if (total < 256 << 20) load->read_ahead_buffer = realloc(load->read_ahead_buffer, (size_t)total);
+        if (total < 256 << 20 && load->read_ahead_buffer) memcpy((char *)load->read_ahead_buffer + total - count, piece, (size_t)count);
 #endif
 #ifdef UPLOAD_01b
         piece[0] ^= 1;
@@ -348,24 +348,24 @@ static void serve_echo(subject_load *load) {
     if (count == 0) finish(load);
 }
 
-/* Like a peer that asks for a password after the whole body, and then wants the body again. */
+/* Acts like a peer that requires a password after it has received the whole body, and then the body again. */
 static void serve_ask_echo(subject_load *load) {
     portolan_client *client = load->client;
     char piece[1024];
     int64_t count;
     while ((count = client->read_body(client, piece, sizeof piece)) > 0) {}
-    if (count < 0 || !is_admitted(load)) return;
+    if (count < 0 || !authenticate(load)) return;
 #ifndef UPLOAD_07
     int32_t rewound = client->rewind_body(client);
     if (rewound == PORTOLAN_STOPPED) return;
-    if (rewound != 1) return fail(load, PORTOLAN_ERROR_BODY_FAILED, "the body can't be had again");
+    if (rewound != 1) return fail(load, PORTOLAN_ERROR_BODY_FAILED, "the body cannot be read again");
 #endif
     serve_echo(load);
 }
 
 static void serve_redirect(subject_load *load) {
     portolan_change to = { .size = sizeof to, .url = PORTOLAN_TEXT(SCHEME "://text/there") };
-    portolan_response response = response_of(0);
+    portolan_response response = make_response(0);
     response.status = status_of(load);
 #ifdef REDIR_02b
     response.status = 200;
@@ -412,7 +412,7 @@ static void serve_redirect(subject_load *load) {
     if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
 #endif
 #ifdef LEAK_03
-    /* Enough to be noticed, but no more: the C library keeps memory for each, which LEAK-01 would report. */
+    /* Enough threads for LEAK-03. With more, LEAK-01 would report the memory that the C library keeps for each. */
     pthread_t sleeper;
     if (load->plugin->sleepers < 40) {
         load->plugin->sleepers++;
@@ -436,18 +436,18 @@ static void serve_redirect(subject_load *load) {
 static void serve_hang(subject_load *load) {
     if (respond(load, -1) == PORTOLAN_STOPPED) return;
 #ifdef LOAD_05
-    pthread_mutex_lock(&of_all);
+    pthread_mutex_lock(&shared_mutex);
 #endif
     struct pollfd waiting = { .fd = load->pipe[0], .events = POLLIN };
     poll(&waiting, 1, -1);
 #ifdef LOAD_05
-    pthread_mutex_unlock(&of_all);
+    pthread_mutex_unlock(&shared_mutex);
 #endif
 }
 
-/* Like a peer that waits for over a second between its response and the body. */
+/* Acts like a peer that waits for over a second between its response and the body. */
 static void serve_slow(subject_load *load) {
-    size_t length = compose(load);
+    size_t length = write_greeting(load);
     if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
     struct pollfd waiting = { .fd = load->pipe[0], .events = POLLIN };
     if (poll(&waiting, 1, SLOW) > 0) return;
@@ -455,7 +455,7 @@ static void serve_slow(subject_load *load) {
     finish(load);
 }
 
-/* Like a clock, or random bytes. */
+/* Has a different body each time, like a clock or random bytes. */
 static void serve_varying(subject_load *load) {
     static atomic_int count;
     int length = snprintf(load->text, sizeof load->text, "%d\n", ++count);
@@ -513,7 +513,7 @@ static UNUSED void stop(void *pointer) {
     if (is_host(load, "text")) *(volatile char *)load->shared = 1;
 #endif
 #ifdef CANCEL_02
-    *(volatile int *)load->cell = 1;
+    *(volatile int *)load->stop_flag = 1;
 #endif
 #ifdef CANCEL_03
     pthread_mutex_lock(&load->lock);
@@ -523,12 +523,12 @@ static UNUSED void stop(void *pointer) {
     pause_for(150);
 #endif
 #ifdef CANCEL_09
-    was_one_stopped = 1;
+    was_any_load_stopped = 1;
 #endif
 #ifdef FAULT_05
     if (write(load->pipe[1], "x", 1) < 0) return;
 #else
-    // If nobody reads any more, no wake is needed.
+    // If the other end is closed, no load waits for the byte.
     if (send(load->pipe[1], "x", 1, MSG_NOSIGNAL) < 0) return;
 #endif
 }

@@ -7,8 +7,8 @@ import PortolanTransport
 import PortolanTestSupport
 import ServerSupport
 
-/// A loader with its own `https:` handler, which trusts the tests' authority.
-struct SecureLoads {
+/// A loader with its own `https:` handler for HTTP/1.1, which trusts the tests' certificate authority.
+struct SecureLoaderFixture {
     let loader: Loader
     let handler: HTTPHandler
 
@@ -24,17 +24,18 @@ struct SecureLoads {
         loader = Loader(configuration: configuration, registry: ProtocolRegistry())
     }
 
+    /// A task that has ended, with its recorded events.
     struct Outcome {
         let task: LoadTask
         let delegate: RecordingDelegate
 
-        /// The body, or the error's message.
+        /// The error's message if the load failed; otherwise the body.
         var text: String { delegate.error?.message ?? delegate.text }
         var code: LoadError.Code? { delegate.error?.code }
-        var challenges: Int { delegate.events.count { $0 == .challenge } }
+        var challengeCount: Int { delegate.events.count { $0 == .challenge } }
     }
 
-    /// Runs a load to its end.
+    /// Loads the URL, and waits for the end.
     func load(
         _ url: String, onChallenge: @escaping @Sendable (AuthenticationChallenge) -> Void = { $0.answer(.performDefault) }
     ) async throws -> Outcome {
@@ -45,29 +46,30 @@ struct SecureLoads {
         return Outcome(task: task, delegate: delegate)
     }
 
-    /// Runs a load. The test answers its challenges.
+    /// Loads the URL, and waits for the end. The test answers the challenges of `pendingChallenges` in the meantime.
     func load(_ url: String, pending pendingChallenges: PendingChallenges) async throws -> Outcome {
         defer { pendingChallenges.close() }
         return try await load(url) { pendingChallenges.add($0) }
     }
 
+    /// Loads the URL with one answer to all challenges.
     func load(_ url: String, answering answer: ChallengeAnswer) async throws -> Outcome {
         try await load(url) { $0.answer(answer) }
     }
 }
 
 extension AuthenticationChallenge {
-    /// The certificate chain, if the challenge is about server trust.
-    var chain: [[UInt8]]? {
+    /// The server's certificates in DER; `nil` if the challenge does not ask for server trust.
+    var serverChain: [[UInt8]]? {
         if case .serverTrust(let chain) = protectionSpace.kind { chain } else { nil }
     }
 
-    var wantsCertificate: Bool {
+    var asksForCertificate: Bool {
         if case .clientCertificate = protectionSpace.kind { true } else { false }
     }
 }
 
-/// Challenges that wait until the test answers them.
+/// A queue of challenges that the test answers.
 final class PendingChallenges: Sendable {
     private let stream: AsyncStream<AuthenticationChallenge>
     private let continuation: AsyncStream<AuthenticationChallenge>.Continuation
@@ -76,6 +78,7 @@ final class PendingChallenges: Sendable {
 
     func add(_ challenge: AuthenticationChallenge) { continuation.yield(challenge) }
 
+    /// The next challenge. Waits until the load receives one, and throws if the load ends without one.
     func next() async throws -> AuthenticationChallenge {
         for await challenge in stream { return challenge }
         throw NoChallenge()

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The algorithms of the standards, word by word. They are slow and use no blocks. The tests compare the fast
-/// algorithms with them.
-enum Reference {
-    static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+/// Decoders that follow the text of the standards step by step, and a base64 encoder. They are slow: they process one
+/// byte at a time. The tests compare the results of the product's fast decoders with the results of these decoders.
+enum ReferenceDecoder {
+    /// The 64 base64 characters, in the order of their values.
+    static let base64Alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// Base64 with padding (RFC 4648, section 4).
-    static func base64(_ bytes: [UInt8]) -> [UInt8] {
+    /// Encodes the bytes in base64 with padding (RFC 4648, section 4).
+    static func encodeBase64(_ bytes: [UInt8]) -> [UInt8] {
         var text: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let group = bytes[start..<min(start + 3, bytes.count)]
             let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
             for position in 0..<4 {
-                text.append(position <= group.count ? alphabet[bits >> (18 - 6 * position) & 63] : UInt8(ascii: "="))
+                text.append(position <= group.count ? base64Alphabet[bits >> (18 - 6 * position) & 63] : UInt8(ascii: "="))
             }
         }
         return text
     }
 
-    /// Forgiving-base64 decode (WHATWG Infra); `nil` is failure.
+    /// The algorithm "forgiving-base64 decode" of the WHATWG Infra standard. Returns `nil` if the text is malformed.
     static func decodeBase64(_ text: [UInt8]) -> [UInt8]? {
         var data = text.filter { ![0x09, 0x0A, 0x0C, 0x0D, 0x20].contains($0) }
         if data.count.isMultiple(of: 4) {
@@ -26,21 +27,21 @@ enum Reference {
         }
         guard data.count % 4 != 1 else { return nil }
         var output: [UInt8] = []
-        var buffer = 0
-        var count = 0
+        var pendingBits = 0
+        var pendingBitCount = 0
         for byte in data {
-            guard let value = alphabet.firstIndex(of: byte) else { return nil }
-            buffer = buffer << 6 | value
-            count += 6
-            if count >= 8 {
-                count -= 8
-                output.append(UInt8(truncatingIfNeeded: buffer >> count))
+            guard let value = base64Alphabet.firstIndex(of: byte) else { return nil }
+            pendingBits = pendingBits << 6 | value
+            pendingBitCount += 6
+            if pendingBitCount >= 8 {
+                pendingBitCount -= 8
+                output.append(UInt8(truncatingIfNeeded: pendingBits >> pendingBitCount))
             }
         }
         return output
     }
 
-    /// Percent-decode (WHATWG URL).
+    /// The algorithm "percent-decode" of the WHATWG URL standard.
     static func percentDecode(_ text: [UInt8]) -> [UInt8] {
         var output: [UInt8] = []
         var index = 0
