@@ -4,6 +4,12 @@
     import FoundationEssentials
     import GRDB
 
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
     /// An open SQLite file. No other file of this module uses GRDB.
     ///
     /// All functions block, and are called on the store's thread.
@@ -145,7 +151,7 @@
         ///
         /// - Parameter isWrite: whether the transaction acquires the write lock at its beginning.
         func transaction<Result>(isWrite: Bool, _ body: (Statements) throws -> Result) throws(Failure) -> Result {
-            try withConnection { database in
+            let result = try withConnection { database in
                 var result: Result?
                 try database.inTransaction(isWrite ? .immediate : .deferred) {
                     result = try body(Statements(database: database))
@@ -154,6 +160,10 @@
                 guard let result else { throw Failure(code: 4, text: "the transaction has no result") }
                 return result
             }
+            // SQLite writes the log before its index, which is in shared memory. A process that the write has woken
+            // (`inotify(7)`) can still read the old state. The new time of the file wakes that process again.
+            if isWrite { _ = unsafe utimensat(AT_FDCWD, queue.path, nil, 0) }
+            return result
         }
 
         /// Returns a number that changes whenever another connection changes the file.

@@ -37,7 +37,7 @@
         ///
         /// - Returns: whether changes end a wait.
         func watch(_ folder: String) -> Bool {
-            let mask = [IN_MODIFY, IN_CREATE, IN_DELETE, IN_MOVED_TO, IN_MOVED_FROM].reduce(0) { $0 | UInt32($1) }
+            let mask = [IN_MODIFY, IN_ATTRIB, IN_CREATE, IN_DELETE, IN_MOVED_TO, IN_MOVED_FROM].reduce(0) { $0 | UInt32($1) }
             return unsafe changeDescriptor >= 0 && inotify_add_watch(changeDescriptor, folder, mask) >= 0
         }
 
