@@ -66,7 +66,7 @@ struct NetrcCredentials: Sendable {
         if prefersURL, !url.password.isEmpty { return nil }
         let user = url.username.isEmpty ? nil : PercentEncoding.decode(url.username)
         guard let host = url.host, !host.isEmpty,
-            case .password(let user, let password, _)? = file.credential(forHost: host, user: user)
+            case .password(let user, let password, _)? = file.credential(forHost: host, port: url.effectivePort, user: user)
         else { return nil }
         return (user, password)
     }

@@ -4,9 +4,11 @@
 ///
 /// Words are separated by white space. `#` at the start of a word begins a comment that ends with the line. A word that
 /// begins with `"` ends at the next `"`, and in it `\n`, `\r`, `\t`, `\"` and `\\` stand for other characters. A macro
-/// (`macdef`) ends at the next empty line, and is ignored, as is `account`.
+/// (`macdef`) ends at the next empty line, and is ignored, as is `account`. Mail programs also write `port`: such an
+/// entry applies to this port only.
 ///
-/// curl ignores unknown words. Here they are an error, because they are often the rest of a password with a blank.
+/// curl ignores `port` and unknown words. Here unknown words are an error, because they are often the rest of a
+/// password with a blank.
 ///
 /// curl's lib/netrc.c; ftp(1)
 struct NetrcParser {
@@ -16,6 +18,8 @@ struct NetrcParser {
         let machine: String?
         var user: String?
         var password: SecretText?
+        /// The only port to which the entry applies; `nil` for all ports. No port of a URL is -1.
+        var port: Int?
     }
 
     private let bytes: [UInt8]
@@ -46,6 +50,10 @@ struct NetrcParser {
             let password = SecretText(try value())
             setInLastEntry { $0.password = password }
         case "account": _ = try value()
+        case "port":
+            // The name of a service, such as imaps, is no port of a URL.
+            let port = Int(try value()) ?? -1
+            if let last = entries.indices.last { entries[last].port = port }
         case "macdef": skipMacro()
         default: throw NetrcSyntaxError(line: line, problem: .unknownWord)
         }
@@ -148,8 +156,8 @@ package struct NetrcSyntaxError: Error, Hashable, Sendable, CustomStringConverti
         switch problem {
         case .unterminatedQuote: "line \(line): a word that begins with a quotation mark does not end with one"
         case .unknownWord:
-            "line \(line): a word is none of machine, default, login, password, account and macdef; put a value that contains blanks in "
-                + "quotation marks"
+            "line \(line): a word is none of machine, default, login, password, account, port and macdef; put a value that contains blanks "
+                + "in quotation marks"
         case .missingValue: "line \(line): the last word needs a value after it"
         case .notUTF8: "line \(line): there are bytes that are not UTF-8; convert the file"
         case .nul: "line \(line): there is a NUL; this is not a text file"

@@ -172,6 +172,6 @@ extension Credential {
 extension NetrcFile {
     /// Returns the credential for the server of a space; `nil` for a proxy.
     fileprivate func credential(for space: ProtectionSpace) -> Credential? {
-        space.isProxy || space.host.isEmpty ? nil : credential(forHost: space.host)
+        space.isProxy || space.host.isEmpty ? nil : credential(forHost: space.host, port: space.canonical.port)
     }
 }

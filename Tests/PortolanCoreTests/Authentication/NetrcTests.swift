@@ -49,23 +49,31 @@ import Testing
     }
 
     @Test(arguments: rows) func credentialIsTheOneThatCurlSends(file: String, expected: String?) throws {
-        #expect(Self.text(try NetrcFile(parsing: Array(file.utf8)).credential(forHost: "H")) == expected)
+        #expect(Self.text(try NetrcFile(parsing: Array(file.utf8)).credential(forHost: "H", port: 80)) == expected)
     }
 
     @Test("An IPv6 address matches with and without brackets", arguments: ["::1", "[::1]", "2001:DB8::1"])
     func addressMatchesWithoutItsBrackets(machine: String) throws {
         let file = try NetrcFile(parsing: Array("machine \(machine) login u password p".utf8))
         let address = machine.hasPrefix("[") ? machine : "[\(machine)]"
-        #expect(file.credential(forHost: address) == .password(user: "u", password: "p"))
-        #expect(file.credential(forHost: "[::2]") == nil)
+        #expect(file.credential(forHost: address, port: 80) == .password(user: "u", password: "p"))
+        #expect(file.credential(forHost: "[::2]", port: 80) == nil)
+    }
+
+    @Test("An entry with a port applies to this port only")
+    func portLimitsAnEntry() throws {
+        let text = "machine h port 8080 login a password b\nmachine h login c password d port imaps\nmachine h login e password f"
+        let file = try NetrcFile(parsing: Array(text.utf8))
+        #expect(Self.text(file.credential(forHost: "h", port: 8080)) == "a:b")
+        for port in [80, nil] { #expect(Self.text(file.credential(forHost: "h", port: port)) == "e:f") }
     }
 
     @Test("A user of the URL selects the entry, as in curl")
     func userOfTheURLSelectsTheEntry() throws {
         let file = try NetrcFile(parsing: Array("machine h login a password b\nmachine h login u password p\nmachine i password q".utf8))
-        #expect(Self.text(file.credential(forHost: "h", user: "u")) == "u:p")
-        #expect(file.credential(forHost: "h", user: "z") == nil)
-        #expect(Self.text(file.credential(forHost: "i", user: "z")) == "z:q")
+        #expect(Self.text(file.credential(forHost: "h", port: 80, user: "u")) == "u:p")
+        #expect(file.credential(forHost: "h", port: 80, user: "z") == nil)
+        #expect(Self.text(file.credential(forHost: "i", port: 80, user: "z")) == "z:q")
     }
 
     @Test(
@@ -74,7 +82,7 @@ import Testing
             ("\"\\", 1, .unterminatedQuote), ("machine h\npassword a\0b", 2, .nul), ("\"a\0\"", 1, .nul),
             // The rest of a password with a blank. curl ignores it, and sends half of the password.
             ("machine h\nlogin a password b xy", 2, .unknownWord), (#"machine h login a password "x"xy"#, 1, .unknownWord),
-            ("machine h port 80 login a password xy", 1, .unknownWord), ("xy", 1, .unknownWord),
+            ("machine h protocol http login a password xy", 1, .unknownWord), ("xy", 1, .unknownWord), ("machine h port", 1, .missingValue),
             ("machine", 1, .missingValue), ("machine h\nlogin\n\n", 2, .missingValue), ("machine h login xy password", 1, .missingValue),
             ("machine h login a password #xy\n", 1, .missingValue), ("machine h account", 1, .missingValue),
         ] as [(String, Int, NetrcSyntaxError.Problem)])
@@ -101,9 +109,9 @@ import Testing
             "machine h login a password b\nmacdef m\nx\n\nmachine i login \"c\\\"\" password \"d e\"\n# end\ndefault login x".utf8)
         for count in 0...file.count {
             let truncatedFile = try? NetrcFile(parsing: Array(file[..<count]))
-            if let truncatedFile, count > 28 { #expect(Self.text(truncatedFile.credential(forHost: "h")) == "a:b", "\(count)") }
+            if let truncatedFile, count > 28 { #expect(Self.text(truncatedFile.credential(forHost: "h", port: 80)) == "a:b", "\(count)") }
         }
-        #expect(Self.text(try NetrcFile(parsing: file).credential(forHost: "i")) == "c\":d e")
+        #expect(Self.text(try NetrcFile(parsing: file).credential(forHost: "i", port: 80)) == "c\":d e")
     }
 
     @Test("~/.netrc is refused if others can read or write a password in it; a file named by the caller is not")
