@@ -89,7 +89,7 @@ let package = Package(
     targets: [
         .target(name: "CPortolan"),
         .systemLibrary(name: "CPortolanLinux"),
-        .systemLibrary(name: "CThreadTrace"),
+        .systemLibrary(name: "CPluginObservation"),
         .systemLibrary(name: "CPortolanZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CPortolanFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .systemLibrary(name: "CPortolanOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -128,7 +128,7 @@ let package = Package(
         .target(
             name: "PortolanPlugins",
             dependencies: [
-                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanLinux", "CThreadTrace", "PortolanJSON",
+                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanLinux", "CPluginObservation", "PortolanJSON",
                 httpTypes, logging,
             ],
             swiftSettings: strict),
@@ -150,7 +150,9 @@ let package = Package(
         .target(name: "PortolanHTML", swiftSettings: strict),
         .target(
             name: "PortolanConformance",
-            dependencies: ["PortolanPlugins", "PortolanCore", "PortolanHTML", "PortolanJSON", "CPortolan", "CThreadTrace", httpTypes],
+            dependencies: [
+                "PortolanPlugins", "PortolanCore", "PortolanHTML", "PortolanJSON", "CPortolan", "CPluginObservation", httpTypes,
+            ],
             // Its own tests judge some hundred broken plugins by each check, on all processors: a quarter less of them.
             swiftSettings: hasBenchmarks ? strict + [.unsafeFlags(["-O"])] : strict),
         // Threads for tests that wait; no product.

@@ -12,12 +12,12 @@ import ArgumentParser
 @main
 enum Entry {
     static func main() {
-        Descriptor.occupyStandardNumbers()
+        Descriptor.reserveStandardDescriptors()
         exit(run(Array(CommandLine.arguments.dropFirst())).code)
     }
 
     static func run(_ arguments: [String]) -> ExitStatus {
-        // The argument parser would print the help of the whole program for a command that does not exist.
+        // For `help nosuch`, the argument parser would print the help of the whole program.
         if arguments.first == "help", let problem = CommandPath(of: Array(arguments.dropFirst())).problem, arguments != ["help", "help"] {
             Diagnostics.report("\(problem) (see 'portolan help')")
             return .usage

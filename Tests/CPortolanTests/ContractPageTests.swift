@@ -38,7 +38,7 @@ import Testing
         #expect(try rows(of: documentedType.table).flatMap(\.c).sorted() == members.sorted())
     }
 
-    @Test func memberReadersFindEveryMember() {
+    @Test func swiftMembersAndCMembersFindEveryMember() {
         let swift = """
             public protocol Shape: Sendable {   // func comment()
                 var name: String { get }

@@ -7,6 +7,7 @@ import PortolanJSON
 @safe
 final class LinkedCall: @unchecked Sendable {  // … because it is immutable, and an opened library is never closed
     let call: Call
+    /// What the call needs each time, computed in advance.
     let plan: CallPlan
     let name: String
     let interface: CallInterface
@@ -34,8 +35,8 @@ final class LinkedStep: Sendable {
     let call, cleanup, text: LinkedCall?
     /// The conditions on the result of the call.
     let check, until: Comparison?
-    /// The variables of the outputs that a repeated call delivers, including outputs of which it delivers only the
-    /// length. The result is not included, because the last result only marks the end.
+    /// The variables that the `deliver` template of a repeated call uses, also if it uses only their length. The
+    /// result is not included: the last result is no data, but says that the repetition is over.
     let deliveredOutputs: [Int]
 
     init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {

@@ -12,14 +12,14 @@ extension BindingProgram {
 
     /// Checks everything that can be checked without the library.
     ///
-    /// - Parameter settings: The manifest's settings. Each has an example of its value, and whether it always has a
-    ///   value.
+    /// - Parameter settings: The manifest's settings, each with an example of its value. `isAlwaysSet` says whether the
+    ///   setting always has a value.
     package init(
         checking source: BindingSource, settings: [(name: String, example: PropertyValue, isAlwaysSet: Bool)]
     ) throws(BindingProblem) {
         let types = settings.map { ($0.name, ValueType(ValueType.Kind($0.example), isOptional: !$0.isAlwaysSet)) }
         var checker = try ProgramChecker(source, Scope(settings: Dictionary(types) { $1 }))
-        self = try checker.checkProgram()
+        self = try checker.makeCheckedProgram()
     }
 }
 
@@ -40,13 +40,13 @@ struct ProgramChecker {
     private let source: BindingSource
     private let initialScope: Scope
     /// Checks the calls of steps.
-    private let calls: CallChecker
+    private let callChecker: CallChecker
     var scope: Scope
     /// Checks calls for cleanup, error and stop.
     private var auxiliaryCallChecker: CallChecker {
-        var calls = calls
-        calls.isAuxiliary = true
-        return calls
+        var checker = callChecker
+        checker.isAuxiliary = true
+        return checker
     }
 
     init(_ source: BindingSource, _ scope: Scope) throws(BindingProblem) {
@@ -55,7 +55,7 @@ struct ProgramChecker {
         self.scope = scope
         let functions = try at(.member("functions")) { () throws(BindingProblem) in try Self.checkFunctions(source.functions) }
         let callbacks = try at(.member("callbacks")) { () throws(BindingProblem) in try Self.checkCallbacks(source.callbacks) }
-        calls = CallChecker(functions: functions, callbacks: callbacks)
+        callChecker = CallChecker(functions: functions, callbacks: callbacks)
         for (name, signature) in functions.map({ ($0.name, $0.value) }) {
             try at(.member("functions")) { () throws(BindingProblem) in
                 try at(.member(name)) { () throws(BindingProblem) in try Self.checkNames(in: signature, functions, callbacks) }
@@ -109,20 +109,22 @@ struct ProgramChecker {
         guard SignatureScanner.isIdentifier(name) else { throw BindingProblem("is not a valid name", at: JSONPath().name) }
         let signature = try at(.member("signature")) { () throws(BindingProblem) in try Signature(parsing: source.signature, as: .callback)
         }
-        let deliver = try source.deliver.map { name throws(BindingProblem) in
+        let deliveredParameter = try source.deliver.map { name throws(BindingProblem) in
             guard let index = signature.parameters.firstIndex(where: { $0.name == name && $0.isBytes }) else {
                 throw BindingProblem("'\(name)' is not a 'bytes' parameter of the signature", at: JSONPath()["deliver"])
             }
             return index
         }
-        let fill = try source.fill.map { name throws(BindingProblem) in
+        let filledParameter = try source.fill.map { name throws(BindingProblem) in
             guard let index = signature.parameters.firstIndex(where: { $0.name == name && $0.isBuffer }) else {
                 throw BindingProblem("'\(name)' is not a 'buffer' parameter of the signature", at: JSONPath()["fill"])
             }
             return index
         }
-        guard deliver == nil || fill == nil else { throw BindingProblem("both delivers and fills; a callback does one of the two") }
-        let bytesName = (deliver ?? fill).flatMap { signature.parameters[$0].name }
+        guard deliveredParameter == nil || filledParameter == nil else {
+            throw BindingProblem("both delivers and fills; a callback does one of the two")
+        }
+        let bytesName = (deliveredParameter ?? filledParameter).flatMap { signature.parameters[$0].name }
         let checkReturnValue = { (source: ArgumentSource?, allowsLength: Bool) throws(BindingProblem) -> Callback.ReturnValue in
             guard case .value(.scalar(let scalar), _) = signature.result else {
                 guard source == nil else { throw BindingProblem("has a value, but the signature returns void") }
@@ -148,26 +150,27 @@ struct ProgramChecker {
             }
         }
         return Callback(
-            name: name, signature: signature, deliver: deliver, fill: fill,
+            name: name, signature: signature, deliver: deliveredParameter, fill: filledParameter,
             returns: try at(.member("returns")) { () throws(BindingProblem) in try checkReturnValue(source.returns, true) },
             stopped: try at(.member("stopped")) { () throws(BindingProblem) in try checkReturnValue(source.stopped, false) })
     }
 
     // MARK: Steps
 
-    mutating func checkProgram() throws(BindingProblem) -> BindingProgram {
+    mutating func makeCheckedProgram() throws(BindingProblem) -> BindingProgram {
         scope.hasRequest = false
         let setup = try checkSteps("setup", source.setup, 0...BindingProgram.stepLimit)
         scope.removeVariables(since: initialScope)
         scope.hasRequest = true
         let steps = try checkSteps("steps", source.steps, 1...BindingProgram.stepLimit)
         if let error = source.error, error.text != nil, !steps.contains(where: { $0.failure.text != nil }) {
-            // No step can use this text. Checking it against the last scope gives the reason as an error.
+            // Every step left out the text of the shared error, because the text uses values that the step does not
+            // have. This check leaves nothing out, so that its error names the missing value.
             let result = ValueType(.integer)
             _ = try at(.member("error")) { () throws(BindingProblem) in try checkFailure(error, result, isShared: false) }
         }
         return BindingProgram(
-            source: source, functions: calls.functions, callbacks: calls.callbacks, setup: setup, steps: steps,
+            source: source, functions: callChecker.functions, callbacks: callChecker.callbacks, setup: setup, steps: steps,
             stop: try at(.member("stop")) { () throws(BindingProblem) in try checkStop(steps) }, variableCount: scope.variableCount,
             readsBody: scope.readsBody)
     }
@@ -216,7 +219,7 @@ struct ProgramChecker {
 
     private mutating func checkCallStep(_ source: CallSource, _ step: StepSource) throws(BindingProblem) -> (Step.Action, ValueType?) {
         let scopeBefore = scope
-        let call = try calls.checkCall(source, &scope)
+        let call = try callChecker.checkCall(source, &scope)
         var type: ValueType? =
             switch call.result {
             case .void: nil
@@ -257,7 +260,7 @@ struct ProgramChecker {
             .call(
                 Step.CallStep(
                     call: call, result: result, check: check, until: until, deliver: deliver, cleanup: cleanup,
-                    isStoppable: isStoppable(in: scopeBefore))), type
+                    isStoppable: canCallStop(with: scopeBefore))), type
         )
     }
 
@@ -272,8 +275,8 @@ struct ProgramChecker {
         return try checkFailure(sharedError, result, isShared: true)
     }
 
-    /// - Parameter isShared: Whether this is the error of all steps. Then parts with values that the current step lacks
-    ///   are left out.
+    /// - Parameter isShared: Whether this is the error of all steps. If so, its message or its text is left out if it
+    ///   uses a value that the current step does not have.
     private mutating func checkFailure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingProblem) -> Failure {
         var codes: [Int128: Int32] = [:]
         for member in source.codes {
@@ -340,7 +343,10 @@ struct ProgramChecker {
 
     // MARK: Stopping
 
-    private func isStoppable(in scope: Scope) -> Bool {
+    /// Whether the stop function can be called while a step runs.
+    ///
+    /// - Parameter scope: the values that exist before the step.
+    private func canCallStop(with scope: Scope) -> Bool {
         guard case .function(let call)? = source.stop else { return false }
         var scope = scope
         // `try?` because an error here means that a later step defines a value that the stop needs.
@@ -351,17 +357,20 @@ struct ProgramChecker {
         switch source.stop {
         case nil, .step?: return .step
         case .callback?:
-            guard calls.callbacks.contains(where: { $0.stopped != .nothing }) else {
+            guard callChecker.callbacks.contains(where: { $0.stopped != .nothing }) else {
                 throw BindingProblem("is 'callback', but no callback has a 'stopped'")
             }
             let operands = steps.flatMap { step -> [Operand] in if case .call(let step) = step.action { step.call.operands } else { [] } }
-            guard calls.callbacks.indices.contains(where: { calls.callbacks[$0].stopped != .nothing && operands.contains(.callback($0)) })
+            guard
+                callChecker.callbacks.indices.contains(where: {
+                    callChecker.callbacks[$0].stopped != .nothing && operands.contains(.callback($0))
+                })
             else {
                 throw BindingProblem("is 'callback', but no step passes a callback that has a 'stopped'")
             }
             return .callback
         case .function(let call)?:
-            // This checks the call with the variables that exist at the end. `isStoppable` checks it with the variables
+            // This checks the call with the variables that exist at the end. `canCallStop` checks it with the variables
             // that exist at a step.
             let checkedCall = try auxiliaryCallChecker.checkCall(call, &scope)
             guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory of one load that a library borrows. The memory is freed when the load ends. The arena of `setup` is never
-/// freed, because the library can keep pointers to its memory.
+/// Memory that the bound C library borrows during one load. The memory is freed when the load ends. The steps of the
+/// manifest's `setup` have a separate arena, which is never freed, because the library can keep pointers to its memory.
 @safe
 final class LoadArena {
     /// The addresses of the allocated blocks.

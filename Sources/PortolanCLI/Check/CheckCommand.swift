@@ -142,7 +142,8 @@ struct CheckCommand: ParsableCommand {
         try write(summary, runner.target, plugin)
         guard !summary.isSuccess else { return }
         throw Failure(
-            .checkFailed, summary.isEmpty ? "no check of '\(plugin)' could be made, so this says nothing about it; -v shows why" : nil)
+            .checkFailed,
+            summary.isSkippedEntirely ? "no check of '\(plugin)' could be made, so this says nothing about it; -v shows why" : nil)
     }
 
     /// The folder for all files of this run.
@@ -222,7 +223,7 @@ struct CheckCommand: ParsableCommand {
         switch chosenFormat {
         case .text:
             let lines =
-                summary.causeLines + summary.errorLines + summary.categoryLines.map { "  \($0)" } + summary.gapLines(4) + [
+                summary.causeLines + summary.errorLines + summary.categoryLines.map { "  \($0)" } + summary.skipReasonLines(4) + [
                     "\(name): \(summary.line)"
                 ]
             try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())

@@ -11,7 +11,8 @@ enum CheckTarget {
     ///
     /// The manifest of a library is the file with the same base name in the same folder, if that file exists.
     ///
-    /// - Parameter loads: the value of `--loads`: the path of a file with a conformance section for a built-in handler.
+    /// - Parameter loads: the path that `--loads` gives. The file lists the URLs with which a built-in handler is
+    ///   checked.
     static func target(_ argument: String, loads: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
         if let builtIn = BuiltInTarget(rawValue: argument) { return try builtIn.target(loads, in: folder) }
         guard loads == nil else { throw Failure(.usage, "--loads is for built-in schemes; the URLs of a plugin are in its manifest") }

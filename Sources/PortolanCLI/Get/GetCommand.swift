@@ -22,31 +22,32 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var stateFolder: StateFolderOption
     @OptionGroup var netrc: NetrcOptions
     @OptionGroup var http: HTTPOptions
-    @OptionGroup var loader: LoaderOptions
+    @OptionGroup var loaderOptions: LoaderOptions
 
     func validate() throws {
         if urls.count > 1, let file = output.file, file.path != "-" {
             throw ValidationError("-o takes the body of one URL; for several, use -O or standard output")
         }
         if output.usesSuggestedName, output.includesHead || request.sendsHEAD {
-            throw ValidationError("-J cannot be combined with -i or -I, which write the head to the file that it names")
+            throw ValidationError("-J cannot be combined with -i or -I: these write the head to the file, whose name comes from the head")
         }
         if let trace = output.trace?.path, let file = output.file?.path, FileSystem.isSame(trace, file) {
             throw ValidationError("-o and --trace name the same file, '\(file)'; choose another one for --trace")
         }
-        if stateFolder.isGiven, let file = state.fileOption {
+        if stateFolder.isGiven, let option = state.fileOption {
             throw ValidationError(
-                "--state and \(file) cannot be combined; 'portolan cookies import' and 'export' copy cookies")
+                "--state and \(option) cannot be combined; 'portolan cookies import' and 'export' copy cookies")
         }
         try checkStateFiles()
         for (name, path) in [("--trace", output.trace?.path), ("-o", output.file?.path)] {
-            if let path, let recording = loader.replay.path, FileSystem.isSame(path, recording) {
+            if let path, let recording = loaderOptions.replay.path, FileSystem.isSame(path, recording) {
                 throw ValidationError("--replay and \(name) name the same file, '\(recording)'; choose another one for \(name)")
             }
         }
     }
 
-    /// Throws if a file of cookies, HSTS hosts or passwords would be overwritten. Only `-c` may name a file of `-b`.
+    /// Throws if a file of cookies, HSTS hosts or passwords would be overwritten. Only `-c` may name the same file as
+    /// `-b`.
     private func checkStateFiles() throws {
         let places = [("-o", output.file), ("--trace", output.trace), ("-c", state.jar), ("--hsts", state.hstsFile)]
         let written = places.compactMap { option, place in place.flatMap { $0.isStream ? nil : (option, $0.path) } }
@@ -70,34 +71,35 @@ struct GetCommand: ParsableCommand {
         try SignalHandler.observe { session.interrupt($0) }
         var configuration = try http.configuration()
         request.apply(to: &configuration)
-        var setup = try loader.setUp(http: HTTPHandler(configuration: configuration), showsLog: output.isVerbose)
+        var setup = try loaderOptions.setUp(http: HTTPHandler(configuration: configuration), showsLog: output.isVerbose)
         setup.configuration.redirects.limit = request.redirectLimit
         // A reader can pause the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
-        let keptState = try stateFolder.open()
+        let openFolder = try stateFolder.open()
         let cookies = try state.cookieFile(within: request.timeLimit?.duration)
-        setup.configuration.cookies = cookies?.storage ?? keptState?.cookies
-        let cookieLines = output.isVerbose ? setup.configuration.cookies?.observe(VerboseLines.report) : nil
-        defer { _ = cookieLines }
-        setup.configuration.credentials = keptState?.credentials
+        setup.configuration.cookies = cookies?.storage ?? openFolder?.cookies
+        let cookieObservation = output.isVerbose ? setup.configuration.cookies?.observe(VerboseLines.report) : nil
+        defer { _ = cookieObservation }
+        setup.configuration.credentials = openFolder?.credentials
         let hstsFile = try state.hstsFile.map { place throws(Failure) in try HSTSFileOption(place) }
-        setup.configuration.strictTransportSecurity = hstsFile?.storage ?? keptState?.strictHosts
+        setup.configuration.strictTransportSecurity = hstsFile?.storage ?? openFolder?.strictHosts
         session.setSaving { () throws(Failure) in
             try cookies?.write()
             try hstsFile?.write()
-            try keptState?.close()
+            try openFolder?.close()
         }
-        let netrc = try netrc.credentials(for: request)
-        setup.configuration.netrc = netrc?.file
+        let netrcCredentials = try netrc.credentials(for: request)
+        setup.configuration.netrc = netrcCredentials?.file
         let loader = setup.loader
 
-        let trace = output.trace.flatMap { [keepsSecrets = self.loader.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keepsSecrets) }
+        let trace = output.trace.flatMap { [keepsSecrets = loaderOptions.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keepsSecrets) }
         let body = Result { () throws(Failure) in try request.body() }
         var firstFailure: Failure?
         for url in urls {
             guard
                 let failure = session.runAttempts(
-                    of: url, sending: body, with: self, netrc: netrc, on: loader, unusablePlugins: setup.unusablePlugins, trace: trace)
+                    of: url, sending: body, with: self, netrc: netrcCredentials, on: loader, unusablePlugins: setup.unusablePlugins,
+                    trace: trace)
             else { continue }
             firstFailure = firstFailure ?? failure
             if failure.endsSession { break }

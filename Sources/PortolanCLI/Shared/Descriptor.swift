@@ -116,7 +116,7 @@ struct Descriptor: Equatable, Sendable {
 
     /// Opens `/dev/null` for each standard descriptor that is closed, so that no later file or connection gets its
     /// number. A read of descriptor 0 and a write to 1 and 2 still fail.
-    static func occupyStandardNumbers() {
+    static func reserveStandardDescriptors() {
         for number in 0...2 as ClosedRange<Int32> where fcntl(number, F_GETFD) < 0 {
             // open(2) uses the lowest free number.
             #if canImport(Glibc)

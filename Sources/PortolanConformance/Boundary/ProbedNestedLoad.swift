@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPortolan
-import CThreadTrace
+import CPluginObservation
 import FoundationEssentials
 import HTTPTypes
 import PortolanCore

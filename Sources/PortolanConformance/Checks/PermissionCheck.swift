@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CThreadTrace
+import CPluginObservation
 import FoundationEssentials
 import PortolanCore
 import PortolanPlugins

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CThreadTrace
+import CPluginObservation
 import FoundationEssentials
 
 /// A runner under Valgrind's memcheck, which writes one file for each process: the runner and each check.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The module whose header includes signal.h first owns `sigaction` and `sigset_t` for the compiler; it can be this one.
-import CThreadTrace
+import CPluginObservation
 import FoundationEssentials
 
 #if canImport(Glibc)

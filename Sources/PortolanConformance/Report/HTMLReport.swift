@@ -13,7 +13,7 @@ public struct HTMLReport: Sendable {
     }
 
     public func page(of summary: Summary, target: String) -> String {
-        let word = summary.isSuccess ? "passes" : summary.isEmpty ? "was not checked" : "fails"
+        let word = summary.isSuccess ? "passes" : summary.isSkippedEntirely ? "was not checked" : "fails"
         let findings = findings(of: summary)
         let body = """
             <header>

@@ -16,10 +16,10 @@ public struct Summary: Sendable {
     public func count(_ verdict: Verdict) -> Int { results.count { $0.verdict == verdict } }
 
     /// Whether no check failed and at least one was made.
-    public var isSuccess: Bool { !results.contains { $0.verdict.isFailure } && !isEmpty }
+    public var isSuccess: Bool { !results.contains { $0.verdict.isFailure } && !isSkippedEntirely }
 
-    /// Whether no check could be made.
-    public var isEmpty: Bool { results.allSatisfy { $0.verdict == .skipped } }
+    /// Whether every check was skipped.
+    public var isSkippedEntirely: Bool { results.allSatisfy { $0.verdict == .skipped } }
 
     /// For example `68 checks: 60 passed, 1 failed; skipped: 7`.
     public var line: String {
@@ -29,8 +29,8 @@ public struct Summary: Sendable {
             + (skippedCount > 0 ? "; skipped: \(skippedCount)" : "")
     }
 
-    /// Each cause that ended several checks, with the IDs of the checks, each once and in the catalogue's order. The
-    /// most frequent cause comes first.
+    /// The causes, such as a crash, that ended the checks of several rules, with the IDs of these rules in the
+    /// catalogue's order. The most frequent cause comes first.
     var causes: [(phrase: String, ids: [String])] {
         Dictionary(grouping: results.filter { $0.cause != nil }, by: \.cause).compactMap { cause, results in
             let ids = results.reduce(into: [String]()) { if $0.last != $1.rule.id { $0.append($1.rule.id) } }
@@ -42,11 +42,11 @@ public struct Summary: Sendable {
     /// first, then check again: DESC-05, REG-04, REG-05 and 54 others`.
     public var causeLines: [String] {
         causes.map { cause in
-            let skippedCount = cause.ids.count - 3
+            let omittedCount = cause.ids.count - 3
             return
                 "\(ValueFormatting.count(cause.ids.count, "check")) ended in the same way: \(cause.phrase); fix that first, then check again: "
                 + cause.ids.prefix(3).joined(separator: ", ")
-                + (skippedCount > 0 ? " and \(ValueFormatting.count(skippedCount, "other"))" : "")
+                + (omittedCount > 0 ? " and \(ValueFormatting.count(omittedCount, "other"))" : "")
         }
     }
 
@@ -66,7 +66,7 @@ public struct Summary: Sendable {
 
     /// The most frequent reasons for skipped checks, such as a missing manifest: one line for each of the first `limit`
     /// reasons.
-    public func gapLines(_ limit: Int) -> [String] {
+    public func skipReasonLines(_ limit: Int) -> [String] {
         let reasons = Dictionary(grouping: results.filter { $0.verdict == .skipped }) { $0.note ?? "" }.filter { $0.value.count > 1 }
             .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
         return reasons.prefix(limit).map { "skipped: \($0.value.count), because \($0.key)" }

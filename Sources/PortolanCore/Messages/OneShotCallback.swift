@@ -2,18 +2,19 @@
 
 import Synchronization
 
-/// A callback that receives only the first answer. While the callback is held, the answer is stored.
+/// A callback that receives only the first answer. After ``hold()``, the answer is stored
+/// until ``release()``.
 final class OneShotCallback<Value: Sendable>: Sendable {
     private struct State {
         var callback: (@Sendable (Value) -> Void)?
-        /// The number of calls of `hold()` without their `release()`. Each handler load in the chain of clients adds
-        /// one.
+        /// The number of calls of `hold()` without their `release()`. If a handler passes
+        /// the request to the next handler, the `HandlerLoad` of each handler adds one.
         var holdCount = 0
         var answer: Value?
 
-        /// Returns the call of the callback if an answer is stored and no hold remains. Removes the callback, so that
-        /// it is called only once.
-        mutating func removeReadyCall() -> (@Sendable () -> Void)? {
+        /// Returns a closure that passes the stored answer to the callback, to call it without the lock; `nil` if no
+        /// answer is stored or a hold remains. Removes the callback, so that it is called only once.
+        mutating func takeReadyCall() -> (@Sendable () -> Void)? {
             guard holdCount == 0, let answer, let callback else { return nil }
             self.callback = nil
             return { callback(answer) }
@@ -37,7 +38,7 @@ final class OneShotCallback<Value: Sendable>: Sendable {
     func answer(_ answer: Value) {
         state.withLock { state in
             if state.answer == nil { state.answer = answer }
-            return state.removeReadyCall()
+            return state.takeReadyCall()
         }?()
     }
 
@@ -51,7 +52,7 @@ final class OneShotCallback<Value: Sendable>: Sendable {
     func release() {
         state.withLock { state in
             state.holdCount -= 1
-            return state.removeReadyCall()
+            return state.takeReadyCall()
         }?()
     }
 }

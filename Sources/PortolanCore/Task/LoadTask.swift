@@ -31,7 +31,7 @@ public final class LoadTask: Sendable {
     let openNestedLoads = Mutex<[LoadTask]>([])
     /// The number of caller's decisions for which this load and its nested loads wait.
     private let callerWaits = Atomic(0)
-    private let queueWaits = Mutex(HandlerLoadWaits())
+    private let queueWaits = Mutex(WaitingHandlerLoads())
     /// The number of loads that wait in a queue, of this task and of its nested loads.
     private let queuedCount = Atomic(0)
 
@@ -166,7 +166,7 @@ public final class LoadTask: Sendable {
             } catch {
                 return end(with: error)
             }
-            nextRequest = machine.withLock { $0.startDidReturn() }
+            nextRequest = machine.withLock { $0.startLoadingDidReturn() }
             unavailable = []
         }
     }

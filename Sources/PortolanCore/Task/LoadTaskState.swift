@@ -70,7 +70,7 @@ struct LoadTaskState: ~Copyable {
     /// The start of the handler load has returned.
     ///
     /// - Returns: the next request, if a redirect was followed during the start.
-    mutating func startDidReturn() -> Request? {
+    mutating func startLoadingDidReturn() -> Request? {
         guard case .starting(let handlerLoad, let successor) = phase else { return nil }
         phase = successor == nil ? .running(handlerLoad) : .findingHandler
         return successor

@@ -9,20 +9,20 @@ extension PluginClient {
     /// A load can have one open challenge. Cancelling the task cancels the challenge.
     public func didReceiveChallenge(_ challenge: PluginChallenge) async throws -> PluginChallengeAnswer {
         try challenge.check()
-        let openChallenge = OpenChallenge()
+        let challengeState = ChallengeState()
         let cancel: @Sendable (RunningLoad, BorrowedClient) -> Void = { load, client in
-            guard openChallenge.isOpen else { return }
-            // An answer that arrived in the meantime is dropped.
+            guard challengeState.isOpen else { return }
+            // If the answer has already arrived, the host has nothing to cancel, and the answer is dropped.
             if load.challengeAnswer == nil { unsafe client.pointer.pointee.did_cancel_challenge(client.pointer) }
             load.hasOpenChallenge = false
             load.challengeAnswer = nil
         }
         return try await runningLoad.perform(onCancel: cancel) { load, client in
-            guard !openChallenge.isOpen else {
+            guard !challengeState.isOpen else {
                 guard let answer = load.challengeAnswer else { return .wait(.answer) }
                 load.challengeAnswer = nil
                 load.hasOpenChallenge = false
-                openChallenge.isOpen = false
+                challengeState.isOpen = false
                 return .done(answer)
             }
             guard !load.hasOpenChallenge else {
@@ -39,13 +39,13 @@ extension PluginClient {
             if flow == PORTOLAN_CONTINUE, let cAnswer = unsafe cAnswer { return unsafe .done(PluginChallengeAnswer(cAnswer.pointee)) }
             try load.apply(flow)
             load.hasOpenChallenge = true
-            openChallenge.isOpen = true
+            challengeState.isOpen = true
             return .wait(.answer)
         }
     }
 }
 
 /// Whether one call of `didReceiveChallenge` has sent its challenge and waits for the answer.
-private final class OpenChallenge: @unchecked Sendable {  // … because it is used only inside host calls into the load
+private final class ChallengeState: @unchecked Sendable {  // … because only the thread in which the host calls the load uses it
     var isOpen = false
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Enforces the order of one load's events. The host enforces the order too, and ends a load that breaks it. This state
-/// machine throws in the author's code instead, and the host does not receive the event.
+/// Enforces the order of one load's events. The host enforces the order too, but it can only end the load. This state
+/// machine throws an error from the wrong call of the plugin, before the host receives the event.
 ///
 ///     beforeResponse → body → trailers → ended
 ///        └────────── confirmed ─────────┘
@@ -23,16 +23,16 @@ struct PluginEventStateMachine {
     /// Whether the method is HEAD. The response then announces a length, but no body follows.
     private let isHeadOnly: Bool
     /// The length of the upload body.
-    private let bodyLength: Int64?
+    private let uploadLength: Int64?
     private var expectedLength: Int64?
     private var deliveredLength: Int64 = 0
     /// The last total that the load reported as sent.
     private var sentLength: Int64 = 0
 
-    init(isMultipart: Bool, isHeadOnly: Bool = false, bodyLength: Int64?) {
+    init(isMultipart: Bool, isHeadOnly: Bool = false, uploadLength: Int64?) {
         self.isMultipart = isMultipart
         self.isHeadOnly = isHeadOnly
-        self.bodyLength = bodyLength
+        self.uploadLength = uploadLength
     }
 
     /// Records data, the most frequent event.
@@ -138,11 +138,11 @@ struct PluginEventStateMachine {
     }
 
     mutating func recordSent(_ total: Int64) throws(PluginError) {
-        guard total >= sentLength, total <= bodyLength ?? .max else {
-            let limit = bodyLength.map { ", up to the body's \($0) bytes" } ?? ""
+        guard total >= sentLength, total <= uploadLength ?? .max else {
+            let limit = uploadLength.map { ", and is at most the body's \($0) bytes" } ?? ""
             throw Self.violation(
                 "ORDER-09", "didSend was called with a total of \(total) bytes after \(sentLength)",
-                "give the bytes sent since the start of the body: the total only rises\(limit)")
+                "report the number of bytes that were sent since the start of the body; it never falls\(limit)")
         }
         sentLength = total
     }

@@ -44,7 +44,7 @@ final class RunningLoad: @unchecked Sendable {  // … because variables are use
         self.client = client
         executor = HostCallExecutor(client)
         order = PluginEventStateMachine(
-            isMultipart: instance.isMultipart, isHeadOnly: request.method == "HEAD", bodyLength: request.bodyLength)
+            isMultipart: instance.isMultipart, isHeadOnly: request.method == "HEAD", uploadLength: request.bodyLength)
     }
 
     // MARK: Calls by the host, [serial]

@@ -7,7 +7,7 @@ import TestThreads
 import Testing
 
 @Suite(.blocking, .timeLimit(.minutes(10))) struct CheckCommandTests {
-    /// The path of a mutant's library, or of the subject, `good`.
+    /// The path of the library of a mutant, or of `good`, the plugin without a mistake.
     private func mutantLibrary(_ name: String) -> String { Mutant.folder.appendingPathComponent("\(name).so").path }
 
     @Test func listPrintsEveryCheck() throws {
@@ -34,7 +34,8 @@ import Testing
         #expect(ContinuousClock.now - startTime < .seconds(20))
     }
 
-    /// A check runs in a forked process, whose first thread still has the thread ID of the parent in Swift's Mutex.
+    /// A check runs in a forked process. Swift's Mutex stores the ID of each thread, and in the first thread of the
+    /// process it still uses the ID of the parent's thread.
     /// Contention for a Mutex on the first thread could deadlock, so the check must run on a new thread.
     @Test func checkRunsOnAThreadThatStartedInItsProcess() throws {
         let program = try Program()
@@ -64,10 +65,11 @@ import Testing
         #expect(try program.runScript("mkdir 'a b' && cd 'a b' && cc -O0 -g -shared -fPIC ../null.c -o null.so").status == 0)
         let outcome = try program.run("check", "a b/null.so", "--filter", "DESC-01")
         #expect(outcome.lines.contains { $0.trimmingCharacters(in: .whitespaces) == "begin (null.c:2)" }, "\(outcome.text)")
-        let outcomeWithSanitizer = try program.run("check", "a b/null.so", "--filter", "PERF", "--level", "5", "--sanitizer")
-        #expect(
-            outcomeWithSanitizer.status == 2 && outcomeWithSanitizer.errors.contains { $0.contains("name other checks with --filter") },
-            "\(outcomeWithSanitizer.errors)")
+    }
+
+    @Test func sanitizerRefusesPerformanceChecks() throws {
+        let outcome = try Program().run("check", mutantLibrary("good"), "--filter", "PERF", "--level", "5", "--sanitizer")
+        #expect(outcome.status == 2 && outcome.errors.contains { $0.contains("name other checks with --filter") }, "\(outcome.errors)")
     }
 
     /// A run without checks must not succeed. Some categories have no checks at the default level.
@@ -117,7 +119,7 @@ import Testing
             "check", mutantLibrary("LIFE_02").replacing(".so", with: ".plugin.json"), "--filter", "LIFE,BODY,ORDER,ERR", "--timeout", "8")
         #expect(outcome.lines.count { $0.hasPrefix("failed ") } == 1 && outcome.text.contains("failed   LIFE-02"), "\(outcome.text)")
         #expect(outcome.text.contains("did not end in an earlier check; LIFE-02 reports it"), "\(outcome.text)")
-        // Otherwise each of about 30 checks would wait for 2 seconds, two at a time.
+        // If each of about 30 checks waited for 2 seconds, with two at a time, the run would take 30 seconds.
         #expect(ContinuousClock.now - startTime < .seconds(25), "\(ContinuousClock.now - startTime)")
     }
 
@@ -162,7 +164,7 @@ import Testing
         #expect(outcome.text.contains("the library was named without a manifest"))
     }
 
-    @Test func loadsFileNamesTheURLsOfABuiltInHandler() throws {
+    @Test func fileOfTheLoadsOptionNamesURLsOfABuiltInHandler() throws {
         let program = try Program()
         try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "length": 2}, {"url": "data:none", "error": "badURL"}]}"#)
         let outcome = try program.run("check", "data:", "--loads", "loads", "--filter", "BODY-01")

@@ -94,7 +94,7 @@ import Testing
         #expect(program.contents(of: "log") == "old\n")
     }
 
-    @Test func resumingAtTheEndOfAStreamIsRefused() throws {
+    @Test func automaticResumeIsRefusedForAStream() throws {
         let outcome = try program.runScript(#""$portolan" get -C - -o /dev/stdout data:,new >>log"#)
         #expect(outcome.status == 23 && outcome.errors.first?.contains("-C OFFSET") == true)
         let source = try program.makeFile("source", "hello world")

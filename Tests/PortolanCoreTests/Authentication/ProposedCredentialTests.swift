@@ -62,7 +62,7 @@ import Testing
         return (proposed.withLock { $0 }, delegate)
     }
 
-    @Test("The user information of the URL comes first, then the storage, then the netrc file")
+    @Test("The user information of the URL is used without the delegate; then the storage is proposed, then the netrc file")
     func credentialSourcesHaveAnOrder() throws {
         let storage = CredentialStorage()
         storage.set(Self.credential("stored", "bad", .loader), for: Self.space)
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test(
-        "After a redirect, a netrc password goes to another port or scheme of its host only if TLS is added",
+        "A netrc password follows a redirect within its host only to the same port, or from http: to https:",
         arguments: [
             ("http://h/", "http://h/b", true), ("http://h/", "http://h:81/", false), ("https://h:81/", "https://h/", false),
             ("http://h/", "https://h/", true), ("http://h:81/", "https://h:81/", true), ("http://h:81/", "https://h/", false),

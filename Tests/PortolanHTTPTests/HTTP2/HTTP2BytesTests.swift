@@ -20,7 +20,7 @@ import Testing
     // MARK: Fields
 
     @Test(arguments: [16_000, 20_000, 70_000, 1_000_000]) func largeRequestsTakeSeveralFrames(_ count: Int) throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let otherTransaction = try RecordingTransaction()
         server.start(otherTransaction)
         // Huffman coding does not make a value of tildes smaller.
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func oversizedRequestFailsWithoutTheOtherRequests() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let otherTransaction = try RecordingTransaction()
         server.start(otherTransaction)
         let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field([UInt8](repeating: 0x61, count: 17 << 20))]))
@@ -54,7 +54,7 @@ import Testing
 
     @Test(arguments: [[0xE9], [0xFF, 0x80], Array("é".utf8), [0x61, 0xE9, 0x20, 0x62]] as [[UInt8]])
     func fieldValuesKeepTheirBytesInBothDirections(_ value: [UInt8]) throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field(value)]))
         server.start(transaction)
         #expect(try server.fields().last?.value == value)
@@ -65,7 +65,7 @@ import Testing
 
     /// The client drops fields beyond the limit, but must decode them, because they change HPACK's dynamic table.
     @Test func hpackTableStaysInSyncAfterFieldsBeyondALimit() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let (transaction, next) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
         server.start(next)
@@ -112,7 +112,7 @@ import Testing
 
     /// The other requests of the connection are not sent again either, because the server can have processed them.
     @Test(arguments: violations) func noRequestIsSentAgainAfterAViolation(_ violation: Violation) throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
         server.start(other)
@@ -124,7 +124,7 @@ import Testing
 
     /// The client ends the connection for the PING of one byte, and not for the later flood.
     @Test(arguments: [false, true]) func firstViolationAfterGoAwayEndsTheConnection(isByteByByte: Bool) throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         server.start(transaction)
         let pings = [[UInt8]](repeating: Frames.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 1200).flatMap { $0 }
@@ -138,7 +138,7 @@ import Testing
     /// RFC 9113 §5.1: WINDOW_UPDATE can arrive on a closed stream. nghttp2 treats a stream as open until its reset has
     /// been sent.
     @Test(arguments: [false, true]) func framesOnAResetStreamDoNotEndTheConnection(isByteByByte: Bool) throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
         server.start(other)
@@ -154,7 +154,7 @@ import Testing
     @Test func requestIsPossiblyProcessedOnceItsResponseHasBegun() throws {
         let head = Frames.headers(Self.ok)
         for count in 9..<head.count {
-            let server = try EmbeddedServer()
+            let server = try HTTP2ConnectionFixture()
             let transaction = try RecordingTransaction()
             server.start(transaction)
             server.send(Array(head.prefix(count)))
@@ -167,7 +167,7 @@ import Testing
     // MARK: Output
 
     @Test func framesOfOneLoopIterationAreSentInOneWrite() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let countBefore = server.transport.writes.count
         for _ in 0..<20 { server.connection.beginTransaction(try RecordingTransaction()).sendRequest() }
         #expect(server.transport.writes.count == countBefore)
@@ -177,7 +177,7 @@ import Testing
     }
 
     @Test func bodyIsNotReadWhileTheTransportIsFull() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.send(Frames.settings([(4, 1 << 20)]) + Frames.windowUpdate(1 << 20, stream: 0))
         let body = [UInt8](repeating: 5, count: 500_000)
         let transaction = try RecordingTransaction(.put, body: .bytes(body))
@@ -195,7 +195,7 @@ import Testing
 
     /// A violation fails the loads of the connection even if the server reads nothing.
     @Test(arguments: violations) func violationFailsTheLoadWhileTheTransportIsFull(_ violation: Violation) throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 1 << 20)))
         server.start(transaction)
         server.transport.isWritable = false
@@ -204,7 +204,7 @@ import Testing
     }
 
     @Test func bodyThatFillsTheWindowEndsWithItsLastDataFrame() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 5, count: 65_535)))
         server.start(transaction)
         #expect(server.body().count == 65_535)
@@ -214,7 +214,7 @@ import Testing
 
     /// RFC 9218 §2.1: this client sends no priorities of RFC 7540.
     @Test func prioritiesOfRFC7540AreNotUsed() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.start(try RecordingTransaction())
         let settings = try #require(server.frames.first { $0.type == 4 && $0.flags == 0 })
         #expect(stride(from: 0, to: settings.payload.count, by: 6).contains { Array(settings.payload[$0..<$0 + 6]) == [0, 9, 0, 0, 0, 1] })

@@ -17,7 +17,7 @@ import Testing
         (99, .possiblyProcessed),
     ])
     func resetCodeDecidesTheRetryEligibility(_ code: Int, _ eligibility: RetryEligibility) throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(ServerFrames.reset(code))
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func messageNamesTheCodeOfAReset() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.reset(11))
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func streamsAfterTheLastStreamOfAGoAwayCountAsNotProcessed() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transactions = try (0..<4).map { _ in try RecordingTransaction(.post) }
         for transaction in transactions { server.start(transaction) }
         server.send(ServerFrames.goAway(last: 3, code: 11))
@@ -52,7 +52,7 @@ import Testing
 
     /// Without its pool, a connection would never be used again or closed.
     @Test func connectionWithoutAPoolEndsWithItsLastStream() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transactions = try (0..<2).map { _ in try RecordingTransaction() }
         for transaction in transactions { server.start(transaction) }
         server.dropPool()
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func connectionOpensNoStreamAfterAGoAway() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.start(try RecordingTransaction())
         let laterTransaction = try RecordingTransaction()
         let stream = server.connection.beginTransaction(laterTransaction)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func aClosedConnectionFailsItsStreamsOnce() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let (transactionWithoutResponse, transactionWithResponse) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transactionWithoutResponse)
         server.start(transactionWithResponse)
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func cancelledStreamIsResetAndAnotherCanBeOpened() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.send(ServerFrames.settings([(3, 1)]))
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func stoppedReturnedForDataResetsTheStream() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(ServerFrames.headers(Self.ok))
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func manyCancelledStreamsDoNotEndTheConnection() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         for index in 0..<1000 { server.start(try RecordingTransaction(path: "/\(index)")).cancel() }
         server.read()
         for index in 0..<1000 {
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test func availableStreamCountFollowsTheLimitOfTheServer() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         #expect(server.connection.availableStreamCount == 100)
         server.send(ServerFrames.settings([(3, 5)]))
         #expect(server.connection.availableStreamCount == 5)
@@ -144,7 +144,7 @@ import Testing
     // MARK: A server that allows no stream (RFC 9113 §6.5.2)
 
     @Test func waitingRequestsTimeOutIfTheServerAllowsNoStream() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let running = try RecordingTransaction()
         server.start(running)
         server.send(ServerFrames.settings([(3, 0)]))
@@ -171,7 +171,7 @@ import Testing
     }
 
     @Test func waitingRequestIsSentOnceTheServerAllowsAStream() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.send(ServerFrames.settings([(3, 0)]))
         let (transaction, cancelled) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test func connectionBecomesIdleAfterItsLastTransaction() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.start(try RecordingTransaction())
         #expect(server.connection.idleSince == nil)
         server.send(ServerFrames.headers(Self.ok, endsStream: true))
@@ -199,13 +199,13 @@ import Testing
     }
 
     @Test func pingsAreAnswered() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.send(ServerFrames.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]))
         #expect(server.frames.contains(ClientFrame(type: 6, flags: 1, stream: 0, payload: [1, 2, 3, 4, 5, 6, 7, 8])))
     }
 
     @Test func messageNamesAServerThatDoesNotSpeakHTTP2() throws {
-        let server = try EmbeddedServer(sendsSettings: false)
+        let server = try HTTP2ConnectionFixture(sendsSettings: false)
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(Array("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8))
@@ -214,7 +214,7 @@ import Testing
 
     /// Unlike HTTP/1.1, a server can send frames at any time. The end of the connection is detected separately.
     @Test func unreadFramesDoNotMakeAConnectionStale() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.transport.hasUnreadBytes = true
         #expect(server.connection.isAlive)
         server.start(try RecordingTransaction(.post))
@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test func lostConnectionNamesTheReason() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.transport.end(.system(ECONNRESET))
@@ -235,7 +235,7 @@ import Testing
     }
 
     @Test func errorIsDeliveredAfterBufferedData() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
         server.send(ServerFrames.headers(Self.ok))
@@ -250,7 +250,7 @@ import Testing
     }
 
     @Test func endedStreamIsFreedBeforeItsBufferedDataIsDelivered() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
         transaction.flow = .pause
@@ -267,7 +267,7 @@ import Testing
     }
 
     @Test func cancelWhilePausedDropsBufferedData() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
         transaction.flow = .pause

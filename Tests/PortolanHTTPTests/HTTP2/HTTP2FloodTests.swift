@@ -38,8 +38,8 @@ import Testing
     ]
 
     /// A server with one load in the middle of its response, and one stream that has ended.
-    private func serverDuringAResponse() throws -> (EmbeddedServer, RecordingTransaction) {
-        let server = try EmbeddedServer()
+    private func serverDuringAResponse() throws -> (HTTP2ConnectionFixture, RecordingTransaction) {
+        let server = try HTTP2ConnectionFixture()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
         server.start(other)
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func longUploadAllowsAnyNumberOfWindowUpdates() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         // A larger body would wait for a 100 response.
         let body = [UInt8](repeating: 5, count: 1 << 20)
         let transaction = try RecordingTransaction(.put, body: .bytes(body))

@@ -12,7 +12,7 @@ import Testing
     private static let piece = [UInt8](repeating: 7, count: 16 << 10)
 
     @Test func streamsStartWithTheAnnouncedWindow() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.start(try RecordingTransaction())
         let settings = try #require(server.frames.first { $0.type == 4 && $0.flags == 0 })
         try #require(settings.payload.count % 6 == 0)
@@ -27,7 +27,7 @@ import Testing
 
     /// A server uses windows of 65,535 bytes until it acknowledges the client's settings (RFC 9113 §6.5.3).
     @Test func serverThatNeverAcknowledgesSettingsCanContinueToSend() throws {
-        let server = try EmbeddedServer(sendsSettings: false)
+        let server = try HTTP2ConnectionFixture(sendsSettings: false)
         server.send(ServerFrames.settings())
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func pausedStreamSendsNoWindowUpdate() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
         transaction.flow = .pause
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func dataBeyondTheWindowIsAStreamError() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
         transaction.flow = .pause
@@ -76,7 +76,7 @@ import Testing
 
     /// The client returns the connection's window for buffered bytes immediately, so that other streams continue.
     @Test func pausedStreamDoesNotSlowOtherStreams() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let (paused, other) = (try RecordingTransaction(), try RecordingTransaction())
         paused.flow = .pause
         server.start(paused)
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test func windowGrowsWhileTheClientReadsTheStream() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(ServerFrames.headers(Self.head))
@@ -105,7 +105,7 @@ import Testing
 
     /// The windows of 64 streams together stay within the limit for buffered bytes.
     @Test func sumOfAllWindowsIsLimited() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transactions = try (0..<64).map { _ in try RecordingTransaction() }
         var receivedByteCounts = [Int](repeating: 0, count: 64)
         for (index, transaction) in transactions.enumerated() {
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func endedStreamReturnsItsWindowGrowth() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         for index in 0..<20 {
             let transaction = try RecordingTransaction()
             let stream = 2 * index + 1
@@ -139,7 +139,7 @@ import Testing
 
     /// A server can send data immediately, and acknowledge the settings later.
     @Test func windowIsCorrectBeforeTheSettingsAreAcknowledged() throws {
-        let server = try EmbeddedServer(sendsSettings: false)
+        let server = try HTTP2ConnectionFixture(sendsSettings: false)
         server.send(ServerFrames.settings())
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -151,7 +151,7 @@ import Testing
 
     /// Data on a cancelled stream still counts against the window of the connection.
     @Test func contentOfACancelledStreamIsCreditedToTheConnection() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)
         server.send(ServerFrames.headers(Self.head))

@@ -62,7 +62,7 @@ import Testing
             let index = Int.random(in: 0..<bytes.count, using: &generator)
             bytes[index] = UInt8.random(in: 0...255, using: &generator)
         }
-        let server = try EmbeddedServer(sendsSettings: Bool.random(using: &generator))
+        let server = try HTTP2ConnectionFixture(sendsSettings: Bool.random(using: &generator))
         let transactions = [
             try RecordingTransaction(), try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 100_000))),
             try RecordingTransaction(.head),

@@ -10,7 +10,7 @@ import Testing
 @Suite struct HTTP2RequestTests {
     /// The fields that a server receives from the transaction, as `name: value`.
     private func sentFields(_ transaction: RecordingTransaction) throws -> [String] {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.start(transaction)
         return try server.fields().map { "\($0.name): \($0.text)" }
     }
@@ -56,7 +56,7 @@ import Testing
 
     /// If a head does not fit in a HEADERS frame, CONTINUATION frames follow (RFC 9113 §6.10).
     @Test(arguments: ["~", "0"]) func aLargeHeadIsSentInSeveralFrames(_ character: String) throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let name = try #require(HTTPField.Name("x-large"))
         let transaction = try RecordingTransaction(fields: [name: String(repeating: character, count: 60_000)])
         server.start(transaction)
@@ -122,7 +122,7 @@ import Testing
         var unindexedField = HTTPField(name: .userAgent, value: "x")
         unindexedField.indexingStrategy = .disallow
         fields.append(unindexedField)
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         server.start(try RecordingTransaction(fields: fields))
         let sent = try server.fields().dropFirst(4).map { "\($0.name) \($0.isNeverIndexed)" }
         #expect(

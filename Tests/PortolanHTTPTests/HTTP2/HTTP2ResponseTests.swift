@@ -11,8 +11,8 @@ import Testing
     enum Delivery: CaseIterable { case whole, byteByByte }
 
     /// Starts a transaction, and sends it the frames of the row.
-    private func run(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws -> (EmbeddedServer, RecordingTransaction) {
-        let server = try EmbeddedServer()
+    private func run(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws -> (HTTP2ConnectionFixture, RecordingTransaction) {
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(row.method)
         server.start(transaction)
         switch delivery {
@@ -60,7 +60,7 @@ import Testing
 
     @Test(arguments: HTTP2ResponseRow.connectionErrors, Delivery.allCases)
     func connectionErrorsFailTheirStreamsOnce(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(row.method)
         server.start(transaction)
         switch delivery {
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func streamErrorMessageNamesTheErrorCode() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 100_000)))
         server.start(transaction)
         let update = ServerFrames.windowUpdate(0x7FFF_FFFF, stream: 1)
@@ -111,7 +111,7 @@ import Testing
     func truncatedResponsesFailOnce(_ row: HTTP2ResponseRow) throws {
         let step = max(1, row.frames.count / 60)
         for count in stride(from: 0, to: row.frames.count, by: step) {
-            let server = try EmbeddedServer()
+            let server = try HTTP2ConnectionFixture()
             let transaction = try RecordingTransaction(row.method)
             server.start(transaction)
             server.send(Array(row.frames.prefix(count)))
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test func bytesAndLengthsAreReported() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(path: "/a", fields: [.accept: "*/*"])
         server.start(transaction)
         server.send(
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func headResponseReportsItsContentLength() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.head)
         server.start(transaction)
         server.send(ServerFrames.headers([(":status", "200"), ("content-length", "5")], endsStream: true))

@@ -11,7 +11,7 @@ import Testing
     private static let ok = [(":status", "200")]
 
     @Test func bodyEndsWithTheEndStreamFlag() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.put, body: .bytes(Array("hello".utf8)))
         server.start(transaction)
         #expect(server.body() == Array("hello".utf8))
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func emptyBodyNeedsNoDataFrame() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.put, body: .bytes([]))
         server.start(transaction)
         #expect(server.frames.contains { $0.type == 1 && $0.endsStream })
@@ -33,7 +33,7 @@ import Testing
 
     /// The client sends no more of the body than the server's window allows.
     @Test func aBodyWaitsForTheServersWindow() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let body = [UInt8](repeating: 5, count: 1 << 20)
         let transaction = try RecordingTransaction(.put, body: .bytes(body))
         server.start(transaction)
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func bodyWaitsFor100Continue() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
         server.start(transaction)
         #expect(server.body().isEmpty)
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func bodyIsSentAfterTheExpectationTimeout() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
         server.start(transaction)
         server.advance(by: .seconds(2))
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func bodyIsNotSentAfterA417() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
         server.start(transaction)
         server.send(ServerFrames.headers([(":status", "417")], endsStream: true))
@@ -83,7 +83,7 @@ import Testing
     /// A server can respond before it has received the whole body, and then reset the stream with NO_ERROR
     /// (RFC 9113 §8.1).
     @Test func earlyResponseEndsTheUpload() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 5, count: 1 << 20)))
         server.start(transaction)
         server.send(ServerFrames.headers([(":status", "413")]) + ServerFrames.data("too much", endsStream: true) + ServerFrames.reset(0))
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func aBodyThatFailsResetsTheStream() throws {
-        let server = try EmbeddedServer()
+        let server = try HTTP2ConnectionFixture()
         let failing = Body(length: 10, isRewindable: false) { FailingReader() }
         let transaction = try RecordingTransaction(.put, body: failing)
         server.start(transaction)

@@ -65,7 +65,7 @@ import Testing
             (
                 "bad-sent",
                 "didSend was called with a total of -1 bytes after 0, which breaks ORDER-09; "
-                    + "give the bytes sent since the start of the body: the total only rises, up to the body's 0 bytes"
+                    + "report the number of bytes that were sent since the start of the body; it never falls, and is at most the body's 0 bytes"
             ),
             (
                 "confirms-nothing",

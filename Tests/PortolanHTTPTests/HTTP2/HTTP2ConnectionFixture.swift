@@ -5,9 +5,9 @@ import PortolanCore
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// An HTTP/2 connection of the client to a server in memory. The test sends the bytes of the server. There is no
-/// socket and no thread.
-final class EmbeddedServer {
+/// An HTTP/2 connection of the client without a socket and a thread. The test is the server: it sends bytes with
+/// ``send(_:)``, and reads the client's ``frames``.
+final class HTTP2ConnectionFixture {
     let loop = InMemoryEventLoop()
     let transport: FakeByteConnection
     let connection: HTTP2Connection
@@ -70,7 +70,7 @@ final class EmbeddedServer {
         read()
     }
 
-    /// Runs the event loop, and adds the frames that the client has written to ``frames``.
+    /// Runs the event loop, and appends what the client has written to ``frames``.
     func read() {
         loop.run()
         for bytes in transport.writes.dropFirst(parsedWriteCount) { unparsedBytes += bytes }
@@ -113,7 +113,7 @@ final class EmbeddedServer {
         frames.last { $0.type == 7 }.map { $0.payload.dropFirst(4).prefix(4).reduce(0) { $0 << 8 | Int($1) } }
     }
 
-    /// The sum of the client's WINDOW_UPDATE (8) frames for the stream; 0 means the connection.
+    /// The sum of the increments in the client's WINDOW_UPDATE (8) frames for the stream. Stream 0 is the connection.
     func windowIncrement(stream: Int) -> Int {
         frames.filter { $0.type == 8 && $0.stream == stream }.reduce(0) { $0 + $1.value }
     }

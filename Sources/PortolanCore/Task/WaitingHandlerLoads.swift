@@ -2,7 +2,7 @@
 
 /// The waits of a task's handler loads in queues, for example for a connection. A task has several handler loads if
 /// handlers pass its request on (``ProtocolClient/makeLoadByNextHandler(for:client:)``).
-struct HandlerLoadWaits {
+struct WaitingHandlerLoads {
     private struct Entry {
         let handlerLoad: ObjectIdentifier
         var wait: QueueWait
