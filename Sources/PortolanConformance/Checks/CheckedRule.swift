@@ -13,7 +13,6 @@ struct CheckedRule: Sendable {
     ///   - scenario: The kind of test URL that the check needs; `nil` if it needs none.
     ///   - awaits: An ability that the loader does not have yet, and without which no check is possible.
     ///   - needsProcess: ``ConformanceCheck/needsProcess``.
-    @inline(never)
     static func must(
         _ id: String, level: Int, isEnforced: Bool = false, needs scenario: ConformanceRule.Scenario? = nil,
         awaits: ConformanceRule.Ability? = nil, _ sentence: String, because reason: String, remedy: String, needsProcess: Bool = false,
@@ -26,7 +25,6 @@ struct CheckedRule: Sendable {
     }
 
     /// A rule whose violation is a warning.
-    @inline(never)
     static func should(
         _ id: String, level: Int, isEnforced: Bool = false, needs scenario: ConformanceRule.Scenario? = nil,
         awaits: ConformanceRule.Ability? = nil, _ sentence: String, because reason: String, remedy: String, needsProcess: Bool = false,
