@@ -170,7 +170,8 @@ let package = Package(
                 "Portolan", "PortolanHandlers", "PortolanCoding", "PortolanCookies", "PortolanCore", "PortolanHTTP", "PortolanHTTPSyntax",
                 "PortolanPlugins", "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL", httpTypes, logging,
             ],
-            path: "Fuzzing/Targets", swiftSettings: strict),
+            // The package of the fuzzers compiles the same files, and has no access to package declarations.
+            path: "Fuzzing/Targets", packageAccess: false, swiftSettings: strict),
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [

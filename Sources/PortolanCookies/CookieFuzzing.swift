@@ -15,5 +15,8 @@ public import FoundationEssentials
         return (cookies, problems.map(\.line))
     }
 
+    /// The bytes of a cookie's name and value, which need not be UTF-8.
+    public static func nameAndValue(of cookie: Cookie) -> (name: [UInt8], value: [UInt8]) { (cookie.nameBytes, cookie.valueBytes) }
+
     public static func file(of cookies: [Cookie]) -> [UInt8] { NetscapeCookieFile.bytes(of: cookies) }
 }

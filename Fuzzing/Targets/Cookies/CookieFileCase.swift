@@ -19,8 +19,9 @@ enum CookieFileCase {
         }
         let file = CookieFuzzing.file(of: cookies)
         let (rereadCookies, rereadProblems) = CookieFuzzing.readFile(file, now: now)
-        let writableCookies = cookies.filter {
-            !$0.nameBytes.isEmpty && !($0.nameBytes + $0.valueBytes).contains(0x09) && !$0.path.contains("\t")
+        let writableCookies = cookies.filter { cookie in
+            let (name, value) = CookieFuzzing.nameAndValue(of: cookie)
+            return !name.isEmpty && !(name + value).contains(0x09) && !cookie.path.contains("\t")
         }
         try require(rereadProblems.isEmpty, "line \(rereadProblems.first ?? 0) of the written file can't be read")
         try require(

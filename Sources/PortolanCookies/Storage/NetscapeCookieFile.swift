@@ -59,6 +59,10 @@ package enum NetscapeCookieFile {
             throw Problem(line: number, description: "line \(number): the fifth field has to be a number of seconds")
         }
         let domain = text(fields[0].first == UInt8(ascii: ".") ? fields[0].dropFirst() : fields[0]).lowercased()
+        // A reader of the file that is written would remove the second dot, too, so the cookie would change its host.
+        guard domain.utf8.first != UInt8(ascii: ".") else {
+            throw Problem(line: number, description: "line \(number): the host begins with two dots")
+        }
         var cookie = Cookie(name: "", value: "", domain: domain, path: text(fields[2]), now: now)
         cookie.nameBytes = Array(fields[5])
         cookie.valueBytes = fields.count > 6 ? Array(fields[6]) : []
@@ -82,10 +86,10 @@ package enum NetscapeCookieFile {
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Whether the format can express the cookie.
+    /// Whether the format can express the cookie. A dot at the start of a host would be read as a mark.
     package static func canHold(_ cookie: Cookie) -> Bool {
         cookie.partition == nil && !cookie.nameBytes.isEmpty && !cookie.nameBytes.contains(0x09) && !cookie.valueBytes.contains(0x09)
-            && !cookie.path.contains("\t")
+            && !cookie.path.contains("\t") && cookie.domain.utf8.first != UInt8(ascii: ".")
     }
 
     /// Returns the contents of a file with the cookies. Leaves out partitioned cookies, which other programs would send
