@@ -33,6 +33,6 @@ package struct NetrcOrigins: Sendable {
         }
         let addsTLS = origin.scheme == "http" && url.scheme == "https" && origin.port == url.port
         if addsTLS || url.hasSameOrigin(as: origin) { return nil }
-        return "the load has used another scheme or port of the host, and a netrc file names neither"
+        return "the load has used another scheme or port of this host, and the password stays there"
     }
 }

@@ -37,14 +37,14 @@ extension Loader {
         guard logsSteps else { return }
         let place = request.url.shortDescription
         if let entry = request.authenticatedSpace?.entry, case .password(let scheme) = entry.space.kind {
-            logAccess("credential sent to \(place): \(scheme), accepted by an earlier response", of: task)
+            logAccess("carries a credential for \(place): \(scheme), accepted by an earlier response", of: task)
         } else if let value = request.fields[.authorization] {
             let scheme = value.prefix { $0 != " " }
-            logAccess("credential sent to \(place): \(scheme.count < value.count ? scheme.lowercased() : "authorization")", of: task)
+            logAccess("carries a credential for \(place): \(scheme.count < value.count ? scheme.lowercased() : "authorization")", of: task)
         }
         let pairs = request.fields[values: .cookie].joined(separator: ";").split(separator: ";")
         let names = pairs.map { pair in String(pair.prefix { $0 != "=" }.drop { $0 == " " }) }
-        if !names.isEmpty { logAccess("cookies sent to \(place): \(names.joined(separator: ", "))", of: task) }
+        if !names.isEmpty { logAccess("carries cookies for \(place): \(names.joined(separator: ", "))", of: task) }
     }
 
     /// Logs the fields that a redirect to another origin removes.

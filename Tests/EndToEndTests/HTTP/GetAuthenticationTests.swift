@@ -115,16 +115,18 @@ import Testing
         let redirects = [["Location: /b", "Set-Cookie: sid=s3cr3t"], ["Location: \(otherServer.url())"]]
         let server = try ScriptedServer { ScriptedServer.response("302 Found", redirects[min($0, 1)]) }
         let outcome = try program.run("get", "-v", "-c", "jar", "-b", "own=s3cr3t", "-u", "u:s3cr3t", server.url())
-        let lines = outcome.errors.filter { $0.contains("cookie") || $0.contains("sent to") }.filter { !$0.hasPrefix("<") }
+        let lines = outcome.errors.filter { $0.contains("cookie") || $0.contains("credential") || $0.contains("sent to") }.filter {
+            !$0.hasPrefix("<")
+        }
         let place = server.url()
         #expect(
             lines == [
-                "* request 1: credential sent to '\(place)': basic",
-                "* request 1: cookies sent to '\(place)': own",
-                "* cookie stored: sid of 127.0.0.1", "* request 2: credential sent to '\(place)b': basic",
-                "* request 2: cookies sent to '\(place)b': own, sid",
+                "* request 1: carries a credential for '\(place)': basic",
+                "* request 1: carries cookies for '\(place)': own",
+                "* cookie stored: sid of 127.0.0.1", "* request 2: carries a credential for '\(place)b': basic",
+                "* request 2: carries cookies for '\(place)b': own, sid",
                 "* request 2: not sent to '\(otherServer.url())', another origin: Authorization, Cookie",
-                "* request 3: cookies sent to '\(otherServer.url())': sid",
+                "* request 3: carries cookies for '\(otherServer.url())': sid",
             ])
         #expect(!lines.contains { $0.contains("s3cr3t") })
     }
@@ -139,7 +141,8 @@ import Testing
         #expect(
             outcome.errors.contains {
                 $0.hasPrefix(
-                    "* request 1: netrc password for '\(otherServer.url())' not sent: the load has used another scheme or port")
+                    "* request 1: netrc password for '\(otherServer.url())' not sent: the load has used another scheme or port of this host"
+                )
             }, "\(outcome.errors)")
     }
 
@@ -162,7 +165,7 @@ import Testing
         #expect(
             outcome.errors.contains {
                 $0.contains("Digest challenge of 'localhost:") && $0.contains("', realm 'Harbour'")
-                    && $0.contains("sending user name and password")
+                    && $0.contains("sending the user name and a hash of the password")
             })
         #expect(!outcome.errors.contains { $0.contains(servers.password) })
     }

@@ -98,6 +98,7 @@ final class VerboseLines: LoadObserver {
 
     private static func suffix(for decision: ChallengeResponder.Decision, in space: ProtectionSpace) -> String {
         switch (decision, space.kind) {
+        case (.answered, .password(scheme: "digest")): ": sending the user name and a hash of the password"
         case (.answered, _): ": sending user name and password"
         case (.notHandled, .password): ": no user name and password for it"
         case (.excluded, _): ": not used, because of --digest or after Digest"
