@@ -44,6 +44,10 @@
             try fixture.temporary.setPermissions("state/cookies.sqlite", 0o644)
             #expect(try fixture.cookieNames() == ["n0"])
             #expect(try mode(fixture.cookieFile) == 0o600)
+            // The protection from writing stays.
+            try fixture.temporary.setPermissions("state/cookies.sqlite", 0o444)
+            #expect(try fixture.cookieNames() == ["n0"])
+            #expect(try mode(fixture.cookieFile) == 0o400)
             try fixture.temporary.write([], to: "state/cookies.sqlite-journal")
             try fixture.temporary.setPermissions("state/cookies.sqlite-journal", 0o644)
             try StateFiles(folder: fixture.path).prepare("cookies.sqlite")

@@ -53,6 +53,9 @@ struct GetCommand: ParsableCommand {
         let written = places.compactMap { option, place in place.flatMap { $0.isStream ? nil : (option, $0.path) } }
         let read = state.cookieFiles.map { ("-b", $0) } + (netrc.path.map { [("--netrc-file", $0)] } ?? [])
         for (index, (option, path)) in written.enumerated() where !path.isEmpty && path != "-" {
+            #if Persistence
+                try StateFolderOption.check(path, isOutside: stateFolder.path)
+            #endif
             let others = written.dropFirst(index + 1) + (option == "-c" ? read.filter { $0.0 != "-b" } : read)
             for (other, otherPath) in others where !otherPath.isEmpty && FileSystem.isSame(path, otherPath) {
                 throw ValidationError("\(option) and \(other) name the same file, '\(path)'; choose another one for \(option)")

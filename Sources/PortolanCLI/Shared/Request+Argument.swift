@@ -12,7 +12,9 @@ extension Request {
         } catch {
             guard ["/", "./", "../"].contains(where: argument.hasPrefix) else { throw Failure(error).suggestingURL(for: argument) }
             let path = FileSystem.resolved(argument) ?? argument
-            let proposal = path.hasPrefix("/") ? "'file://\(PercentEncoding.encodePath(path))'" : "'file://' and its absolute path"
+            // A proposal of a text with user information would repeat the password.
+            let showsPath = path.hasPrefix("/") && UserInformation.removed(from: argument, includingReferences: true) == argument
+            let proposal = showsPath ? "'file://\(PercentEncoding.encodePath(path))'" : "'file://' and its absolute path"
             throw Failure(
                 error,
                 message:

@@ -36,6 +36,16 @@ struct StateFolderOption: ParsableArguments {
         #endif
     }
 
+    /// Throws if a file that is written is in the state folder, because it could replace a database.
+    ///
+    /// - Parameter folder: `nil` for no folder.
+    static func check(_ file: String, isOutside folder: String?) throws {
+        guard let folder, FileSystem.isSame(FileSystem.split(file).folder.isEmpty ? "." : FileSystem.split(file).folder, folder) else {
+            return
+        }
+        throw ValidationError("'\(file)' is in the state folder, whose files it could replace; choose another folder")
+    }
+
     /// Opens the folder; `nil` without the option.
     func open() throws(Failure) -> KeptState? {
         #if Persistence

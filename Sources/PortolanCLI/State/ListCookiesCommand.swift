@@ -6,6 +6,7 @@
     import Portolan
     import PortolanCookies
     import PortolanJSON
+    import PortolanStore
 
     /// `portolan cookies list`
     struct ListCookiesCommand: ParsableCommand {
@@ -39,6 +40,7 @@
 
         func run() throws {
             SignalHandler.ignoreClosedPipes()
+            if file != "-" { try StateFolderOption.check(file, isOutside: folder.path ?? StateFolder.standardPath) }
             try CookieText.write(try folder.cookies().filter(hosts.selects), to: file == "-" ? nil : file)
         }
     }

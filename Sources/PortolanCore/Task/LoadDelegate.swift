@@ -49,7 +49,7 @@ public protocol LoadDelegate: AnyObject, Sendable {
     /// - Parameter answer: call it once, immediately or later, on any thread. `nil` fails the load.
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void)
 
-    /// A nested load began, at any depth (``LoadTask/parent``, ``LoadTask/nestingDepth``). A handler made it as a part
+    /// A nested load began, at any depth (``LoadTask/parent``). A handler made it as a part
     /// of its own load, for example to load the URL inside a `gzip:` URL.
     ///
     /// For observers: the bytes of the nested load go to that handler. This delegate also decides about the redirects

@@ -43,7 +43,8 @@ extension Loader {
             logAccess("carries a credential for \(place): \(scheme.count < value.count ? scheme.lowercased() : "authorization")", of: task)
         }
         let pairs = request.fields[values: .cookie].joined(separator: ";").split(separator: ";")
-        let names = pairs.map { pair in String(pair.prefix { $0 != "=" }.drop { $0 == " " }) }
+        // Without a "=", the text is the value of a cookie without a name.
+        let names = pairs.map { $0.contains("=") ? String($0.prefix { $0 != "=" }.drop { $0 == " " }) : "(no name)" }
         if !names.isEmpty { logAccess("carries cookies for \(place): \(names.joined(separator: ", "))", of: task) }
     }
 

@@ -122,8 +122,9 @@
             }
             try checkOwner(status, of: path)
             guard status.st_mode & 0o077 != 0 else { return }
-            // On a read-only file system others can't be prevented from reading.
-            guard unsafe chmod(path, 0o600) == 0 || errno == EROFS else {
+            // The permissions of the user stay, because the user can have protected the file from writing. On a
+            // read-only file system others can't be prevented from reading.
+            guard unsafe chmod(path, status.st_mode & 0o700) == 0 || errno == EROFS else {
                 throw .system(errno, "others can read '\(path)', and that permission can't be removed", at: path)
             }
         }

@@ -35,7 +35,7 @@ struct GetCrashTests {
             SIGSEGV
         ),
         ("static void serve_bytes(subject_load *load) {", "abort();", "SIGABRT in run", SIGABRT),
-        ("static void destroy(void *pointer) {", "raise(SIGFPE);", "SIGFPE in destroy", SIGFPE),
+        ("static void serve_bytes(subject_load *load) {", "raise(SIGFPE);", "SIGFPE in run", SIGFPE),
         ("static void *init(portolan_host *host, portolan_refusal *refusal) {", "memset((void *)8, 0, 64);", "SIGSEGV in init", SIGSEGV),
     ])
     func crashIsOneLine(_ line: String, _ code: String, _ place: String, _ signal: Int32) throws {

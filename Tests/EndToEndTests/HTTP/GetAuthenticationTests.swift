@@ -101,7 +101,7 @@ import Testing
     @Test("Other users do not see secrets in the command line, as with curl")
     func secretsAreNotVisibleArguments() throws {
         for arguments in [
-            ["-u", "u:s3cr3t", "--proxy-user", "v:s3cr3t2"], ["-su", "u:s3cr3t"], ["--user=u:s3cr3t"],
+            ["-u", "t:s3cr3t3", "-u", "u:s3cr3t", "--proxy-user", "v:s3cr3t2"], ["-su", "u:s3cr3t"], ["--user=u:s3cr3t"],
             ["--oauth2-bearer", "s3cr3t"],
         ] {
             let text = try program.run(["get"] + arguments + ["file:///proc/self/cmdline"]).text
@@ -129,6 +129,9 @@ import Testing
                 "* request 3: carries cookies for '\(otherServer.url())': sid",
             ])
         #expect(!lines.contains { $0.contains("s3cr3t") })
+        let namelessOutcome = try program.run("get", "-v", "-H", "Cookie: s3cr3t", otherServer.url())
+        #expect(
+            namelessOutcome.errors.contains { $0.hasSuffix(": (no name)") } && !namelessOutcome.errors.contains { $0.contains("s3cr3t") })
     }
 
     @Test("-v says why a netrc password is not sent")

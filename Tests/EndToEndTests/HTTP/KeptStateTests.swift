@@ -83,6 +83,11 @@ import Testing
                     + #""sameSite":null,"partition":null,"expires":4000000000,"created":"#), "\(json)")
         #expect(try program.run("cookies", "export", "out", "--state", "state").status == 0)
         let exported = try #require(program.contents(of: "out"))
+        // A file in the folder could replace a database.
+        for arguments in [["cookies", "export", "state/cookies.sqlite"], ["get", "-o", "state/cookies.sqlite", "data:,x"]] {
+            let refusal = try program.run(arguments + ["--state", "state"])
+            #expect(refusal.status == 2 && refusal.errors.first?.contains("is in the state folder") == true, "\(refusal.errors)")
+        }
         #expect(exported.split(separator: "\n").filter { $0.contains("\t") }.count == 3)
         #expect(try program.run("cookies", "clear", "--host", "example.org", "--state", "state").status == 0)
         #expect(try list() == ["other.example\tFALSE\t/\tFALSE\t4000000000\tc\t3"])

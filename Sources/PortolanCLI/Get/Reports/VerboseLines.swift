@@ -28,7 +28,8 @@ final class VerboseLines: LoadObserver {
                 case .replaced(_, let cookie): ("replaced", cookie)
                 case .removed(let cookie): ("removed", cookie)
                 }
-            Diagnostics.write("\(PlainText.line("* cookie \(verb): \(cookie.name) of \(cookie.domain)"))\n")
+            Diagnostics.write(
+                "\(PlainText.line("* cookie \(verb): \(cookie.name.isEmpty ? "(no name)" : cookie.name) of \(cookie.domain)"))\n")
         }
     }
 
