@@ -24,9 +24,9 @@ extension Body {
         self.init(length: length, isRewindable: isRewindable, discard: discard, open: makeReader)
     }
 
-    /// Returns a reader at the first byte. The reader fails if it has more or fewer bytes than ``length``.
+    /// Returns a reader at the first byte. The reader fails if it has more or fewer bytes than `length`.
     ///
-    /// - Throws: ``LoadError/Code/bodyFailed`` if the body cannot be opened, and for the second reader of a body that
+    /// - Throws: `LoadError.Code.bodyFailed` if the body cannot be opened, and for the second reader of a body that
     ///   is not rewindable.
     public func openReader() throws(LoadError) -> any BodyReader { try makeReader() }
 }
@@ -48,6 +48,6 @@ extension Loader.Configuration {
 }
 
 extension LoadError {
-    /// The rule that a handler violated, if the core reports ``Code/protocolViolation``; otherwise `nil`.
+    /// The rule that a handler violated, if the core reports `LoadError.Code.protocolViolation`; otherwise `nil`.
     public var violatedRule: ContractRule? { rule }
 }

@@ -16,7 +16,7 @@ public protocol RequestPropertyKey {
     static var name: String { get }
 }
 
-/// A type that can be converted to and from a ``PropertyValue``.
+/// A type that can be converted to and from a `PropertyValue`.
 public protocol RequestPropertyValue: Sendable {
     init?(propertyValue: PropertyValue)
     var propertyValue: PropertyValue { get }

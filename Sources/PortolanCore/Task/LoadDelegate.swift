@@ -46,7 +46,9 @@ public protocol LoadDelegate: AnyObject, Sendable {
 
     /// The request's body must be sent again. By default, the request's own body is sent again if it can be read twice.
     ///
-    /// - Parameter answer: call it once, immediately or later, on any thread. `nil` fails the load.
+    /// - Parameters:
+    ///   - task: the task whose load needs the body.
+    ///   - answer: call it once, immediately or later, on any thread. `nil` fails the load.
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void)
 
     /// A nested load began, at any depth (``LoadTask/parent``). A handler made it as a part
