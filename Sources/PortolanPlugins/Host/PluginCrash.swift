@@ -79,9 +79,13 @@ package enum PluginCrash {
     /// Calls `open`, which opens the library at `path`. If it crashes, the report says so.
     static func whileOpening<Result, Failure: Error>(_ path: String, _ open: () throws(Failure) -> Result) throws(Failure) -> Result {
         guard let opened = unsafe opened else { return try open() }
-        // Not freed, because a handler on another thread may read it.
-        unsafe portolan_set_opening(opened, strdup(path))
-        defer { unsafe portolan_set_opening(opened, nil) }
+        // Only the handler on this thread reads the copy.
+        let copy = unsafe strdup(path)
+        unsafe portolan_set_opening(opened, copy)
+        defer {
+            unsafe portolan_set_opening(opened, nil)
+            unsafe free(copy)
+        }
         return try open()
     }
 
