@@ -45,12 +45,9 @@ package enum HSTSFile {
     private static func quotedText(_ text: Substring) -> Substring? {
         let isBlank = { (character: Character) in character == " " || character == "\t" }
         let text = text.drop(while: isBlank)
-        guard text.first == "\"", let expiryText = text.dropFirst().firstIndex(of: "\""),
-            text[expiryText...].dropFirst().allSatisfy(isBlank)
-        else {
-            return nil
-        }
-        return text[..<expiryText].dropFirst()
+        guard text.first == "\"", let end = text.dropFirst().firstIndex(of: "\""), text[end...].dropFirst().allSatisfy(isBlank)
+        else { return nil }
+        return text[..<end].dropFirst()
     }
 
     /// Whether a name can be the host of a URL and is no address (RFC 6797 §8.1.1). The lengths are those of RFC 1035

@@ -195,8 +195,10 @@ public final class HSTSStorage: Sendable {
         }
     }
 
-    /// The name in lower case, without a dot at its end; `nil` for an address and an empty name.
+    /// The name in lower case, without a dot at its end; `nil` for an address and an empty name, and for a name that no
+    /// host of a URL has, because it is not ASCII.
     package static func canonicalName(_ name: some StringProtocol) -> String? {
+        guard name.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         var name = name.lowercased()
         if name.hasSuffix(".") { name.removeLast() }
         guard !name.isEmpty, name.last != "]", name.split(separator: ".").last?.allSatisfy(\.isNumber) != true else { return nil }

@@ -147,6 +147,16 @@ extension HSTSTests {
 
 /// The upgrade of a load, which the delegate sees as a redirect.
 @Suite struct HSTSLoadTests {
+    @Test("A name that no host of a URL has is not stored")
+    func nameThatIsNotASCII() {
+        let storage = HSTSStorage()
+        for name in ["b\u{FC}cher.example", "\u{212A}.example", "x.e\u{301}.example"] { storage.set(.init(name: name)) }
+        #expect(storage.allHosts.isEmpty)
+        storage.set(.init(name: "K.example"))
+        storage.remove("\u{212A}.example")
+        #expect(storage.allHosts.map(\.name) == ["k.example"])
+    }
+
     /// A handler for `http:` and `https:` that records its requests. Its responses have a field
     /// Strict-Transport-Security.
     private final class SecureHandler: ProtocolHandler {
