@@ -93,8 +93,8 @@
             }
         }
 
-        /// The log needs a file beside it that can't be made.
-        @Test func logOfAKilledProcessIsReported() throws {
+        /// The log needs a file beside it that can't be made. So a copy is read, or the log is reported.
+        @Test(arguments: [true, false]) func logOfAKilledProcessIsReadOrReported(canCopy: Bool) throws {
             try fixture.writeCookies(1)
             let other = try StateFixture()
             try other.writeCookies(1)
@@ -104,10 +104,19 @@
             for suffix in ["", "-wal"] {
                 try fixture.replace("cookies.sqlite" + suffix, by: try other.bytes(of: "cookies.sqlite" + suffix))
             }
+            let files = try fixture.files
+            var options = Database.Options()
+            options.temporaryFolder = canCopy ? other.path : "/proc"
+            let filesOfOther = try other.files
             try whileReadOnly {
-                let names = try fixture.cookieNames()
-                #expect(names == ["n0"])
-                #expect(fixture.log.messages.contains { $0.contains("cookies.sqlite-wal', can't be read") }, "\(fixture.log.messages)")
+                let state = try fixture.open(options)
+                #expect(state.cookies.cookies.map(\.name) == (canCopy ? ["n0", "n1"] : ["n0"]))
+                #expect(try other.files == filesOfOther && fixture.files == files)
+                try state.cookies.set(.test(2))
+                #expect(throws: StoreError.self) { try state.waitForFlush() }
+                state.waitForClose()
+                let isReported = fixture.log.messages.contains { $0.contains("cookies.sqlite-wal', can't be read") }
+                #expect(isReported != canCopy, "\(fixture.log.messages)")
             }
             #expect(try fixture.cookieNames() == ["n0", "n1"])
             state.waitForClose()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Persistence
+    import CPortolanLinux
     import FoundationEssentials
     import GRDB
 
@@ -100,6 +101,8 @@
             var busyTimeout = longestWait
             /// Run after a file was opened, for tests.
             var pragmas: [String] = []
+            /// Where a file is copied that can't be read at its place.
+            var temporaryFolder = unsafe secure_getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
         }
 
         /// Checks all of the file.

@@ -101,7 +101,10 @@
         func prepare(_ name: String) throws(StoreError) {
             try check(name)
             for companion in Self.companions { try check(name + companion) }
-            guard try status(of: path(of: name)) == nil else { return }
+            if try status(of: path(of: name)) == nil { try create(name) }
+        }
+
+        private func create(_ name: String) throws(StoreError) {
             // SQLite gives its companions the permissions of the file.
             let descriptor = unsafe open(path(of: name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else {
@@ -127,6 +130,47 @@
             guard unsafe chmod(path, status.st_mode & 0o700) == 0 || errno == EROFS else {
                 throw .system(errno, "others can read '\(path)', and that permission can't be removed", at: path)
             }
+        }
+
+        /// Copies a file and its logs into a new folder that only the user can read, and runs `body` with that
+        /// folder. Then removes the copies, also if they are open.
+        ///
+        /// - Throws: if the file is used, or changes while it is copied.
+        func withCopy<Result>(
+            of name: String, in temporaryFolder: String, _ body: (StateFiles) throws(StoreError) -> Result
+        ) throws(StoreError) -> Result {
+            // A process that reads or writes the log has an index of it. To read the file here would release its locks.
+            guard try size(of: name + "-shm") == nil else { throw StoreError(.busy, "another process uses '\(path(of: name))'") }
+            var template = Array("\(temporaryFolder)/portolan-XXXXXX".utf8CString)
+            guard unsafe mkdtemp(&template) != nil else {
+                throw .system(errno, "no folder can be made in '\(temporaryFolder)'", at: temporaryFolder)
+            }
+            let copies = StateFiles(folder: String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self))
+            defer {
+                for suffix in Self.companions + [""] { _ = unsafe unlink(copies.path(of: name + suffix)) }
+                _ = unsafe rmdir(copies.folder)
+            }
+            let times = try changeTimes(of: name)
+            for suffix in [""] + Self.logs where try size(of: name + suffix) != nil {
+                do {
+                    let contents = try Data(contentsOf: URL(filePath: path(of: name + suffix)))
+                    try copies.create(name + suffix)
+                    try contents.write(to: URL(filePath: copies.path(of: name + suffix)))
+                } catch {
+                    throw error as? StoreError ?? StoreError(.ioFailed, "'\(path(of: name + suffix))' can't be copied: \(error)")
+                }
+            }
+            guard try changeTimes(of: name) == times else { throw StoreError(.busy, "another process writes '\(path(of: name))'") }
+            return try body(copies)
+        }
+
+        /// When the file and its logs were changed, in nanoseconds.
+        private func changeTimes(of name: String) throws(StoreError) -> [Int?] {
+            var times: [Int?] = []
+            for suffix in [""] + Self.logs {
+                times.append(try status(of: path(of: name + suffix)).map { $0.st_mtim.tv_sec * 1_000_000_000 + $0.st_mtim.tv_nsec })
+            }
+            return times
         }
 
         /// Moves a file and its companions out of the way, and removes the oldest of such files if there are too many.

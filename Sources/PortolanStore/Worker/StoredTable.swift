@@ -241,16 +241,36 @@
             }
         }
 
+        /// Opens a file whose log needs an index that can't be made beside it.
         private func openWithoutLocks() throws(StoreError) -> OpenFile? {
             do throws(StoreError) {
-                let file = try openDatabase(.readOnlyWithoutLocks)
-                for log in StateFiles.logs where try (files.size(of: Self.schema.file + log) ?? 0) > 0 {
-                    reportOnce("the newest changes, in '\(path)\(log)', can't be read, because the folder or its file system is read-only")
+                guard let log = try usedLog() else {
+                    return try openDatabase(.readOnlyWithoutLocks)
                 }
-                return file
+                do throws(StoreError) {
+                    return try openCopy()
+                } catch {
+                    let file = try openDatabase(.readOnlyWithoutLocks)
+                    reportOnce(
+                        "the newest changes, in '\(path)\(log)', can't be read, because the folder or its file system is read-only, and a copy can't be used: \(error.message)"
+                    )
+                    return file
+                }
             } catch  where error.code == .corrupt {
                 reportOnce("\(error.message); it can't be replaced, because the folder or its file system is read-only")
                 return nil
+            }
+        }
+
+        private func usedLog() throws(StoreError) -> String? {
+            for log in StateFiles.logs where try (files.size(of: Self.schema.file + log) ?? 0) > 0 { return log }
+            return nil
+        }
+
+        /// Opens a copy of the file and its log. The copy is removed when it is open.
+        private func openCopy() throws(StoreError) -> OpenFile {
+            try files.withCopy(of: Self.schema.file, in: options.temporaryFolder) { (copies) throws(StoreError) in
+                try openDatabase(at: copies.path(of: Self.schema.file))
             }
         }
 
@@ -258,8 +278,8 @@
             if reported.insert(problem).inserted { logger.error("\(problem)") }
         }
 
-        private func openDatabase(_ access: Database.Access = .readWrite) throws(StoreError) -> OpenFile {
-            let path = path
+        private func openDatabase(_ access: Database.Access = .readWrite, at path: String? = nil) throws(StoreError) -> OpenFile {
+            let path = path ?? self.path
             let database = try Database(path: path, options: options, access: access) { (header) throws(StoreError) in
                 try Self.check(header, of: path)
             }
