@@ -27,7 +27,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a\tb", "line 1 has 2 fields"), ("x.org\tYES\t/\tFALSE\t0\ta\tb", "TRUE or FALSE"),
+        ("a\tb", "line 1 has 2 fields"), ("x.org\tTRUE\t/\tFALSE\t0\ta\tb\tc", "has 8 fields"),
+        ("x.org\tTRUE\t/\tFALSE\t0\ta\tb\t", "has 8 fields"), ("x.org\tYES\t/\tFALSE\t0\ta\tb", "TRUE or FALSE"),
         ("x.org\tTRUE\t/\tFALSE\tsoon\ta\tb", "a number"),
         ("x.org\tTRUE\t/\tFALSE\tinf\ta\tb", "a number"), ("\tTRUE\t/\tFALSE\t0\ta\tb", "is not a host"),
         ("x.org\tTRUE\tx\tFALSE\t0\ta\tb", "does not begin with '/'"), ("x.org\tTRUE\t/\tFALSE\t0\ta\tb;c", "semicolon"),

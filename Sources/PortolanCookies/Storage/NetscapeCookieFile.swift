@@ -46,9 +46,9 @@ package enum NetscapeCookieFile {
     }
 
     private static func cookie(_ line: ArraySlice<UInt8>, _ number: Int, _ now: Date) throws(Problem) -> Cookie {
-        let fields = line.split(separator: 0x09, maxSplits: 6, omittingEmptySubsequences: false)
-        // An empty value may come without its tab.
-        guard fields.count >= 6 else {
+        let fields = line.split(separator: 0x09, omittingEmptySubsequences: false)
+        // An empty value may come without its tab. A tab in a value would be an eighth field, which curl refuses, too.
+        guard (6...7).contains(fields.count) else {
             throw Problem(line: number, description: "line \(number) has \(fields.count) fields and not 7, separated by tabs")
         }
         guard let hasSubdomains = flag(fields[1]), let isSecure = flag(fields[3]) else {
