@@ -3,8 +3,12 @@
 package import HTTPTypes
 
 extension Request {
-    /// The fields that describe the body. They are removed with the body (Fetch Standard, "request-body-header name").
-    private static let bodyFields: [HTTPField.Name] = [.contentEncoding, .contentLanguage, .contentLocation, .contentType, .contentLength]
+    /// The fields that describe the body, and `Expect`, which needs one. They are removed with the body.
+    ///
+    /// Fetch Standard, "request-body-header name"; RFC 9110 §10.1.1, §15.4; RFC 9530
+    private static let bodyFields: [HTTPField.Name] =
+        [.contentEncoding, .contentLanguage, .contentLocation, .contentType, .contentLength, .lastModified, .expect]
+        + ["Digest", "Content-Digest", "Repr-Digest"].compactMap { HTTPField.Name($0) }
 
     /// Returns the request to which a response redirects; `nil` if the response is no redirect, or if its target is not
     /// a URL.

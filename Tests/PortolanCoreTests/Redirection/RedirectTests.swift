@@ -58,6 +58,25 @@ import Testing
         #expect(results[3] == [.accept: "*/*"])
     }
 
+    /// RFC 9110 §15.4, §10.1.1; RFC 9530
+    @Test(
+        "A redirect that drops the body drops the fields that describe it",
+        arguments: [
+            (301, HTTPRequest.Method.post, true), (302, .post, true), (303, .put, true), (303, .delete, true), (301, .put, false),
+            (302, .delete, false), (307, .post, false), (308, .post, false), (303, .get, false), (303, .head, false), (301, .head, false),
+        ])
+    func fieldsOfTheBody(status: Int, method: HTTPRequest.Method, isDropped: Bool) throws {
+        var request = try Request("http://h/", method: method, body: method == .get || method == .head ? nil : .text("b"))
+        let names = [
+            "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location", "Content-Digest", "Repr-Digest",
+            "Digest", "Last-Modified", "Expect",
+        ]
+        for name in names + ["Accept"] { request.fields[try #require(HTTPField.Name(name))] = "x" }
+        let next = request.redirected(to: try Self.url("http://h/b"), status: .init(code: status))
+        #expect(next.fields.map(\.name.rawName) == (isDropped ? ["Accept"] : names + ["Accept"]))
+        #expect(next.method == (isDropped ? .get : method) && (next.body == nil) == (isDropped || request.body == nil))
+    }
+
     @Test func redirectToAFileURLFails() async throws {
         let file = try Self.url("file:///etc/passwd")
         let loader = loader(StubHandler { request in request.url.scheme == "file" ? .text("secret") : .redirect(to: file) })
