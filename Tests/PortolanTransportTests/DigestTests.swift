@@ -106,6 +106,31 @@ import Testing
         #expect(try parameters(value)["response"] == "6e4aac8b22e97762f88ccd0d5ccf5b1d")
     }
 
+    /// RFC 7616 §3.4.2, §3.6. The expected responses are from Python's hashlib, with the key md5(md5("u:r:p") ":n:c").
+    @Test func sessionKeyIsMadeOnceForAllRequestsOfASession() throws {
+        let first = try authorization(#"Digest realm="r", nonce="n", qop="auth", algorithm=MD5-sess"#, "u", "p")
+        func send(_ authorization: Authorization, _ target: String, _ clientNonce: String) throws -> ([String?], Authorization.Proof?) {
+            let (octets, proof) = try authorization.value(
+                method: "GET", target: target, clientNonce: clientNonce, contents: { () throws(LoadError) in [] })
+            let sent = try parameters(octets)
+            return ([sent["cnonce"], sent["nc"], sent["response"]], proof)
+        }
+        _ = try send(first, "/", "c")
+        let (second, proof) = try send(first, "/b", "d")
+        #expect(second == ["c", "00000002", "3ed04a031cf450f520e0afb275c6e195"])
+        // The nonce changes, and the key does not.
+        let name = try #require(HTTPField.Name("Authentication-Info"))
+        let information = HTTPChallenge.information(in: HTTPFields([HTTPField(name: name, value: #"nextnonce="m""#)]))
+        let next = try #require(information.flatMap { proof?.nextChallenge($0) })
+        let (third, _) = try send(Authorization(first.credential, for: .digest(next)), "/c", "e")
+        #expect(third == ["c", "00000001", "72a17eabef8c73f6b930d6a731d05ddc"])
+        // Another user has another session, and so has each challenge.
+        let other = Authorization(PasswordCredential(user: "v", password: "q"), for: first.offer)
+        #expect(try send(other, "/", "d").0 == ["d", "00000003", "2743bdde83d4ead75f8236fcaa782ddf"])
+        first.offer.endSession()
+        #expect(try send(first, "/", "d").0 == ["d", "00000004", "fe5d3632662a90585b0dd7e4a36f318c"])
+    }
+
     @Test func responseWithAuthIntDependsOnTheBody() throws {
         let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth-int""#, "u", "p")
         var responses: [String?] = []

@@ -172,6 +172,7 @@ struct AuthenticationDialogue {
         credentialCount += 1
         // If the load answered an equal offer before, keep that object, because it counts the uses of its nonce.
         let offer = sent?.offer.flatMap { $0 == offer ? $0 : nil } ?? offer
+        offer.endSession()
         sent = SentCredential(credential: credential, offer: offer, isPreemptive: isPreemptive)
         return .use(Authorization(credential, for: offer))
     }

@@ -77,6 +77,9 @@ package enum AuthenticationOffer: Hashable, Sendable {
 
     package var space: Space { Space(self) }
 
+    /// Ends the session of a session algorithm: a new challenge begins a new one (RFC 7616 §3.6).
+    package func endSession() { if case .digest(let challenge) = self { challenge.endSession() } }
+
     /// Whether the peer refused the request only because its nonce is too old.
     package var isStale: Bool { if case .digest(let challenge) = self { challenge.isStale } else { false } }
 

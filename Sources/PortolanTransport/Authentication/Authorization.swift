@@ -33,7 +33,8 @@ package struct Authorization: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - target: the target in the request line.
-    ///   - clientNonce: a random text for one use.
+    ///   - clientNonce: a random text for one use. A session algorithm uses that of the session's first request
+    ///     instead.
     ///   - contents: returns the bytes of the body.
     /// - Throws: ``LoadError/Code/authenticationRequired`` if the scheme can't carry the credential.
     package func value(
@@ -56,8 +57,11 @@ package struct Authorization: Hashable, Sendable {
     ) throws(LoadError) -> (octets: [UInt8], proof: Proof?) {
         let algorithm = challenge.algorithm
         let user = Array(credential.user.utf8)
-        var key = try algorithm.hash([user, challenge.realmOctets, Array(credential.password.utf8)])
-        if algorithm.isSession { key = try algorithm.hash([Array(key.utf8), challenge.nonce, Array(clientNonce.utf8)]) }
+        var (key, clientNonce) = (try algorithm.hash([user, challenge.realmOctets, Array(credential.password.utf8)]), clientNonce)
+        if algorithm.isSession {
+            let session = try challenge.session(with: key, newClientNonce: clientNonce)
+            (key, clientNonce) = (session.key, session.clientNonce)
+        }
         var request = "\(method):\(target)"
         if challenge.protection == .integrity { request += ":" + (try algorithm.hash(try contents())) }
         let nonceCount = challenge.protection == .none ? "" : challenge.nextUse()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCore
 import PortolanHTTPSyntax
 import Synchronization
 
@@ -35,6 +36,18 @@ package final class DigestChallenge: Hashable, Sendable {
     /// How often all loads with this challenge have used the nonce.
     private let uses = Atomic<UInt32>(0)
 
+    /// What the requests of a session have in common. The session of an algorithm such as `SHA-256-sess` begins with
+    /// the first request after a challenge, and ends with the next challenge.
+    struct Session: Sendable {
+        /// The hash of user name, realm and password.
+        fileprivate let secret: String
+        let clientNonce: String
+        /// The hash of the secret, the challenge's nonce and the client nonce.
+        let key: String
+    }
+
+    private let session: Mutex<Session?>
+
     /// - Returns: `nil` for another scheme, and for an invalid challenge: without a realm or a nonce, with an unknown
     ///   algorithm, or with no known `qop`.
     init?(_ challenge: HTTPChallenge) {
@@ -47,6 +60,7 @@ package final class DigestChallenge: Hashable, Sendable {
         domain = challenge["domain"]
         hashesUser = challenge["userhash"]?.lowercased() == "true"
         isStale = challenge["stale"]?.lowercased() == "true"
+        session = Mutex(nil)
         let names = (challenge["qop"] ?? "").lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }
         guard !names.isEmpty else {
             protection = .none
@@ -57,12 +71,14 @@ package final class DigestChallenge: Hashable, Sendable {
         self.protection = protection
     }
 
-    /// A challenge with another nonce of the same server (RFC 7616 §3.5, `nextnonce`).
+    /// A challenge with another nonce of the same server (RFC 7616 §3.5, `nextnonce`). The session continues with its
+    /// key.
     private init(_ other: DigestChallenge, nonce: [UInt8]) {
         (realm, realmOctets, opaque, domain) = (other.realm, other.realmOctets, other.opaque, other.domain)
         (algorithm, protection, hashesUser) = (other.algorithm, other.protection, other.hashesUser)
         self.nonce = nonce
         isStale = false
+        session = Mutex(other.session.withLock { $0 })
     }
 
     package func with(nonce: [UInt8]) -> DigestChallenge { DigestChallenge(self, nonce: nonce) }
@@ -72,6 +88,26 @@ package final class DigestChallenge: Hashable, Sendable {
         let digits = String(uses.wrappingAdd(1, ordering: .relaxed).newValue, radix: 16)
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
     }
+
+    /// Returns the session of a user. The first call begins it.
+    ///
+    /// All its requests have the same client nonce. Some servers make the key of each request from the nonces that are
+    /// in it, and others keep the key of the first request.
+    ///
+    /// RFC 7616 §3.4.2
+    ///
+    /// - Parameter secret: the hash of user name, realm and password.
+    func session(with secret: String, newClientNonce clientNonce: String) throws(LoadError) -> Session {
+        try session.withLock { (session) throws(LoadError) in
+            if let session, session.secret == secret { return session }
+            let key = try algorithm.hash([Array(secret.utf8), nonce, Array(clientNonce.utf8)])
+            let new = Session(secret: secret, clientNonce: clientNonce, key: key)
+            session = new
+            return new
+        }
+    }
+
+    func endSession() { session.withLock { $0 = nil } }
 
     /// Whether both are equal, apart from `isStale`.
     package static func == (a: DigestChallenge, b: DigestChallenge) -> Bool {

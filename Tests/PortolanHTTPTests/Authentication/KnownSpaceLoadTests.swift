@@ -132,6 +132,18 @@ import Testing
         }
     }
 
+    @Test("After a redirect in its space, a session algorithm keeps its client nonce, and a new challenge begins another session")
+    func redirectInTheSpaceContinuesTheSession() async throws {
+        let challenge = #"WWW-Authenticate: Digest realm="r", nonce="n", qop="auth", algorithm=SHA-256-sess"#
+        let redirect = "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"
+        let server = try Self.server([Self.refusal(challenge), redirect, Self.refusal(challenge + ", stale=true"), Self.success()])
+        #expect(try await status(loader(), server.url(), delegate("p1", .none)) == 200)
+        let sent = Self.authorizations(server).compactMap { $0 }
+        #expect(sent.count == 3)
+        let clientNonces = sent.map { $0.components(separatedBy: "cnonce=\"").last?.prefix { $0 != "\"" } }
+        #expect(clientNonces.first == clientNonces.dropFirst().first && clientNonces.last != clientNonces.first, "\(sent)")
+    }
+
     @Test("The known credential is not sent with another Authorization field, for another user of the URL, or after its removal")
     func requestsWithoutTheKnownCredential() async throws {
         let server = try Self.server([Self.refusal()] + Array(repeating: Self.success(), count: 5))
