@@ -13,7 +13,8 @@
 /// if the default entry comes first. Files are read as curl does, but a malformed file is an error.
 ///
 /// An entry names no scheme, and rarely a port. In one load it serves the first origin of its host: after a redirect,
-/// another port or scheme of the host gets no password, except `https:` with the same port or both default ports.
+/// another port or scheme of the host gets no password, except `https:` with the same port or both default ports. An
+/// entry that names a port (`port 8080`) serves this port, also after a redirect.
 public struct NetrcFile: Sendable {
     /// The largest file that is read, in bytes.
     package static let sizeLimit = 1 << 20
@@ -83,13 +84,17 @@ public struct NetrcFile: Sendable {
     /// - Parameters:
     ///   - port: the port of the URL, or the default port of its scheme; `nil` if the scheme has none.
     ///   - user: the user whose password is needed; `nil` for the user that the entry names.
-    package func credential(forHost host: some StringProtocol, port: Int?, user: String? = nil) -> Credential? {
+    ///   - mustNamePort: whether only the entries that name the port count.
+    package func credential(
+        forHost host: some StringProtocol, port: Int?, user: String? = nil, mustNamePort: Bool = false
+    ) -> Credential? {
         // The brackets of an IPv6 address are part of a URL's host, and usually not of a name in the file.
         let name = host.lowercased()
         let host = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
         let matches = entries.filter { entry in
             (entry.machine == nil || entry.machine == host || entry.machine == name)
-                && (entry.port == nil || entry.port == port) && (user == nil || entry.user == nil || entry.user == user)
+                && (entry.port == nil ? !mustNamePort : entry.port == port)
+                && (user == nil || entry.user == nil || entry.user == user)
         }
         guard let entry = matches.first(where: { $0.password != nil }) ?? matches.first(where: { $0.user != nil }) else { return nil }
         return .password(user: user ?? entry.user ?? "", password: entry.password?.reveal() ?? "")

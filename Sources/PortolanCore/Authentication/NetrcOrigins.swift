@@ -5,7 +5,7 @@
 /// An entry of the file names a host without a scheme and a port. In one load it serves the first origin of its host:
 /// a redirect to another port of the host, or to another scheme, gets no password. A redirect from `http:` to `https:`
 /// is an exception if both URLs have the same port or both have none, as after HSTS. After a request over TLS, nothing
-/// is sent over `http:`.
+/// is sent over `http:`. An entry that names its port serves this port after each redirect that keeps TLS.
 ///
 /// curl 7.88 sends the entry to each port of its host.
 package struct NetrcOrigins: Sendable {
@@ -26,8 +26,11 @@ package struct NetrcOrigins: Sendable {
     }
 
     /// Why a URL gets no password of the file; `nil` if it can get one.
-    package func problem(with url: URLRecord) -> String? {
+    ///
+    /// - Parameter isForPort: whether the entry names the URL's port.
+    package func problem(with url: URLRecord, isForPort: Bool = false) -> String? {
         if hasUsedTLS, url.scheme == "http" { return "the load has used TLS, and this request does not" }
+        if isForPort { return nil }
         guard let origin = first.first(where: { $0.host == url.host }) else {
             return first.count < Self.limit ? nil : "the load was redirected to too many hosts"
         }

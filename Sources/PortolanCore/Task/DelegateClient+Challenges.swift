@@ -27,18 +27,23 @@ extension DelegateClient {
         let space = challenge.protectionSpace
         let own = Credential.inUserInformation(of: task.currentRequest.url, for: space)
         if challenge.proposedCredential == nil, let own, !task.wasRefused(own, for: space) {
-            return answer(challenge, .use(own), of: task)
+            guard let problem = own.problem(in: space) else { return answer(challenge, .use(own), of: task) }
+            task.loader.logAccess("the URL's password for \(QuotedText(space.host)) not sent: \(problem)", of: task)
         }
-        let candidates: [(credential: Credential?, isOfNetrc: Bool)] = [
-            (challenge.proposedCredential, false), (task.loader.configuration.credentials?.defaultCredential(for: space), false),
-            (task.loader.configuration.netrc?.credential(for: space), true),
+        var candidates: [(credential: Credential?, source: CredentialSource)] = [
+            (challenge.proposedCredential, .storage), (task.loader.configuration.credentials?.defaultCredential(for: space), .storage),
         ]
-        for case (let credential?, let isOfNetrc) in candidates {
-            guard let problem = task.problem(with: credential, isOfNetrc: isOfNetrc, for: space) else {
+        if let netrc = task.loader.configuration.netrc {
+            let (first, ofPort) = (netrc.credential(for: space), netrc.credential(for: space, mustNamePort: true))
+            if first != ofPort { candidates.append((first, .netrc)) }
+            candidates.append((ofPort, .netrcEntryOfPort))
+        }
+        for case (let credential?, let source) in candidates {
+            guard let problem = task.problem(with: credential, from: source, for: space) else {
                 return forward(challenge, proposing: credential, of: task)
             }
-            let source = isOfNetrc ? "netrc" : "stored"
-            task.loader.logAccess("\(source) password for \(QuotedText(space.host)) not sent: \(problem)", of: task)
+            task.loader.logAccess(
+                "\(source == .storage ? "stored" : "netrc") password for \(QuotedText(space.host)) not sent: \(problem)", of: task)
         }
         forward(challenge, proposing: nil, of: task)
     }
@@ -120,21 +125,31 @@ extension DelegateClient {
     }
 }
 
+/// Where a proposed credential comes from.
+private enum CredentialSource {
+    /// The storage, or the handler.
+    case storage
+    case netrc
+    /// An entry of the netrc file that names the port.
+    case netrcEntryOfPort
+}
+
 extension LoadTask {
     fileprivate func wasRefused(_ credential: Credential, for space: ProtectionSpace) -> Bool {
         credentialAttempts.withLock { $0.wasRefused(credential, for: space) }
     }
 
     /// Why a credential is not proposed to a space; `nil` if it is.
-    fileprivate func problem(with credential: Credential, isOfNetrc: Bool, for space: ProtectionSpace) -> String? {
+    fileprivate func problem(with credential: Credential, from source: CredentialSource, for space: ProtectionSpace) -> String? {
         if wasRefused(credential, for: space) { return "the \(space.isProxy ? "proxy" : "server") has refused it" }
         if let problem = credential.problem(in: space) { return problem }
         // `try?` because a space that is no origin of a URL, such as one of a plugin, has no redirects over HTTP.
-        guard isOfNetrc, let url = try? URLRecord(parsing: "\(space.protocolName)://\(space.host)\(space.port.map { ":\($0)" } ?? "")/")
+        guard source != .storage,
+            let url = try? URLRecord(parsing: "\(space.protocolName)://\(space.host)\(space.port.map { ":\($0)" } ?? "")/")
         else { return nil }
         return credentialAttempts.withLock { attempts in
             attempts.netrcOrigins.visit(originalRequest.url)
-            return attempts.netrcOrigins.problem(with: url)
+            return attempts.netrcOrigins.problem(with: url, isForPort: source == .netrcEntryOfPort)
         }
     }
 }
@@ -171,7 +186,8 @@ extension Credential {
 
 extension NetrcFile {
     /// Returns the credential for the server of a space; `nil` for a proxy.
-    fileprivate func credential(for space: ProtectionSpace) -> Credential? {
-        space.isProxy || space.host.isEmpty ? nil : credential(forHost: space.host, port: space.canonical.port)
+    fileprivate func credential(for space: ProtectionSpace, mustNamePort: Bool = false) -> Credential? {
+        guard !space.isProxy, !space.host.isEmpty else { return nil }
+        return credential(forHost: space.host, port: space.canonical.port, mustNamePort: mustNamePort)
     }
 }

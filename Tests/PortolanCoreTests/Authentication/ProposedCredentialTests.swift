@@ -131,6 +131,17 @@ import Testing
         #expect(try Self.load(nil, url: "https://h/", netrc: netrc, handler: handler).proposed == [nil])
     }
 
+    @Test(
+        "A user name with a colon in the URL or in the netrc file is not sent by Basic; the challenge goes on",
+        arguments: [
+            ("x://a%3Ab:good@h:1/", nil, nil, "401"), ("x://a%3Ab:good@h:1/", "machine h login n password good", "n", "200"),
+            ("x://h:1/", "machine h login a:b password good", nil, "401"), ("x://a:go%0Dod@h:1/", nil, nil, "401"),
+        ] as [(String, String?, String?, String)])
+    func colonInTheURLOrTheNetrcFile(url: String, netrc: String?, proposed: String?, status: String) throws {
+        let result = try Self.load(nil, url: url, netrc: netrc)
+        #expect(result.proposed == [proposed] && result.delegate.text == status)
+    }
+
     @Test("A stored user name with a colon is proposed to Digest only, RFC 7617 §2", arguments: ["basic", "Basic", "digest"])
     func colonInTheUserName(scheme: String) throws {
         let storage = CredentialStorage()
@@ -157,6 +168,27 @@ import Testing
             ("http://i/", "http://h:81/", true),
         ])
     func netrcAfterARedirect(from: String, to: String, isProposed: Bool) throws {
+        let user = try Self.proposedUser(from: from, to: to, netrc: "machine h login a password good")
+        #expect(user == (isProposed ? "a" : nil))
+    }
+
+    @Test(
+        "After a redirect, a netrc entry that names the port of the target is proposed",
+        arguments: [
+            ("http://h/", "http://h:81/", "machine h port 81 login p password good", "p"),
+            ("http://h/", "http://h:81/", "machine h login a password x machine h port 81 login p password good", "p"),
+            ("http://h/", "http://h:81/", "machine h port 82 login p password good", nil),
+            ("http://h:81/", "http://h/", "default port 80 login p password good", "p"),
+            ("https://h:82/", "https://h/", "machine h port 443 login p password good", "p"),
+            ("http://h/", "https://h:81/", "machine h port 81 login p password good", "p"),
+            ("https://h/", "http://h:81/", "machine h port 81 login p password good", nil),
+        ] as [(String, String, String, String?)])
+    func netrcEntryWithAPortAfterARedirect(from: String, to: String, netrc: String, user: String?) throws {
+        #expect(try Self.proposedUser(from: from, to: to, netrc: netrc) == user)
+    }
+
+    /// The user of the credential that is proposed after a redirect from one URL to another.
+    private static func proposedUser(from: String, to: String, netrc: String) throws -> String? {
         let target = try URLRecord(parsing: to)
         let space = ProtectionSpace(
             kind: .password(scheme: "basic"), protocolName: String(target.scheme), host: "h", port: target.effectivePort, realm: "r")
@@ -167,8 +199,9 @@ import Testing
             }
             load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { _ in Self.respond(load, 200) })
         }
-        let (proposed, _) = try Self.load(nil, url: from, netrc: "machine h login a password good", handler: handler)
-        #expect(proposed == [isProposed ? "a" : nil])
+        let (proposed, _) = try load(nil, url: from, netrc: netrc, handler: handler)
+        try #require(proposed.count == 1)
+        return proposed[0]
     }
 
     @Test("A netrc file has no passwords for proxies and other hosts")
