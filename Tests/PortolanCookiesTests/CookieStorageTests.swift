@@ -247,6 +247,24 @@ struct CookieJar {
         #expect(try jar.header(url) == "b=1; a=2")
     }
 
+    /// §5.7: paths are octets. The sign for kelvin, U+212A, is canonically equivalent to `K`.
+    @Test func pathWithOtherOctetsIsAnotherPath() throws {
+        for (first, second) in [("/\u{E9}", "/e\u{301}"), ("/K", "/\u{212A}")] {
+            let jar = CookieJar()
+            try jar.set("a=1; Path=\(first)", "https://example.com/")
+            try jar.set("a=2; Path=\(second)", "https://example.com/")
+            #expect(jar.storage.cookies.map(\.value) == ["1", "2"])
+            try jar.set("a=; Max-Age=0; Path=\(second)", "https://example.com/")
+            #expect(jar.storage.cookies.map { Array($0.path.utf8) } == [Array(first.utf8)])
+        }
+        let jar = CookieJar()
+        try jar.set("a=1; Path=/K", "https://example.com/")
+        try jar.set("a=; Max-Age=0; Path=/\u{212A}", "https://example.com/")
+        #expect(try jar.header("https://example.com/K") == "a=1")
+        let identities = ["/K", "/\u{212A}"].map { Cookie(name: "a", value: "", domain: "h", path: $0).identity }
+        #expect(identities.first != identities.last && Set(identities).count == 2)
+    }
+
     /// Partitioned cookies are the ones of CHIPS ("Cookies Having Independent Partitioned State").
     @Test func partitionedCookiesAreSentOnlyForTheirTopLevelSite() throws {
         let jar = CookieJar()

@@ -131,6 +131,14 @@ import Testing
         #expect(try send(first, "/", "d").0 == ["d", "00000004", "fe5d3632662a90585b0dd7e4a36f318c"])
     }
 
+    @Test func realmsAndPasswordsAreEqualIfTheirOctetsAre() {
+        let offers = offers("Basic realm=\"\u{212A}\", Basic realm=\"K\", Basic realm=\"K\"")
+        #expect(offers.map { $0.realm?.utf8.count } == [3, 1])
+        #expect(PasswordCredential(user: "u", password: "\u{E9}") != PasswordCredential(user: "u", password: "e\u{301}"))
+        #expect(PasswordCredential(user: "\u{E9}", password: "p") != PasswordCredential(user: "e\u{301}", password: "p"))
+        #expect(PasswordCredential(user: "\u{E9}", password: "p") == PasswordCredential(user: "\u{E9}", password: "p"))
+    }
+
     @Test func responseWithAuthIntDependsOnTheBody() throws {
         let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth-int""#, "u", "p")
         var responses: [String?] = []

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+import PortolanCore
 
 /// A cookie, as it is stored.
 ///
@@ -68,13 +69,35 @@ public struct Cookie: Hashable, Sendable {
 
     package func isExpired(at now: Date) -> Bool { expiry.map { $0 <= now } ?? false }
 
-    /// The properties by which one cookie replaces another.
+    /// Whether all properties are equal, and the texts have the same octets.
+    public static func == (a: Self, b: Self) -> Bool {
+        a.identity == b.identity && a.valueBytes == b.valueBytes && a.expiry == b.expiry && a.creationTime == b.creationTime
+            && a.lastAccessTime == b.lastAccessTime && (a.isSecure, a.isHTTPOnly, a.sameSite) == (b.isSecure, b.isHTTPOnly, b.sameSite)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(identity)
+        hasher.combine(valueBytes)
+    }
+
+    /// The properties by which one cookie replaces another. Texts are compared by their octets (RFC 6265bis §5.7).
     package struct Identity: Hashable, Sendable {
         package let name: [UInt8]
         package let domain: String
         package let path: String
         package let isHostOnly: Bool
         package let partition: Site?
+
+        package static func == (a: Self, b: Self) -> Bool {
+            a.name == b.name && OctetText(a.path) == OctetText(b.path) && OctetText(a.domain) == OctetText(b.domain)
+                && a.isHostOnly == b.isHostOnly && a.partition == b.partition
+        }
+
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(name)
+            hasher.combine(OctetText(domain))
+            hasher.combine(OctetText(path))
+        }
     }
 
     package var identity: Identity {

@@ -17,7 +17,7 @@ struct CredentialAttempts {
             guard case .password(let user, let password, _) = credential,
                 case .password(let otherUser, let otherPassword, _) = other.credential
             else { return false }
-            return (user, password) == (otherUser, otherPassword) && space == other.space
+            return OctetText(user) == OctetText(otherUser) && OctetText(password) == OctetText(otherPassword) && space == other.space
         }
     }
 

@@ -11,16 +11,17 @@ struct CredentialTable {
         /// default.
         var defaultTime: Int64
 
-        func credential(of user: String) -> Credential {
-            .password(user: user, password: password.reveal(), persistence: persistence)
+        func credential(of user: OctetText) -> Credential {
+            .password(user: user.text, password: password.reveal(), persistence: persistence)
         }
     }
 
     private struct Space {
-        var entries: [String: Entry] = [:]
+        var entries: [OctetText: Entry] = [:]
 
-        var defaultUser: String? {
-            entries.lazy.filter { $0.value.defaultTime > 0 }.max { ($0.value.defaultTime, $0.key) < ($1.value.defaultTime, $1.key) }?.key
+        var defaultUser: OctetText? {
+            entries.lazy.filter { $0.value.defaultTime > 0 }
+                .max { ($0.value.defaultTime, $0.key.text) < ($1.value.defaultTime, $1.key.text) }?.key
         }
 
         /// Later than each time in the space, also if the clock was set back.
@@ -33,14 +34,14 @@ struct CredentialTable {
     private var spaces: [ProtectionSpace: Space] = [:]
 
     var all: [ProtectionSpace: [String: Credential]] {
-        spaces.mapValues { space in space.entries.reduce(into: [:]) { $0[$1.key] = $1.value.credential(of: $1.key) } }
+        spaces.mapValues { space in space.entries.reduce(into: [:]) { $0[$1.key.text] = $1.value.credential(of: $1.key) } }
     }
 
     func credentials(for space: ProtectionSpace) -> [String: Credential] {
         var credentials: [String: Credential] = [:]
         for key in space.applicableSpaces {
-            for (user, entry) in spaces[key]?.entries ?? [:] where credentials[user] == nil {
-                credentials[user] = entry.credential(of: user)
+            for (user, entry) in spaces[key]?.entries ?? [:] where credentials[user.text] == nil {
+                credentials[user.text] = entry.credential(of: user)
             }
         }
         return credentials
@@ -58,21 +59,21 @@ struct CredentialTable {
 
     /// Whether the credential of this user for the space has this password.
     func contains(user: String, password: String, for space: ProtectionSpace) -> Bool {
-        space.applicableSpaces.contains { spaces[$0]?.entries[user]?.password.equals(password) == true }
+        space.applicableSpaces.contains { spaces[$0]?.entries[OctetText(user)]?.password.equals(password) == true }
     }
 
     /// The credential of a user as a store on disk has it; `nil` if it is not permanent.
     func stored(_ key: StoredCredential.Key) -> StoredCredential? {
-        guard let entry = spaces[key.space]?.entries[key.user], entry.persistence == .permanent else { return nil }
+        guard let entry = spaces[key.space]?.entries[OctetText(key.user)], entry.persistence == .permanent else { return nil }
         return StoredCredential(key: key, password: entry.password, defaultTime: entry.defaultTime)
     }
 
     /// Stores a credential of a user. Has no effect if the credential is not a password, or if its persistence is
     /// `.none`.
     mutating func set(_ credential: Credential, for space: ProtectionSpace, isDefault: Bool) -> [CredentialStorage.Change] {
-        guard case .password(let user, let password, let persistence) = credential, persistence != .none, case .password = space.kind
+        guard case .password(let name, let password, let persistence) = credential, persistence != .none, case .password = space.kind
         else { return [] }
-        let key = space.canonical
+        let (key, user) = (space.canonical, OctetText(name))
         let stored = spaces[key, default: Space()]
         let old = stored.entries[user]
         let time = isDefault && stored.defaultUser != user ? stored.nextDefaultTime : old?.defaultTime ?? 0
@@ -82,10 +83,10 @@ struct CredentialTable {
     /// Stores a credential that another process has stored.
     mutating func set(_ stored: StoredCredential) -> [CredentialStorage.Change] {
         let entry = Entry(password: stored.password, persistence: .permanent, defaultTime: stored.defaultTime)
-        return set(entry, of: stored.key.user, in: stored.key.space)
+        return set(entry, of: OctetText(stored.key.user), in: stored.key.space)
     }
 
-    private mutating func set(_ entry: Entry, of user: String, in key: ProtectionSpace) -> [CredentialStorage.Change] {
+    private mutating func set(_ entry: Entry, of user: OctetText, in key: ProtectionSpace) -> [CredentialStorage.Change] {
         var space = spaces[key, default: Space()]
         let (old, oldDefault) = (space.entries[user], space.defaultUser)
         space.entries[user] = entry
@@ -105,7 +106,8 @@ struct CredentialTable {
     ///
     /// - Parameter password: the password that the removed credential must have; `nil` for any password.
     mutating func remove(user: String, password: String? = nil, for space: ProtectionSpace) -> [CredentialStorage.Change] {
-        space.applicableSpaces.flatMap { key -> [CredentialStorage.Change] in
+        let user = OctetText(user)
+        return space.applicableSpaces.flatMap { key -> [CredentialStorage.Change] in
             guard let entry = spaces[key]?.entries[user], password.map(entry.password.equals) ?? true else { return [] }
             return remove(user, from: key)
         }
@@ -113,10 +115,10 @@ struct CredentialTable {
 
     /// Removes a credential that another process has removed.
     mutating func removeStored(_ key: StoredCredential.Key) -> [CredentialStorage.Change] {
-        stored(key) == nil ? [] : remove(key.user, from: key.space)
+        stored(key) == nil ? [] : remove(OctetText(key.user), from: key.space)
     }
 
-    private mutating func remove(_ user: String, from key: ProtectionSpace) -> [CredentialStorage.Change] {
+    private mutating func remove(_ user: OctetText, from key: ProtectionSpace) -> [CredentialStorage.Change] {
         guard let entry = spaces[key]?.entries.removeValue(forKey: user) else { return [] }
         if spaces[key]?.entries.isEmpty == true { spaces[key] = nil }
         return [.removed(entry.credential(of: user), for: key)]
@@ -136,6 +138,13 @@ package struct StoredCredential: Sendable {
         package let user: String
 
         package init(space: ProtectionSpace, user: String) { (self.space, self.user) = (space, user) }
+
+        package static func == (a: Self, b: Self) -> Bool { a.space == b.space && OctetText(a.user) == OctetText(b.user) }
+
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(space)
+            hasher.combine(OctetText(user))
+        }
     }
 
     package let key: Key

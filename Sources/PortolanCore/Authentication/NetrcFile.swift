@@ -94,7 +94,7 @@ public struct NetrcFile: Sendable {
         let matches = entries.filter { entry in
             (entry.machine == nil || entry.machine == host || entry.machine == name)
                 && (entry.port == nil ? !mustNamePort : entry.port == port)
-                && (user == nil || entry.user == nil || entry.user == user)
+                && (user == nil || entry.user == nil || entry.user.map(OctetText.init) == user.map(OctetText.init))
         }
         guard let entry = matches.first(where: { $0.password != nil }) ?? matches.first(where: { $0.user != nil }) else { return nil }
         return .password(user: user ?? entry.user ?? "", password: entry.password?.reveal() ?? "")

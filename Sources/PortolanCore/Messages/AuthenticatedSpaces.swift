@@ -44,7 +44,8 @@ package final class AuthenticatedSpaces: Sendable {
         }
 
         fileprivate func isSameSpace(as other: Entry) -> Bool {
-            space.kind == other.space.kind && space.realm == other.space.realm && server.hasSameOrigin(as: other.server)
+            space.kind == other.space.kind && space.realm.map(OctetText.init) == other.space.realm.map(OctetText.init)
+                && server.hasSameOrigin(as: other.server)
         }
     }
 

@@ -70,6 +70,8 @@ public enum ChallengeAnswer: Sendable {
 }
 
 /// Where a credential is valid.
+///
+/// Two spaces are equal if their texts have the same octets. Other forms of the same Unicode text are another realm.
 public struct ProtectionSpace: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         /// A user name and a password. The scheme is `basic`, `digest` and so on; empty if the protocol has only one.
@@ -99,6 +101,17 @@ public struct ProtectionSpace: Hashable, Sendable {
 }
 
 extension ProtectionSpace {
+    public static func == (a: Self, b: Self) -> Bool {
+        a.kind == b.kind && a.port == b.port && a.isProxy == b.isProxy && OctetText(a.protocolName) == OctetText(b.protocolName)
+            && OctetText(a.host) == OctetText(b.host) && a.realm.map(OctetText.init) == b.realm.map(OctetText.init)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(OctetText(host))
+        hasher.combine(port)
+        hasher.combine(realm.map(OctetText.init))
+    }
+
     /// Whether the space has the scheme, host and port of a URL. Where a port is missing, the default port of the
     /// scheme is used, if the scheme has one.
     package func isOrigin(of url: URLRecord) -> Bool {
@@ -109,6 +122,8 @@ extension ProtectionSpace {
 }
 
 /// What proves the caller's identity, or expresses the caller's trust in a server.
+///
+/// Two passwords, or user names, are equal if they have the same octets.
 public enum Credential: Hashable, Sendable {
     /// A user name and a password, and how long a ``CredentialStorage`` keeps them.
     case password(user: String, password: String, persistence: Persistence = .none)
@@ -132,6 +147,26 @@ public enum Credential: Hashable, Sendable {
 }
 
 extension Credential {
+    public static func == (a: Self, b: Self) -> Bool {
+        switch (a, b) {
+        case (.password(let user, let password, let persistence), .password(let otherUser, let otherPassword, let otherPersistence)):
+            OctetText(user) == OctetText(otherUser) && OctetText(password) == OctetText(otherPassword) && persistence == otherPersistence
+        case (.certificate(let chain, let key), .certificate(let otherChain, let otherKey)): (chain, key) == (otherChain, otherKey)
+        case (.serverTrust, .serverTrust): true
+        case (.password, _), (.certificate, _), (.serverTrust, _): false
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .password(let user, let password, _):
+            hasher.combine(OctetText(user))
+            hasher.combine(OctetText(password))
+        case .certificate(let chain, _): hasher.combine(chain)
+        case .serverTrust: hasher.combine(0)
+        }
+    }
+
     /// Why Basic can't carry a user name and a password, and how to fix it; `nil` if it can.
     ///
     /// RFC 7617 §2

@@ -70,9 +70,9 @@ package enum AuthenticationOffer: Hashable, Sendable {
     /// The scheme and realm at the peer in which a credential is valid.
     package struct Space: Hashable, Sendable {
         private let scheme: String
-        private let realm: String?
+        private let realm: OctetText?
 
-        fileprivate init(_ offer: AuthenticationOffer) { (scheme, realm) = (offer.scheme, offer.realm) }
+        fileprivate init(_ offer: AuthenticationOffer) { (scheme, realm) = (offer.scheme, offer.realm.map(OctetText.init)) }
     }
 
     package var space: Space { Space(self) }

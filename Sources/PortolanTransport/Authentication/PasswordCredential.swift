@@ -19,11 +19,20 @@ package struct PasswordCredential: Hashable, Sendable {
         self.init(user: user, password: password)
     }
 
+    package static func == (a: Self, b: Self) -> Bool {
+        OctetText(a.user) == OctetText(b.user) && OctetText(a.password) == OctetText(b.password)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(OctetText(user))
+        hasher.combine(OctetText(password))
+    }
+
     package var credential: Credential { .password(user: user, password: password) }
 
     /// Whether a URL has this user name and password, or has none.
     package func isOfUser(in url: URLRecord) -> Bool {
-        !url.hasCredentials || (PercentEncoding.decode(url.username) == user && PercentEncoding.decode(url.password) == password)
+        !url.hasCredentials || self == Self(user: PercentEncoding.decode(url.username), password: PercentEncoding.decode(url.password))
     }
 
     /// Reads the credential from the value of an authorization field. `nil` if the value is not a valid one for Basic.
