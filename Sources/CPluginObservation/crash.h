@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Describes a crash of this process in a signal handler: the plugin, the signal and the call. Takes no lock and allocates
  * nothing (signal-safety(7)). */
-#ifndef PORTOLAN_CTHREADTRACE_CRASH_H
-#define PORTOLAN_CTHREADTRACE_CRASH_H
+#ifndef PORTOLAN_CPLUGINOBSERVATION_CRASH_H
+#define PORTOLAN_CPLUGINOBSERVATION_CRASH_H
 
 #include "shim.h"
 
@@ -75,27 +75,35 @@ static inline void portolan_add_text(struct portolan_last_words *words, const ch
     portolan_add_words(words, text, length);
 }
 
+/* Whether the interrupted code has accessed memory next to its stack that can't be read: the guard after the stack's end. */
+static inline int portolan_is_stack_overflow(const void *context, const void *fault) {
+    const ucontext_t *interrupted = (const ucontext_t *)context;
+    if (!interrupted || !fault) return 0;
+#if defined(__x86_64__)
+    uintptr_t top = (uintptr_t)interrupted->uc_mcontext.gregs[15 /* REG_RSP */];
+#elif defined(__aarch64__)
+    uintptr_t top = (uintptr_t)interrupted->uc_mcontext.sp;
+#endif
+    const uintptr_t range = 1 << 16;
+    return (uintptr_t)fault + range - top < 2 * range && !portolan_can_read(fault);
+}
+
 /* Describes the crash with the signal `name` in the words of `all`: one line, as in "portolan: the plugin
  * org.example.tide crashed with SIGSEGV in run; …", and with `shows_stack` one more line for each frame of the stack.
- * `context` is the handler's argument. Returns 0, and describes nothing, if the crash is not the plugin's. */
-static inline int portolan_describe_crash(struct portolan_opened_plugins *all, const char *name, const void *context, int shows_stack) {
-    void *stack[64];
-    int count = backtrace(stack, 64), first = 0, is_call_of_null = 0;
-    /* The handler's frames belong to this program; then comes the trampoline through which the kernel called it. */
-    while (first < count && portolan_is_in_program(stack[first])) first++;
-    if (first < count) first++;
-    const ucontext_t *interrupted = (const ucontext_t *)context;
-    /* A call of NULL has no frame to unwind, but a return address. */
-#if defined(__x86_64__)
-    is_call_of_null = interrupted && interrupted->uc_mcontext.gregs[16 /* REG_RIP */] == 0;
-    if (is_call_of_null) stack[0] = *(char **)(uintptr_t)interrupted->uc_mcontext.gregs[15 /* REG_RSP */] - 1;
-#elif defined(__aarch64__)
-    is_call_of_null = interrupted && interrupted->uc_mcontext.pc == 0;
-    if (is_call_of_null) stack[0] = (char *)(uintptr_t)interrupted->uc_mcontext.regs[30] - 1;
-#endif
-    if (is_call_of_null) {
-        first = 0;
-        count = 1;
+ * `context` is the handler's argument, and `fault` the address in the signal's information, NULL if it has none. Returns
+ * 0, and describes nothing, if the crash is not the plugin's. */
+static inline int portolan_describe_crash(struct portolan_opened_plugins *all, const char *name, const void *context, const void *fault,
+                                          int shows_stack) {
+    enum { FRAMES = 64 };
+    void *stack[FRAMES], *call = portolan_call_of_no_code(context, fault);
+    /* The unwinder would read the code. */
+    int count = call ? 1 : backtrace(stack, FRAMES), first = 0;
+    if (call) {
+        stack[0] = call;
+    } else {
+        /* The handler's frames belong to this program; then comes the trampoline through which the kernel called it. */
+        while (first < count && portolan_is_in_program(stack[first])) first++;
+        if (first < count) first++;
     }
     const struct portolan_opened_plugin *plugin = NULL;
     const void *outermost = NULL;
@@ -123,11 +131,13 @@ static inline int portolan_describe_crash(struct portolan_opened_plugins *all, c
             const struct portolan_called_function *other = &plugin->functions[i];
             if (other->address <= outermost && (!function || other->address > function->address)) function = other;
         }
-        if (is_call_of_null) {
-            portolan_add_text(words, " in a call of a NULL function pointer");
-        } else if (!is_called_by_host) {
+        if (call) {
+            portolan_add_text(words, portolan_code_of(context) ? " in a call of an invalid function pointer" : " in a call of a NULL function pointer");
+        } else if (portolan_is_stack_overflow(context, fault)) {
+            portolan_add_text(words, ", because its stack overflowed");
+        } else if (!is_called_by_host && count < FRAMES) {
             portolan_add_text(words, " on a thread of its own");
-        } else if (function) {
+        } else if (function && is_called_by_host) {
             portolan_add_text(words, " in ");
             portolan_add_text(words, function->name);
         }

@@ -3,8 +3,8 @@
  * thread, signals to one thread, the return addresses on its stack (backtrace(3)), the relation to the parent and to
  * descendants (prctl(2)), waiting for a signal (sigtimedwait(2)), a file in memory (memfd_create(2)), and whether
  * memory can be read (process_vm_readv(2)). */
-#ifndef PORTOLAN_CTHREADTRACE_SHIM_H
-#define PORTOLAN_CTHREADTRACE_SHIM_H
+#ifndef PORTOLAN_CPLUGINOBSERVATION_SHIM_H
+#define PORTOLAN_CPLUGINOBSERVATION_SHIM_H
 
 #include <dirent.h>
 #include <execinfo.h>
@@ -146,6 +146,36 @@ struct portolan_mapped_object {
 };
 extern int portolan_find_object(void *address, struct portolan_mapped_object *object) __asm__("_dl_find_object");
 
+/* The address of the code that a signal has interrupted. `context` is the argument of the handler. */
+static inline void *portolan_code_of(const void *context) {
+    const ucontext_t *interrupted = (const ucontext_t *)context;
+#if defined(__x86_64__)
+    return (void *)(uintptr_t)interrupted->uc_mcontext.gregs[16 /* REG_RIP */];
+#elif defined(__aarch64__)
+    return (void *)(uintptr_t)interrupted->uc_mcontext.pc;
+#endif
+}
+
+/* The place of the call, if the interrupted code has called an address without code, such as NULL; otherwise NULL. Such an
+ * address has no frame to unwind, but the return address is on top of the stack, or in the link register. `context` is the
+ * argument of a signal handler, and `fault` the address in the signal's information, NULL if it is unknown. Safe in a
+ * signal handler. */
+static inline void *portolan_call_of_no_code(const void *context, const void *fault) {
+    const ucontext_t *interrupted = (const ucontext_t *)context;
+    if (!interrupted) return NULL;
+    struct portolan_mapped_object object = { .map = NULL };
+    uintptr_t word = 0;
+    void *code = portolan_code_of(context);
+    if (code && code != fault && (portolan_find_object(code, &object) == 0 || portolan_can_read(code))) return NULL;
+#if defined(__x86_64__)
+    struct iovec local = { &word, sizeof word }, remote = { (void *)(uintptr_t)interrupted->uc_mcontext.gregs[15 /* REG_RSP */], sizeof word };
+    if (syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL) != (long)sizeof word) return NULL;
+#elif defined(__aarch64__)
+    word = (uintptr_t)interrupted->uc_mcontext.regs[30];
+#endif
+    return word == 0 ? NULL : (void *)(word - 1);
+}
+
 /* Writes the process IDs of this process's children to `children`, and returns their number, at most `room`. Reads the
  * parent from the fourth field of /proc/PID/stat (proc(5)). This is C, because the keeper process would
  * be too slow in Swift under Valgrind. */
@@ -214,19 +244,17 @@ static inline void portolan_write_place(struct portolan_last_words *words, void 
 /* Writes the stack of the calling thread, which runs a signal handler: one line for each frame, innermost first.
  * `context` is the handler's argument. After its first call, this function takes no lock and allocates nothing. */
 static inline void portolan_write_stack(struct portolan_last_words *words, const void *context) {
-    void *frames[48];
-    int count = backtrace(frames, sizeof frames / sizeof *frames);
-    for (int i = 0; i < count; i++) portolan_write_place(words, frames[i]);
-    /* A call of NULL has no frame to unwind. Its return address is on top of the stack, or in the link register. */
-    const ucontext_t *interrupted = (const ucontext_t *)context;
-    if (!interrupted) return;
-#if defined(__x86_64__)
-    if (interrupted->uc_mcontext.gregs[16 /* REG_RIP */] == 0) {
-        portolan_write_place(words, *(char **)(uintptr_t)interrupted->uc_mcontext.gregs[15 /* REG_RSP */] - 1);
+    void *frames[48], *call = portolan_call_of_no_code(context, NULL);
+    int count = sizeof frames / sizeof *frames;
+    if (call) {
+        /* The unwinder would read the code. Where the trampoline to the handler would be, the code stands once more. */
+        frames[0] = frames[1] = portolan_code_of(context);
+        frames[2] = call;
+        count = 3;
+    } else {
+        count = backtrace(frames, count);
     }
-#elif defined(__aarch64__)
-    if (interrupted->uc_mcontext.pc == 0) portolan_write_place(words, (char *)(uintptr_t)interrupted->uc_mcontext.regs[30] - 1);
-#endif
+    for (int i = 0; i < count; i++) portolan_write_place(words, frames[i]);
 }
 
 #endif

@@ -66,7 +66,7 @@ struct GetCommand: ParsableCommand {
     func run() throws {
         VisibleArguments.hide([request.user, request.bearerToken, http.proxyUser, http.passphrase])
         Diagnostics.setVerbosity(output.diagnostics)
-        PluginCrash.reportCrashes(showsStack: output.isVerbose)
+        PluginCrash.reportCrashes(showsStack: output.isVerbose, isSilent: output.diagnostics == .nothing)
         // Fails before any load if the trace is not writable. Each load checks its own output.
         if let trace = output.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
         for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }

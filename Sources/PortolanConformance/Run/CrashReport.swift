@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPluginObservation
+import PortolanCore
 
 #if canImport(Glibc)
     import Glibc
@@ -29,11 +30,8 @@ struct CrashReport {
         callLog.clear()
         unsafe words = unsafe callLog.lastWords
         _ = unsafe portolan_get_limits(0, &limits)
-        // A separate stack, because the thread's stack may have caused the crash.
-        var stack = unsafe stack_t()
-        unsafe stack.ss_size = 1 << 16
-        unsafe stack.ss_sp = .allocate(byteCount: 1 << 16, alignment: 16)
-        unsafe sigaltstack(&stack, nil)
+        // Separate stacks, because a thread's own stack may have caused the crash.
+        SignalStack.addToThisAndLaterThreads()
         for signal in signals {
             var action = sigaction()
             unsafe action.__sigaction_handler.sa_sigaction = { number, information, context in

@@ -42,7 +42,7 @@ package enum PlatformThread {
             unsafe sigemptyset(&signals)
             unsafe sigaddset(&signals, SIGPIPE)
             unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
-            job.operation()
+            SignalStack.whileAdded(job.operation)
             return nil
         }
     }

@@ -2,6 +2,7 @@
 
 import CPortolan
 import CPluginObservation
+import PortolanCore
 import Synchronization
 
 #if canImport(Glibc)
@@ -22,35 +23,44 @@ package enum PluginCrash {
     nonisolated(unsafe) private static var earlierActions: UnsafeMutablePointer<sigaction>?
     // … because it is set with `opened`
     nonisolated(unsafe) private static var continuesWithEarlierAction = false
+    // … because it is set with `opened`
+    nonisolated(unsafe) private static var isSilent = false
     private static let lock = Mutex(())
 
     private static var signals: [Int32] { [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP] }
 
-    /// Installs handlers for the signals of crashes. Call this function once, before plugins are opened.
+    /// Installs handlers for the signals of crashes. Call this function once, before plugins are opened and threads are
+    /// started.
     ///
     /// The line replaces the report of Swift's runtime about the plugin's crash, unless `SWIFT_BACKTRACE` is set. A
     /// crash in other code is reported as without this function.
     ///
-    /// - Parameter showsStack: Whether to print the stack after the line.
-    package static func reportCrashes(showsStack: Bool) {
+    /// - Parameters:
+    ///   - showsStack: Whether to print the stack after the line.
+    ///   - isSilent: Whether to print nothing.
+    package static func reportCrashes(showsStack: Bool, isSilent: Bool) {
         guard unsafe opened == nil, let opened = unsafe portolan_new_opened_plugins() else { return }
         // The first call loads and allocates what it needs. A handler must not do that.
-        _ = unsafe portolan_describe_crash(opened, "", nil, 0)
-        unsafe (Self.opened, Self.showsStack) = (opened, showsStack)
+        _ = unsafe portolan_describe_crash(opened, "", nil, nil, 0)
+        unsafe (Self.opened, Self.showsStack, Self.isSilent) = (opened, showsStack, isSilent)
+        // A handler can then also report the overflow of a stack.
+        SignalStack.addToThisAndLaterThreads()
         unsafe continuesWithEarlierAction = unsafe getenv("SWIFT_BACKTRACE") != nil
         let earlier = UnsafeMutablePointer<sigaction>.allocate(capacity: signals.count)
         unsafe earlier.initialize(repeating: sigaction(), count: signals.count)
         unsafe earlierActions = unsafe earlier
         for (index, signal) in signals.enumerated() {
             var action = sigaction()
-            unsafe action.__sigaction_handler.sa_sigaction = { number, _, context in unsafe PluginCrash.report(number, context) }
+            unsafe action.__sigaction_handler.sa_sigaction = { number, information, context in
+                unsafe PluginCrash.report(number, information, context)
+            }
             action.sa_flags = SA_SIGINFO | Int32(SA_ONSTACK)
             unsafe sigaction(signal, &action, earlier + index)
         }
     }
 
     /// Uses only functions that are safe in a signal handler (`signal-safety(7)`), and allocates nothing.
-    private static func report(_ number: Int32, _ context: UnsafeRawPointer?) {
+    private static func report(_ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?, _ context: UnsafeRawPointer?) {
         let (name, index): (StaticString, Int) =
             switch number {
             case SIGSEGV: ("SIGSEGV", 0)
@@ -60,12 +70,14 @@ package enum PluginCrash {
             case SIGABRT: ("SIGABRT", 4)
             default: ("SIGTRAP", 5)
             }
+        let hasAddress = number == SIGSEGV || number == SIGBUS
+        let address = unsafe hasAddress ? information.flatMap { unsafe UnsafeRawPointer($0.pointee._sifields._sigfault.si_addr) } : nil
         var isOfPlugin = false
         if let opened = unsafe opened {
             isOfPlugin = unsafe name.utf8Start.withMemoryRebound(to: CChar.self, capacity: name.utf8CodeUnitCount + 1) { name in
-                unsafe portolan_describe_crash(opened, name, context, showsStack ? 1 : 0) != 0
+                unsafe portolan_describe_crash(opened, name, context, address, showsStack ? 1 : 0) != 0
             }
-            if isOfPlugin { unsafe portolan_print_words(opened.pointee.words, STDERR_FILENO) }
+            if isOfPlugin, unsafe !isSilent { unsafe portolan_print_words(opened.pointee.words, STDERR_FILENO) }
         }
         // The signal is blocked until this function returns. Then it ends the process, or the earlier handler runs.
         if let earlier = unsafe earlierActions, unsafe !isOfPlugin || continuesWithEarlierAction {

@@ -34,6 +34,15 @@ struct GetCrashTests {
             "static void serve_bytes(subject_load *load) {", "((void (*)(void))0)();", "SIGSEGV in a call of a NULL function pointer",
             SIGSEGV
         ),
+        (
+            "static void serve_bytes(subject_load *load) {", "((void (*)(void))0x10)();",
+            "SIGSEGV in a call of an invalid function pointer", SIGSEGV
+        ),
+        (
+            "static void serve_bytes(subject_load *load) {",
+            "int descend(int n) { volatile int m = n; return descend(m + 1) + m; } descend(0);",
+            "SIGSEGV, because its stack overflowed", SIGSEGV
+        ),
         ("static void serve_bytes(subject_load *load) {", "abort();", "SIGABRT in run", SIGABRT),
         ("static void serve_bytes(subject_load *load) {", "raise(SIGFPE);", "SIGFPE in run", SIGFPE),
         ("static void *init(portolan_host *host, portolan_refusal *refusal) {", "memset((void *)8, 0, 64);", "SIGSEGV in init", SIGSEGV),
@@ -53,6 +62,25 @@ struct GetCrashTests {
     @Test func crashInAConstructorNamesTheLibrary() throws {
         let outcome = try load("subject://bytes", inserting: "*(volatile int *)8 = 1;", after: "static void use(void) {")
         #expect(outcome.errors == ["portolan: the plugin library 'plugin/good.so' crashed with SIGSEGV while it was opened\(Self.more)"])
+    }
+
+    @Test(arguments: [("-s", true), ("-sS", false)])
+    func silentOutputHasNoLine(_ option: String, _ isSilent: Bool) throws {
+        let outcome = try load(
+            "subject://bytes", inserting: "*(volatile int *)8 = 1;", after: "static void serve_bytes(subject_load *load) {", option)
+        #expect(outcome.status == SIGSEGV && outcome.errors.isEmpty == isSilent, "\(outcome.errors)")
+    }
+
+    /// A load's thread has a separate stack for the signal handler there, too.
+    @Test(arguments: [
+        ("int descend(int n) { volatile int m = n; return descend(m + 1) + m; } descend(0);", "descend"),
+        ("((void (*)(void))0x10)();", "serve_bytes"), ("((void (*)(void))0)();", "serve_bytes"),
+    ])
+    func checkShowsTheStack(_ code: String, _ name: String) throws {
+        _ = try load("subject://bytes", inserting: code, after: "static void serve_bytes(subject_load *load) {")
+        #expect(try program.runScript("cp '\(Mutant.folder.path)/good.plugin.json' plugin/").status == 0)
+        let outcome = try program.run("check", "plugin/good.plugin.json", "--filter", "BODY-01")
+        #expect(outcome.text.hasPrefix("crashed  BODY-01") && outcome.text.contains(name), "\(outcome.text)")
     }
 
     @Test func verboseOutputHasTheStack() throws {
