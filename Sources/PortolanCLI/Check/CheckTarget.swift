@@ -9,7 +9,8 @@ enum CheckTarget {
     /// Accepts the identifier of an installed plugin, a folder, a manifest, a library, or the scheme of a built-in
     /// handler.
     ///
-    /// The manifest of a library is the file with the same base name in the same folder, if that file exists.
+    /// The manifest of a library is the one in the same folder that names it, as for ``PluginArgument``. If there is
+    /// none, it is the file with the same base name, if that file exists.
     ///
     /// - Parameter loads: the path that `--loads` gives. The file lists the URLs with which a built-in handler is
     ///   checked.
@@ -19,12 +20,29 @@ enum CheckTarget {
         try refuseSource(argument)
         let catalogue = PluginCatalogue()
         guard let base = libraryBase(argument) else { return try target(argument, library: nil, in: catalogue) }
-        let manifest = base + PluginManifest.fileNameEnd
-        guard FileSystem.kind(at: String(manifest)) != nil else {
-            guard FileSystem.kind(at: argument) != nil else { throw Failure(.pluginNotLoadable, "\(argument): there is no such file") }
-            return ConformanceTarget(library: argument)
+        let exists = FileSystem.kind(at: argument) != nil
+        var (naming, problem) = (String?.none, PluginProblem?.none)
+        do throws(PluginProblem) {
+            if exists { naming = try PluginCatalogue.manifestPath(ofLibraryAt: argument) }
+        } catch {
+            problem = error
         }
-        return try target(String(manifest), library: argument, in: catalogue)
+        if let naming { return try target(naming, library: argument, in: catalogue) }
+        let manifest = base + PluginManifest.fileNameEnd
+        if FileSystem.kind(at: String(manifest)) != nil { return try target(String(manifest), library: argument, in: catalogue) }
+        guard exists else { throw Failure(.pluginNotLoadable, "\(argument): there is no such file") }
+        // The manifest with the problem can be the library's.
+        if let problem, isReportedByRunner(problem) { return ConformanceTarget(problem, library: argument) }
+        return ConformanceTarget(library: argument)
+    }
+
+    /// Whether the conformance runner reports the problem: that of an invalid manifest. This command reports a missing
+    /// one.
+    private static func isReportedByRunner(_ problem: PluginProblem) -> Bool {
+        guard let rule = problem.rule, ["MANIF-01", "MANIF-07"].contains(rule.id), case .regular? = FileSystem.kind(at: problem.path) else {
+            return false
+        }
+        return true
     }
 
     /// Throws an error if the argument is a source file of a plugin. Without this check, the file would be read as a
@@ -61,9 +79,7 @@ enum CheckTarget {
             let plugin = if let installed { installed } else { try catalogue.plugin(at: argument) }
             return ConformanceTarget(try plugin.readingConformance())
         } catch {
-            // The conformance runner reports an invalid manifest; this command reports a missing one.
-            let isReportedByRunner = error.rule.map { ["MANIF-01", "MANIF-07"].contains($0.id) } ?? false
-            if isReportedByRunner, case .regular? = FileSystem.kind(at: error.path) { return ConformanceTarget(error, library: library) }
+            if isReportedByRunner(error) { return ConformanceTarget(error, library: library) }
             return try Failure.explaining { () throws(PluginProblem) in throw error }
         }
     }

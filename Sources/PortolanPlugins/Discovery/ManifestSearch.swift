@@ -136,30 +136,45 @@ struct ManifestSearch {
 
     /// Returns the manifest in the same folder that names the library at `path`.
     ///
-    /// - Throws: if no manifest names the library: the problem of an invalid manifest in that folder, because that
-    ///   manifest can be the right one, or the problem that there is no manifest.
+    /// - Throws: As ``manifestPath(ofLibraryAt:)``, or the problem that there is no manifest.
     private static func manifest(ofLibraryAt path: String) throws(PluginProblem) -> (PluginManifest, path: String) {
-        let folder = Folder.parent(of: path) ?? "."
-        let library = String(Substring(path.utf8.dropFirst(folder.utf8.count + 1)))
+        if let manifestPath = try manifestPath(ofLibraryAt: path) { return (try read(manifestPath), manifestPath) }
+        let (folder, library, expectedName) = parts(ofLibraryAt: path)
+        throw PluginProblem(
+            path, .manifestIsValid,
+            "it is a library, but no manifest in its folder names it; write '\(folder)/\(expectedName)' with \"library\": \"\(library)\""
+        )
+    }
+
+    /// Returns the path of the manifest in the same folder that names the library at the absolute path `path`; `nil` if
+    /// there is none. If several do, the one with the library's name is preferred, then the first one by name.
+    ///
+    /// - Throws: If no manifest names the library, the problem of an invalid manifest in that folder, because that
+    ///   manifest can be the right one.
+    static func manifestPath(ofLibraryAt path: String) throws(PluginProblem) -> String? {
+        let (folder, _, expectedName) = parts(ofLibraryAt: path)
+        let names = try entries(of: folder).map(\.name).filter { $0.hasSuffix(PluginManifest.fileNameEnd) }
         var firstProblem: PluginProblem?
-        for entry in try entries(of: folder) where entry.name.hasSuffix(PluginManifest.fileNameEnd) {
-            let manifestPath = "\(folder)/\(entry.name)"
+        for name in names.filter({ $0 == expectedName }) + names.filter({ $0 != expectedName }) {
+            let manifestPath = "\(folder)/\(name)"
             do throws(PluginProblem) {
                 let manifest = try read(manifestPath)
                 // `try?` because a missing library is not the one at `path`.
-                if !manifest.bindsSystemLibrary, (try? absolute("\(folder)/\(manifest.library)")) == path {
-                    return (manifest, manifestPath)
-                }
+                if !manifest.bindsSystemLibrary, (try? absolute("\(folder)/\(manifest.library)")) == path { return manifestPath }
             } catch {
                 firstProblem = firstProblem ?? error
             }
         }
         if let firstProblem { throw firstProblem }
-        let stem = library.split(separator: ".so", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? library
-        throw PluginProblem(
-            path, .manifestIsValid,
-            "it is a library, but no manifest in its folder names it; write '\(folder)/\(stem)\(PluginManifest.fileNameEnd)' with \"library\": \"\(library)\""
-        )
+        return nil
+    }
+
+    /// Returns the folder and the name of a library, and the name that its manifest usually has.
+    private static func parts(ofLibraryAt path: String) -> (folder: String, name: String, manifestName: String) {
+        let folder = Folder.parent(of: path) ?? "."
+        let name = String(Substring(path.utf8.dropFirst(folder.utf8.count + 1)))
+        let stem = name.split(separator: ".so", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? name
+        return (folder, name, stem + PluginManifest.fileNameEnd)
     }
 
     /// Reads a complete manifest.

@@ -109,6 +109,14 @@ public struct PluginCatalogue: Sendable {
         return plugin
     }
 
+    /// Returns the path of the manifest that ``plugin(at:)`` reads for the library at `path`; `nil` if no manifest in
+    /// its folder names it.
+    ///
+    /// - Throws: If no manifest names the library, the problem of an invalid manifest in that folder.
+    package static func manifestPath(ofLibraryAt path: String) throws(PluginProblem) -> String? {
+        try ManifestSearch.manifestPath(ofLibraryAt: ManifestSearch.absolute(path))
+    }
+
     /// Opens a library by its path, without a manifest.
     ///
     /// The policy for the identifier applies, but the identifier is known only after the library is open. So a denied

@@ -157,6 +157,21 @@ import Testing
         #expect(try program.run("check", "alone.so.1.2", "--filter", "DESC,CAN").lines.dropLast() == outcome.lines.dropLast())
     }
 
+    /// As for `plugins validate`, the manifest of a library is the one that names it.
+    @Test func manifestOfALibraryCanHaveAnotherName() throws {
+        let program = try Program()
+        let manifest = try String(contentsOf: Mutant.folder.appendingPathComponent("good.plugin.json"), encoding: .utf8)
+        try program.makeFile("plugin/other.plugin.json", manifest.replacing("good.so", with: "subject.so"))
+        try FileManager.default.copyItem(
+            atPath: mutantLibrary("good"), toPath: program.folder.appendingPathComponent("plugin/subject.so").path)
+        let outcome = try program.run("check", "plugin/subject.so", "--filter", "MANIF-01,BODY-01", "-v")
+        #expect(outcome.status == 0 && outcome.lines.contains { $0.hasPrefix("passed   BODY-01") }, "\(outcome.text)")
+        // A manifest that can't be read can be the library's.
+        try program.makeFile("plugin/other.plugin.json", "{")
+        let outcomeWithProblem = try program.run("check", "plugin/subject.so", "--filter", "MANIF-01")
+        #expect(outcomeWithProblem.text.hasPrefix("failed   MANIF-01"), "\(outcomeWithProblem.text)")
+    }
+
     @Test func verboseOutputExplainsSkippedChecks() throws {
         let program = try Program()
         try FileManager.default.copyItem(atPath: mutantLibrary("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
