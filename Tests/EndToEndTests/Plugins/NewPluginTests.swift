@@ -40,6 +40,16 @@ import Testing
         #expect(build.status == 0 && build.text.isEmpty, "\(build.text)")
     }
 
+    @Test func pluginInCUsesPOSIX() throws {
+        #expect(try program.run("new", "plugin", "hello", "--language", "c").status == 0)
+        let build = try program.runScript(
+            """
+            printf '#include <fcntl.h>\\nint hello_flags(void);\\nint hello_flags(void) { return O_CLOEXEC; }\\n' >> hello/hello.c
+            unset MAKEFLAGS MFLAGS MAKELEVEL; make -s -C hello CFLAGS=-Werror 2>&1
+            """)
+        #expect(build.status == 0 && build.text.isEmpty, "\(build.text)")
+    }
+
     @Test func namePortolanIsRefused() throws {
         let outcome = try program.run("new", "plugin", "portolan", "--language", "swift")
         #expect(

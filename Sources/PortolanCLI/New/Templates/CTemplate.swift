@@ -39,7 +39,7 @@ struct CTemplate {
         PORTOLAN ?= \(origin.command)
 
         \(name.scheme).so: \(name.scheme).c Makefile
-        \t$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -shared -fPIC -fvisibility=hidden $(LDFLAGS) $(PORTOLAN_CFLAGS) \(name.scheme).c -o $@ $(LDLIBS)
+        \t$(CC) -std=gnu11 $(CFLAGS) $(WARNINGS) -shared -fPIC -fvisibility=hidden $(LDFLAGS) $(PORTOLAN_CFLAGS) \(name.scheme).c -o $@ $(LDLIBS)
 
         \(Template.testRule(name, origin, prerequisite: "\(name.scheme).so"))
 
