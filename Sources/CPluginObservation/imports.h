@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces functions of the system for one library only, in the slots through which the library calls them (elf(5),
  * dlinfo(3)). */
-#ifndef PORTOLAN_CTHREADTRACE_IMPORTS_H
-#define PORTOLAN_CTHREADTRACE_IMPORTS_H
+#ifndef PORTOLAN_CPLUGINOBSERVATION_IMPORTS_H
+#define PORTOLAN_CPLUGINOBSERVATION_IMPORTS_H
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -80,6 +80,21 @@ static inline int portolan_replace_import(void *handle, const char *name, void *
         if (tables[i]) count += portolan_fill_slots(map, tables[i], sizes[i], symbols, strings, name, function);
     }
     return count;
+}
+
+/* Calls the destructors of the library of `handle`, as dlclose(3) and exit(3) do. The library can't be used after that. */
+static inline void portolan_call_destructors(void *handle) {
+    struct link_map *map = NULL;
+    if (dlinfo(handle, PORTOLAN_LINK_MAP, &map) != 0 || !map || !map->l_ld) return;
+    void (**functions)(void) = NULL;
+    size_t size = 0;
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        uintptr_t address = entry->d_un.d_ptr < map->l_addr ? map->l_addr + entry->d_un.d_ptr : entry->d_un.d_ptr;
+        if (entry->d_tag == DT_FINI_ARRAY) functions = (void (**)(void))address;
+        if (entry->d_tag == DT_FINI_ARRAYSZ) size = entry->d_un.d_val;
+    }
+    if (!functions) return;
+    for (size_t i = size / sizeof *functions; i > 0; i--) functions[i - 1]();
 }
 
 /* Returns the number of allocated bytes of the heap, in all of its arenas and mappings (mallinfo(3)). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Observes which files and which network a thread and its later threads and processes use, and lets each call continue
  * (seccomp_unotify(2)). The kernel reports every way to make a call, also without the C library. */
-#ifndef PORTOLAN_CTHREADTRACE_OBSERVE_H
-#define PORTOLAN_CTHREADTRACE_OBSERVE_H
+#ifndef PORTOLAN_CPLUGINOBSERVATION_OBSERVE_H
+#define PORTOLAN_CPLUGINOBSERVATION_OBSERVE_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -32,11 +33,14 @@
 enum portolan_use_kind {
     PORTOLAN_USE_READ = 1, /* a file is opened for reading */
     PORTOLAN_USE_WRITE,    /* a file is opened for writing, or created */
-    PORTOLAN_USE_CHANGE,   /* a file or folder is made, renamed, linked or removed */
+    PORTOLAN_USE_CHANGE,   /* a file or folder is made, renamed, linked or removed, or its attributes change */
+    PORTOLAN_USE_EXECUTE,  /* a program replaces the process */
     PORTOLAN_USE_CONNECT,
     PORTOLAN_USE_BIND,
+    PORTOLAN_USE_LISTEN,   /* the address is the socket's; empty if it is unknown */
     PORTOLAN_USE_SEND,
-    PORTOLAN_USE_HIDDEN,   /* a call whose effect can't be seen: io_uring, or a call of another architecture */
+    PORTOLAN_USE_SOCKET,   /* a socket that needs no address to receive: struct portolan_socket */
+    PORTOLAN_USE_HIDDEN,   /* a call whose effect can't be seen: io_uring, a file handle, or a call of another architecture */
 };
 
 enum { PORTOLAN_USE_SIZE = 4096, PORTOLAN_USE_COUNT = 512, PORTOLAN_MESSAGE_COUNT = 64 };
@@ -48,6 +52,11 @@ struct portolan_use {
     unsigned char bytes[]; /* PORTOLAN_USE_SIZE */
 };
 enum { PORTOLAN_USE_STRIDE = sizeof(struct portolan_use) + PORTOLAN_USE_SIZE };
+
+/* The arguments of socket(2), without the flags of the type. */
+struct portolan_socket {
+    int32_t family, type, protocol;
+};
 
 /* The different uses so far. Only the observing thread writes. */
 struct portolan_uses {
@@ -73,16 +82,25 @@ static inline const struct portolan_use *portolan_use_at(const struct portolan_u
 }
 static inline const unsigned char *portolan_bytes_of_use(const struct portolan_use *use) { return use->bytes; }
 
+/* Calls that are newer than the headers of some systems. Their numbers are the same on all processors. */
+enum { PORTOLAN_SYS_FCHMODAT2 = 452, PORTOLAN_SYS_SETXATTRAT = 463, PORTOLAN_SYS_REMOVEXATTRAT = 466 };
+
 /* The observed calls. Not all processors have the older ones. */
 static const int portolan_observed_calls[] = {
 #ifdef SYS_open
     SYS_open, SYS_creat, SYS_unlink, SYS_rename, SYS_mkdir, SYS_rmdir, SYS_link, SYS_symlink, SYS_mknod,
+    SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
 #endif
     SYS_openat, SYS_openat2, SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_linkat, SYS_symlinkat, SYS_mknodat, SYS_truncate,
 #ifdef SYS_renameat
     SYS_renameat,
 #endif
-    SYS_connect, SYS_bind, SYS_sendmsg, SYS_sendmmsg, SYS_io_uring_setup,
+    SYS_fchmod, SYS_fchmodat, PORTOLAN_SYS_FCHMODAT2, SYS_fchown, SYS_fchownat, SYS_utimensat,
+    SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, PORTOLAN_SYS_SETXATTRAT,
+    SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, PORTOLAN_SYS_REMOVEXATTRAT,
+    SYS_execve, SYS_execveat,
+    SYS_socket, SYS_connect, SYS_bind, SYS_listen, SYS_sendmsg, SYS_sendmmsg,
+    SYS_io_uring_setup, SYS_open_by_handle_at,
 };
 
 /* Begins the observation of the calling thread and of all threads and processes that it starts from now on. It can't
@@ -160,6 +178,21 @@ static inline void portolan_add_use(struct portolan_uses *uses, const struct por
     __atomic_store_n(&uses->count, count + 1, __ATOMIC_RELEASE);
 }
 
+/* Notes the file of a descriptor. A file that has no name (any more), such as a pipe, counts only if it is executed. */
+static inline void portolan_note_descriptor(struct portolan_uses *uses, struct portolan_use *use, uint32_t kind, uint32_t thread,
+                                            uint64_t descriptor) {
+    char link[64];
+    struct stat status;
+    snprintf(link, sizeof link, "/proc/%u/fd/%d", thread, (int)descriptor);
+    ssize_t count = readlink(link, (char *)use->bytes, PORTOLAN_USE_SIZE);
+    /* The call fails by itself for a descriptor that is not open. */
+    if (count <= 0 || use->bytes[0] != '/') return;
+    if (kind != PORTOLAN_USE_EXECUTE && (stat(link, &status) != 0 || status.st_nlink == 0)) return;
+    use->kind = kind;
+    use->length = (uint32_t)count;
+    portolan_add_use(uses, use);
+}
+
 /* Notes the path at `place`, relative to `folder` (openat(2)). */
 static inline void portolan_note_path(struct portolan_uses *uses, struct portolan_use *use, uint32_t kind, uint32_t thread, uint64_t folder,
                                       uint64_t place) {
@@ -186,6 +219,16 @@ static inline void portolan_note_path(struct portolan_uses *uses, struct portola
     portolan_add_use(uses, use);
 }
 
+/* Notes the same for a call in which an empty path stands for the descriptor `folder`, if `flags` has AT_EMPTY_PATH. Without
+ * a path, the descriptor is meant, too (utimensat(2)). */
+static inline void portolan_note_path_or_descriptor(struct portolan_uses *uses, struct portolan_use *use, uint32_t kind, uint32_t thread,
+                                                    uint64_t folder, uint64_t place, uint64_t flags) {
+    unsigned char first = 1;
+    int is_empty = place == 0 || ((flags & 0x1000 /* AT_EMPTY_PATH */) != 0 && portolan_peek(thread, place, &first, 1) == 0 && first == 0);
+    if (!is_empty) return portolan_note_path(uses, use, kind, thread, folder, place);
+    portolan_note_descriptor(uses, use, kind, thread, folder);
+}
+
 /* Notes the socket address at `place`. */
 static inline void portolan_note_address(struct portolan_uses *uses, struct portolan_use *use, uint32_t kind, uint32_t thread, uint64_t place,
                                          uint64_t length) {
@@ -194,6 +237,50 @@ static inline void portolan_note_address(struct portolan_uses *uses, struct port
     if (portolan_peek(thread, place, use->bytes, (size_t)length) != 0) return;
     use->kind = kind;
     use->length = (uint32_t)length;
+    portolan_add_use(uses, use);
+}
+
+/* Notes that a socket listens. Without bind(2), it gets a port by itself. A local socket has an address from bind(2), which
+ * was noted. */
+static inline void portolan_note_listen(struct portolan_uses *uses, struct portolan_use *use, uint32_t thread, int descriptor) {
+    char path[64];
+    union {
+        sa_family_t family;
+        unsigned char bytes[128];
+    } address;
+    socklen_t length = sizeof address;
+    snprintf(path, sizeof path, "/proc/self/task/%u", thread);
+    int is_own = access(path, F_OK) == 0, copy = descriptor;
+    if (!is_own) {
+        int process = (int)syscall(SYS_pidfd_open, (pid_t)thread, 0U);
+        copy = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, descriptor, 0U);
+        if (process >= 0) close(process);
+    }
+    int is_known = copy >= 0 && getsockname(copy, (struct sockaddr *)&address, &length) == 0 && length >= sizeof address.family;
+    if (!is_own && copy >= 0) close(copy);
+    if (is_known && address.family == AF_UNIX) return;
+    use->kind = PORTOLAN_USE_LISTEN;
+    use->length = !is_known ? 0 : length < sizeof address ? length : sizeof address;
+    memcpy(use->bytes, &address, use->length);
+    portolan_add_use(uses, use);
+}
+
+/* Notes a socket that can receive without connect(2) and bind(2). The C library lists the network interfaces through a
+ * netlink socket of the protocol 0 (NETLINK_ROUTE). */
+static inline void portolan_note_socket(struct portolan_uses *uses, struct portolan_use *use, const uint64_t *arguments) {
+    struct portolan_socket opened = { (int32_t)arguments[0], (int32_t)arguments[1] & 15, (int32_t)arguments[2] };
+    switch (opened.family) {
+    case AF_UNIX: return;
+    case AF_NETLINK:
+        if (opened.protocol == 0) return;
+        break;
+    case AF_PACKET: break;
+    default:
+        if (opened.type != SOCK_RAW && opened.type != 10 /* SOCK_PACKET */) return;
+    }
+    use->kind = PORTOLAN_USE_SOCKET;
+    use->length = sizeof opened;
+    memcpy(use->bytes, &opened, sizeof opened);
     portolan_add_use(uses, use);
 }
 
@@ -216,7 +303,13 @@ static inline void portolan_note_call(struct portolan_uses *uses, struct portola
     case SYS_unlink:
     case SYS_mkdir:
     case SYS_rmdir:
-    case SYS_mknod: return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, here, a[0]);
+    case SYS_mknod:
+    case SYS_chmod:
+    case SYS_chown:
+    case SYS_lchown:
+    case SYS_utime:
+    case SYS_utimes: return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, here, a[0]);
+    case SYS_futimesat: return portolan_note_path_or_descriptor(uses, use, PORTOLAN_USE_CHANGE, thread, a[0], a[1], 0);
     case SYS_symlink: return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, here, a[1]);
     case SYS_rename:
     case SYS_link:
@@ -230,19 +323,40 @@ static inline void portolan_note_call(struct portolan_uses *uses, struct portola
         if (portolan_peek(thread, a[2], &flags, sizeof flags) != 0) return;
         return portolan_note_path(uses, use, portolan_kind_of_open(flags), thread, a[0], a[1]);
     }
+    case SYS_setxattr:
+    case SYS_lsetxattr:
+    case SYS_removexattr:
+    case SYS_lremovexattr: return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, here, a[0]);
+    case SYS_fchmod:
+    case SYS_fchown:
+    case SYS_fsetxattr:
+    case SYS_fremovexattr: return portolan_note_descriptor(uses, use, PORTOLAN_USE_CHANGE, thread, a[0]);
+    case SYS_utimensat:
+    case PORTOLAN_SYS_FCHMODAT2: return portolan_note_path_or_descriptor(uses, use, PORTOLAN_USE_CHANGE, thread, a[0], a[1], a[3]);
+    case SYS_fchownat: return portolan_note_path_or_descriptor(uses, use, PORTOLAN_USE_CHANGE, thread, a[0], a[1], a[4]);
+    case PORTOLAN_SYS_SETXATTRAT:
+    case PORTOLAN_SYS_REMOVEXATTRAT:
+        return portolan_note_path_or_descriptor(uses, use, PORTOLAN_USE_CHANGE, thread, a[0], a[1], a[2]);
+    case SYS_execve: return portolan_note_path(uses, use, PORTOLAN_USE_EXECUTE, thread, here, a[0]);
+    case SYS_execveat: return portolan_note_path_or_descriptor(uses, use, PORTOLAN_USE_EXECUTE, thread, a[0], a[1], a[4]);
     case SYS_unlinkat:
     case SYS_mkdirat:
+    case SYS_fchmodat:
     case SYS_mknodat: return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, a[0], a[1]);
     case SYS_symlinkat: return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, a[1], a[2]);
 #ifdef SYS_renameat
     case SYS_renameat:
 #endif
     case SYS_renameat2:
-    case SYS_linkat:
         portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, a[0], a[1]);
+        return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, a[2], a[3]);
+    case SYS_linkat:
+        portolan_note_path_or_descriptor(uses, use, PORTOLAN_USE_CHANGE, thread, a[0], a[1], a[4]);
         return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, a[2], a[3]);
     case SYS_connect: return portolan_note_address(uses, use, PORTOLAN_USE_CONNECT, thread, a[1], (uint32_t)a[2]);
     case SYS_bind: return portolan_note_address(uses, use, PORTOLAN_USE_BIND, thread, a[1], (uint32_t)a[2]);
+    case SYS_listen: return portolan_note_listen(uses, use, thread, (int)a[0]);
+    case SYS_socket: return portolan_note_socket(uses, use, a);
     case SYS_sendto: return portolan_note_address(uses, use, PORTOLAN_USE_SEND, thread, a[4], (uint32_t)a[5]);
     case SYS_sendmsg:
     case SYS_sendmmsg: {

@@ -56,6 +56,9 @@ struct ProbedLibrary: @unchecked Sendable {  // … because the handle is never 
         unsafe portolan_replace_import(handle, name, function) > 0
     }
 
+    /// Calls the library's destructors, as at the end of a program. No code of the library may run after that.
+    func callDestructors() { instanceContext.callLog.entering("destructors") { unsafe portolan_call_destructors(handle) } }
+
     /// The entry function; `nil` if the library is no plugin.
     ///
     /// - Throws: If the function hung in an earlier check.

@@ -46,6 +46,7 @@ extension RuleCatalogue {
         } catch {
             throw CheckSkipped.resourceShortage(error.message)
         }
+        let threads = ProcessResources.threadsOfPlugins()
         let observation = try CallObservation()
         var isHidden = false
         func judge(_ place: String) {
@@ -68,11 +69,22 @@ extension RuleCatalogue {
             }
             judge("'\(load.url)'")
         }
-        if context.areAllLoadsIdle { instance.end() }
+        if context.areAllLoadsIdle {
+            instance.end()
+            // The check's process ends without them.
+            try context.library().callDestructors()
+            // Threads that have not ended can still use something. Those of the host do not end.
+            Polling.result(within: .milliseconds(300)) {
+                ProcessResources.threadsOfPlugins().isSubset(of: threads) ? .done(()) : .notYet(())
+            }
+        }
         judge("while it was ended")
         guard context.findings.isEmpty else { return }
         if !isJudged, let reason { throw reason }
-        if isHidden { throw CheckSkipped("the plugin uses io_uring(7) or calls of another processor mode, which can't be observed") }
+        if isHidden {
+            throw CheckSkipped(
+                "the plugin uses io_uring(7), open_by_handle_at(2) or calls of another processor mode, which can't be observed")
+        }
         if observation.isIncomplete { throw CheckSkipped("not all of the plugin's system calls could be observed") }
     }
 }

@@ -38,35 +38,57 @@ struct PermittedUses {
 
     private func isPermitted(_ path: String, _ action: ResourceUse.FileAction, _ libraries: Set<String>) -> Bool {
         let plain = Self.normalised(path)
-        if Self.devices.contains(plain) || Self.services.contains(where: { plain.isInside($0) }) { return action != .changed }
-        guard action == .read else { return false }
-        if Self.files.contains(plain) { return true }
-        if permissions.contains(.network), Self.filesOfNetwork.contains(where: { plain.isInside($0) }) { return true }
         let resolved = Self.resolved(plain)
-        if (Self.systemFolders + folders).contains(where: { resolved.isInside($0) }) { return true }
-        let process = "/proc/\(getpid())"
-        if plain.isInside("/proc/self") || plain.isInside("/proc/thread-self") || plain.isInside(process) {
-            return resolved.isInside("/proc")
-        }
+        let isInOwnFolder = folders.contains { resolved.isInside($0) }
+        // The uses of a program are observed, too.
+        if action == .executed { return isInOwnFolder }
+        // A permitted path can be a symbolic link, or lead through one.
+        let paths = [plain, resolved]
+        func isAny(inside permitted: [String]) -> Bool { permitted.contains { folder in paths.contains { $0.isInside(folder) } } }
+        if paths.contains(where: Self.devices.contains) || isAny(inside: Self.services) { return action != .changed }
+        guard action == .read else { return false }
+        if paths.contains(where: Self.files.contains) || isInOwnFolder { return true }
+        if permissions.contains(.network), isAny(inside: Self.filesOfNetwork) { return true }
+        if Self.systemFolders.contains(where: { resolved.isInside($0) }) || Self.isPermittedInProcess(resolved) { return true }
         return libraries.contains(LibraryPath.name(of: plain))
     }
 
-    private static let devices: Set<String> = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
+    /// Whether the path without symbolic links is one of ``filesOfProcess`` of this process or of one of its threads.
+    private static func isPermittedInProcess(_ resolved: String) -> Bool {
+        let process = "/proc/\(getpid())"
+        guard resolved.isInside(process) else { return false }
+        var parts = resolved.dropFirst(process.count).split(separator: "/")
+        if parts.count > 1, parts[0] == "task" { parts.removeFirst(2) }
+        // A descriptor without a name, such as a pipe, has no other path. The path of a file is the file's.
+        if parts.count == 2, parts[0] == "fd" { return true }
+        return parts.isEmpty || parts.count == 1 && filesOfProcess.contains(String(parts[0]))
+    }
+
+    // The page `plugins` lists everything that is permitted.
+
+    static let devices: Set<String> = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
     /// Services through which the C library looks up users and hosts (`nss(5)`).
-    private static let services = ["/var/run/nscd", "/run/nscd", "/run/systemd/userdb", "/run/systemd/resolve"]
+    static let services = ["/var/run/nscd", "/run/nscd", "/run/systemd/userdb", "/run/systemd/resolve"]
     /// What the C library, the dynamic linker and OpenSSL read without a request of the plugin.
-    private static let files: Set<String> = [
+    static let files: Set<String> = [
         "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/nsswitch.conf",
         "/etc/passwd", "/etc/group", "/etc/ssl/openssl.cnf", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems",
     ]
-    private static let systemFolders = [
+    static let systemFolders = [
         "/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/local/lib", "/usr/share/locale",
         "/usr/share/locale-langpack", "/usr/share/i18n", "/usr/share/zoneinfo", "/usr/share/zoneinfo-icu", "/proc/sys",
         "/sys/devices/system",
         "/sys/fs/cgroup", "/sys/kernel/mm",
     ]
+    /// What the C library and runtimes read about the own process (`proc(5)`): its stack, threads, limits and control
+    /// groups, and the mounted file systems. The runner reads `schedstat` on the threads of loads.
+    ///
+    /// `environ`, `cmdline` and `mem` are not among them: they contain secrets of the host.
+    static let filesOfProcess: Set<String> = [
+        "auxv", "cgroup", "comm", "fd", "limits", "loginuid", "maps", "mountinfo", "mounts", "schedstat", "stat", "statm", "status", "task",
+    ]
     /// What a connection needs: names, addresses and certificates.
-    private static let filesOfNetwork = [
+    static let filesOfNetwork = [
         "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf", "/etc/hostname", "/etc/services", "/etc/protocols",
         "/etc/networks",
         "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",

@@ -61,18 +61,21 @@ final class CallObservation: @unchecked Sendable {  // … because one thread wr
 enum ResourceUse: Hashable {
     enum FileAction: String {
         case read, written
-        case changed = "created, renamed or removed"
+        case changed = "created, changed, renamed or removed"
+        case executed
     }
 
     enum NetworkAction: String {
         case connects = "connects to"
         case binds = "binds a socket to"
+        case listens = "listens on"
         case sends = "sends to"
+        case opens
     }
 
     /// The path is absolute.
     case file(path: String, FileAction)
-    /// The address is readable, as in `127.0.0.1, port 80`.
+    /// The address is readable, as in `127.0.0.1, port 80`. For an opened socket it is the kind of the socket.
     case network(address: String, NetworkAction)
     /// A call whose effect cannot be observed.
     case hidden
@@ -87,9 +90,12 @@ enum ResourceUse: Hashable {
         case PORTOLAN_USE_READ: self = .file(path: String(decoding: bytes, as: UTF8.self), .read)
         case PORTOLAN_USE_WRITE: self = .file(path: String(decoding: bytes, as: UTF8.self), .written)
         case PORTOLAN_USE_CHANGE: self = .file(path: String(decoding: bytes, as: UTF8.self), .changed)
+        case PORTOLAN_USE_EXECUTE: self = .file(path: String(decoding: bytes, as: UTF8.self), .executed)
         case PORTOLAN_USE_CONNECT: if let use = network(.connects) { self = use } else { return nil }
         case PORTOLAN_USE_BIND: if let use = network(.binds) { self = use } else { return nil }
         case PORTOLAN_USE_SEND: if let use = network(.sends) { self = use } else { return nil }
+        case PORTOLAN_USE_LISTEN: self = network(.listens) ?? .network(address: "a socket", .listens)
+        case PORTOLAN_USE_SOCKET: self.init(socket: bytes)
         default: self = .hidden
         }
     }
@@ -123,6 +129,19 @@ enum ResourceUse: Hashable {
             self = .network(address: "[\(groups.joined(separator: ":"))], port \(port())", action)
         default: self = .network(address: "an address of the family \(family)", action)
         }
+    }
+
+    /// A socket that can receive without an address.
+    ///
+    /// - Parameter bytes: `struct portolan_socket`.
+    init(socket bytes: [UInt8]) {
+        let numbers = stride(from: 0, to: bytes.count - 3, by: 4).map { start in
+            bytes[start..<(start + 4)].reversed().reduce(Int32(0)) { $0 << 8 | Int32($1) }
+        }
+        let (family, protocolNumber) = (numbers.first ?? 0, numbers.last ?? 0)
+        self = .network(
+            address: family == Self.netlink
+                ? "a netlink socket of the protocol \(protocolNumber)" : "a raw socket of the family \(family)", .opens)
     }
 
     // The numbers of address families, which are the same on all processors (`address_families(7)`).

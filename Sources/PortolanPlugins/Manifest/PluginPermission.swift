@@ -7,7 +7,7 @@ public enum PluginPermission: String, Hashable, Sendable, CaseIterable {
     /// The plugin uses network connections that are not nested loads. The host does not enforce this permission; the
     /// conformance rule SEC-07 checks it.
     case network
-    /// The plugin uses files outside its own folder, apart from libraries and similar files of the system. The host
-    /// does not enforce this permission; SEC-07 checks it.
+    /// The plugin uses files or executes programs outside its own folder, apart from libraries and similar files of the
+    /// system. The host does not enforce this permission; SEC-07 checks it.
     case files
 }

@@ -22,6 +22,15 @@ struct PermissionObservationTests {
         ("SEC_07b", #"'subject://bytes': the file '/etc/hostname' was read, but the manifest's permissions do not contain "files""#),
         // Without the C library, on a thread of the plugin that blocks every signal.
         ("SEC_07c", #"'subject://bytes': the file '/etc/hostname' was read, but the manifest's permissions do not contain "files""#),
+        // Without bind(2), the socket gets a port by itself.
+        ("SEC_07d", #"'subject://bytes': it listens on 0.0.0.0, port 0, but the manifest's permissions do not contain "network""#),
+        (
+            "SEC_07e",
+            """
+            'subject://bytes': the file '/etc/portolan-no-file' was created, changed, renamed or removed, but the manifest's permissions do not \
+            contain "files"
+            """
+        ),
     ])
     func useWithoutPermissionFails(_ name: String, _ finding: String) throws {
         let outcome = try check(name)
@@ -72,11 +81,34 @@ struct PermissionObservationTests {
         (#"creat("/tmp/portolan-no-folder/file", 0600);"#, "the file '/tmp/portolan-no-folder/file' was written"),
         (#"open("/usr/lib/portolan-no-folder/file", O_WRONLY);"#, "the file '/usr/lib/portolan-no-folder/file' was written"),
         (#"open("/usr/lib/../../etc/hostname", O_RDONLY);"#, "the file '/usr/lib/../../etc/hostname' was read"),
-        (#"unlink("/tmp/portolan-no-folder/file");"#, "the file '/tmp/portolan-no-folder/file' was created, renamed or removed"),
-        (#"rename("/tmp/portolan-no-folder/a", PLACE);"#, "the file '/tmp/portolan-no-folder/a' was created, renamed or removed"),
-        (#"symlink("/etc", "/tmp/portolan-no-folder/link");"#, "the file '/tmp/portolan-no-folder/link' was created, renamed or removed"),
-        (#"unlink(PLACE);"#, "was created, renamed or removed"),
+        (#"unlink("/tmp/portolan-no-folder/file");"#, "the file '/tmp/portolan-no-folder/file' was created, changed, renamed or removed"),
+        (#"rename("/tmp/portolan-no-folder/a", PLACE);"#, "the file '/tmp/portolan-no-folder/a' was created, changed, renamed or removed"),
+        (
+            #"symlink("/etc", "/tmp/portolan-no-folder/link");"#,
+            "the file '/tmp/portolan-no-folder/link' was created, changed, renamed or removed"
+        ),
+        (#"unlink(PLACE);"#, "was created, changed, renamed or removed"),
+        ("futimens(open(PLACE, O_RDONLY), NULL);", "/plugin/subject.c' was created, changed, renamed or removed"),
+        ("fchmod(open(PLACE, O_RDONLY), 0600);", "/plugin/subject.c' was created, changed, renamed or removed"),
+        ("fchown(open(PLACE, O_RDONLY), -1, -1);", "/plugin/subject.c' was created, changed, renamed or removed"),
+        (
+            #"fchownat(open(PLACE, O_RDONLY), "", -1, -1, AT_EMPTY_PATH);"#,
+            "/plugin/subject.c' was created, changed, renamed or removed"
+        ),
+        (#"fremovexattr(open(PLACE, O_RDONLY), "user.x");"#, "/plugin/subject.c' was created, changed, renamed or removed"),
         (#"if (fork() == 0) { open("/etc/hostname", O_RDONLY); _exit(0); } wait(NULL);"#, "the file '/etc/hostname' was read"),
+        (#"open("/proc/self/environ", O_RDONLY);"#, "the file '/proc/self/environ' was read"),
+        (#"open("/proc/thread-self/mem", O_RDONLY);"#, "the file '/proc/thread-self/mem' was read"),
+        (#"system("true");"#, "the file '/bin/sh' was executed"),
+        (#"if (fork() == 0) fexecve(open("/usr/bin/true", O_PATH), none, none); wait(NULL);"#, "the file '/usr/bin/true' was executed"),
+        ("listen(socket(AF_INET, SOCK_STREAM, 0), 1);", "it listens on 0.0.0.0, port 0"),
+        (
+            "if (fork() == 0) { listen(socket(AF_INET6, SOCK_STREAM, 0), 1); _exit(0); } wait(NULL);",
+            "it listens on [0:0:0:0:0:0:0:0], port 0"
+        ),
+        ("socket(AF_PACKET, SOCK_DGRAM, htons(3));", "it opens a raw socket of the family 17"),
+        ("socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);", "it opens a raw socket of the family 2"),
+        ("socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG);", "it opens a netlink socket of the protocol 4"),
         ("bind(socket(AF_INET, SOCK_DGRAM, 0), (void *)&address, sizeof address);", "it binds a socket to 127.0.0.1, port 0"),
         (
             #"address.sin_port = htons(9); sendto(socket(AF_INET, SOCK_DGRAM, 0), "", 1, 0, (void *)&address, sizeof address);"#,
@@ -110,10 +142,44 @@ struct PermissionObservationTests {
         #"open("/proc/self/maps", O_RDONLY);"#, #"getpwuid(getuid());"#, #"open("/usr/lib/locale/missing", O_RDONLY);"#,
         #"int pair[2]; socketpair(AF_UNIX, SOCK_STREAM, 0, pair); send(pair[0], "", 1, 0);"#,
         #"bind(socket(AF_NETLINK, SOCK_RAW, 0), (void *)&netlink, sizeof netlink);"#,
+        // Files without a name.
+        #"int pair[2]; pipe(pair); fchmod(pair[0], 0600); fchmod(memfd_create("x", 0), 0600);"#,
+        // A program in the plugin's folder.
+        #"if (fork() == 0) { execl(FOLDER "/true", "true", NULL); _exit(0); } wait(NULL);"#,
     ])
     func useThatNeedsNoPermissionPasses(_ code: String) throws {
         let outcome = try checkLibrary(opening: code)
         #expect(outcome.text.hasPrefix("passed   SEC-07"), "\(outcome.text)")
+    }
+
+    /// Each call that changes a file by its path.
+    @Test func changeByPathIsSeen() throws {
+        let calls = [
+            ("chmod", "OLD(chmod, path, 0600)"), ("chown", "OLD(chown, path, -1, -1)"), ("lchown", "OLD(lchown, path, -1, -1)"),
+            ("utime", "OLD(utime, path, NULL)"), ("utimes", "OLD(utimes, path, NULL)"),
+            ("futimesat", "OLD(futimesat, AT_FDCWD, path, NULL)"), ("fchmodat", "fchmodat(AT_FDCWD, path, 0600, 0)"),
+            ("fchmodat2", "syscall(452, AT_FDCWD, path, 0600, 0)"), ("fchownat", "fchownat(AT_FDCWD, path, -1, -1, 0)"),
+            ("utimensat", "utimensat(AT_FDCWD, path, NULL, 0)"), ("setxattr", #"setxattr(path, "user.x", "", 0, 0)"#),
+            ("lsetxattr", #"lsetxattr(path, "user.x", "", 0, 0)"#), ("removexattr", #"removexattr(path, "user.x")"#),
+            ("lremovexattr", #"lremovexattr(path, "user.x")"#), ("setxattrat", #"syscall(463, AT_FDCWD, path, 0, "user.x", NULL, 0)"#),
+            ("removexattrat", #"syscall(466, AT_FDCWD, path, 0, "user.x")"#),
+        ]
+        let code = calls.map { #"{ const char *path = "/tmp/portolan-no-folder/\#($0.0)"; \#($0.1); }"# }.joined(separator: "\n")
+        let outcome = try checkLibrary(opening: code)
+        let missing = calls.map(\.0).filter {
+            !outcome.text.contains("the file '/tmp/portolan-no-folder/\($0)' was created, changed, renamed or removed")
+        }
+        #expect(missing == [], "\(outcome.text)")
+    }
+
+    /// A destructor, and a thread that is still running when the instance has ended.
+    @Test(arguments: ["read_hostname", "start_late_thread"])
+    func useAtTheEndIsSeen(_ function: String) throws {
+        let outcome = try checkLibrary(opening: "atexit(\(function));")
+        #expect(
+            outcome.text.contains(
+                #"while it was ended: the file '/etc/hostname' was read, but the manifest's permissions do not contain "files""#),
+            "\(outcome.text)")
     }
 
     /// The result of io_uring can't be seen, so the check gives no verdict.
@@ -133,8 +199,28 @@ struct PermissionObservationTests {
             #include <pwd.h>
             #include <sys/un.h>
             #include <sys/wait.h>
-            #define PLACE "\(program.folder.path)/plugin/subject.c"
+            #include <sys/xattr.h>
+            #include <utime.h>
+            #define FOLDER "\(program.folder.path)/plugin"
+            #define PLACE FOLDER "/subject.c"
             #pragma GCC diagnostic ignored "-Wunused-result"
+            // Calls that not all processors have.
+            #ifdef SYS_chmod
+            #define OLD(call, ...) syscall(SYS_##call, __VA_ARGS__)
+            #else
+            #define OLD(call, ...) unlink(path)
+            #endif
+            UNUSED static char *none[] = { NULL };
+            UNUSED static void read_hostname(void) { open("/etc/hostname", O_RDONLY); }
+            UNUSED static void *read_late(void *nothing) {
+                pause_for(50);
+                read_hostname();
+                return nothing;
+            }
+            UNUSED static void start_late_thread(void) {
+                pthread_t thread;
+                pthread_create(&thread, NULL, read_late, NULL);
+            }
             __attribute__((constructor)) static void use(void) {
                 struct sockaddr_in address UNUSED = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
                 struct sockaddr_nl netlink UNUSED = { .nl_family = AF_NETLINK };
@@ -144,7 +230,7 @@ struct PermissionObservationTests {
         let made = try program.runScript(
             """
             cd plugin && cc -std=gnu11 -w -shared -fPIC -pthread -fvisibility=hidden -I '\(include)' subject.c -o good.so &&
-            cp '\(Mutant.folder.path)/good.plugin.json' .
+            cp '\(Mutant.folder.path)/good.plugin.json' . && cp /usr/bin/true .
             """)
         #expect(made.status == 0, "\(made.errors)")
         return try program.run("check", "plugin/good.plugin.json", "--filter", "SEC-07", "-v")

@@ -214,6 +214,12 @@ static void serve_bytes(subject_load *load) {
 #elif defined(SEC_07c)
     pthread_t reader;
     if (pthread_create(&reader, NULL, read_directly, NULL) == 0) pthread_join(reader, NULL);
+#elif defined(SEC_07d)
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)!listen(listener, 1);
+    close(listener);
+#elif defined(SEC_07e)
+    (void)!chmod("/etc/portolan-no-file", 0600);
 #endif
 #ifdef FAULT_06
     FILE *file = tmpfile();
