@@ -13,7 +13,18 @@ import ArgumentParser
 enum Entry {
     static func main() {
         Descriptor.reserveStandardDescriptors()
+        if let number = firstArgumentThatIsNotUTF8 {
+            Diagnostics.report("argument \(number) is not UTF-8; encode other bytes with % in URLs, and put data into a file (-d @FILE)")
+            exit(ExitStatus.usage.code)
+        }
         exit(run(Array(CommandLine.arguments.dropFirst())).code)
+    }
+
+    /// The number of the first argument that ``CommandLine/arguments`` would change; `nil` if there is none.
+    private static var firstArgumentThatIsNotUTF8: Int? {
+        (1..<max(1, Int(CommandLine.argc))).first { index in
+            unsafe CommandLine.unsafeArgv[index].map { unsafe String(validatingCString: $0) == nil } ?? false
+        }
     }
 
     static func run(_ arguments: [String]) -> ExitStatus {
@@ -43,7 +54,8 @@ enum Entry {
             return .success
         }
         let path = CommandPath(of: arguments)
-        let message = path.problem ?? PortolanCommand.message(for: error).split(separator: "\n").joined(separator: " ")
+        let problem = path.problem ?? PortolanCommand.message(for: error).split(separator: "\n").joined(separator: " ")
+        let message = VisibleArguments.hideSecrets(of: arguments, in: problem)
         Diagnostics.report("\(message) (see '\((["portolan", "help"] + path.names).joined(separator: " "))')")
         return .usage
     }

@@ -17,9 +17,11 @@ package struct CookiePolicy: LoadPolicy {
 
     /// Adds the stored cookies to the request, after the cookies of its own `Cookie` field. A stored cookie is left out
     /// if the request's own field has a cookie with the same name.
-    package func apply(to request: inout Request, next: any ProtocolClient) -> any ProtocolClient {
+    package func apply(
+        to request: inout Request, next: any ProtocolClient, log: (@Sendable (String) -> Void)? = nil
+    ) -> any ProtocolClient {
         guard request.handlesCookies else { return next }
-        let client = CookieClient(storage: storage, request: request, next: next)
+        let client = CookieClient(storage: storage, request: request, next: next, log: log)
         if !storage.isEmpty, let context = client.context {
             Self.setCookies(of: &request.fields, callerFields: client.callerFields, storage, context)
         }
@@ -55,9 +57,10 @@ private final class CookieClient: ForwardingClient {
     let callerFields: HTTPFields
     private let url: URLRecord
     private let hasResponse = Atomic(false)
+    private let log: (@Sendable (String) -> Void)?
 
-    init(storage: CookieStorage, request: Request, next: any ProtocolClient) {
-        (self.storage, self.next) = (storage, next)
+    init(storage: CookieStorage, request: Request, next: any ProtocolClient, log: (@Sendable (String) -> Void)?) {
+        (self.storage, self.next, self.log) = (storage, next, log)
         (document, callerFields, url) = (request.mainDocumentURL, request.fields, request.url)
     }
 
@@ -92,6 +95,8 @@ private final class CookieClient: ForwardingClient {
     }
 
     private func store(_ response: Response) {
-        storage.setCookies(from: response.fields, of: url, document: document)
+        storage.setCookies(from: response.fields, of: url, document: document) { name, reason in
+            log?("cookie refused: \(name.isEmpty ? "(no name)" : name): \(reason.rawValue)")
+        }
     }
 }

@@ -26,10 +26,10 @@ package struct HSTSPolicy: UpgradePolicy {
     package func upgraded(_ url: URLRecord) -> URLRecord? { storage.upgraded(url, now: Date()) }
 
     /// Adds or removes the host of a response. Only the first field is used (RFC 6797 §8.1).
-    package func learn(from response: Response) {
+    package func learn(from response: Response) -> String? {
         guard response.isVerified, let name = HTTPField.Name("Strict-Transport-Security"),
             let field = response.fields.first(where: { $0.name == name })
-        else { return }
-        storage.updateHost(unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }, from: response.url, now: Date())
+        else { return nil }
+        return storage.updateHost(unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }, from: response.url, now: Date())
     }
 }

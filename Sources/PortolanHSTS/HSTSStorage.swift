@@ -149,12 +149,18 @@ public final class HSTSStorage: Sendable {
 
     /// Adds or removes a host because of a response that came over a connection without a certificate error.
     ///
+    /// - Returns: what was stored or removed, for the log; `nil` if the field has no effect.
+    ///
     /// RFC 6797 §8.1
-    package func updateHost(_ value: [UInt8], from url: URLRecord, now: Date) {
+    @discardableResult
+    package func updateHost(_ value: [UInt8], from url: URLRecord, now: Date) -> String? {
         guard url.scheme == "https", let field = StrictTransportSecurity(parsing: value),
             let name = url.host.flatMap({ Self.canonicalName($0) })
-        else { return }
-        if field.maxAge == 0 { return remove(name) }
+        else { return nil }
+        if field.maxAge == 0 {
+            remove(name)
+            return "HSTS host removed: \(name)"
+        }
         // A thousand years count as never.
         let expiry = field.maxAge > 1000 * 366 * 86400 ? nil : now.addingTimeInterval(Double(field.maxAge))
         let domain = Self.registrableDomain(of: name)
@@ -167,6 +173,7 @@ public final class HSTSStorage: Sendable {
             set(Host(name: name, includesSubdomains: field.includesSubdomains, expiry: expiry), in: &state)
         }
         log?.notify()
+        return "HSTS host stored: \(name)\(field.includesSubdomains ? " and its subdomains" : "")"
     }
 
     /// Returns the `https:` URL that must be loaded instead; `nil` if the URL may be loaded as it is.

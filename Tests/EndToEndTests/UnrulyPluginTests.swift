@@ -31,6 +31,21 @@ import Testing
         #expect(try program.run("get", "--plugin", program.copyFixture("template.so"), "template://secret").status == 67)
     }
 
+    /// `-m` ends the program. Nothing can end the call itself.
+    @Test(.timeLimit(.minutes(2)), arguments: ["entry", "init", "deinit"])
+    func timeLimitEndsTheProgramDespiteAHangingCall(call: String) throws {
+        let plugin = try UnrulyPlugin.make(in: program, hangingCall: call)
+        for option in ["-sS", "-v"] {
+            let outcome = try program.run("get", option, "-m", "0.2", "--plugin", plugin, "unruly://unasked")
+            guard call != "deinit" else {
+                // The program can also exit before the call.
+                #expect(outcome.status == 110, "\(outcome)")
+                continue
+            }
+            #expect(outcome.status == 28 && outcome.errors.last?.hasSuffix("a plugin blocks while it is opened") == true, "\(outcome)")
+        }
+    }
+
     @Test(arguments: [("stdio", Int32(0)), ("get", 143)])
     func signalEndsTheProgramDespiteAHangingStop(command: String, status: Int32) throws {
         let process = Process()

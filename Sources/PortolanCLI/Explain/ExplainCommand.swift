@@ -22,6 +22,7 @@ struct ExplainCommand: ParsableCommand {
         SignalHandler.ignoreClosedPipes()
         let setup = try loader.setUp()
         let request = try Request(argument: url)
+        try request.checkForMissingScheme(on: setup.loader)
         let explanation = Explanation(of: request, by: setup.loader)
         if isJSON {
             try StandardOutput.write(explanation.json)

@@ -64,7 +64,7 @@ struct GetCommand: ParsableCommand {
     }
 
     func run() throws {
-        VisibleArguments.hide([request.user, request.bearerToken, http.proxyUser, http.passphrase])
+        VisibleArguments.hideSecrets()
         Diagnostics.setVerbosity(output.diagnostics)
         PluginCrash.reportCrashes(showsStack: output.isVerbose, isSilent: output.diagnostics == .nothing)
         // Fails before any load if the trace is not writable. Each load checks its own output.
@@ -74,7 +74,9 @@ struct GetCommand: ParsableCommand {
         try SignalHandler.observe { session.interrupt($0) }
         var configuration = try http.configuration()
         request.apply(to: &configuration)
+        let openingTimer = ExitTimer(after: request.timeLimit?.duration, "a plugin blocks while it is opened")
         var setup = try loaderOptions.setUp(http: HTTPHandler(configuration: configuration), showsLog: output.isVerbose)
+        openingTimer.cancel()
         setup.configuration.redirects.limit = request.redirectLimit
         // A reader can pause the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
@@ -86,10 +88,18 @@ struct GetCommand: ParsableCommand {
         setup.configuration.credentials = openFolder?.credentials
         let hstsFile = try state.hstsFile.map { place throws(Failure) in try HSTSFileOption(place) }
         setup.configuration.strictTransportSecurity = hstsFile?.storage ?? openFolder?.strictHosts
-        session.setSaving { () throws(Failure) in
-            try cookies?.write()
-            try hstsFile?.write()
-            try openFolder?.close()
+        if cookies != nil || hstsFile != nil || openFolder != nil {
+            session.setSaving { () throws(Failure) in
+                try cookies?.write()
+                try hstsFile?.write()
+                try openFolder?.close()
+            }
+        }
+        // A plugin can crash in a later load, and must not lose the cookies of the earlier ones. A state folder writes
+        // its changes by itself.
+        let saveSoFar = { () throws(Failure) in
+            try cookies?.writeChanges()
+            try hstsFile?.writeChanges()
         }
         let netrcCredentials = try netrc.credentials(for: request)
         setup.configuration.netrc = netrcCredentials?.file
@@ -98,7 +108,9 @@ struct GetCommand: ParsableCommand {
         let trace = output.trace.flatMap { [keepsSecrets = loaderOptions.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keepsSecrets) }
         let body = Result { () throws(Failure) in try request.body() }
         var firstFailure: Failure?
-        for url in urls {
+        for (index, url) in urls.enumerated() {
+            // `try?` because the last write reports the failure.
+            if index > 0 { try? saveSoFar() }
             guard
                 let failure = session.runAttempts(
                     of: url, sending: body, with: self, netrc: netrcCredentials, on: loader, unusablePlugins: setup.unusablePlugins,
@@ -118,6 +130,9 @@ struct GetCommand: ParsableCommand {
         try setup.replay?.write()
         try traceResult.get()
         try stateResult.get()
+        _ = ExitTimer(
+            after: request.timeLimit?.duration, "a plugin blocks while it is closed; all loads have ended",
+            status: firstFailure?.status ?? .timedOut)
         // The failure was reported when it occurred.
         if let firstFailure { throw Failure(firstFailure.status, nil) }
     }

@@ -69,25 +69,33 @@ final class GetLoad: LoadDelegate {
     /// - Parameter grace: how long to wait for the end of the load after its time limit. The load can block if the
     ///   reader of its output does not read.
     func run(_ request: Request, on loader: Loader, grace: Duration) throws(Failure) {
-        if !observers.isEmpty {
-            try notify(.started(request, handler: Self.handlerIdentifier(for: request, on: loader)))
-        }
-        let task = loader.task(for: request, delegate: self)
-        stateLock.withLock { $0.task = task }
         guard let limit = request.timeouts.total else {
-            task.resume()
+            start(request, on: loader)
             return try stateLock.wait { $0.outcome }.get()
         }
         // A load that does not wait for I/O, such as `data:`, runs within `resume()`, and can block there until a
-        // reader reads its output.
-        do throws(LoadError) { try PlatformThread.start { task.resume() } } catch { throw Failure(error) }
+        // reader reads its output. A plugin can block while it is opened.
+        do throws(LoadError) { try PlatformThread.start { self.start(request, on: loader) } } catch { throw Failure(error) }
         let outcome = stateLock.wait(atMost: limit + grace) { $0.outcome }
         guard let outcome else {
             abandon()
-            Diagnostics.report("\(request.url.shortDescription) timed out after \(limit): the reader of the output does not read")
+            let blocker =
+                stateLock.withLock { $0.task } == nil ? "a plugin blocks while it is opened" : "the reader of the output does not read"
+            Diagnostics.report("\(request.url.shortDescription) timed out after \(limit): \(blocker)")
             ExitStatus.timedOut.exitNow()
         }
         try outcome.get()
+    }
+
+    private func start(_ request: Request, on loader: Loader) {
+        do throws(Failure) {
+            if !observers.isEmpty { try notify(.started(request, handler: Self.handlerIdentifier(for: request, on: loader))) }
+        } catch {
+            return stateLock.withLockBroadcasting { $0.outcome = .failure(error) }
+        }
+        let task = loader.task(for: request, delegate: self)
+        stateLock.withLock { $0.task = task }
+        task.resume()
     }
 
     private static func handlerIdentifier(for request: Request, on loader: Loader) -> String? {
@@ -149,14 +157,15 @@ final class GetLoad: LoadDelegate {
 
     /// Adds the password of another host. The same origin gets the field that the request already has.
     private func apply(_ netrc: NetrcCredentials, to request: inout Request, of task: LoadTask) {
+        let (target, mustNamePort) = (request, netrc.hasCredential(for: request, mustNamePort: true))
         let problem = stateLock.withLock { state in
             for url in [task.originalRequest.url, task.currentRequest.url] { state.netrcOrigins.visit(url) }
-            return state.netrcOrigins.problem(with: request.url)
+            return state.netrcOrigins.problem(with: target.url, isForPort: mustNamePort)
         }
         if let problem {
             task.loader.logAccess("netrc password for \(request.url.shortDescription) not sent: \(problem)", of: task)
         } else {
-            _ = netrc.apply(to: &request)
+            _ = netrc.apply(to: &request, mustNamePort: mustNamePort)
         }
     }
 

@@ -10,10 +10,25 @@ final class GetSession: Sendable {
         var load: GetLoad?
         var interruptionStatus: ExitStatus?
         var hasReportedInterruption = false
-        /// Whether the cookies and HSTS hosts were written, or could not be.
-        var hasSaved = false
-        /// Writes the cookies and HSTS hosts. `nil` after the first call.
-        var saving: (@Sendable () throws(Failure) -> Void)?
+        var saving = Saving.nothing
+    }
+
+    /// Whether the cookies and HSTS hosts that responses have set are written.
+    private enum Saving {
+        /// No option names a place for them.
+        case nothing
+        case pending(write: @Sendable () throws(Failure) -> Void)
+        case running
+        /// They were written, or could not be.
+        case ended
+
+        /// Whether nothing is left to write.
+        var isDone: Bool {
+            switch self {
+            case .nothing, .ended: true
+            case .pending, .running: false
+            }
+        }
     }
 
     /// How long the program waits for a cancelled load to end. Then the program exits, because a write can block the
@@ -26,13 +41,20 @@ final class GetSession: Sendable {
     var interruptionStatus: ExitStatus? { stateLock.withLock { $0.interruptionStatus } }
 
     /// Sets how the cookies and HSTS hosts that responses have set are written.
-    func setSaving(_ body: @escaping @Sendable () throws(Failure) -> Void) { stateLock.withLock { $0.saving = body } }
+    func setSaving(_ write: @escaping @Sendable () throws(Failure) -> Void) {
+        stateLock.withLock { $0.saving = .pending(write: write) }
+    }
 
     /// Writes the cookies and HSTS hosts, if that has not begun yet.
     func save() throws(Failure) {
-        guard let saving = stateLock.withLock({ $0.saving.take() }) else { return }
-        defer { stateLock.withLockBroadcasting { $0.hasSaved = true } }
-        try saving()
+        let write: (@Sendable () throws(Failure) -> Void)? = stateLock.withLock { state in
+            guard case .pending(let write) = state.saving else { return nil }
+            state.saving = .running
+            return write
+        }
+        guard let write else { return }
+        defer { stateLock.withLockBroadcasting { $0.saving = .ended } }
+        try write()
     }
 
     /// Loads one URL to its end, with retries if the user requested them. Reports a failure, and returns it.
@@ -58,6 +80,7 @@ final class GetSession: Sendable {
                     guard case .wait = decision, body?.isSpent == true else { return decision }
                     return .giveUp(reason: "the request's body can be read only once")
                 }
+                try attempt.request.checkForMissingScheme(on: loader)
                 load = attempt.load
                 firstAttemptStart = attempt.load.firstAttemptStart
                 defer { reportWhyNotRetried(attempt.load, command) }
@@ -165,7 +188,11 @@ final class GetSession: Sendable {
         // write, or before the load has begun.
         // A main thread that is blocked in a write does not write the cookies.
         if !hasEnded { SignalHandler.runOnSeparateThread { self.saveAfterSignal() } }
-        _ = stateLock.wait(atMost: Self.gracePeriod) { hasEnded || !$0.hasSaved ? nil : true }
+        // If the load has ended, the main thread ends the program within this time.
+        _ = stateLock.wait(atMost: Self.gracePeriod) { hasEnded || !$0.saving.isDone ? nil : true }
+        if !stateLock.withLock({ $0.saving.isDone }) {
+            Diagnostics.report("the cookies and HSTS hosts that have arrived could not be written within \(Self.gracePeriod.secondsText) s")
+        }
         if claimInterruptionReport() { Diagnostics.report(Self.failure(for: status).message ?? "") }
         status.exitNow()
     }

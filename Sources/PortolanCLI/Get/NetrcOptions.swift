@@ -31,7 +31,7 @@ struct NetrcOptions: ParsableArguments {
             let file = if let path { try NetrcFile(contentsOf: path) } else { try NetrcFile.ofUser() }
             return file.map { NetrcCredentials(file: $0, prefersURL: prefersURL, method: request.authentication) }
         } catch {
-            throw Failure(error, message: "\(path == nil ? "--netrc" : "--netrc-file"): \(error.phrase)")
+            throw Failure(.unreadable, "\(path == nil ? "--netrc" : "--netrc-file"): \(error.phrase)")
         }
     }
 }
@@ -45,28 +45,38 @@ struct NetrcCredentials: Sendable {
 
     /// Whether the file has a credential for the request's host, and this credential has precedence over a credential
     /// in the request's URL.
-    func hasCredential(for request: Request) -> Bool { userAndPassword(for: request.url) != nil }
+    ///
+    /// - Parameter mustNamePort: whether only the entries that name the port count.
+    func hasCredential(for request: Request, mustNamePort: Bool = false) -> Bool {
+        userAndPassword(for: request.url, mustNamePort) != nil
+    }
 
     /// If the request has no credential, adds the one for its host: Basic sends it immediately, Digest after a
     /// challenge.
     ///
+    /// - Parameter mustNamePort: whether only the entries that name the port count.
     /// - Returns: the responder that sends the credential after a challenge; `nil` if no credential applies.
-    func apply(to request: inout Request) -> ChallengeResponder? {
-        guard !request.fields.contains(.authorization), let (user, password) = userAndPassword(for: request.url) else { return nil }
+    func apply(to request: inout Request, mustNamePort: Bool = false) -> ChallengeResponder? {
+        guard !request.fields.contains(.authorization), let (user, password) = userAndPassword(for: request.url, mustNamePort) else {
+            return nil
+        }
         let url = request.url
         request.url = url.withoutCredentials
         if method == .basic, url.scheme == "http" || url.scheme == "https" {
-            // `try?` because a password that Basic can't carry is reported when the server sends a challenge.
-            try? request.setBasicAuthorization(user: user, password: password)
+            // Digest can send what Basic cannot.
+            do throws(LoadError) { try request.setBasicAuthorization(user: user, password: password) } catch {
+                Diagnostics.warn("netrc: no credentials sent with the first request: \(error.message)")
+            }
         }
         return ChallengeResponder(user: user, password: password, for: .origin(request.url), by: method)
     }
 
-    private func userAndPassword(for url: URLRecord) -> (user: String, password: String)? {
+    private func userAndPassword(for url: URLRecord, _ mustNamePort: Bool) -> (user: String, password: String)? {
         if prefersURL, !url.password.isEmpty { return nil }
         let user = url.username.isEmpty ? nil : PercentEncoding.decode(url.username)
         guard let host = url.host, !host.isEmpty,
-            case .password(let user, let password, _)? = file.credential(forHost: host, port: url.effectivePort, user: user)
+            case .password(let user, let password, _)? = file.credential(
+                forHost: host, port: url.effectivePort, user: user, mustNamePort: mustNamePort)
         else { return nil }
         return (user, password)
     }

@@ -6,7 +6,7 @@ import Portolan
 /// Options for the output of the body and for reports.
 struct OutputOptions: ParsableArguments {
     @Option(
-        name: [.customShort("o"), .customLong("output")], parsing: .unconditional,
+        name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
         help: ArgumentHelp(
             "Write the body to this file. The file is created only after the whole body has arrived. - is standard output. A FIFO, a device or a "
                 + "descriptor, such as /dev/fd/3, gets each part of the body when it arrives.", valueName: "file"),
@@ -24,7 +24,7 @@ struct OutputOptions: ParsableArguments {
     var usesSuggestedName = false
 
     @Option(
-        name: [.customShort("C"), .customLong("continue-at")], parsing: .unconditional,
+        name: [.customShort("C", allowingJoined: true), .customLong("continue-at")], parsing: .unconditional,
         help: ArgumentHelp(
             "Continue an earlier load at this byte offset; - means the size of the file. If the load fails, the received bytes stay in the file.",
             valueName: "-|offset"))

@@ -7,18 +7,21 @@ import PortolanCore
 
 /// Options for the request.
 struct RequestOptions: ParsableArguments {
-    @Option(name: [.customShort("X"), .customLong("request")], help: ArgumentHelp("Use this method.", valueName: "method"))
+    @Option(
+        name: [.customShort("X", allowingJoined: true), .customLong("request")], help: ArgumentHelp("Use this method.", valueName: "method")
+    )
     var method: String?
 
     @Option(
-        name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
+        name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Send this header field, 'Name: value'. 'Name:' removes a default field; 'Name;' sends a field without a value. Can be repeated.",
             valueName: "field"))
     var headers: [String] = []
 
     @Option(
-        name: [.customShort("d"), .customLong("data"), .customLong("data-binary")], parsing: .unconditionalSingleValue,
+        name: [.customShort("d", allowingJoined: true), .customLong("data"), .customLong("data-binary")],
+        parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Send this data in a POST request, as application/x-www-form-urlencoded. @FILE sends the contents of a file; @- is standard input. Can be "
                 + "repeated; the parts are joined with &.",
@@ -26,7 +29,7 @@ struct RequestOptions: ParsableArguments {
     var data: [String] = []
 
     @Option(
-        name: [.customShort("T"), .customLong("upload-file")], parsing: .unconditional,
+        name: [.customShort("T", allowingJoined: true), .customLong("upload-file")], parsing: .unconditional,
         help: ArgumentHelp(
             "Send this file in a PUT request (- is standard input). If the URL ends in /, the name of the file is added.", valueName: "file"
         ),
@@ -44,7 +47,7 @@ struct RequestOptions: ParsableArguments {
     var isCoded = false
 
     @Option(
-        name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
+        name: [.customShort("u", allowingJoined: true), .customLong("user")], parsing: .unconditional,
         help: ArgumentHelp(
             "The user name and password for the URL's server (scheme, host and port). Over HTTP they are sent with the first request (Basic "
                 + "authentication).",
@@ -76,7 +79,7 @@ struct RequestOptions: ParsableArguments {
     var redirectLimit = 20
 
     @Option(
-        name: [.customShort("m"), .customLong("max-time")],
+        name: [.customShort("m", allowingJoined: true), .customLong("max-time")],
         help: ArgumentHelp("Fail if the load of a URL takes longer than this in total; 0 means no limit.", valueName: "seconds"),
         transform: Seconds.init(parsing:))
     var timeLimit: Seconds?
@@ -95,7 +98,9 @@ struct RequestOptions: ParsableArguments {
         }
         if sendsHEAD, !data.isEmpty { throw ValidationError("-I and -d cannot be combined") }
         if uploadedFile != nil, !data.isEmpty || sendsHEAD { throw ValidationError("-T cannot be combined with -d or -I") }
-        if let user, !user.contains(":") { throw ValidationError("-u: write user:password") }
+        if let user, let problem = ChallengeResponder.problem(with: user, sentBy: authentication) {
+            throw ValidationError("-u: \(problem)")
+        }
         if redirectLimit < 0 { throw ValidationError("--max-redirects: write a number, 0 or more") }
     }
 
@@ -172,9 +177,10 @@ struct RequestOptions: ParsableArguments {
                 throw Failure(.usage, "--oauth2-bearer: the token contains a character that no header may contain")
             }
         } else if authentication == .basic, let (user, password) = user.map(ChallengeResponder.parts) ?? request.url.userAndPassword {
-            // `try?` because the program reports credentials that Basic cannot encode when the server sends a
-            // challenge.
-            try? request.setBasicAuthorization(user: user, password: password)
+            // Digest can send what Basic cannot.
+            do throws(LoadError) { try request.setBasicAuthorization(user: user, password: password) } catch {
+                Diagnostics.warn("\(self.user == nil ? "the URL" : "-u"): no credentials sent with the first request: \(error.message)")
+            }
         }
     }
 

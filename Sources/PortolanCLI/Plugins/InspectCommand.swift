@@ -48,7 +48,7 @@ struct InspectCommand: ParsableCommand {
             lines.append("setting     \(setting.name): \(setting.kind.rawValue)\(value)\(setting.summary.map { "; " + $0 } ?? "")")
         }
         let loads = manifest.conformance?.loads ?? []
-        lines.append("test URLs   \(loads.isEmpty ? "no URL" : "\(loads.count) URL\(loads.count == 1 ? "" : "s")")")
+        lines.append("test URLs   \(loads.isEmpty ? "no URL" : String(loads.count, of: "URL"))")
         lines += loads.map { "            \($0.url)" }
         lines += (plugin.warnings + [plugin.problem].compactMap { $0 }).map { "problem     \($0)" }
         return lines

@@ -43,7 +43,7 @@ struct ListCommand: ParsableCommand {
         let count = catalogue.plugins.count { $0.problem == nil }
         let problems = catalogue.problems.map { PlainText.line("problem: \($0)") }
         let total =
-            "\(count) plugin\(count == 1 ? "" : "s")\(problems.isEmpty ? "" : ", \(problems.count) problem\(problems.count == 1 ? "" : "s")")"
+            String(count, of: "plugin") + (problems.isEmpty ? "" : ", " + String(problems.count, of: "problem"))
         return (lines + problems + [total]).map { $0 + "\n" }.joined()
     }
 }

@@ -48,7 +48,7 @@ extension WatchRun.WatchRunResult {
         case .success(let (body, response)):
             let status = response.status.map { "\($0.code) " } ?? ""
             let type = response.mimeType?.description ?? "no type"
-            let head = "\(url): \(status)\(type), \(body.count) byte\(body.count == 1 ? "" : "s") in \(milliseconds) ms"
+            let head = "\(url): \(status)\(type), \(String(body.count, of: "byte")) in \(milliseconds) ms"
             var lines = [head]
             if let bodyText = Self.startAsText(of: body) {
                 lines += bodyText.split(separator: "\n").map { "    \($0)" }

@@ -12,11 +12,13 @@ final class ChallengeResponder: Sendable {
     enum Decision: Equatable {
         /// The challenge gets the credentials.
         case answered
-        /// The challenge is not for these credentials. The default handling continues.
+        /// The challenge is not for these credentials. The default handling continues, and has no credential either.
         case notHandled
-        /// The challenge is for these credentials, but must not get them: Basic with `--digest`, or after Digest. The
-        /// load continues without them.
-        case excluded
+        /// The challenge is not for these credentials. The default handling sends the credential that the loader
+        /// proposes: a stored one, or one of the netrc file.
+        case proposed
+        /// The challenge is for these credentials, but must not get them. The load continues without them.
+        case excluded(reason: String)
         /// The server has rejected the credentials, so the challenge is cancelled.
         case refused
     }
@@ -72,6 +74,14 @@ final class ChallengeResponder: Sendable {
         self.init(user: user, password: password, for: audience, by: method)
     }
 
+    /// Returns why an argument is not `user:password`, or why Basic cannot send it with the first request; `nil` if it
+    /// can be used.
+    static func problem(with argument: String, sentBy method: Method) -> String? {
+        guard argument.contains(":") else { return "write user:password" }
+        let (user, password) = parts(of: argument)
+        return method == .basic ? Credential.problemWithBasic(user: user, password: password) : nil
+    }
+
     static func parts(of argument: String) -> (user: String, password: String) {
         let parts = argument.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         return (String(parts[0]), parts.count > 1 ? String(parts[1]) : "")
@@ -91,7 +101,9 @@ final class ChallengeResponder: Sendable {
         let space = challenge.protectionSpace
         return state.withLock { state in
             guard case .password(let scheme) = space.kind, isMeant(for: space, state) else { return .notHandled }
-            if scheme == "basic", method == .digest || state.digestPeers.contains(space.peer) { return .excluded }
+            if scheme == "basic", method == .digest { return .excluded(reason: "only Digest is allowed") }
+            if scheme == "basic", state.digestPeers.contains(space.peer) { return .excluded(reason: "Digest was used before") }
+            if let problem = credential.problem(in: space) { return .excluded(reason: problem) }
             let earlierAnswerCount = state.answerCounts[space, default: 0]
             // The request already had these credentials.
             if method == .basic, earlierAnswerCount == 0, challenge.previousFailureCount > 0 { return .refused }
@@ -107,7 +119,7 @@ final class ChallengeResponder: Sendable {
     func answer(for decision: Decision) -> ChallengeAnswer {
         switch decision {
         case .answered: .use(credential)
-        case .notHandled: .performDefault
+        case .notHandled, .proposed: .performDefault
         case .excluded: .continueWithoutCredential
         case .refused: .cancel
         }
@@ -155,7 +167,7 @@ extension ProtectionSpace {
 
 extension [ChallengeResponder] {
     func didRedirect(to url: URLRecord, _ response: Response) {
-        for credential in self { credential.didRedirect(to: url, upgradesToHTTPS: response.field("Non-Authoritative-Reason") == "HSTS") }
+        for credential in self { credential.didRedirect(to: url, upgradesToHTTPS: response.isHSTSUpgrade) }
     }
 
     /// Returns the decision of the first element whose credentials are for the challenge.
@@ -164,6 +176,11 @@ extension [ChallengeResponder] {
             let decision = credential.evaluate(challenge)
             if decision != .notHandled { return (decision, credential.answer(for: decision)) }
         }
-        return (.notHandled, .performDefault)
+        return (challenge.proposedCredential == nil ? .notHandled : .proposed, .performDefault)
     }
+}
+
+extension Response {
+    /// Whether the loader itself redirects an `http:` URL to `https:` (RFC 6797). A server can send this field, too.
+    var isHSTSUpgrade: Bool { field("Non-Authoritative-Reason") == "HSTS" }
 }

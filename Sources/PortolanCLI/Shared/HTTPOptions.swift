@@ -25,7 +25,7 @@ struct HTTPOptions: ParsableArguments {
     var authorities: String?
 
     @Option(
-        name: [.customShort("E"), .customLong("cert")], parsing: .unconditional,
+        name: [.customShort("E", allowingJoined: true), .customLong("cert")], parsing: .unconditional,
         help: ArgumentHelp("Send this client certificate if the server requests one.", valueName: "file"), completion: .file())
     var certificate: String?
 
@@ -43,7 +43,7 @@ struct HTTPOptions: ParsableArguments {
     var trustsEveryServer = false
 
     @Option(
-        name: [.customShort("x"), .customLong("proxy")], parsing: .unconditional,
+        name: [.customShort("x", allowingJoined: true), .customLong("proxy")], parsing: .unconditional,
         help: ArgumentHelp(
             "Connect through this proxy, '[http://|https://|socks5://|socks5h://]host[:port]', instead of the proxy in the environment variables; '' for none.",
             valueName: "url"))
@@ -55,7 +55,7 @@ struct HTTPOptions: ParsableArguments {
     var hostsWithoutProxy: String?
 
     @Option(
-        name: [.customShort("U"), .customLong("proxy-user")], parsing: .unconditional,
+        name: [.customShort("U", allowingJoined: true), .customLong("proxy-user")], parsing: .unconditional,
         help: ArgumentHelp("The user name and password for the proxy.", valueName: "user:password"))
     var proxyUser: String?
 
@@ -77,7 +77,9 @@ struct HTTPOptions: ParsableArguments {
         if certificate == nil, key != nil || passphrase != nil {
             throw ValidationError("--key and --pass need --cert; name the certificate with it")
         }
-        if let proxyUser, !proxyUser.contains(":") { throw ValidationError("--proxy-user: write user:password") }
+        if let proxyUser, let problem = ChallengeResponder.problem(with: proxyUser, sentBy: proxyMethod) {
+            throw ValidationError("--proxy-user: \(problem)")
+        }
         if proxy == nil, let hostsWithoutProxy, hostsWithoutProxy != "*" {
             throw ValidationError(
                 "--noproxy names exceptions to --proxy; the variable no_proxy names exceptions to the environment's proxies")

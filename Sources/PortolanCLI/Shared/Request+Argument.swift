@@ -23,6 +23,22 @@ extension Request {
     }
 }
 
+extension Request {
+    /// Throws if no handler serves a URL that is probably user information and a host without a scheme, as in
+    /// `user:password@host/`. Otherwise the reports of the load would show the password.
+    func checkForMissingScheme(on loader: Loader) throws(Failure) {
+        guard url.host == nil, url.schemeSpecificPart.contains("@"),
+            !loader.handlerCandidates(for: self).contains(where: { $0.refusal == nil })
+        else { return }
+        throw Failure(
+            LoadError(
+                .unsupportedScheme,
+                message:
+                    "no handler serves the URL's scheme; if the URL begins with a user name and a password, write 'https://' before them; "
+                    + "known schemes: \(Loader.list(loader.schemes))"))
+    }
+}
+
 extension Failure {
     /// Adds the `http:` URL that the user probably meant, if the argument begins with a host instead of a scheme. For
     /// example, `localhost:8123/x` is a URL of the scheme `localhost`.

@@ -8,25 +8,43 @@
 
 /// The arguments of the process as other users see them, for example with ps(1). `proc(5)`, cmdline
 enum VisibleArguments {
-    /// The options whose next argument is hidden.
-    private static let options: Set = ["-u", "--user", "-U", "--proxy-user", "--oauth2-bearer", "--pass"]
+    private static let longOptions = ["--user", "--proxy-user", "--oauth2-bearer", "--pass"]
 
-    /// Overwrites secrets with blanks, as curl does. They are visible until then.
-    ///
-    /// - Parameter secrets: values of options. Each is the end of an argument: `-u VALUE`, `-uVALUE` or `--user=VALUE`.
-    static func hide(_ secrets: [String?]) {
-        // Copied before the first change.
-        let arguments = CommandLine.arguments
-        let count = arguments.count
-        for index in 1..<max(1, count) {
+    /// Overwrites the values of options for secrets with blanks, as curl does. They are visible until then.
+    static func hideSecrets() {
+        var hidesNext = false
+        for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = unsafe CommandLine.unsafeArgv[index] else { return }
-            let length = unsafe strlen(argument)
-            // Also an option that a later one replaces, and bytes that are not UTF-8.
-            if Self.options.contains(arguments[index - 1]) { unsafe memset(argument, 0x20, length) }
-            for secret in secrets.compactMap({ $0.map { Array($0.utf8) } }) where !secret.isEmpty && secret.count <= length {
-                let start = unsafe argument + (length - secret.count)
-                if unsafe memcmp(start, secret, secret.count) == 0 { unsafe memset(start, 0x20, secret.count) }
-            }
+            let bytes = unsafe Array(UnsafeRawBufferPointer(start: argument, count: strlen(argument)))
+            let start = hidesNext ? 0 : startOfSecret(in: bytes)
+            hidesNext = !hidesNext && start == bytes.count
+            if let start { unsafe memset(argument + start, 0x20, bytes.count - start) }
         }
+    }
+
+    /// Replaces the secrets of arguments such as `-suuser:password` in a message about the command line.
+    static func hideSecrets(of arguments: [String], in message: String) -> String {
+        arguments.reduce(message) { message, argument in
+            let bytes = Array(argument.utf8)
+            guard let start = startOfSecret(in: bytes), start < bytes.count else { return message }
+            return message.replacing(argument, with: String(decoding: bytes[..<start], as: UTF8.self) + "…")
+        }
+    }
+
+    /// Returns where the value of an option for a secret begins in an argument: at its end if the value is the next
+    /// argument. `nil` if the argument has no such option.
+    ///
+    /// Arguments need not be UTF-8, so this compares bytes. Letters after one hyphen are flags until an option with a
+    /// value, as in `-su user:password` and `-suuser:password`.
+    static func startOfSecret(in argument: [UInt8]) -> Int? {
+        let hyphen = UInt8(ascii: "-")
+        guard argument.first == hyphen, argument.count > 1 else { return nil }
+        if argument[1] == hyphen {
+            let name = argument.prefix { $0 != UInt8(ascii: "=") }
+            guard longOptions.contains(where: { name.elementsEqual($0.utf8) }) else { return nil }
+            return min(name.count + 1, argument.count)
+        }
+        let letters = argument.dropFirst().prefix { "a"..."z" ~= Character(UnicodeScalar($0 | 0x20)) }
+        return letters.firstIndex { $0 | 0x20 == UInt8(ascii: "u") }.map { $0 + 1 }
     }
 }

@@ -161,6 +161,14 @@ public final class CookieStorage: Sendable {
     /// - Returns: the number of stored cookies. The other fields are malformed, or their cookies are not allowed.
     @discardableResult
     public func setCookies(from fields: HTTPFields, of url: URLRecord, document: URLRecord? = nil) -> Int {
+        setCookies(from: fields, of: url, document: document) { _, _ in }
+    }
+
+    /// Does the same, and calls `didReject` for each cookie that is not stored.
+    @discardableResult
+    package func setCookies(
+        from fields: HTTPFields, of url: URLRecord, document: URLRecord?, didReject: (_ name: String, CookieRejection) -> Void
+    ) -> Int {
         // Not `contains(.setCookie)`: the first look-up by a name makes an index of all fields.
         guard fields.contains(where: { $0.name == .setCookie }), let context = CookieContext(url, document: document, now: Date())
         else { return 0 }
@@ -171,7 +179,9 @@ public final class CookieStorage: Sendable {
                 try receive(value.span, in: context)
                 count += 1
             } catch {
-                continue
+                let pair = value.prefix { $0 != UInt8(ascii: ";") }
+                let name = pair.contains(UInt8(ascii: "=")) ? pair.prefix { $0 != UInt8(ascii: "=") } : []
+                didReject(String(decoding: name, as: UTF8.self), error)
             }
         }
         return count

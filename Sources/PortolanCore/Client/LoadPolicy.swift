@@ -9,5 +9,7 @@ package protocol LoadPolicy: Sendable {
     ///
     /// The task keeps the unchanged request. A request that the load passes to its client, as in a redirect, must not
     /// contain what the policy added.
-    func apply(to request: inout Request, next: any ProtocolClient) -> any ProtocolClient
+    ///
+    /// - Parameter log: logs what the policy refuses to do, without secrets; `nil` if nothing is logged.
+    func apply(to request: inout Request, next: any ProtocolClient, log: (@Sendable (String) -> Void)?) -> any ProtocolClient
 }

@@ -6,5 +6,7 @@ package protocol UpgradePolicy: Sendable {
     func upgraded(_ url: URLRecord) -> URLRecord?
     /// Stores what a server's response says about its host. Called for each response, redirects and responses with a
     /// challenge included.
-    func learn(from response: Response)
+    ///
+    /// - Returns: what was stored or removed, for the log; `nil` if nothing was.
+    func learn(from response: Response) -> String?
 }

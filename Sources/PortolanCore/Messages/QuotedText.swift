@@ -34,3 +34,10 @@ extension Unicode.Scalar {
         }
     }
 }
+
+extension String {
+    /// A count and a noun, as in `1 redirect` and `2 redirects`.
+    package init(_ count: some BinaryInteger, of noun: String) {
+        self = "\(count) \(noun)\(count == 1 ? "" : "s")"
+    }
+}

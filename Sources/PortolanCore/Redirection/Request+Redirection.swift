@@ -6,7 +6,7 @@ extension Request {
     /// The fields that describe the body, and `Expect`, which needs one. They are removed with the body.
     ///
     /// Fetch Standard, "request-body-header name"; RFC 9110 §10.1.1, §15.4; RFC 9530
-    private static let bodyFields: [HTTPField.Name] =
+    package static let bodyFields: [HTTPField.Name] =
         [.contentEncoding, .contentLanguage, .contentLocation, .contentType, .contentLength, .lastModified, .expect]
         + ["Digest", "Content-Digest", "Repr-Digest"].compactMap { HTTPField.Name($0) }
 

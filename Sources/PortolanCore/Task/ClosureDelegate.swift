@@ -4,7 +4,12 @@ import Synchronization
 
 /// A delegate made of closures. Each closure is optional. The closures that decide are asynchronous.
 ///
-///     let delegate = ClosureDelegate(onChallenge: { _ in .use(.password(user: "me", password: await askUser())) })
+///     let delegate = ClosureDelegate(onChallenge: { challenge in
+///         guard case .password = challenge.protectionSpace.kind, challenge.previousFailureCount == 0 else {
+///             return .performDefault
+///         }
+///         return .use(.password(user: "me", password: await askUser()))
+///     })
 ///     let (body, _) = try await loader.data(for: request, delegate: delegate)
 ///
 /// For one load at a time. When a decision is no longer needed, the task that runs the closure is cancelled. A closure

@@ -8,7 +8,7 @@ import Synchronization
 extension DelegateClient {
     func didReceive(_ challenge: AuthenticationChallenge) {
         guard let task else { return challenge.answer(.cancel) }
-        if let response = challenge.failureResponse { task.loader.updatePolicies(from: response) }
+        if let response = challenge.failureResponse { task.loader.updatePolicies(from: response, of: task) }
         let replaced = openChallenge.withLock { open in
             defer { open = OpenChallenge(received: challenge, forwarded: nil) }
             return open != nil
@@ -71,7 +71,9 @@ extension DelegateClient {
     /// Answers a challenge, unless it was cancelled or replaced by a later one.
     private func answer(_ challenge: AuthenticationChallenge, _ answer: ChallengeAnswer, of task: LoadTask) {
         guard closeIfOpen(challenge) != nil else { return }
-        if case .use(let credential) = answer, case .password = challenge.protectionSpace.kind {
+        if case .use(let credential) = answer, case .password(let scheme) = challenge.protectionSpace.kind {
+            task.loader.logAccess(
+                "responds to the \(scheme) challenge of \(QuotedText(challenge.protectionSpace.host)) with a credential", of: task)
             task.credentialAttempts.withLock { $0.recordSending(of: credential, for: challenge.protectionSpace) }
             hasUndecidedCredential.store(true, ordering: .relaxed)
             // A credential that is not stored is for this load only: for redirects and other challenges in its space.

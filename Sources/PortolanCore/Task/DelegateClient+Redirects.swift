@@ -6,7 +6,7 @@ import Synchronization
 extension DelegateClient {
     func wasRedirected(to request: Request, redirectResponse response: Response) -> Flow {
         guard let task else { return .stopped }
-        task.loader.updatePolicies(from: response)
+        task.loader.updatePolicies(from: response, of: task)
         updateCredentials(by: response, of: task)
         do throws(LoadError) {
             let policy = task.loader.configuration.redirects

@@ -41,7 +41,7 @@ final class DelegateClient: ProtocolClient {
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         guard let task else { return .stopped }
-        task.loader.updatePolicies(from: response)
+        task.loader.updatePolicies(from: response, of: task)
         updateCredentials(by: response, of: task)
         if let error = task.loader.configuration.redirects.error(for: response) {
             task.end(with: error)

@@ -12,8 +12,8 @@ extension LoadMetrics: CustomStringConvertible {
     /// After ten requests, a last line states the number of further requests.
     public var description: String {
         let timings = timings
-        var parts = [Self.count(timings.count, "request") + (timeToEnd.map { " in \($0.inMilliseconds)" } ?? ", running")]
-        if redirectCount > 0 { parts.append(Self.count(redirectCount, "redirect")) }
+        var parts = [String(timings.count, of: "request") + (timeToEnd.map { " in \($0.inMilliseconds)" } ?? ", running")]
+        if redirectCount > 0 { parts.append(String(redirectCount, of: "redirect")) }
         if let timeToResponse { parts.append("response after \(timeToResponse.inMilliseconds)") }
         if !transfers.isEmpty {
             parts.append("\(transfers.reduce(0) { $0 + $1.bytesSent }) bytes sent")
@@ -25,8 +25,6 @@ extension LoadMetrics: CustomStringConvertible {
         if timings.count > lineLimit { lines.append("… and \(timings.count - lineLimit) more") }
         return lines.joined(separator: "\n")
     }
-
-    private static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 }
 
 extension LoadMetrics.Step: CustomStringConvertible {

@@ -73,7 +73,7 @@ extension Loader {
     func report(repeatedViolations counts: [ContractRule: Int], by handler: String) {
         let total = counts.values.reduce(0, +)
         let list = counts.sorted { $0.key.id < $1.key.id }.map { "\($0.key.id): \($0.value)" }.joined(separator: ", ")
-        log(.warning, "contract broken \(total) more \(total == 1 ? "time" : "times") by the same load (\(list))", handler: handler)
+        log(.warning, "contract broken \(String(total, of: "more time")) by the same load (\(list))", handler: handler)
     }
 
     private func log(_ level: Logger.Level, _ message: String, handler: String, _ metadata: Logger.Metadata = [:]) {

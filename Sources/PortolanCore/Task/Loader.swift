@@ -171,7 +171,9 @@ public final class Loader: Sendable {
         addCredential(to: &request, of: task)
         defer { logAccess(of: request, task) }
         guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return client }
-        return cookiePolicy.apply(to: &request, next: client)
+        var log: (@Sendable (String) -> Void)?
+        if logsSteps { log = { [weak task] fact in if let task { task.loader.logAccess(fact, of: task) } } }
+        return cookiePolicy.apply(to: &request, next: client, log: log)
     }
 
     /// Adds the credential that the server has accepted for URLs like the request's, for handlers that can send it
@@ -184,7 +186,8 @@ public final class Loader: Sendable {
     }
 
     /// Passes a response to the policies that store information about its host (HSTS).
-    func updatePolicies(from response: Response) {
-        if response.isVerified { configuration.upgradePolicy?.learn(from: response) }
+    func updatePolicies(from response: Response, of task: LoadTask) {
+        guard response.isVerified, let fact = configuration.upgradePolicy?.learn(from: response) else { return }
+        logAccess(fact, of: task)
     }
 }

@@ -49,14 +49,9 @@ extension Request {
         }
     }
 
-    /// Fields that describe the body (Fetch Standard, "request-body-header name", and RFC 9112 §6).
-    private static let bodyFields: [HTTPField.Name] = [
-        .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding,
-    ]
-
     private mutating func dropBody() {
         body = nil
-        for name in Self.bodyFields { fields[name] = nil }
+        for name in Self.bodyFields + [.transferEncoding] { fields[name] = nil }
     }
 
     /// Replaces fields. First removes the old fields of all changed names, so that two new values of one name are both

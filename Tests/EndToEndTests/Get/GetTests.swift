@@ -59,7 +59,7 @@ import Testing
         #expect(outcome.text == "x")
         #expect(outcome.errors.contains("* handler: org.portolan.data"))
         #expect(outcome.errors.contains("< content-type: text/plain;charset=US-ASCII"))
-        #expect(outcome.errors.last?.hasPrefix("* 1 bytes, 0 redirects, finished after ") == true)
+        #expect(outcome.errors.last?.hasPrefix("* 1 byte, 0 redirects, finished after ") == true)
     }
 
     @Test func closedPipeEndsTheProgramSilently() throws {

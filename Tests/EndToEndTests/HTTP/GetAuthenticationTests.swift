@@ -102,7 +102,7 @@ import Testing
     func secretsAreNotVisibleArguments() throws {
         for arguments in [
             ["-u", "t:s3cr3t3", "-u", "u:s3cr3t", "--proxy-user", "v:s3cr3t2"], ["-su", "u:s3cr3t"], ["--user=u:s3cr3t"],
-            ["--oauth2-bearer", "s3cr3t"],
+            ["--oauth2-bearer", "s3cr3t"], ["--oauth2-bearer=s3cr3t"], ["-uu:s3cr3t"], ["-Uu:s3cr3t"],
         ] {
             let text = try program.run(["get"] + arguments + ["file:///proc/self/cmdline"]).text
             #expect(text.hasSuffix("file:///proc/self/cmdline\0") && !text.contains("s3cr3t"), "\(text.debugDescription)")
@@ -112,7 +112,9 @@ import Testing
     @Test("-v says who gets a credential or cookies, and who does not, without a secret")
     func accessIsReported() throws {
         let otherServer = try ScriptedServer(Self.successResponse)
-        let redirects = [["Location: /b", "Set-Cookie: sid=s3cr3t"], ["Location: \(otherServer.url())"]]
+        let redirects = [
+            ["Location: /b", "Set-Cookie: sid=s3cr3t", "Set-Cookie: bad=s3cr3t; Domain=example.org"], ["Location: \(otherServer.url())"],
+        ]
         let server = try ScriptedServer { ScriptedServer.response("302 Found", redirects[min($0, 1)]) }
         let outcome = try program.run("get", "-v", "-c", "jar", "-b", "own=s3cr3t", "-u", "u:s3cr3t", server.url())
         let lines = outcome.errors.filter { $0.contains("cookie") || $0.contains("credential") || $0.contains("sent to") }.filter {
@@ -123,7 +125,8 @@ import Testing
             lines == [
                 "* request 1: carries a credential for '\(place)': basic",
                 "* request 1: carries cookies for '\(place)': own",
-                "* cookie stored: sid of 127.0.0.1", "* request 2: carries a credential for '\(place)b': basic",
+                "* cookie stored: sid of 127.0.0.1", "* request 1: cookie refused: bad: its domain does not match the host (§5.7)",
+                "* request 2: carries a credential for '\(place)b': basic",
                 "* request 2: carries cookies for '\(place)b': own, sid",
                 "* request 2: not sent to '\(otherServer.url())', another origin: Authorization, Cookie",
                 "* request 3: carries cookies for '\(otherServer.url())': sid",
@@ -132,6 +135,32 @@ import Testing
         let namelessOutcome = try program.run("get", "-v", "-H", "Cookie: s3cr3t", otherServer.url())
         #expect(
             namelessOutcome.errors.contains { $0.hasSuffix(": (no name)") } && !namelessOutcome.errors.contains { $0.contains("s3cr3t") })
+    }
+
+    @Test("A URL without a scheme does not show its password")
+    func passwordOfAURLWithoutSchemeIsHidden() throws {
+        for command in [["get", "-v"], ["get", "--json"], ["explain"], ["explain", "--json"]] {
+            let outcome = try program.run(command + ["user:s3cr3t@host.example/x"])
+            #expect(outcome.status == 1 && !(outcome.text + outcome.errors.joined()).contains("s3cr3t"), "\(outcome)")
+        }
+    }
+
+    @Test("Arguments that are not UTF-8 are an error, because they would be changed")
+    func argumentsMustBeUTF8() throws {
+        let outcome = try program.runScript(#""$portolan" get -u "$(printf 'u:\377')" data:,x"#)
+        #expect(outcome.status == 2 && outcome.errors.first?.hasPrefix("portolan: argument 3 is not UTF-8") == true, "\(outcome.errors)")
+    }
+
+    @Test("A user name with a colon is not sent by Basic; the load goes on, and -v says why")
+    func colonInAUserNameIsReported() throws {
+        let server = try ScriptedServer(ScriptedServer.response("401 Who", ["WWW-Authenticate: Basic realm=r"], "no"))
+        let url = server.url().replacing("//", with: "//us%3Aer:s3cr3t@")
+        let outcome = try program.run("get", "-v", url)
+        #expect(outcome.status == 0 && outcome.text == "no" && sentCredentials(server) == [nil], "\(outcome.errors)")
+        #expect(outcome.errors.first?.hasPrefix("portolan: warning: the URL: no credentials sent with the first request: ") == true)
+        let reason = ": no user name and password sent: a user name with a colon can't be sent by Basic; use another one"
+        #expect(outcome.errors.contains { $0.hasSuffix(reason) }, "\(outcome.errors)")
+        #expect(!outcome.errors.joined().contains("s3cr3t"))
     }
 
     @Test("-v says why a netrc password is not sent")

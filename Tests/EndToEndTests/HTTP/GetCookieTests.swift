@@ -56,6 +56,23 @@ import Testing
         #expect(cookies(otherServer) == ["b=stored"])
     }
 
+    /// A plugin runs in the process of `get`, and can end it.
+    @Test func crashInALaterLoadKeepsTheCookiesOfEarlierOnes() throws {
+        let plugin = try UnrulyPlugin.make(in: program)
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Set-Cookie: a=1"]))
+        let outcome = try program.run("get", "--plugin", plugin, "-c", "jar", server.url(), "unruly://abort")
+        #expect(outcome.status == SIGABRT, "\(outcome)")
+        #expect(try contentsOfJar().hasSuffix("\ta\t1\n"))
+    }
+
+    /// The file is read a second time before it is written.
+    @Test func malformedLineIsOneWarning() throws {
+        try program.makeFile("jar", "x\n")
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Set-Cookie: a=1"]))
+        let outcome = try program.run("get", "-c", "jar", server.url())
+        #expect(outcome.errors == ["portolan: warning: -c: 'jar': line 1 has 1 fields and not 7, separated by tabs; it is skipped"])
+    }
+
     @Test func sessionCookiesOfAFileCanBeIgnored() throws {
         try program.makeFile("old", "127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\t1\n127.0.0.1\tFALSE\t/\tFALSE\t4000000000\tlong\t2\nx\n")
         let server = try ScriptedServer(ScriptedServer.response("200 OK"))

@@ -23,13 +23,18 @@ import Testing
     @Test func hostOfASecureResponseIsUpgradedLater() throws {
         let endpoint = try servers.endpoint(.nginxHTTPS1)
         let authority = ["--cacert", try servers.path(of: .authority)]
-        let firstOutcome = try program.run(["get", "--hsts", "hosts"] + authority + [endpoint.url("/strict.txt")])
+        let firstOutcome = try program.run(["get", "-v", "--hsts", "hosts"] + authority + [endpoint.url("/strict.txt")])
         #expect(firstOutcome.status == 0, "\(firstOutcome.errors)")
+        #expect(firstOutcome.errors.contains("* request 1: HSTS host stored: localhost and its subdomains"))
         let lines = try hosts()
         #expect(lines.count == 1 && lines[0].hasPrefix(".localhost \"20"), "\(lines)")
         let plainURL = "http://localhost:\(endpoint.port)/hello.txt"
+        try program.makeFile("hosts", lines[0] + "\nno host\n")
         let upgradedOutcome = try program.run(["get", "-v", "--hsts", "hosts"] + authority + [plainURL])
-        #expect(upgradedOutcome.text == "Hello\n" && upgradedOutcome.errors.contains { $0.contains("307") }, "\(upgradedOutcome.errors)")
+        #expect(
+            upgradedOutcome.text == "Hello\n" && upgradedOutcome.errors.contains { $0.contains("redirected (307, HSTS) to") },
+            "\(upgradedOutcome.errors)")
+        #expect(upgradedOutcome.errors.filter { $0.contains("skipped line") }.count == 1)
         // curl reads the file, too.
         let curl = try program.runScript("curl -s --hsts hosts --cacert '\(authority[1])' '\(plainURL)'")
         #expect(curl.text == "Hello\n")

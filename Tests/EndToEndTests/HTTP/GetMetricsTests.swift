@@ -29,7 +29,7 @@ import Testing
         let address = "127.0.0.1:\(server.port)"
         #expect(rows.first?.contains("  http/1.1, new connection to \(address), ") == true)
         #expect(rows.dropFirst().first?.contains("  http/1.1, reused connection to \(address), ") == true)
-        #expect(rows.dropFirst(2).first?.hasPrefix("* 5 bytes, 1 redirects, finished after ") == true)
+        #expect(rows.dropFirst(2).first?.hasPrefix("* 5 bytes, 1 redirect, finished after ") == true)
     }
 
     @Test func metricsEventHasTheTimesOfEachRequest() throws {

@@ -78,12 +78,24 @@ import Testing
         #expect(credentials(secondServer) == ["a:b"] && credentials(secondTarget) == [nil])
     }
 
+    @Test("After a redirect, another port of the host gets only the password of an entry for that port")
+    func redirectToAnotherPort() throws {
+        let target = try Self.server()
+        let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(target.url())"]))
+        for (entry, expected) in [("", nil), (" port \(target.port)", "c:d")] as [(String, String?)] {
+            let netrc = "machine 127.0.0.1\(entry) login c password d\nmachine 127.0.0.1 login a password b\n"
+            try program.makeFile("netrc", netrc)
+            #expect(try program.run("get", "--netrc-file", "netrc", server.url()).status == 0)
+            #expect(credentials(server).last == (expected == nil ? "c:d" : "a:b") && credentials(target).last == expected)
+        }
+    }
+
     @Test("A malformed file is an error that shows no password")
     func malformed() throws {
         try program.makeFile("netrc", "machine h login a password \"hunter2\n")
         let outcome = try program.run("get", "--netrc-file", "netrc", "data:,x")
         let message = outcome.errors.joined(separator: "\n")
-        #expect(outcome.status != 0 && message.contains("line 1") && !message.contains("hunter2"), "\(message)")
+        #expect(outcome.status == 37 && message.contains("line 1") && !message.contains("hunter2"), "\(message)")
     }
 
     @Test("A FIFO, a device, and a file that is missing or too large are errors at once")

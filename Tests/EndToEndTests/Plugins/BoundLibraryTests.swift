@@ -70,7 +70,7 @@ import Testing
     @Test(arguments: [false, true]) func timeLimitStopsLibcurl(_ isSilent: Bool) throws {
         let server = try ScriptedServer([.receive(2)] + (isSilent ? [.stall] : [.forever([.send([UInt8](repeating: 120, count: 65536))])]))
         let outcome = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/", "--max-time", "0.3", "-o", "out")
-        #expect(outcome.status == 28)
+        #expect(outcome.status == 28, "\(outcome)")
     }
 
     /// Without a host, libcurl could read the URL as one of another protocol.

@@ -55,7 +55,7 @@ import Testing
     func digestOnlyExcludesBasic() {
         let responder = ChallengeResponder(user: "u", password: "p", for: .proxy, by: .digest)
         let decision = responder.evaluate(challenge(isProxy: true))
-        #expect(decision == .excluded)
+        #expect(decision == .excluded(reason: "only Digest is allowed"))
         guard case .continueWithoutCredential = responder.answer(for: decision) else {
             Issue.record("the default handling would use a proposed credential")
             return

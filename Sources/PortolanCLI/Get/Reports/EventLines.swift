@@ -105,7 +105,7 @@ final class EventLines: LoadObserver {
         let answer =
             switch decision {
             case .answered: "credential"
-            case .notHandled, .excluded: "default"
+            case .notHandled, .proposed, .excluded: "default"
             case .refused: "cancel"
             }
         return [

@@ -39,7 +39,7 @@ final class VerboseLines: LoadObserver {
         case .started(let request, let handler):
             ["* \(request.method.rawValue) \(request.url.shortDescription)", "* handler: \(handler ?? "none")"]
         case .redirected(let request, let response):
-            ["* redirected\(response.status.map { " (\($0.code))" } ?? "") to \(request.url.shortDescription) after \(moment)"]
+            ["* \(redirectText(response)) to \(request.url.shortDescription) after \(moment)"]
         case .challenged(let space, let failures, let isTrusted, let decision):
             ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil))\(suffix(for: decision, in: space))"]
         case .nestedLoadBegan(let inner, let handler):
@@ -47,7 +47,7 @@ final class VerboseLines: LoadObserver {
         case .nestedLoadEnded(let inner, let bytes, let error):
             [
                 "* nested load, depth \(inner.depth): \(inner.url.shortDescription) \(error.map { "ended (\($0.name))" } ?? "finished")"
-                    + " after \(moment), \(bytes) bytes"
+                    + " after \(moment), \(String(bytes, of: "byte"))"
             ]
         case .interim(let response): HeadText(response).lines.map { "< \($0)" }
         case .response(let response):
@@ -56,11 +56,13 @@ final class VerboseLines: LoadObserver {
                     $0.map { "* \($0)" }
                 }
         case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }
-        case .sent(let progress): ["* sent \(progress.bytesSent) bytes\(progress.expectedBytesToSend.map { " of \($0)" } ?? "")"]
+        case .sent(let progress):
+            ["* sent \(String(progress.bytesSent, of: "byte"))\(progress.expectedBytesToSend.map { " of \($0)" } ?? "")"]
         case .step(let step): ["* \(step.name) after \(moment)"]
         case .metrics(let metrics, _): (TimingTable(metrics, checksTrust: checksTrust).lines + resends(in: metrics)).map { "* \($0)" }
         case .retrying: []  // reported as a warning
-        case .finished(let totals): ["* \(totals.bytes) bytes, \(totals.redirects) redirects, finished after \(moment)"]
+        case .finished(let totals):
+            ["* \(String(totals.bytes, of: "byte")), \(String(totals.redirects, of: "redirect")), finished after \(moment)"]
         case .failed: ["* failed after \(moment)"]
         }
     }
@@ -79,13 +81,18 @@ final class VerboseLines: LoadObserver {
         }
     }
 
+    private static func redirectText(_ response: Response) -> String {
+        let reasons = [response.status.map { "\($0.code)" }, response.isHSTSUpgrade ? "HSTS" : nil].compactMap { $0 }
+        return "redirected\(reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))")"
+    }
+
     /// - Parameter isTrusted: `nil` if trust was not checked.
     private static func challengeText(_ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?) -> String {
         let port = space.port.map { ":\($0)" } ?? ""
         let place = "'\(space.host)\(port)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
         return switch space.kind {
         case .password(let scheme):
-            "\(title(of: scheme)) challenge of \(space.isProxy ? "proxy " : "")\(place), \(failures) \(failures == 1 ? "failure" : "failures") before it"
+            "\(title(of: scheme)) challenge of \(space.isProxy ? "proxy " : "")\(place), \(String(failures, of: "failure")) before it"
         case .clientCertificate: "client certificate challenge of \(place)"
         case .serverTrust:
             "server certificate of \(place): \(isTrusted.map { $0 ? "trusted" : "not trusted" } ?? "not checked because of -k")"
@@ -102,8 +109,9 @@ final class VerboseLines: LoadObserver {
         case (.answered, .password(scheme: "digest")): ": sending the user name and a hash of the password"
         case (.answered, _): ": sending user name and password"
         case (.notHandled, .password): ": no user name and password for it"
-        case (.excluded, _): ": not used, because of --digest or after Digest"
-        case (.notHandled, _): ""
+        case (.proposed, .password): ": sending the proposed user name and password"
+        case (.excluded(let reason), _): ": no user name and password sent: \(reason)"
+        case (.notHandled, _), (.proposed, _): ""
         case (.refused, _): ": refused"
         }
     }

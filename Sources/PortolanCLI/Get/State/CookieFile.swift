@@ -15,6 +15,7 @@ final class CookieFile: Sendable {
     private let keepsSessionCookies: Bool
     /// The cookies that responses added, replaced or removed.
     private let changedCookies = Mutex<[Cookie]>([])
+    private let writtenChangeCount = Atomic(0)
     private let observation = Mutex<StorageObservation?>(nil)
 
     /// - Parameters:
@@ -29,14 +30,14 @@ final class CookieFile: Sendable {
             let input = InputFile(option: "-b", path: path)
             do throws(Failure) {
                 let bytes = try input.wholeStream(limit: NetscapeCookieFile.sizeLimit, within: timeLimit)
-                Self.add(bytes, from: input, to: inputCookies, keepsSessionCookies)
+                Self.add(bytes, from: input, to: inputCookies, keepsSessionCookies, warns: true)
             } catch {
                 guard error.status == .unreadable else { throw error }
                 Diagnostics.warn("\(error.message ?? "-b: '\(path)' cannot be read"); the command continues without its cookies")
             }
         }
         if let jar {
-            try Self.addCookies(of: jar, to: originalJar, keepsSessionCookies)
+            try Self.addCookies(of: jar, to: originalJar, keepsSessionCookies, warns: true)
             for cookie in originalJar.cookies { inputCookies.restore(cookie) }
             if case .file = try jar.kind.get() { try PartialFile.probe(jar.path) }
         }
@@ -54,16 +55,29 @@ final class CookieFile: Sendable {
 
     /// Adds the cookies of the jar if it is a regular file. A FIFO or a device is not read, and a missing file has no
     /// cookies.
-    private static func addCookies(of jar: OutputPlace, to storage: CookieStorage, _ keepsSessionCookies: Bool) throws(Failure) {
+    ///
+    /// - Parameter warns: whether to warn about malformed lines.
+    private static func addCookies(
+        of jar: OutputPlace, to storage: CookieStorage, _ keepsSessionCookies: Bool, warns: Bool
+    ) throws(Failure) {
         guard !jar.isStream, FileSystem.kind(at: jar.path) != nil else { return }
         let input = InputFile(option: "-c", path: jar.path)
-        add(try input.wholeContents(limit: NetscapeCookieFile.sizeLimit), from: input, to: storage, keepsSessionCookies)
+        add(try input.wholeContents(limit: NetscapeCookieFile.sizeLimit), from: input, to: storage, keepsSessionCookies, warns: warns)
     }
 
-    private static func add(_ bytes: [UInt8], from input: InputFile, to storage: CookieStorage, _ keepsSessionCookies: Bool) {
+    private static func add(
+        _ bytes: [UInt8], from input: InputFile, to storage: CookieStorage, _ keepsSessionCookies: Bool, warns: Bool
+    ) {
         let (cookies, problems) = NetscapeCookieFile.parse(bytes, now: Date())
-        input.warnAboutSkippedEntries(problems, further: "lines are no cookies")
+        if warns { input.warnAboutSkippedEntries(problems, further: "lines are no cookies") }
         for cookie in cookies where keepsSessionCookies || cookie.isPersistent { storage.restore(cookie) }
+    }
+
+    /// Writes the jar if it is a regular file and responses have changed cookies since the last call.
+    func writeChanges() throws(Failure) {
+        let changeCount = changedCookies.withLock { $0.count }
+        guard let jar, !jar.isStream, changeCount > writtenChangeCount.exchange(changeCount, ordering: .relaxed) else { return }
+        try write()
     }
 
     /// Writes the jar. Cookies that other processes have changed in the meantime stay, unless this process has changed
@@ -75,7 +89,7 @@ final class CookieFile: Sendable {
         defer { lock?.release() }
         if lock == nil { Diagnostics.warn("-c: '\(jar.path)' could not be locked; cookies that other processes write now can be lost") }
         let current = CookieStorage(limits: .none)
-        try Self.addCookies(of: jar, to: current, keepsSessionCookies)
+        try Self.addCookies(of: jar, to: current, keepsSessionCookies, warns: false)
         for cookie in changedCookies.withLock({ $0 }) {
             current.delete(cookie)
             originalJar.delete(cookie)

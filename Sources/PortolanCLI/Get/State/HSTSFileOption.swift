@@ -20,17 +20,19 @@ struct HSTSFileOption {
             return
         }
         self.place = place
-        originalHosts = try Self.hosts(in: place)
+        originalHosts = try Self.hosts(in: place, warns: true)
         for host in originalHosts { storage.set(host) }
         if case .file = try place.kind.get() { try PartialFile.probe(place.path) }
     }
 
     /// Returns the hosts of a regular file. A FIFO or a device is not read, and a missing file has no hosts.
-    private static func hosts(in place: OutputPlace) throws(Failure) -> [HSTSStorage.Host] {
+    ///
+    /// - Parameter warns: whether to warn about malformed lines.
+    private static func hosts(in place: OutputPlace, warns: Bool) throws(Failure) -> [HSTSStorage.Host] {
         guard !place.isStream, FileSystem.kind(at: place.path) != nil else { return [] }
         let input = InputFile(option: "--hsts", path: place.path)
         let (hosts, problems) = HSTSFile.parse(try input.wholeContents(limit: HSTSFile.sizeLimit))
-        if let first = problems.first {
+        if warns, let first = problems.first {
             let others = problems.count > 1 ? " and \(problems.count - 1) more" : ""
             Diagnostics.warn("--hsts: '\(place.path)': skipped line \(first)\(others): not a host name with its expiry in quotation marks")
         }
@@ -45,10 +47,15 @@ struct HSTSFileOption {
         let lock = FolderLock(ofFolderWith: place.path)
         defer { lock?.release() }
         let merged = HSTSStorage(limit: .max)
-        for host in try Self.hosts(in: place) { merged.set(host) }
+        for host in try Self.hosts(in: place, warns: false) { merged.set(host) }
         let (names, originalHostSet) = (Set(hosts.map(\.name)), Set(originalHosts))
         for host in originalHosts where !names.contains(host.name) { merged.remove(host.name) }
         for host in hosts where !originalHostSet.contains(host) { merged.set(host) }
         try place.write(HSTSFile.bytes(of: merged.allHosts), isPrivate: true)
+    }
+
+    /// Does the same if the hosts are in a regular file.
+    func writeChanges() throws(Failure) {
+        if place?.isStream == false { try write() }
     }
 }

@@ -9,14 +9,14 @@ import PortolanCookies
 /// Options for cookies and HSTS hosts, which all loads share and which are stored in files, as in curl.
 struct StateOptions: ParsableArguments {
     @Option(
-        name: [.customShort("b"), .customLong("cookie")], parsing: .unconditionalSingleValue,
+        name: [.customShort("b", allowingJoined: true), .customLong("cookie")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Send these cookies, 'name=value; name2=value2', to the URL's server. If the value has no '=', it is a cookie file in curl's "
                 + "(Netscape) format; - is standard input. Can be repeated.", valueName: "cookies|file"))
     var cookies: [String] = []
 
     @Option(
-        name: [.customShort("c"), .customLong("cookie-jar")], parsing: .unconditional,
+        name: [.customShort("c", allowingJoined: true), .customLong("cookie-jar")], parsing: .unconditional,
         help: ArgumentHelp(
             "Read cookies from this file, and save all cookies to it at the end (curl's format); - is standard output.", valueName: "file"),
         completion: .file())

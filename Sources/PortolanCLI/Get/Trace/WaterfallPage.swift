@@ -90,10 +90,10 @@ struct WaterfallPage: Sendable {
     /// - Parameter span: the length of the time axis, in milliseconds.
     private func summary(_ span: Double) -> String {
         var text =
-            "\(count(requestCount, "request")) in \(count(loadCount, "load")), \(size(bodyBytes)) of bodies, "
+            "\(String(requestCount, of: "request")) in \(String(loadCount, of: "load")), \(size(bodyBytes)) of bodies, "
             + "\(TimeAxis.number((span * 10).rounded() / 10)) ms. Started \(began.timestamp)."
-        if omittedRowCount > 0 { text += " \(count(omittedRowCount, "row")) beyond the first \(Self.maximumRowCount) are left out." }
-        if lostEvents > 0 { text += " \(count(lostEvents, "event")) were not recorded." }
+        if omittedRowCount > 0 { text += " \(String(omittedRowCount, of: "row")) beyond the first \(Self.maximumRowCount) are left out." }
+        if lostEvents > 0 { text += " \(String(lostEvents, of: "event")) were not recorded." }
         return text
     }
 
@@ -176,13 +176,13 @@ struct WaterfallPage: Sendable {
     }
 
     private func head(_ title: String, _ fields: [FieldList.Pair], hidden hiddenCount: Int) -> String {
-        let note = hiddenCount > 0 ? "\(count(hiddenCount, "field")) hidden as possible secrets; --keep-secrets shows them" : nil
+        let note = hiddenCount > 0 ? "\(String(hiddenCount, of: "field")) hidden as possible secrets; --keep-secrets shows them" : nil
         guard !fields.isEmpty else { return "<p>\(escapedValue(title)): \(note ?? "no fields").</p>" }
         let lines = fields.prefix(Self.maximumEventCount).map { "<dt>\(escapedValue($0.name))</dt><dd>\(escapedValue($0.value))</dd>" }
         let rest = fields.count - lines.count
         return """
             <details><summary>\(escapedValue(title))</summary><dl class="fields">\(lines.joined())</dl>\
-            \(rest > 0 ? "<p>\(count(rest, "field")) more.</p>" : "")\(note.map { "<p>\($0).</p>" } ?? "")</details>
+            \(rest > 0 ? "<p>\(String(rest, of: "field")) more.</p>" : "")\(note.map { "<p>\($0).</p>" } ?? "")</details>
             """
     }
 
@@ -191,7 +191,7 @@ struct WaterfallPage: Sendable {
         let isLong = events.count > Self.maximumEventCount
         let shown = isLong ? Array(events.prefix(half) + events.suffix(half)) : events
         var lines = shown.map { #"<tr><td class="number">\#($0.time.milliseconds)</td><td>\#(escapedValue($0.text))</td></tr>"# }
-        if isLong { lines.insert("<tr><td></td><td>\(count(events.count - shown.count, "event")) not shown</td></tr>", at: half) }
+        if isLong { lines.insert("<tr><td></td><td>\(String(events.count - shown.count, of: "event")) not shown</td></tr>", at: half) }
         return """
             <details><summary>Events</summary><table class="events"><thead><tr><th scope="col" class="number">Time (ms)</th>\
             <th scope="col">Event</th></tr></thead><tbody>\(lines.joined(separator: "\n"))</tbody></table></details>
@@ -220,8 +220,6 @@ struct WaterfallPage: Sendable {
         guard text.unicodeScalars.count > Self.maximumValueLength else { return HTMLEscaping.escaped(text) }
         return HTMLEscaping.escaped(String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.maximumValueLength)))) + " …"
     }
-
-    private func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 
     private func size(_ bytes: Int64) -> String { ProgressBar.size(Double(bytes)) }
 
