@@ -26,6 +26,7 @@ struct portolan_opened_plugins {
     uint32_t count;          /* written with release order after the entry */
     int32_t opening_thread;  /* 0 if none; written with release order after the path */
     const char *opening_path;
+    int32_t describing_thread; /* the thread whose crash is being described; 0 if none */
     struct portolan_opened_plugin *plugins;
     struct portolan_last_words *words; /* room for the description */
 };
@@ -155,6 +156,27 @@ static inline int portolan_describe_crash(struct portolan_opened_plugins *all, c
         portolan_write_place(words, stack[i]);
     }
     return 1;
+}
+
+/* Starts the description of a crash of the calling thread. Returns 0 if that thread has crashed in a description,
+ * because its stack can't be unwound. Then the words describe that. */
+static inline int portolan_begin_description(struct portolan_opened_plugins *all, const char *name) {
+    int32_t thread = (int32_t)portolan_thread_number();
+    if (__atomic_exchange_n(&all->describing_thread, thread, __ATOMIC_ACQ_REL) != thread) return 1;
+    all->words->count = 0;
+    portolan_add_text(all->words, "portolan: crashed with ");
+    portolan_add_text(all->words, name);
+    portolan_add_text(all->words, ", probably in a plugin that has damaged the stack; 'portolan check' shows the calls that led to it\n");
+    return 0;
+}
+
+/* Blocks, or unblocks, the signals that a description can cause. */
+static inline void portolan_block_crashes(int blocks) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGSEGV);
+    sigaddset(&signals, SIGBUS);
+    pthread_sigmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
 }
 
 /* Writes the words to a descriptor. */

@@ -99,6 +99,7 @@ static const int portolan_observed_calls[] = {
     SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, PORTOLAN_SYS_SETXATTRAT,
     SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, PORTOLAN_SYS_REMOVEXATTRAT,
     SYS_execve, SYS_execveat,
+    SYS_mount, SYS_umount2, SYS_chroot, SYS_inotify_add_watch,
     SYS_socket, SYS_connect, SYS_bind, SYS_listen, SYS_sendmsg, SYS_sendmmsg,
     SYS_io_uring_setup, SYS_open_by_handle_at,
 };
@@ -316,6 +317,10 @@ static inline void portolan_note_call(struct portolan_uses *uses, struct portola
         portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, here, a[0]);
         return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, here, a[1]);
 #endif
+    case SYS_mount: return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, here, a[1]);
+    case SYS_umount2: return portolan_note_path(uses, use, PORTOLAN_USE_CHANGE, thread, here, a[0]);
+    case SYS_chroot: return portolan_note_path(uses, use, PORTOLAN_USE_READ, thread, here, a[0]);
+    case SYS_inotify_add_watch: return portolan_note_path(uses, use, PORTOLAN_USE_READ, thread, here, a[1]);
     case SYS_truncate: return portolan_note_path(uses, use, PORTOLAN_USE_WRITE, thread, here, a[0]);
     case SYS_openat: return portolan_note_path(uses, use, portolan_kind_of_open(a[2]), thread, a[0], a[1]);
     case SYS_openat2: {

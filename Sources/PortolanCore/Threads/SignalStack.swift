@@ -12,6 +12,10 @@ import Synchronization
 /// stack of its thread has overflowed.
 package enum SignalStack {
     private static let isAddedToThreads = Atomic(false)
+    /// Lives as long as the process. Without this pointer, LeakSanitizer reports the memory, because only the kernel
+    /// has another one.
+    // … because it is set once, before threads are started
+    nonisolated(unsafe) private static var firstStack: UnsafeMutableRawPointer?
 
     /// Enough for a handler that walks the stack of the thread, with the registers that the kernel stores there.
     private static let size = 1 << 16
@@ -19,7 +23,9 @@ package enum SignalStack {
     /// Gives a separate stack to the calling thread, permanently, and to each thread of ``PlatformThread`` that starts
     /// from now on.
     package static func addToThisAndLaterThreads() {
-        unsafe set(stack(at: .allocate(byteCount: size, alignment: 16)))
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
+        unsafe firstStack = unsafe memory
+        unsafe set(stack(at: memory))
         isAddedToThreads.store(true, ordering: .relaxed)
     }
 

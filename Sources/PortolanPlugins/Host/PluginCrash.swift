@@ -75,7 +75,11 @@ package enum PluginCrash {
         var isOfPlugin = false
         if let opened = unsafe opened {
             isOfPlugin = unsafe name.utf8Start.withMemoryRebound(to: CChar.self, capacity: name.utf8CodeUnitCount + 1) { name in
-                unsafe portolan_describe_crash(opened, name, context, address, showsStack ? 1 : 0) != 0
+                guard unsafe portolan_begin_description(opened, name) != 0 else { return true }
+                // To unwind a damaged stack can crash, too.
+                portolan_block_crashes(0)
+                defer { portolan_block_crashes(1) }
+                return unsafe portolan_describe_crash(opened, name, context, address, showsStack ? 1 : 0) != 0
             }
             if isOfPlugin, unsafe !isSilent { unsafe portolan_print_words(opened.pointee.words, STDERR_FILENO) }
         }

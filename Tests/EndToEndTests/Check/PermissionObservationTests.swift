@@ -87,6 +87,14 @@ struct PermissionObservationTests {
             #"symlink("/etc", "/tmp/portolan-no-folder/link");"#,
             "the file '/tmp/portolan-no-folder/link' was created, changed, renamed or removed"
         ),
+        (
+            #"syscall(SYS_mount, "none", "/tmp/portolan-no-folder/x", "tmpfs", 0L, 0L);"#,
+            "the file '/tmp/portolan-no-folder/x' was created, changed, renamed or removed"
+        ),
+        (
+            #"syscall(SYS_inotify_add_watch, syscall(SYS_inotify_init1, 0), "/etc/hostname", 1);"#,
+            "the file '/etc/hostname' was read"
+        ),
         (#"unlink(PLACE);"#, "was created, changed, renamed or removed"),
         ("futimens(open(PLACE, O_RDONLY), NULL);", "/plugin/subject.c' was created, changed, renamed or removed"),
         ("fchmod(open(PLACE, O_RDONLY), 0600);", "/plugin/subject.c' was created, changed, renamed or removed"),

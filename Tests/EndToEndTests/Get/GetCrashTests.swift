@@ -53,6 +53,17 @@ struct GetCrashTests {
         #expect(outcome.errors == ["portolan: the plugin org.portolan.subject crashed with \(place)\(Self.more)"])
     }
 
+    /// A stack that can't be unwound must not crash the report itself.
+    @Test(arguments: [
+        "char *frame = __builtin_frame_address(0); memset(frame, 'A', 4096); return;",
+        "((void **)__builtin_frame_address(0))[1] = (void *)0x4141414141414141; ((void **)__builtin_frame_address(0))[0] = (void *)8; return;",
+    ])
+    func crashWithADamagedStackIsReported(code: String) throws {
+        let outcome = try load("subject://bytes", inserting: code, after: "static void serve_bytes(subject_load *load) {")
+        #expect(outcome.status == SIGSEGV && outcome.errors.count == 1, "\(outcome.errors)")
+        #expect(outcome.errors.first?.contains("crashed with SIGSEGV") == true && outcome.errors.first?.contains("plugin") == true)
+    }
+
     @Test func crashOnTheThreadOfThePluginIsNamed() throws {
         let outcome = try load(
             "subject://thread/x", inserting: "*(volatile int *)8 = 1;", after: "static void *write_greeting_on_thread(void *pointer) {")
