@@ -31,7 +31,7 @@ import Testing
         ("x.org\tTRUE\t/\tFALSE\t0\ta\tb\t", "has 8 fields"), ("x.org\tYES\t/\tFALSE\t0\ta\tb", "TRUE or FALSE"),
         ("x.org\tTRUE\t/\tFALSE\tsoon\ta\tb", "a number"),
         ("x.org\tTRUE\t/\tFALSE\tinf\ta\tb", "a number"), ("\tTRUE\t/\tFALSE\t0\ta\tb", "is not a host"),
-        ("x.org\tTRUE\tx\tFALSE\t0\ta\tb", "does not begin with '/'"), ("x.org\tTRUE\t/\tFALSE\t0\ta\tb;c", "semicolon"),
+        ("x.org\tTRUE\t/\tFALSE\t0\ta\tb;c", "semicolon"),
     ])
     func malformedLinesAreReported(line: String, problem: String) {
         let (cookies, problems) = NetscapeCookieFile.parse(Array((line + "\nx.org\tFALSE\t/\tFALSE\t0\tgood\t1\n").utf8), now: now)
@@ -41,6 +41,29 @@ import Testing
     @Test func cookieOfAPublicSuffixBecomesHostOnly() {
         let line = Array(".localhost\tTRUE\t/\tFALSE\t0\ta\tb\n".utf8)
         #expect(NetscapeCookieFile.parse(line, now: now).cookies.map(\.isHostOnly) == [true])
+    }
+
+    @Test(arguments: [("/", "/"), ("/a", "/a"), ("\"/a\"", "/a"), ("x", "/"), ("", "/")])
+    func pathIsReadAsByCurl(path: String, expected: String) {
+        let line = Array("x.org\tFALSE\t\(path)\tFALSE\t0\ta\tb\n".utf8)
+        #expect(NetscapeCookieFile.parse(line, now: now).cookies.map(\.path) == [expected])
+    }
+
+    @Test func lastLineOfACookieCounts() {
+        let line = "x.org\tFALSE\t/\tFALSE\t0\ta\t"
+        let (cookies, problems) = NetscapeCookieFile.parse(Array("\(line)1\n\(line)2\n".utf8), now: now)
+        #expect(cookies.map(\.value) == ["2"] && problems.isEmpty)
+    }
+
+    @Test func addressHasNoSubdomains() throws {
+        let jar = CookieJar()
+        try jar.set("a=1; Domain=127.0.0.1", "http://127.0.0.1/")
+        #expect(String(decoding: NetscapeCookieFile.bytes(of: jar.storage.cookies), as: UTF8.self).contains("\n127.0.0.1\tFALSE\t"))
+    }
+
+    @Test func setCookieFieldsAreFound() {
+        let bytes = Array("HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nset-cookie:c=d\nSet-Cookie2: x\n Set-Cookie: y\nSet-Cookie:\n".utf8)
+        #expect(NetscapeCookieFile.setCookieValues(in: bytes).map { String(decoding: $0, as: UTF8.self) } == ["a=b", "c=d"])
     }
 
     /// A number that is too large for a date must not end the program.

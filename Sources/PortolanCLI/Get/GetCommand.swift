@@ -111,6 +111,7 @@ struct GetCommand: ParsableCommand {
         for (index, url) in urls.enumerated() {
             // `try?` because the last write reports the failure.
             if index > 0 { try? saveSoFar() }
+            cookies?.addHeaderCookies(forServerOf: url)
             guard
                 let failure = session.runAttempts(
                     of: url, sending: body, with: self, netrc: netrcCredentials, on: loader, unusablePlugins: setup.unusablePlugins,

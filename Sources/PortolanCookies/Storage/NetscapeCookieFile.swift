@@ -10,7 +10,7 @@ package import FoundationEssentials
 /// fifth is its expiry in seconds since 1970, or 0 for the end of the session. `#HttpOnly_` before the domain marks a
 /// cookie for HTTP only; other lines that begin with `#` are comments. The format has no `SameSite` and no partitions.
 /// The newest cookie comes first, as in a file of curl. Among cookies of equally long paths, curl sends the cookie of
-/// the last line first.
+/// the last line first. If two lines are for the same cookie, the last line counts.
 package enum NetscapeCookieFile {
     /// The largest file that is read, in bytes.
     package static let sizeLimit = 64 << 20
@@ -42,8 +42,23 @@ package enum NetscapeCookieFile {
                 problems.append(error)
             }
         }
-        return (cookies.reversed(), problems)
+        var identities: Set<Cookie.Identity> = []
+        return (cookies.reversed().filter { identities.insert($0.identity).inserted }, problems)
     }
+
+    /// Returns the values of the lines that are `Set-Cookie` fields. curl reads a file with the header of a response,
+    /// too.
+    package static func setCookieValues(in bytes: [UInt8]) -> [[UInt8]] {
+        bytes.split(separator: 0x0A).compactMap { line in
+            guard line.count > setCookiePrefix.count, zip(line, setCookiePrefix).allSatisfy({ $0 == $1 || $0 | 0x20 == $1 }) else {
+                return nil
+            }
+            let value = line.dropFirst(setCookiePrefix.count).drop(while: \.isBlank)
+            return Array(value.last == 0x0D ? value.dropLast() : value)
+        }
+    }
+
+    private static let setCookiePrefix = Array("set-cookie:".utf8)
 
     private static func cookie(_ line: ArraySlice<UInt8>, _ number: Int, _ now: Date) throws(Problem) -> Cookie {
         let fields = line.split(separator: 0x09, omittingEmptySubsequences: false)
@@ -63,7 +78,7 @@ package enum NetscapeCookieFile {
         guard domain.utf8.first != UInt8(ascii: ".") else {
             throw Problem(line: number, description: "line \(number): the host begins with two dots")
         }
-        var cookie = Cookie(name: "", value: "", domain: domain, path: text(fields[2]), now: now)
+        var cookie = Cookie(name: "", value: "", domain: domain, path: path(fields[2]), now: now)
         cookie.nameBytes = Array(fields[5])
         cookie.valueBytes = fields.count > 6 ? Array(fields[6]) : []
         // A public suffix may have cookies for itself, as in a response (RFC 6265bis §5.7).
@@ -74,6 +89,14 @@ package enum NetscapeCookieFile {
             throw Problem(line: number, description: "line \(number): \(error)")
         }
         return cookie
+    }
+
+    /// A path as curl reads it: without quotation marks, and the root if it does not begin with a slash.
+    private static func path(_ field: ArraySlice<UInt8>) -> String {
+        var path = text(field)[...]
+        if path.first == "\"" { path = path.dropFirst() }
+        if path.last == "\"" { path = path.dropLast() }
+        return path.first == "/" ? String(path) : "/"
     }
 
     private static func flag(_ field: ArraySlice<UInt8>) -> Bool? {
@@ -100,8 +123,10 @@ package enum NetscapeCookieFile {
         var file = Array("# Netscape HTTP Cookie File\n# Written by Portolan. Lines below may be edited.\n\n".utf8)
         for cookie in cookies.reversed() where canHold(cookie) {
             let expirySeconds = cookie.expiry.map { Int64(min(max($0.timeIntervalSince1970.rounded(.up), 0), latestExpiry)) } ?? 0
+            // An address has no hosts below it.
+            let isHostOnly = cookie.isHostOnly || PublicSuffixList.isAddress(cookie.domain)
             let head =
-                "\(cookie.isHTTPOnly ? "#HttpOnly_" : "")\(cookie.isHostOnly ? "" : ".")\(cookie.domain)\t\(cookie.isHostOnly ? "FALSE" : "TRUE")"
+                "\(cookie.isHTTPOnly ? "#HttpOnly_" : "")\(isHostOnly ? "" : ".")\(cookie.domain)\t\(isHostOnly ? "FALSE" : "TRUE")"
                 + "\t\(cookie.path)\t\(cookie.isSecure ? "TRUE" : "FALSE")\t\(expirySeconds)\t"
             file += head.utf8
             file += cookie.nameBytes + [0x09] + cookie.valueBytes + [0x0A]

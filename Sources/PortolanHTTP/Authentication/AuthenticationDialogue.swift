@@ -14,6 +14,8 @@ struct AuthenticationDialogue {
         let host: String
         let port: Int
         let isProxy: Bool
+
+        fileprivate var description: String { "\(isProxy ? "proxy " : "")\(protocolName)://\(host):\(port)" }
     }
 
     struct Challenge {
@@ -49,6 +51,7 @@ struct AuthenticationDialogue {
     static let credentialLimit = 8
 
     private let peer: Peer
+    private let nonceCounts: DigestNonceCounts
     private var credentialCount = 0
     private var sent: SentCredential?
     /// The space of the last challenge, and how many credentials in a row the peer has refused there.
@@ -61,8 +64,12 @@ struct AuthenticationDialogue {
     ///   - credential: the credential that the first request sends by Basic.
     ///   - authorization: the authorization that the first request sends instead, because an earlier load authenticated
     ///     in the same space.
-    init(with peer: Peer, sending credential: PasswordCredential? = nil, reusing authorization: Authorization? = nil) {
-        self.peer = peer
+    ///   - nonceCounts: the counts of the handler.
+    init(
+        with peer: Peer, sending credential: PasswordCredential? = nil, reusing authorization: Authorization? = nil,
+        countingNoncesIn nonceCounts: DigestNonceCounts = DigestNonceCounts()
+    ) {
+        (self.peer, self.nonceCounts) = (peer, nonceCounts)
         if let authorization {
             sent = SentCredential(credential: authorization.credential, offer: authorization.offer, isPreemptive: true, isReused: true)
         } else {
@@ -76,6 +83,7 @@ struct AuthenticationDialogue {
     ///   only the age of the nonce, or wants another scheme; `nil` if the peer offers nothing that can be answered, or
     ///   if the limit of credentials is reached.
     mutating func receiveChallenge(offering peerOffers: [AuthenticationOffer]) -> Decision? {
+        let peerOffers = peerOffers.map { $0.counted(by: nonceCounts, for: peer.description) }
         // A peer that offered a strong scheme gets no password by a weaker one.
         let strength = sent?.offer?.strength ?? 0
         offers = peerOffers.filter { !rejectedSpaces.contains($0.space) && $0.strength >= strength }

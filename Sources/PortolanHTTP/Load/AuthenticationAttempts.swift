@@ -41,13 +41,18 @@ struct AuthenticationAttempts {
     /// - Parameters:
     ///   - credential: the credential that the first request sends to the origin by Basic.
     ///   - authorization: the authorization of an earlier load that the first request sends to the origin instead.
-    init(to key: ConnectionKey, sending credential: PasswordCredential? = nil, reusing authorization: Authorization? = nil) {
+    ///   - nonceCounts: the counts of the handler.
+    init(
+        to key: ConnectionKey, sending credential: PasswordCredential? = nil, reusing authorization: Authorization? = nil,
+        countingNoncesIn nonceCounts: DigestNonceCounts
+    ) {
         origin = AuthenticationDialogue(
             with: .init(protocolName: key.isSecure ? "https" : "http", host: key.urlHost, port: key.port, isProxy: false),
-            sending: credential, reusing: authorization)
+            sending: credential, reusing: authorization, countingNoncesIn: nonceCounts)
         proxy = key.proxy.map { proxy in
             AuthenticationDialogue(
-                with: .init(protocolName: proxy.scheme, host: proxy.urlHost, port: proxy.port, isProxy: true), sending: proxy.credential)
+                with: .init(protocolName: proxy.scheme, host: proxy.urlHost, port: proxy.port, isProxy: true), sending: proxy.credential,
+                countingNoncesIn: nonceCounts)
         }
         proxyResponds = key.usesAbsoluteForm
     }

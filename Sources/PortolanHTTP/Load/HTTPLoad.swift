@@ -51,7 +51,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private(set) var upload: RequestBodySource?
     var sentBytes: Int64 = 0
     lazy var authentication = AuthenticationAttempts(
-        to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)), reusing: authorization)
+        to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)), reusing: authorization,
+        countingNoncesIn: pools.nonceCounts)
     /// The source of the next request's `Authorization` field; `nil` if the request has that field already.
     var authorization: Authorization?
     /// Checks that the server knows the password (RFC 7616 §3.5).

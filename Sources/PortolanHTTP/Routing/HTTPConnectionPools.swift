@@ -9,6 +9,8 @@ final class HTTPConnectionPools: Sendable {
     let configuration: HTTPConfiguration
     /// Selects the proxies. The environment is read when the pools are made.
     let proxySelection: ProxySelection
+    /// How often the nonces of Digest challenges were used.
+    let nonceCounts = DigestNonceCounts()
     private let templates = RequestTemplateCache()
     private let loopsWithPools: [LoopWithPool]
 

@@ -77,6 +77,13 @@ package enum AuthenticationOffer: Hashable, Sendable {
 
     package var space: Space { Space(self) }
 
+    /// The same offer, which counts the uses of its nonce together with other loads.
+    ///
+    /// - Parameter peer: a text that identifies the server or proxy.
+    package func counted(by nonceCounts: DigestNonceCounts, for peer: String) -> AuthenticationOffer {
+        if case .digest(let challenge) = self { .digest(challenge.counted(by: nonceCounts, for: peer)) } else { self }
+    }
+
     /// Ends the session of a session algorithm: a new challenge begins a new one (RFC 7616 §3.6).
     package func endSession() { if case .digest(let challenge) = self { challenge.endSession() } }
 

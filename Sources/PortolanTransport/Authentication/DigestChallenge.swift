@@ -33,8 +33,9 @@ package final class DigestChallenge: Hashable, Sendable {
     let hashesUser: Bool
     /// Whether the peer refused the request only because its nonce is too old.
     let isStale: Bool
-    /// How often all loads with this challenge have used the nonce.
-    private let uses = Atomic<UInt32>(0)
+    private let nonceCounts: DigestNonceCounts
+    /// The server or proxy, in ``nonceCounts``.
+    private let peer: String
 
     /// What the requests of a session have in common. The session of an algorithm such as `SHA-256-sess` begins with
     /// the first request after a challenge, and ends with the next challenge.
@@ -61,6 +62,7 @@ package final class DigestChallenge: Hashable, Sendable {
         hashesUser = challenge["userhash"]?.lowercased() == "true"
         isStale = challenge["stale"]?.lowercased() == "true"
         session = Mutex(nil)
+        (nonceCounts, peer) = (DigestNonceCounts(), "")
         let names = (challenge["qop"] ?? "").lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }
         guard !names.isEmpty else {
             protection = .none
@@ -71,21 +73,27 @@ package final class DigestChallenge: Hashable, Sendable {
         self.protection = protection
     }
 
-    /// A challenge with another nonce of the same server (RFC 7616 §3.5, `nextnonce`). The session continues with its
-    /// key.
-    private init(_ other: DigestChallenge, nonce: [UInt8]) {
+    private init(_ other: DigestChallenge, nonce: [UInt8], countedBy nonceCounts: DigestNonceCounts, for peer: String, isStale: Bool) {
         (realm, realmOctets, opaque, domain) = (other.realm, other.realmOctets, other.opaque, other.domain)
         (algorithm, protection, hashesUser) = (other.algorithm, other.protection, other.hashesUser)
-        self.nonce = nonce
-        isStale = false
+        (self.nonce, self.nonceCounts, self.peer, self.isStale) = (nonce, nonceCounts, peer, isStale)
         session = Mutex(other.session.withLock { $0 })
     }
 
-    package func with(nonce: [UInt8]) -> DigestChallenge { DigestChallenge(self, nonce: nonce) }
+    /// A challenge with another nonce of the same server (RFC 7616 §3.5, `nextnonce`). The session continues with its
+    /// key.
+    package func with(nonce: [UInt8]) -> DigestChallenge {
+        DigestChallenge(self, nonce: nonce, countedBy: nonceCounts, for: peer, isStale: false)
+    }
+
+    /// The same challenge, which counts the uses of its nonce together with other loads.
+    func counted(by nonceCounts: DigestNonceCounts, for peer: String) -> DigestChallenge {
+        DigestChallenge(self, nonce: nonce, countedBy: nonceCounts, for: peer, isStale: isStale)
+    }
 
     /// Counts a use of the nonce, and returns its number, from 1, in eight hexadecimal digits (`nc`).
     func nextUse() -> String {
-        let digits = String(uses.wrappingAdd(1, ordering: .relaxed).newValue, radix: 16)
+        let digits = String(nonceCounts.next(for: .init(peer: peer, realm: realmOctets, nonce: nonce)), radix: 16)
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
     }
 

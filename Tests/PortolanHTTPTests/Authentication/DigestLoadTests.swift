@@ -56,6 +56,22 @@ import Testing
         #expect(status == 200 && text.contains("\"authenticated\": true"), "\(text)")
     }
 
+    /// A server accepts each count of a nonce once (RFC 7616 §3.4), also if it sends the nonce to every load.
+    @Test func loadsCountTheUsesOfANonceTogether() async throws {
+        let refusal = Self.refusal(#"Digest realm="r", nonce="n", qop="auth""#)
+        let server = try Self.server(refusal, Self.success(), refusal, Self.success(), refusal, Self.success())
+        let loader = Loader.http()
+        let url = server.url().replacing("//", with: "//u:p@")
+        for _ in 0..<2 {
+            let (_, response) = try await loader.data(from: url)
+            #expect(response.status == .ok)
+        }
+        // Another handler has its own counts.
+        _ = try await Loader.http().data(from: url)
+        let counts = Self.authorizations(server).map { $0?.split(separator: "nc=").last?.prefix(8) }
+        #expect(counts.compactMap { $0 } == ["00000001", "00000002", "00000001"], "\(counts)")
+    }
+
     @Test func staleNonceIsRenewedWithoutTheDelegate() async throws {
         let server = try Self.server(
             Self.refusal(#"Digest realm="r", nonce="1", qop="auth""#),

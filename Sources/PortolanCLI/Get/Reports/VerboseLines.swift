@@ -49,9 +49,9 @@ final class VerboseLines: LoadObserver {
                 "* nested load, depth \(inner.depth): \(inner.url.shortDescription) \(error.map { "ended (\($0.name))" } ?? "finished")"
                     + " after \(moment), \(String(bytes, of: "byte"))"
             ]
-        case .interim(let response): HeadText(response).lines.map { "< \($0)" }
+        case .interim(let response): HeadText(response).lines.map { "< \(hidingCookieValue(of: $0))" }
         case .response(let response):
-            HeadText(response).lines.map { "< \($0)" }
+            HeadText(response).lines.map { "< \(hidingCookieValue(of: $0))" }
                 + [UnsupportedSchemes.line(for: response), "response after \(moment)"].compactMap {
                     $0.map { "* \($0)" }
                 }
@@ -79,6 +79,14 @@ final class VerboseLines: LoadObserver {
             return "request \(number) got the status \(code), the challenge of the \(code == 407 ? "proxy" : "server") is \(schemes); "
                 + "request \(number + 1) responds to it"
         }
+    }
+
+    /// Replaces the value of the cookie in a `Set-Cookie` line, which can be as secret as a password.
+    private static func hidingCookieValue(of line: String) -> String {
+        guard line.lowercased().hasPrefix("set-cookie:") else { return line }
+        let pair = line.prefix { $0 != ";" }
+        let name = pair.contains("=") ? pair.prefix { $0 != "=" } + "=" : line.prefix(11) + " "
+        return name + "…" + line.dropFirst(pair.count)
     }
 
     private static func redirectText(_ response: Response) -> String {

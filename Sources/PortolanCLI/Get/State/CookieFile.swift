@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import HTTPTypes
 import Portolan
 import PortolanCookies
 import PortolanCore
@@ -13,6 +14,10 @@ final class CookieFile: Sendable {
     /// The cookies that the jar contained before the loads.
     private let originalJar = CookieStorage(limits: .none)
     private let keepsSessionCookies: Bool
+    /// The `Set-Cookie` fields that the files of `-b` contain.
+    private let headerFields: HTTPFields
+    /// The hosts that the fields apply to already.
+    private let headerHosts = Mutex<Set<String>>([])
     /// The cookies that responses added, replaced or removed.
     private let changedCookies = Mutex<[Cookie]>([])
     private let writtenChangeCount = Atomic(0)
@@ -26,11 +31,15 @@ final class CookieFile: Sendable {
         self.jar = jar
         self.keepsSessionCookies = keepsSessionCookies
         let inputCookies = CookieStorage(limits: .none)
+        var headerFields = HTTPFields()
         for path in sources {
             let input = InputFile(option: "-b", path: path)
             do throws(Failure) {
                 let bytes = try input.wholeStream(limit: NetscapeCookieFile.sizeLimit, within: timeLimit)
-                Self.add(bytes, from: input, to: inputCookies, keepsSessionCookies, warns: true)
+                let values = NetscapeCookieFile.setCookieValues(in: bytes)
+                for value in values { headerFields.append(HTTPField(name: .setCookie, value: value)) }
+                // The other lines of a header are no cookies.
+                Self.add(bytes, from: input, to: inputCookies, keepsSessionCookies, warns: values.isEmpty)
             } catch {
                 guard error.status == .unreadable else { throw error }
                 Diagnostics.warn("\(error.message ?? "-b: '\(path)' cannot be read"); the command continues without its cookies")
@@ -41,6 +50,7 @@ final class CookieFile: Sendable {
             for cookie in originalJar.cookies { inputCookies.restore(cookie) }
             if case .file = try jar.kind.get() { try PartialFile.probe(jar.path) }
         }
+        self.headerFields = headerFields
         // The limits apply to the cookies of responses, not to those that the user's files contain.
         let cookies = inputCookies.cookies
         var limits = CookieStorage.Limits()
@@ -71,6 +81,19 @@ final class CookieFile: Sendable {
         let (cookies, problems) = NetscapeCookieFile.parse(bytes, now: Date())
         if warns { input.warnAboutSkippedEntries(problems, further: "lines are no cookies") }
         for cookie in cookies where keepsSessionCookies || cookie.isPersistent { storage.restore(cookie) }
+    }
+
+    /// Stores the cookies of the `Set-Cookie` fields in the files of `-b`, as if the server of a URL had sent them over
+    /// TLS. Has an effect once for each host.
+    func addHeaderCookies(forServerOf url: String) {
+        // `try?` because the load reports an invalid URL.
+        guard !headerFields.isEmpty, let url = try? URLRecord(parsing: url), let host = url.host,
+            let secureURL = url.scheme == "http" ? try? URLRecord(parsing: "https" + url.string.dropFirst(4)) : url,
+            headerHosts.withLock({ $0.insert(String(host)).inserted })
+        else { return }
+        let headerCookies = CookieStorage(limits: .none)
+        headerCookies.setCookies(from: headerFields, of: secureURL)
+        for cookie in headerCookies.cookies where keepsSessionCookies || cookie.isPersistent { storage.restore(cookie) }
     }
 
     /// Writes the jar if it is a regular file and responses have changed cookies since the last call.

@@ -11,8 +11,9 @@ struct StateOptions: ParsableArguments {
     @Option(
         name: [.customShort("b", allowingJoined: true), .customLong("cookie")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send these cookies, 'name=value; name2=value2', to the URL's server. If the value has no '=', it is a cookie file in curl's "
-                + "(Netscape) format; - is standard input. Can be repeated.", valueName: "cookies|file"))
+            "Send these cookies, 'name=value; name2=value2', to the URL's server, unless -H sends a Cookie field. If the value has no '=', it is "
+                + "a cookie file in curl's (Netscape) format, or the header of a response; - is standard input. Can be repeated.",
+            valueName: "cookies|file"))
     var cookies: [String] = []
 
     @Option(
@@ -43,7 +44,12 @@ struct StateOptions: ParsableArguments {
     }
 
     /// The values of `-b` that are cookies and not files.
-    private var cookieTexts: [String] { cookies.filter { $0.contains("=") } }
+    private var cookieTexts: [String] {
+        cookies.filter { $0.contains("=") }.map { text in
+            let start = text.drop { $0 == " " || $0 == "\t" }
+            return String(start[..<(start.lastIndex { $0 != " " && $0 != "\t" }.map(start.index(after:)) ?? start.startIndex)])
+        }
+    }
 
     /// The first option that names a file, if there is one.
     var fileOption: String? {
@@ -55,11 +61,10 @@ struct StateOptions: ParsableArguments {
     /// The values of `-b` that are files.
     var cookieFiles: [String] { cookies.filter { !$0.contains("=") } }
 
-    /// Adds the cookies of `-b` to the request, after those of `-H`.
+    /// Adds the cookies of `-b` to the request, unless `-H` adds a `Cookie` field.
     func addCookies(to request: inout Request) {
-        guard !cookieTexts.isEmpty else { return }
-        let allCookieTexts = request.fields[values: .cookie] + cookieTexts
-        request.fields[.cookie] = allCookieTexts.joined(separator: "; ")
+        guard !cookieTexts.isEmpty, !request.fields.contains(.cookie) else { return }
+        request.fields[.cookie] = cookieTexts.joined(separator: "; ")
     }
 
     /// The stored cookies of all loads; `nil` if no option names a file.

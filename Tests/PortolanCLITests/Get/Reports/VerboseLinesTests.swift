@@ -30,6 +30,13 @@ import Testing
                 == ["* Digest challenge of 'h.test:443', 0 failures before it: no user name and password for it"])
     }
 
+    @Test func valuesOfCookiesAreHidden() throws {
+        var response = Response(url: try URLRecord(parsing: "http://h/"), status: .ok)
+        for value in ["sid=s3cr3t; Path=/a=b", "s3cr3t; Path=/"] { response.fields.append(HTTPField(name: .setCookie, value: value)) }
+        let lines = VerboseLines.lines(for: .interim(response), at: .zero).map { $0.lowercased() }
+        #expect(lines.suffix(3).filter { $0.hasPrefix("< set") } == ["< set-cookie: sid=…; path=/a=b", "< set-cookie: …; path=/"])
+    }
+
     @Test("The line about a request that was sent again names the scheme of the challenge, and no secret")
     func resentRequestIsNamedWithItsChallenge() throws {
         var metrics = LoadMetrics()
