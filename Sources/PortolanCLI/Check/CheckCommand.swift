@@ -31,7 +31,8 @@ struct CheckCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Run the checks up to this level: 1 loading the plugin, 2 single loads, 3 order, cancellation and threads, 4 stress, 5 performance.",
+            "Run the checks up to this level: 1 loading the plugin, 2 single loads, 3 order, cancellation and threads, 4 stress, and the use of network and files "
+                + "(SEC-07), 5 performance.",
             valueName: "number"))
     var level = 3
 

@@ -36,7 +36,8 @@ struct GetCommand: ParsableCommand {
         }
         if stateFolder.isGiven, let option = state.fileOption {
             throw ValidationError(
-                "--state and \(option) cannot be combined; 'portolan cookies import' and 'export' copy cookies")
+                "--state and \(option) cannot be combined\(option == "--hsts" ? "" : "; 'portolan cookies import' and 'export' copy cookies")"
+            )
         }
         try checkStateFiles()
         for (name, path) in [("--trace", output.trace?.path), ("-o", output.file?.path)] {

@@ -9,7 +9,9 @@ import PortolanCore
 struct NetrcOptions: ParsableArguments {
     @Flag(
         name: [.customShort("n"), .customLong("netrc")],
-        help: "Use the user name and password that ~/.netrc has for a host, instead of those in the URL. -u has precedence.")
+        help:
+            "Use the user name and password that ~/.netrc has for a host, instead of those in the URL, unless the URL names another user. -u has precedence."
+    )
     var usesNetrc = false
 
     @Flag(name: .customLong("netrc-optional"), help: "Like --netrc, but a user name and password in the URL have precedence.")

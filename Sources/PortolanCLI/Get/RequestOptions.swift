@@ -101,6 +101,7 @@ struct RequestOptions: ParsableArguments {
         if let user, let problem = ChallengeResponder.problem(with: user, sentBy: authentication) {
             throw ValidationError("-u: \(problem)")
         }
+        if bearerToken?.isEmpty == true { throw ValidationError("--oauth2-bearer: the token is empty") }
         if redirectLimit < 0 { throw ValidationError("--max-redirects: write a number, 0 or more") }
     }
 

@@ -22,25 +22,24 @@
         func run() throws {
             // The folder is opened last, so that no folder is created if the file cannot be read.
             let (cookies, problems) = NetscapeCookieFile.parse(try read(), now: Date())
-            for problem in problems.prefix(3) { Diagnostics.warn("\(problem); it is skipped") }
-            if problems.count > 3 { Diagnostics.warn("\(problems.count - 3) more lines are no cookies") }
+            InputFile(option: "import", path: file).warnAboutSkippedEntries(problems, further: "lines are no cookies")
             if cookies.isEmpty, !problems.isEmpty {
                 throw Failure(.unreadable, "\(file == "-" ? "standard input" : "'\(file)'") has no cookies in curl's (Netscape) format")
             }
             let selectedCookies = cookies.filter(hosts.selects)
             let (persistent, now) = (selectedCookies.filter(\.isPersistent), Date())
-            warn(selectedCookies.count - persistent.count, "end with their session, and are not kept")
-            warn(persistent.count { $0.isExpired(at: now) }, "have expired, and are not kept")
+            warn(selectedCookies.count - persistent.count, "without an expiry, not kept")
+            warn(persistent.count { $0.isExpired(at: now) }, "already expired, not kept")
             let state = try folder.open()
             let (evicted, limits) = (state.cookies.restore(persistent), CookieStorage.Limits())
             for limit in CookieStorage.Limit.allCases {
-                warn(evicted[limit] ?? 0, "of the file or the folder are not kept: \(limits.text(of: limit))")
+                warn(evicted[limit] ?? 0, "of the file or the folder not kept: \(limits.text(of: limit))")
             }
             try state.close()
         }
 
         private func warn(_ count: Int, _ problem: String) {
-            if count > 0 { Diagnostics.warn("\(count) cookies \(problem)") }
+            if count > 0 { Diagnostics.warn("\(String(count, of: "cookie")) \(problem)") }
         }
 
         private func read() throws(Failure) -> [UInt8] {

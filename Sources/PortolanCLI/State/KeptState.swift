@@ -15,7 +15,8 @@ struct StateFolderOption: ParsableArguments {
         @Option(
             name: .customLong("state"), parsing: .unconditional,
             help: ArgumentHelp(
-                "Keep cookies, HSTS hosts and stored credentials in this folder between runs (default: nothing is kept). Session cookies are not kept.",
+                "Keep cookies and HSTS hosts in this folder between runs, and use the credentials that programs have stored there (default: nothing is kept). "
+                    + "Session cookies and the password of -u are not kept.",
                 valueName: "folder"),
             completion: .directory)
         var path: String?

@@ -72,9 +72,9 @@ extension RuleCatalogue {
         },
         .must(
             "MANIF-08", level: 3,
-            "The manifest requests every permission that the plugin uses, and should request no other.",
+            "The manifest requests the permissions of the abilities that the plugin declares, and should request no other.",
             because: "Users decide by these permissions.",
-            remedy: "Request the permissions that you use.",
+            remedy: "Request the permission of each ability that the plugin declares, as in \"permissions\": [\"cookies\"].",
             check: checkPermissions),
         .must(
             "MANIF-09", level: 1, isEnforced: true,

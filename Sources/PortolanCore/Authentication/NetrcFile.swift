@@ -72,7 +72,7 @@ public struct NetrcFile: Sendable {
             let mode = String(file.permissions, radix: 8)
             throw LoadError(
                 .accessDenied,
-                message: "\(QuotedText(path)) has passwords, but others can read it, or own it (mode \(mode)); run chmod 600 on it")
+                message: "\(QuotedText(path)) has passwords, but another user can read or owns it (mode \(mode)); run chmod 600 on it")
         }
     }
 

@@ -37,6 +37,8 @@ package final class AuthenticatedSpaces: Sendable {
             return paths.filter { Self.isBelow(path, $0) }.map(\.utf8.count).max()
         }
 
+        fileprivate var sendsPassword: Bool { space.kind == .password(scheme: "basic") }
+
         private static func isBelow(_ path: Substring, _ prefix: String) -> Bool {
             guard path.hasPrefix(prefix) else { return false }
             return prefix.hasSuffix("/") || path.utf8.count == prefix.utf8.count
@@ -78,13 +80,16 @@ package final class AuthenticatedSpaces: Sendable {
 
     package init() {}
 
-    /// Returns the space that contains a URL; if there are several, the space with the longest path.
+    /// Returns the space that contains a URL; if there are several, the space with the longest path, and among equally
+    /// long paths a space that does not send the password itself (Basic).
     package func match(for url: URLRecord) -> Match? {
         guard count.load(ordering: .relaxed) > 0 else { return nil }
         let entry = entries.withLock { entries in
             var (best, bestLength): (Entry?, Int) = (nil, -1)
             for entry in entries {
-                guard let length = entry.coveringPathLength(url), length > bestLength else { continue }
+                guard let length = entry.coveringPathLength(url),
+                    length > bestLength || (length == bestLength && best?.sendsPassword == true && !entry.sendsPassword)
+                else { continue }
                 (best, bestLength) = (entry, length)
             }
             return best

@@ -143,7 +143,7 @@ extension LoadTask {
 
     /// Why a credential is not proposed to a space; `nil` if it is.
     fileprivate func problem(with credential: Credential, from source: CredentialSource, for space: ProtectionSpace) -> String? {
-        if wasRefused(credential, for: space) { return "the \(space.isProxy ? "proxy" : "server") has refused it" }
+        if wasRefused(credential, for: space) { return "the \(space.isProxy ? "proxy" : "server") has refused it before" }
         if let problem = credential.problem(in: space) { return problem }
         // `try?` because a space that is no origin of a URL, such as one of a plugin, has no redirects over HTTP.
         guard source != .storage,

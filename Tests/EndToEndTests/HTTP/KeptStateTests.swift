@@ -94,7 +94,7 @@ import Testing
             """
         try program.makeFile("jar", jar)
         let imported = try program.run("cookies", "import", "jar", "--state", "state")
-        #expect(imported.status == 0 && imported.errors == ["portolan: warning: 1 cookies end with their session, and are not kept"])
+        #expect(imported.status == 0 && imported.errors == ["portolan: warning: 1 cookie without an expiry, not kept"])
         #expect(try list().count == 3)
         #expect(
             try list("--host", "EXAMPLE.org") == [
@@ -144,9 +144,9 @@ import Testing
         try program.makeFile("jar", lines.joined(separator: "\n"))
         let outcome = try program.run("cookies", "import", "jar", "--state", "state")
         let expected = [
-            "line 1212 has 1 fields and not 7, separated by tabs; it is skipped", "1 cookies have expired, and are not kept",
-            "20 cookies of the file or the folder are not kept: one host has at most 180",
-            "10 cookies of the file or the folder are not kept: the hosts of one site have at most 1000 together",
+            "import: 'jar': line 1212 has 1 fields and not 7, separated by tabs; it is skipped", "1 cookie already expired, not kept",
+            "20 cookies of the file or the folder not kept: one host has at most 180",
+            "10 cookies of the file or the folder not kept: the hosts of one site have at most 1000 together",
         ]
         #expect(outcome.status == 0 && outcome.errors == expected.map { "portolan: warning: \($0)" }, "\(outcome.errors)")
         #expect(try list().count == 1180)
