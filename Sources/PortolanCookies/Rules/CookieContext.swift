@@ -62,6 +62,8 @@ enum CookieMatching {
             || path[cookiePath.count] == UInt8(ascii: "/")
     }
 
+    static func pathMatches(_ path: Span<UInt8>, _ cookiePath: [UInt8]) -> Bool { pathMatches(path, cookiePath.span) }
+
     /// RFC 6265bis §5.1.4
     static func defaultPath(of url: URLRecord) -> String {
         let path = url.path.utf8

@@ -74,13 +74,4 @@ enum CookieRules {
         old.isSecure && old.nameBytes == cookie.nameBytes && CookieMatching.pathMatches(cookie.path.utf8.span, old.path.utf8.span)
             && (CookieMatching.domainMatches(old.domain, cookie.domain) || CookieMatching.domainMatches(cookie.domain, old.domain))
     }
-
-    /// Whether a request sends the cookie. The caller has already compared the domains.
-    ///
-    /// RFC 6265bis §5.8.3
-    static func sends(_ cookie: Cookie, in context: CookieContext, isSameSite: Bool, path: Span<UInt8>) -> Bool {
-        (!cookie.isSecure || context.isSecure) && (!cookie.isHTTPOnly || context.isHTTPAPI)
-            && (isSameSite || cookie.sameSite == Cookie.SameSite.none) && CookieMatching.pathMatches(path, cookie.path.utf8.span)
-            && !cookie.isExpired(at: context.now) && (cookie.partition == nil || cookie.partition == context.partition)
-    }
 }

@@ -9,9 +9,10 @@ import Testing
     private final class State: Sendable {}
 
     private static func entry(
-        _ server: String = "https://h/", paths: [String], realm: String = "r", password: String = "p", state: State = State()
+        _ server: String = "https://h/", paths: [String], realm: String = "r", scheme: String = "basic", password: String = "p",
+        state: State = State()
     ) throws -> AuthenticatedSpaces.Entry {
-        let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "https", host: "h", realm: realm)
+        let space = ProtectionSpace(kind: .password(scheme: scheme), protocolName: "https", host: "h", realm: realm)
         return AuthenticatedSpaces.Entry(
             space, credential: .password(user: "u", password: password, persistence: .loader), server: try URLRecord(parsing: server),
             paths: paths, state: state)
@@ -51,6 +52,13 @@ import Testing
         #expect(try state("https://h/third/") === root)
         spaces.removeAll()
         #expect(try state("https://h/") == nil)
+    }
+
+    /// Otherwise the password would be sent by Basic to a place that asks for Digest.
+    @Test(arguments: [["basic", "digest"], ["digest", "basic"]]) func digestIsPreferredForEquallyLongPaths(schemes: [String]) throws {
+        let spaces = AuthenticatedSpaces()
+        for scheme in schemes { spaces.add(try Self.entry(paths: ["/"], scheme: scheme)) }
+        #expect(spaces.match(for: try URLRecord(parsing: "https://h/x"))?.entry.space.kind == .password(scheme: "digest"))
     }
 
     @Test func numberOfSpacesIsLimited() throws {
