@@ -215,6 +215,7 @@ struct CookieJar {
     private func useEntries(for context: CookieContext) -> [Entry] {
         guard !entries.isEmpty else { return [] }
         var matches: [Entry] = []
+        matches.reserveCapacity(16)
         let (isSameSite, path, host) = (context.isSameSite, context.url.path, context.host)
         let isAddress = PublicSuffixList.isAddress(host)
         var domain = host
@@ -237,10 +238,15 @@ struct CookieJar {
         if !names.isEmpty { matches.removeAll { names.contains($0.cookie.nameBytes) } }
         guard !matches.isEmpty else { return nil }
         var header: [UInt8] = []
-        header.reserveCapacity(matches.reduce(0) { $0 + $1.pair.count + 2 })
+        var size = 0
+        for entry in matches { size += entry.pair.count + 2 }
+        header.reserveCapacity(size)
         for entry in matches {
-            if !header.isEmpty { header += [UInt8(ascii: ";"), UInt8(ascii: " ")] }
-            header += entry.pair
+            if !header.isEmpty {
+                header.append(UInt8(ascii: ";"))
+                header.append(0x20)
+            }
+            header.append(contentsOf: entry.pair)
         }
         return header
     }
