@@ -112,6 +112,9 @@ let package = Package(
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
         .target(name: "PortolanHTTPSyntax", dependencies: ["PortolanCore", "PortolanCoding", httpTypes], swiftSettings: strict),
+        // Only the rules; no product and no other target uses them yet.
+        .target(
+            name: "PortolanCache", dependencies: ["PortolanURL", "PortolanCore", "PortolanHTTPSyntax", httpTypes], swiftSettings: strict),
         .target(
             name: "PortolanTransport",
             dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanLinux", "CPortolanOpenSSL", httpTypes],
@@ -204,6 +207,8 @@ let package = Package(
             name: "PortolanCookiesTests",
             dependencies: ["PortolanCookies", "PortolanCore", "PortolanURL", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
+        .testTarget(
+            name: "PortolanCacheTests", dependencies: ["PortolanCache", "PortolanCore", "PortolanURL", httpTypes], swiftSettings: strict),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "PortolanCoreTests",

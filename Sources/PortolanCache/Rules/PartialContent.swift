@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+import PortolanCore
+
+/// The request for the octets that an incomplete response lacks.
+///
+/// RFC 9111 §3.3; RFC 9110 §13.1.5
+package struct Completion: Hashable, Sendable {
+    /// From the first missing octet to the last one. `nil` as end is the end of the representation.
+    package let first: Int64
+    package let last: Int64?
+    package let validator: StrongValidator
+
+    /// - Returns: `nil` if nothing is missing, or if the response has no strong validator.
+    package init?(of response: StoredResponse) {
+        guard case .partial(let ranges, let length) = response.content, !response.isDecoded, response.status == .ok,
+            let validator = response.strongValidator
+        else { return nil }
+        self.validator = validator
+        guard let length else {
+            // Whatever follows the first range is unknown.
+            first = ranges.ranges.first.map { $0.lowerBound == 0 ? $0.upperBound : 0 } ?? 0
+            last = nil
+            return
+        }
+        let gaps = ranges.gaps(length: length)
+        guard let firstGap = gaps.first, let lastGap = gaps.last else { return nil }
+        first = firstGap.lowerBound
+        last = lastGap.upperBound == length ? nil : lastGap.upperBound - 1
+    }
+
+    /// The fields of the request: the caller's with `Range` and `If-Range`. The caller's conditions are evaluated when
+    /// the response is complete.
+    package func fields(_ request: HTTPFields) -> HTTPFields {
+        var fields = request
+        fields[fields: .ifNoneMatch] = []
+        fields[fields: .ifModifiedSince] = []
+        fields.set(.range, "bytes=\(first)-\(last.map(String.init) ?? "")".utf8)
+        fields.set(.ifRange, validator.ifRange)
+        return fields
+    }
+}
+
+extension StoredResponse {
+    /// Joins two responses with parts of one representation. The fields are those of this response, updated by the
+    /// newer one.
+    ///
+    /// The caller joins the octets likewise: those of `newer` replace those that this response has at the same place.
+    ///
+    /// - Returns: `nil` if they can't be joined: they do not share a strong validator, their lengths differ, a body was
+    ///   decoded, or there are too many ranges.
+    ///
+    /// RFC 9111 §3.4; RFC 9110 §15.3.7.3
+    package func combined(with newer: StoredResponse) -> StoredResponse? {
+        guard status == .ok, newer.status == .ok, !isDecoded, !newer.isDecoded, let validator = strongValidator,
+            validator == newer.strongValidator
+        else { return nil }
+        let lengths = [content.completeLength, newer.content.completeLength].compactMap { $0 }
+        guard Set(lengths).count <= 1 else { return nil }
+        let ranges = content.ranges.union(newer.content.ranges)
+        guard newer.content.ranges.ranges.allSatisfy(ranges.contains) else { return nil }
+        var combined = self
+        combined.fields = StoredFields.updated(fields, from: newer.fields)
+        (combined.requestTime, combined.responseTime) = (newer.requestTime, newer.responseTime)
+        combined.selectingFields = newer.selectingFields
+        combined.content = StoredContent(ranges, completeLength: lengths.first)
+        if case .complete(let length) = combined.content {
+            combined.fields[fields: .contentRange] = []
+            combined.fields.set(.contentLength, String(length).utf8)
+        }
+        return combined
+    }
+}

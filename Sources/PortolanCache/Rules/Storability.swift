@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+import PortolanHTTPSyntax
+
+/// Whether a private cache may store a response, and whether it is useful to do so.
+///
+/// A response to a request with `Authorization` is storable, because the cache is private (§3.5).
+///
+/// RFC 9111 §3
+package enum Storability {
+    /// Why a response is not stored. Each case names its section of RFC 9111, or the reason.
+    package enum Refusal: String, Error, Hashable, Sendable {
+        case method = "only responses to GET are stored (§3)"
+        case interim = "the response is not final (§3)"
+        case status = "the status depends on the request's conditions or credentials (§3)"
+        case notUnderstood = "'must-understand' is present, and the status is unknown (§5.2.2.3)"
+        case requestNoStore = "the request has 'no-store' (§5.2.1.5)"
+        case responseNoStore = "the response has 'no-store' (§5.2.2.5)"
+        case varyAll = "no request matches its 'Vary' (§4.1)"
+        case noFreshness = "it does not say how long it is fresh, and its status allows no heuristic (§3)"
+        case notUseful = "it is never fresh and has no validator"
+        case partial = "its 'Content-Range' is missing, or has no range of bytes (§3.3)"
+        case incomplete = "it is incomplete, and can't be completed (§3.3)"
+    }
+
+    /// The facts about a response that its fields do not say.
+    package struct Transfer: Hashable, Sendable {
+        /// Whether the whole body was received.
+        package var isComplete: Bool
+        /// Whether content codings were removed from the body.
+        package var isDecoded: Bool
+
+        package init(isComplete: Bool = true, isDecoded: Bool = false) {
+            (self.isComplete, self.isDecoded) = (isComplete, isDecoded)
+        }
+    }
+
+    /// - Parameters:
+    ///   - request: the fields of the request.
+    ///   - fields: the received fields of the response.
+    ///   - now: when the response was received.
+    package static func check(
+        method: HTTPRequest.Method, request: HTTPFields, status: HTTPResponse.Status, fields: HTTPFields, transfer: Transfer = Transfer(),
+        now: Int64
+    ) throws(Refusal) {
+        guard method == .get else { throw .method }
+        guard status.code >= 200 else { throw .interim }
+        if dependsOnRequest(status) { throw .status }
+        if RequestDirectives(request).isNoStore { throw .requestNoStore }
+        let directives = ResponseDirectives(fields)
+        if directives.isMustUnderstand {
+            // §5.2.2.3: a cache that knows the directive ignores `no-store` if it understands the status.
+            guard isUnderstood(status) else { throw .notUnderstood }
+        } else if directives.isNoStore {
+            throw .responseNoStore
+        }
+        guard SelectingFields(vary: fields, request: request) != nil else { throw .varyAll }
+        try checkFreshness(status, fields, directives, now)
+        try checkContent(status, fields, transfer, now)
+    }
+
+    /// RFC 9111 §3, last condition. A response that always needs validation but has no validator is never used.
+    private static func checkFreshness(
+        _ status: HTTPResponse.Status, _ fields: HTTPFields, _ directives: ResponseDirectives, _ now: Int64
+    ) throws(Refusal) {
+        let isExplicit = Freshness.isExplicit(fields, directives)
+        guard isExplicit || directives.isPublic || directives.isPrivate || Freshness.isHeuristicallyCacheable(status) else {
+            throw .noFreshness
+        }
+        if EntityTag(of: fields) != nil || fields.contains(.lastModified) { return }
+        if !isExplicit || directives.noCache == .always { throw .notUseful }
+    }
+
+    /// RFC 9111 §3.3
+    private static func checkContent(
+        _ status: HTTPResponse.Status, _ fields: HTTPFields, _ transfer: Transfer, _ now: Int64
+    ) throws(Refusal) {
+        if status == .partialContent {
+            guard !transfer.isDecoded, ByteRangeSyntax.contentRange(in: fields) != nil else { throw .partial }
+        }
+        if transfer.isComplete { return }
+        let acceptsRanges = fields.forEachMember(of: .acceptRanges) { !$0.equalsIgnoringCase("none") }
+        guard status == .ok || status == .partialContent, !transfer.isDecoded, acceptsRanges,
+            StrongValidator(of: fields, now: now) != nil
+        else { throw .incomplete }
+    }
+
+    /// Whether another request for the URL can get another response only because of its range, its conditions or its
+    /// credentials, which are not in the key of a stored response.
+    private static func dependsOnRequest(_ status: HTTPResponse.Status) -> Bool {
+        switch status.code {
+        case 304, 401, 407, 412, 416, 511: true
+        default: false
+        }
+    }
+
+    /// Whether this cache does what RFC 9110 demands of caches for the status.
+    package static func isUnderstood(_ status: HTTPResponse.Status) -> Bool {
+        switch status.code {
+        case 200...206, 300...303, 307, 308, 400...411, 413...415, 417, 421, 422, 426, 500...505: true
+        default: false
+        }
+    }
+}

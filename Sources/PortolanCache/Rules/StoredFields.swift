@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+import PortolanHTTPSyntax
+
+/// Which fields of a response are stored, updated and sent.
+package enum StoredFields {
+    /// The fields of a response without those that apply only to its connection or to the proxy, and without those
+    /// that `no-cache` names.
+    ///
+    /// `Set-Cookie` is kept, as all other fields.
+    ///
+    /// RFC 9111 §3.1
+    package static func storable(_ fields: HTTPFields) -> HTTPFields {
+        let excluded = excludedNames(fields)
+        return HTTPFields(fields.filter { !excluded.contains($0.name.canonicalName) })
+    }
+
+    /// Replaces the fields of a stored response by those of a newer response: a 304, a response to HEAD, or a part.
+    ///
+    /// `Content-Length`, `Content-Range` and `Content-Encoding` describe the octets that are stored, so they stay.
+    /// `Age` and `Date` describe the newer response, so the old ones go even if there is no new one.
+    ///
+    /// RFC 9111 §3.2
+    static func updated(_ fields: HTTPFields, from newer: HTTPFields) -> HTTPFields {
+        let exempt = excludedNames(newer).union(["content-length", "content-range", "content-encoding"])
+        let updates = newer.filter { !exempt.contains($0.name.canonicalName) }
+        let replaced = Set(updates.map(\.name.canonicalName)).union(["age", "date"])
+        return HTTPFields(fields.filter { !replaced.contains($0.name.canonicalName) } + updates)
+    }
+
+    /// The fields of an answer from a stored response, with its age.
+    ///
+    /// RFC 9111 §4, §5.1
+    package static func answer(_ response: StoredResponse, age: Int64) -> HTTPFields {
+        var fields = response.fields
+        fields.set(.age, String(max(0, age)).utf8)
+        return fields
+    }
+
+    /// The fields of a 206 response with one range of a stored response.
+    ///
+    /// RFC 9110 §15.3.7
+    package static func partialAnswer(_ response: StoredResponse, _ range: Range<Int64>, age: Int64) -> HTTPFields {
+        var fields = answer(response, age: age)
+        let length = response.content.completeLength.map(String.init) ?? "*"
+        fields.set(.contentRange, "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)".utf8)
+        fields.set(.contentLength, String(range.count).utf8)
+        return fields
+    }
+
+    /// The fields of a 304 response from a stored response.
+    ///
+    /// RFC 9110 §15.4.5
+    package static func notModifiedAnswer(_ response: StoredResponse, age: Int64) -> HTTPFields {
+        HTTPFields(answer(response, age: age).filter { notModifiedNames.contains($0.name.canonicalName) })
+    }
+
+    private static let notModifiedNames: Set = [
+        "age", "cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary",
+    ]
+
+    /// RFC 9110 §7.6.1, §11.7; RFC 9111 §3.1
+    private static let connectionNames: Set = [
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "proxy-connection", "te",
+        "trailer", "transfer-encoding", "upgrade",
+    ]
+
+    /// Fields that the rules need. A response can't remove them by naming them in `Connection` or `no-cache`: without
+    /// `Cache-Control` or `Vary`, a response would be used where it must not be (RFC 9110 §7.6.1).
+    private static let keptNames: Set = ["age", "cache-control", "date", "expires", "vary"]
+
+    /// The largest number of names in `Connection`. The others are ignored.
+    private static let connectionOptionLimit = 256
+
+    private static func excludedNames(_ fields: HTTPFields) -> Set<String> {
+        var names: Set<String> = []
+        fields.forEachMember(of: .connection) { member in
+            if let name = HTTPField.Name(octets: member) { names.insert(name.canonicalName) }
+            return names.count < connectionOptionLimit
+        }
+        if case .fields(let listed) = ResponseDirectives(fields).noCache { names.formUnion(listed.map(\.canonicalName)) }
+        return names.subtracting(keptNames).union(connectionNames)
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import PortolanURL
+
+/// A response to a GET request, as the rules see it: everything except the octets of its body.
+///
+/// The fields are those that may be stored (see ``StoredFields``). All times are seconds since 1970.
+package struct StoredResponse: Sendable {
+    /// Without a fragment.
+    package let url: URLRecord
+    /// A partial response is stored with the status 200, because it is a part of such a response (RFC 9111 §3.3).
+    package let status: HTTPResponse.Status
+    package internal(set) var fields: HTTPFields {
+        didSet { directives = ResponseDirectives(fields) }
+    }
+    /// When the request was sent that caused the response, or that validated it last.
+    package internal(set) var requestTime: Int64
+    /// When the head of the response was received, or that of the last validation.
+    package internal(set) var responseTime: Int64
+    package internal(set) var selectingFields: SelectingFields
+    package internal(set) var content: StoredContent
+    /// Whether the body is stored without its content codings. The ranges of a partial response then say nothing about
+    /// the octets of the body.
+    package let isDecoded: Bool
+    /// The directives in ``fields``.
+    package private(set) var directives: ResponseDirectives
+
+    /// - Parameter fields: those that may be stored.
+    package init(
+        url: URLRecord, status: HTTPResponse.Status, fields: HTTPFields, requestTime: Int64, responseTime: Int64,
+        selectingFields: SelectingFields, content: StoredContent, isDecoded: Bool = false
+    ) {
+        self.url = url.withoutFragment
+        self.status = status == .partialContent ? .ok : status
+        self.fields = fields
+        (self.requestTime, self.responseTime) = (requestTime, responseTime)
+        self.selectingFields = selectingFields
+        self.content = content
+        self.isDecoded = isDecoded
+        directives = ResponseDirectives(fields)
+    }
+
+    package var entityTag: EntityTag? { EntityTag(of: fields) }
+    package var strongValidator: StrongValidator? { StrongValidator(of: fields, now: responseTime) }
+
+    /// The response after a 304, or a response to HEAD, has confirmed it.
+    ///
+    /// - Parameters:
+    ///   - newer: the fields of the confirmation.
+    ///   - request: the fields of its request.
+    /// - Returns: `response`, which answers the request, and whether it may stay in the cache.
+    ///
+    /// RFC 9111 §3.2, §4.3.4, §4.3.5
+    package func updated(
+        by newer: HTTPFields, request: HTTPFields, requestTime: Int64, responseTime: Int64
+    ) -> (response: StoredResponse, isStorable: Bool) {
+        var response = self
+        response.fields = StoredFields.updated(fields, from: newer)
+        (response.requestTime, response.responseTime) = (requestTime, responseTime)
+        let selecting = SelectingFields(vary: response.fields, request: request)
+        if let selecting { response.selectingFields = selecting }
+        let isForbidden = response.directives.isNoStore && !(response.directives.isMustUnderstand && Storability.isUnderstood(status))
+        return (response, selecting != nil && !isForbidden)
+    }
+}
