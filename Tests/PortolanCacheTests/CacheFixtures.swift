@@ -15,7 +15,7 @@ enum CacheFixtures {
     /// Fields of lines such as `Cache-Control: max-age=1`, separated by `|`.
     static func fields(_ text: String) throws -> HTTPFields {
         var fields = HTTPFields()
-        for line in text.split(separator: "|") {
+        for line in text.split(separator: "|") where line.contains(where: { $0 != " " }) {
             let colon = try #require(line.firstIndex(of: ":"))
             let name = try #require(HTTPField.Name(String(line[..<colon].drop { $0 == " " })))
             fields.append(HTTPField(name: name, value: trimmed(line[line.index(after: colon)...])))

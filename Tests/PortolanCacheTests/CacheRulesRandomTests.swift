@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanURL
 import Testing
 
-@testable import PortolanCache
+@_spi(Fuzzing) @testable import PortolanCache
 
 /// Random messages: no rule traps, and what must hold for any message holds.
 @Suite struct CacheRulesRandomTests {
@@ -84,6 +84,20 @@ import Testing
             let same = updated.updated(by: updated.fields, request: request, requestTime: now, responseTime: now).response
             #expect(same.fields == updated.fields)
         }
+    }
+
+    /// The functions that fuzzers call.
+    @Test func fuzzedExchanges() throws {
+        var random = SplitMix(state: 99)
+        var results: Set<String> = []
+        for _ in 0..<3000 {
+            let first = (fields(&random), fields(&random), random.below(3) == 0 ? 206 : 200)
+            results.insert(try CacheFuzzing.exchange(first, (fields(&random), fields(&random), 200), now: time(&random)))
+            let value = Self.pieces[random.below(Self.pieces.count)] + Self.pieces[random.below(Self.pieces.count)]
+            let seconds = CacheFuzzing.seconds(inDirectives: Array(value.utf8))
+            #expect(seconds.allSatisfy { (0...DeltaSeconds.largest).contains($0 ?? 0) })
+        }
+        #expect(results.count > 5)
     }
 
     private func checkUse(_ lookup: CacheLookup, _ response: StoredResponse) {

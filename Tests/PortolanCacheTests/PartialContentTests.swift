@@ -89,4 +89,12 @@ import Testing
         #expect(response.status == .ok && !response.content.isComplete && response.content.ranges.count == 5)
         #expect(StoredContent(ByteRangeSet(), completeLength: 0) == .complete(length: 0))
     }
+
+    @Test func partWithAllOctetsIsAWholeResponse() throws {
+        let response = try CacheFixtures.response(
+            "Content-Range: bytes 0-9/10 | Content-Length: 10 | A: 1", status: .partialContent,
+            content: CacheFixtures.parts(0..<10, length: 10))
+        #expect(response.fields[.contentRange] == nil && response.fields[.contentLength] == "10")
+        #expect(try CacheFixtures.lookup().answer(from: response) == .full)
+    }
 }

@@ -30,10 +30,9 @@ package struct EntityTag: Hashable, Sendable {
 
     /// The tag of a response; `nil` if there is none, or if there are several different ones.
     package init?(of fields: HTTPFields) {
-        let values = fields[fields: .eTag]
-        guard let octets = fields.firstOctets(of: .eTag), values.dropFirst().allSatisfy({ $0.value == values.first?.value }),
-            let tag = EntityTag(octets.span)
-        else { return nil }
+        var values: Set<[UInt8]> = []
+        fields.forEachValue(of: .eTag) { value in values.insert(value.octets(value.trimmed(0..<value.count))) }
+        guard values.count == 1, let tag = values.first.flatMap({ EntityTag($0.span) }) else { return nil }
         self = tag
     }
 

@@ -61,14 +61,10 @@ extension StoredResponse {
         let ranges = content.ranges.union(newer.content.ranges)
         guard newer.content.ranges.ranges.allSatisfy(ranges.contains) else { return nil }
         var combined = self
-        combined.fields = StoredFields.updated(fields, from: newer.fields)
+        combined.content = StoredContent(ranges, completeLength: lengths.first)
+        combined.fields = Self.fields(StoredFields.updated(fields, from: newer.fields), of: combined.content)
         (combined.requestTime, combined.responseTime) = (newer.requestTime, newer.responseTime)
         combined.selectingFields = newer.selectingFields
-        combined.content = StoredContent(ranges, completeLength: lengths.first)
-        if case .complete(let length) = combined.content {
-            combined.fields[fields: .contentRange] = []
-            combined.fields.set(.contentLength, String(length).utf8)
-        }
         return combined
     }
 }

@@ -33,12 +33,24 @@ package struct StoredResponse: Sendable {
     ) {
         self.url = url.withoutFragment
         self.status = status == .partialContent ? .ok : status
+        let fields = status == .partialContent ? Self.fields(fields, of: content) : fields
         self.fields = fields
         (self.requestTime, self.responseTime) = (requestTime, responseTime)
         self.selectingFields = selectingFields
         self.content = content
         self.isDecoded = isDecoded
         directives = ResponseDirectives(fields)
+    }
+
+    /// The fields of a response that was received in parts. If all octets are there, they are those of a 200 response.
+    ///
+    /// RFC 9110 §15.3.7.3
+    static func fields(_ fields: HTTPFields, of content: StoredContent) -> HTTPFields {
+        guard case .complete(let length) = content else { return fields }
+        var whole = fields
+        whole[fields: .contentRange] = []
+        whole.set(.contentLength, String(length).utf8)
+        return whole
     }
 
     package var entityTag: EntityTag? { EntityTag(of: fields) }
