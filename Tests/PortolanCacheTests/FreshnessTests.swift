@@ -100,10 +100,8 @@ import Testing
         if let date { lines.append("Date: \(try CacheFixtures.date(date))") }
         if let age { lines.append("Age: \(age)") }
         let base = CacheFixtures.now
-        let result = Freshness.age(
-            fields: try CacheFixtures.fields(lines.joined(separator: "|")), requestTime: base + requestTime,
-            responseTime: base + responseTime,
-            now: base + now)
+        let fields = try CacheFixtures.fields(lines.joined(separator: "|"))
+        let result = self.age(fields, base + requestTime, base + responseTime, now: base + now)
         #expect(result == expected)
     }
 
@@ -119,11 +117,17 @@ import Testing
     func extremeTimesDoNotTrap(time: Int64) throws {
         let fields = try CacheFixtures.fields("Age: 5 | Date: \(try CacheFixtures.date(0)) | Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT")
         for other in [Int64.min, 0, CacheFixtures.now, .max] {
-            let age = Freshness.age(fields: fields, requestTime: other, responseTime: time, now: other)
-            #expect((0...DeltaSeconds.largest).contains(age))
-            #expect((0...DeltaSeconds.largest).contains(Freshness.age(fields: fields, requestTime: time, responseTime: other, now: time)))
+            #expect((0...DeltaSeconds.largest).contains(age(fields, other, time, now: other)))
+            #expect((0...DeltaSeconds.largest).contains(age(fields, time, other, now: time)))
         }
-        let (lifetime, _) = Freshness.lifetime(status: .ok, fields: fields, directives: ResponseDirectives(fields), responseTime: time)
-        #expect(lifetime == 86400)
+        let origin = Freshness.Origin(
+            status: .ok, fields: fields, directives: ResponseDirectives(fields), requestTime: time, responseTime: time)
+        #expect(origin.lifetime == 86400)
+    }
+
+    private func age(_ fields: HTTPFields, _ requestTime: Int64, _ responseTime: Int64, now: Int64) -> Int64 {
+        let origin = Freshness.Origin(
+            status: .ok, fields: fields, directives: ResponseDirectives(fields), requestTime: requestTime, responseTime: responseTime)
+        return Freshness.age(initial: origin.initialAge, responseTime: responseTime, now: now)
     }
 }

@@ -62,12 +62,8 @@ package struct CacheLookup: Sendable {
     }
 
     func isOlder(_ a: StoredResponse, _ b: StoredResponse) -> Bool {
-        let (dateA, dateB) = (Self.date(a), Self.date(b))
+        let (dateA, dateB) = (a.freshness.date, b.freshness.date)
         return dateA != dateB ? dateA < dateB : a.responseTime < b.responseTime
-    }
-
-    private static func date(_ response: StoredResponse) -> Int64 {
-        HTTPDate.seconds(of: .date, in: response.fields, now: response.responseTime) ?? response.responseTime
     }
 
     private func decide(_ response: StoredResponse, _ index: Int) -> CacheDecision {
@@ -186,7 +182,7 @@ package struct CacheLookup: Sendable {
             return false
         }
         let modified = HTTPDate.seconds(of: .lastModified, in: response.fields, now: response.responseTime)
-        return (modified ?? Self.date(response)) <= since
+        return (modified ?? response.freshness.date) <= since
     }
 
     /// Whether the condition of `If-Range`, if there is one, is true. If it is false, the answer is the whole response.

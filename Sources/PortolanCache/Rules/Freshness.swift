@@ -18,10 +18,26 @@ package struct Freshness: Hashable, Sendable {
     package let age: Int64
 
     package init(of response: StoredResponse, now: Int64) {
-        let origin = Self.lifetime(
-            status: response.status, fields: response.fields, directives: response.directives, responseTime: response.responseTime)
-        (lifetime, source) = origin
-        age = Self.age(fields: response.fields, requestTime: response.requestTime, responseTime: response.responseTime, now: now)
+        let origin = response.freshness
+        (lifetime, source) = (origin.lifetime, origin.source)
+        age = Self.age(initial: origin.initialAge, responseTime: response.responseTime, now: now)
+    }
+
+    /// What does not change while a response is stored.
+    struct Origin: Hashable, Sendable {
+        let lifetime: Int64
+        let source: Source
+        /// The age when the response was received: `corrected_initial_age` of RFC 9111 §4.2.3.
+        let initialAge: Int64
+        /// The value of `Date`, or the time of reception.
+        let date: Int64
+
+        init(status: HTTPResponse.Status, fields: HTTPFields, directives: ResponseDirectives, requestTime: Int64, responseTime: Int64) {
+            date = HTTPDate.seconds(of: .date, in: fields, now: responseTime) ?? responseTime
+            (lifetime, source) = Freshness.lifetime(
+                status: status, fields: fields, directives: directives, date: date, responseTime: responseTime)
+            initialAge = Freshness.initialAge(fields: fields, date: date, requestTime: requestTime, responseTime: responseTime)
+        }
     }
 
     package var isFresh: Bool { lifetime > age }
@@ -48,10 +64,9 @@ package struct Freshness: Hashable, Sendable {
     ///
     /// RFC 9111 §4.2.1, §5.3
     static func lifetime(
-        status: HTTPResponse.Status, fields: HTTPFields, directives: ResponseDirectives, responseTime: Int64
+        status: HTTPResponse.Status, fields: HTTPFields, directives: ResponseDirectives, date: Int64, responseTime: Int64
     ) -> (Int64, Source) {
         if let maxAge = directives.maxAge { return (maxAge, .maxAge) }
-        let date = HTTPDate.seconds(of: .date, in: fields, now: responseTime) ?? responseTime
         if fields.contains(.expires) {
             guard let expires = HTTPDate.seconds(of: .expires, in: fields, now: responseTime) else { return (0, .expires) }
             return (clamped(DeltaSeconds.difference(expires, date)), .expires)
@@ -75,13 +90,16 @@ package struct Freshness: Hashable, Sendable {
     /// set back since, its distance counts as the resident time: the response is not fresh longer than it should be.
     ///
     /// RFC 9111 §4.2.3
-    static func age(fields: HTTPFields, requestTime: Int64, responseTime: Int64, now: Int64) -> Int64 {
-        let date = HTTPDate.seconds(of: .date, in: fields, now: responseTime) ?? responseTime
+    static func age(initial: Int64, responseTime: Int64, now: Int64) -> Int64 {
+        let residentTime = DeltaSeconds.difference(now, responseTime)
+        return clamped(DeltaSeconds.sum(initial, clamped(residentTime == .min ? .max : abs(residentTime))))
+    }
+
+    /// RFC 9111 §4.2.3
+    static func initialAge(fields: HTTPFields, date: Int64, requestTime: Int64, responseTime: Int64) -> Int64 {
         let apparentAge = clamped(DeltaSeconds.difference(responseTime, date))
         let responseDelay = clamped(DeltaSeconds.difference(responseTime, requestTime))
-        let correctedAge = clamped(DeltaSeconds.sum(ageValue(fields), responseDelay))
-        let residentTime = DeltaSeconds.difference(now, responseTime)
-        return clamped(DeltaSeconds.sum(max(apparentAge, correctedAge), clamped(residentTime == .min ? .max : abs(residentTime))))
+        return max(apparentAge, clamped(DeltaSeconds.sum(ageValue(fields), responseDelay)))
     }
 
     /// The value of `Age`: the first member of the first field. A malformed value is ignored.

@@ -62,8 +62,9 @@ extension StoredResponse {
         guard newer.content.ranges.ranges.allSatisfy(ranges.contains) else { return nil }
         var combined = self
         combined.content = StoredContent(ranges, completeLength: lengths.first)
-        combined.fields = Self.fields(StoredFields.updated(fields, from: newer.fields), of: combined.content)
-        (combined.requestTime, combined.responseTime) = (newer.requestTime, newer.responseTime)
+        combined.renew(
+            Self.fields(StoredFields.updated(fields, from: newer.fields), of: combined.content), requestTime: newer.requestTime,
+            responseTime: newer.responseTime)
         combined.selectingFields = newer.selectingFields
         return combined
     }

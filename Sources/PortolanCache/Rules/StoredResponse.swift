@@ -12,12 +12,12 @@ package struct StoredResponse: Sendable {
     /// A partial response is stored with the status 200, because it is a part of such a response (RFC 9111 §3.3).
     package let status: HTTPResponse.Status
     package internal(set) var fields: HTTPFields {
-        didSet { directives = ResponseDirectives(fields) }
+        didSet { readFields() }
     }
     /// When the request was sent that caused the response, or that validated it last.
-    package internal(set) var requestTime: Int64
+    package private(set) var requestTime: Int64
     /// When the head of the response was received, or that of the last validation.
-    package internal(set) var responseTime: Int64
+    package private(set) var responseTime: Int64
     package internal(set) var selectingFields: SelectingFields
     package internal(set) var content: StoredContent
     /// Whether the body is stored without its content codings. The ranges of a partial response then say nothing about
@@ -25,6 +25,8 @@ package struct StoredResponse: Sendable {
     package let isDecoded: Bool
     /// The directives in ``fields``.
     package private(set) var directives: ResponseDirectives
+    /// The freshness lifetime and the age at ``responseTime``. They are calculated once, so that a hit parses no dates.
+    private(set) var freshness: Freshness.Origin
 
     /// - Parameter fields: those that may be stored.
     package init(
@@ -40,6 +42,20 @@ package struct StoredResponse: Sendable {
         self.content = content
         self.isDecoded = isDecoded
         directives = ResponseDirectives(fields)
+        freshness = Freshness.Origin(
+            status: self.status, fields: fields, directives: directives, requestTime: requestTime, responseTime: responseTime)
+    }
+
+    private mutating func readFields() {
+        directives = ResponseDirectives(fields)
+        freshness = Freshness.Origin(
+            status: status, fields: fields, directives: directives, requestTime: requestTime, responseTime: responseTime)
+    }
+
+    /// Replaces the fields and the times by those of a newer exchange.
+    mutating func renew(_ fields: HTTPFields, requestTime: Int64, responseTime: Int64) {
+        (self.requestTime, self.responseTime) = (requestTime, responseTime)
+        self.fields = fields
     }
 
     /// The fields of a response that was received in parts. If all octets are there, they are those of a 200 response.
@@ -68,8 +84,7 @@ package struct StoredResponse: Sendable {
         by newer: HTTPFields, request: HTTPFields, requestTime: Int64, responseTime: Int64
     ) -> (response: StoredResponse, isStorable: Bool) {
         var response = self
-        response.fields = StoredFields.updated(fields, from: newer)
-        (response.requestTime, response.responseTime) = (requestTime, responseTime)
+        response.renew(StoredFields.updated(fields, from: newer), requestTime: requestTime, responseTime: responseTime)
         let selecting = SelectingFields(vary: response.fields, request: request)
         if let selecting { response.selectingFields = selecting }
         let isForbidden = response.directives.isNoStore && !(response.directives.isMustUnderstand && Storability.isUnderstood(status))
