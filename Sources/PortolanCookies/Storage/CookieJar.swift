@@ -228,6 +228,8 @@ struct CookieJar {
             }
             guard !isAddress, let dot = domain.utf8.firstIndex(of: UInt8(ascii: ".")) else { break }
             domain = domain[domain.utf8.index(after: dot)...]
+            // A domain without a dot is a public suffix, whose cookies are for its host only.
+            if !domain.utf8.contains(UInt8(ascii: ".")) { break }
         }
         if matches.count > 1 { matches.sort { ($1.pathBytes.count, $0.number) < ($0.pathBytes.count, $1.number) } }
         return matches
