@@ -157,10 +157,10 @@ final class GetLoad: LoadDelegate {
 
     /// Adds the password of another host. The same origin gets the field that the request already has.
     private func apply(_ netrc: NetrcCredentials, to request: inout Request, of task: LoadTask) {
-        let (target, mustNamePort) = (request, netrc.hasCredential(for: request, mustNamePort: true))
+        let (target, mustNamePort) = (request.url, netrc.hasCredential(for: request, mustNamePort: true))
         let problem = stateLock.withLock { state in
             for url in [task.originalRequest.url, task.currentRequest.url] { state.netrcOrigins.visit(url) }
-            return state.netrcOrigins.problem(with: target.url, isForPort: mustNamePort)
+            return state.netrcOrigins.problem(with: target, isForPort: mustNamePort)
         }
         if let problem {
             task.loader.logAccess("netrc password for \(request.url.shortDescription) not sent: \(problem)", of: task)

@@ -50,15 +50,12 @@ package enum NetscapeCookieFile {
     /// too.
     package static func setCookieValues(in bytes: [UInt8]) -> [[UInt8]] {
         bytes.split(separator: 0x0A).compactMap { line in
-            guard line.count > setCookiePrefix.count, zip(line, setCookiePrefix).allSatisfy({ $0 == $1 || $0 | 0x20 == $1 }) else {
-                return nil
-            }
-            let value = line.dropFirst(setCookiePrefix.count).drop(while: \.isBlank)
+            let name: StaticString = "set-cookie:"
+            guard line.count > name.utf8CodeUnitCount, line.span.hasPrefix(ignoringCase: name) else { return nil }
+            let value = line.dropFirst(name.utf8CodeUnitCount).drop(while: \.isBlank)
             return Array(value.last == 0x0D ? value.dropLast() : value)
         }
     }
-
-    private static let setCookiePrefix = Array("set-cookie:".utf8)
 
     private static func cookie(_ line: ArraySlice<UInt8>, _ number: Int, _ now: Date) throws(Problem) -> Cookie {
         let fields = line.split(separator: 0x09, omittingEmptySubsequences: false)
