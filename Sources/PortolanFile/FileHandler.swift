@@ -6,9 +6,13 @@ public import PortolanCore
 /// Loads `file:` URLs. Reads regular files of this machine piece by piece, and never buffers a whole file.
 ///
 /// GET delivers the file, and HEAD only its response. The response has no status. Its fields are `Content-Type`,
-/// `Content-Length`, `Last-Modified` and `Accept-Ranges`. A `Range` field with one range of bytes is served, and
-/// `Content-Range` names that range in the response. Several ranges in one field, other units and malformed values give
-/// the whole file (RFC 9110 §14.2). `If-Range` is honoured with a date exactly as in `Last-Modified`.
+/// `Content-Length`, `Last-Modified` and `Accept-Ranges`. A file whose size is not known, such as a file in /proc, has
+/// no `Content-Length` and no `Accept-Ranges`; its `Range` is ignored, and it is delivered to its end.
+///
+/// A `Range` field with one range of bytes is served for GET, and `Content-Range` names that range in the response. A
+/// range outside of the file fails the load with ``LoadError/Code/rangeNotSatisfiable``. Several ranges in one field,
+/// other units and malformed values give the whole file (RFC 9110 §14.2). `If-Range` must be the same text as
+/// `Last-Modified`; otherwise the whole file is delivered.
 ///
 /// The host of the URL is empty, `localhost` or `localhost.`. The query and the fragment are ignored, as in browsers.
 /// Symbolic links are followed. Directories, FIFOs, sockets and devices are refused, and the handler never waits on

@@ -19,7 +19,7 @@ extension EchoLoad {
                     .authenticationRequired, message: "the user or the password is wrong; give those that the URL names")
             case .cancel:
                 throw PluginError(.authenticationCancelled, message: "the challenge for a user and a password was cancelled")
-            case .continueWithoutCredential, .performDefault, .rejectSpace:
+            case .continueWithoutCredential, .performDefault, .rejectProtectionSpace:
                 throw PluginError(
                     .authenticationRequired, message: "echo:challenge needs a user and a password; give those that the URL names")
             }

@@ -19,8 +19,7 @@ enum BuiltInTarget: String {
 
     /// - Parameters:
     ///   - sectionPath: the path of a file with a conformance section, which replaces the built-in section; or `nil`.
-    ///   - folder: a folder for the files that `file:` URLs successfulLoadJSON. The folder must exist until the checks
-    ///     end.
+    ///   - folder: a folder for the files that the `file:` URLs load. The folder must exist until the checks end.
     func target(_ sectionPath: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
         let section = if let sectionPath { try Self.section(at: sectionPath) } else { try builtInSection(in: folder) }
         return ConformanceTarget(loads: section.loads, handler: makeHandler)
@@ -82,7 +81,9 @@ enum BuiltInTarget: String {
                 successfulLoadJSON("\(root)/large.bin", large, ["large"]), failingLoadJSON("\(root)/nothing.txt", "notFound"),
             ])
         case .http, .https:
-            throw Failure(.usage, "the result of an '\(rawValue)' URL depends on a server; name a file with a server's URLs with --loads")
+            throw Failure(
+                .usage,
+                "the result of an '\(rawValue)' URL depends on a server; give --loads FILE, a conformance section with URLs of your server")
         }
     }
 

@@ -39,7 +39,8 @@ struct PluginName: Equatable {
     /// The plugin's identifier, in reverse DNS notation. A label contains neither '+' nor '.'.
     var identifier: String { "org.example." + String(scheme.map { "+-.".contains($0) ? "-" : $0 }) }
 
-    /// The name for people and for Swift: each part starts with a capital letter.
+    /// The display name, which is also the start of the module and type names in the Swift template: the parts of the
+    /// scheme, each with its first letter in upper case.
     var title: String {
         scheme.split { "+-.".contains($0) }.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }

@@ -4,7 +4,7 @@ import Portolan
 import PortolanCore
 import PortolanJSON
 
-/// The request of one line.
+/// A request to `portolan stdio`: one line of its standard input.
 enum StdioRequest {
     case load(StdioLoadRequest)
     case capabilities
@@ -71,7 +71,7 @@ enum StdioRequest {
         return stores
     }
 
-    /// Whether the response line for `json` has the members of a load, also if the request is malformed.
+    /// Whether `json` asks for a load. If so, the response line has a load's members, even if the request is malformed.
     static func isLoad(_ json: JSONValue) -> Bool {
         switch json["op"] {
         case nil, .null, .string("load"): true
@@ -80,7 +80,7 @@ enum StdioRequest {
     }
 }
 
-/// The state that `reset` removes. The server has no cache yet.
+/// The kinds of state that `reset` can remove.
 enum StdioStore: String, CaseIterable {
     case cookies, cache, credentials, hsts, connections
 }

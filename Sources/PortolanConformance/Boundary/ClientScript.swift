@@ -105,6 +105,6 @@ struct ClientScript: Sendable {
 
     enum ChallengeAnswer: Hashable, Sendable {
         case use(user: String, password: String)
-        case without, byDefault, rejectSpace, cancel
+        case without, byDefault, rejectProtectionSpace, cancel
     }
 }

@@ -387,7 +387,7 @@ final class AnswerImage: @unchecked Sendable {  // … because it does not chang
                 unsafe image.password = arena.string(password)
             case .without: unsafe image.disposition = PORTOLAN_WITHOUT
             case .byDefault: unsafe image.disposition = PORTOLAN_DEFAULT
-            case .rejectSpace: unsafe image.disposition = PORTOLAN_REJECT_SPACE
+            case .rejectProtectionSpace: unsafe image.disposition = PORTOLAN_REJECT_SPACE
             case .cancel: unsafe image.disposition = PORTOLAN_CANCEL
             }
             return unsafe image

@@ -17,7 +17,7 @@ extension RuleCatalogue {
             try context.eachChallengedLoad { load, request, record, instance throws(CheckSkipped) in
                 var challenges = record.challenges
                 // … and the challenges after another answer.
-                for answer in [ClientScript.ChallengeAnswer.rejectSpace, CheckContext.wrongAnswer] {
+                for answer in [ClientScript.ChallengeAnswer.rejectProtectionSpace, CheckContext.wrongAnswer] {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < 4 ? answer : .cancel }
                     challenges += try context.recordWhenIdle(request, of: instance, script, within: context.loadTimeLimit)?.challenges ?? []
@@ -129,7 +129,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachChallengedLoad { load, request, _, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
-                script.answer = { $0 < 10 ? .rejectSpace : .cancel }
+                script.answer = { $0 < 10 ? .rejectProtectionSpace : .cancel }
                 guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end after every protection space was rejected")
                 }
@@ -173,7 +173,7 @@ extension RuleCatalogue {
                 let (wrong, credential) = (CheckContext.wrongAnswer, CheckContext.wrongCredential)
                 try expectNoPassword(for: credential) { $0 < 10 ? wrong : .cancel }
                 // … in the protection space after the first one.
-                try expectNoPassword(for: credential) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
+                try expectNoPassword(for: credential) { $0 == 0 ? .rejectProtectionSpace : $0 < 10 ? wrong : .cancel }
                 // A correct password that the URL contains, or that is too short to be specific, proves nothing.
                 guard let correctAnswer = load.credential, correctAnswer.password.utf8.count >= 5,
                     !shows(load.url, (correctAnswer.username, correctAnswer.password))

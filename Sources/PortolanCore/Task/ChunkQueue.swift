@@ -4,8 +4,8 @@ import Synchronization
 
 /// The delegate of ``Loader/bytes(for:delegate:)``. It buffers the body for one reader, which requests it in pieces.
 ///
-/// If more bytes are buffered than the limit, the handler is paused. It is resumed when the reader has read half of
-/// them. The buffer holds at most the limit and one delivery.
+/// If more bytes are buffered than the limit, the handler is paused. It is resumed when at most half of
+/// the limit is still buffered. The buffer holds at most the limit and one delivery.
 final class ChunkQueue: DelegatingDelegate {
     typealias Piece = Result<[UInt8]?, LoadError>
     typealias ResponseResult = Result<Response, LoadError>
@@ -26,7 +26,7 @@ final class ChunkQueue: DelegatingDelegate {
         var reader: (@Sendable (Piece) -> Void)?
     }
 
-    /// Small pieces are merged into chunks of at most this size.
+    /// A delivery is appended to the last unread chunk if that chunk then has at most this size.
     private static let coalescedSize = 16 << 10
 
     let delegate: (any LoadDelegate)?

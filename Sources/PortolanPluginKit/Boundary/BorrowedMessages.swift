@@ -65,7 +65,7 @@ extension PluginChallengeAnswer {
                     certificates: cValue.certificates?.map(count: cValue.certificate_count) { unsafe Array($0.buffer) } ?? [],
                     privateKey: PluginSecret(copying: cValue.private_key.buffer)))
         case PORTOLAN_WITHOUT: self = .continueWithoutCredential
-        case PORTOLAN_REJECT_SPACE: self = .rejectSpace
+        case PORTOLAN_REJECT_SPACE: self = .rejectProtectionSpace
         case PORTOLAN_CANCEL: self = .cancel
         default: self = .performDefault
         }

@@ -71,7 +71,7 @@ public enum PluginChallengeAnswer: Sendable {
     case performDefault
     /// Reject this protection space. Send a challenge for the next space that the peer offers, or fail as for
     /// ``continueWithoutCredential``.
-    case rejectSpace
+    case rejectProtectionSpace
     /// Fail with ``PluginError/Code/authenticationCancelled``.
     case cancel
 }

@@ -4,7 +4,7 @@ public import Logging
 import PortolanBinding
 public import PortolanCore
 
-/// A loaded plugin library, with one started instance.
+/// A loaded plugin: a plugin library with one started instance, or a C library that a manifest binds.
 ///
 ///     let plugin = try Plugin(contentsOf: "/usr/lib/portolan/tide.so")
 ///     for handler in plugin.handlers { registry.register(handler) }
@@ -89,12 +89,13 @@ public struct Plugin: Sendable {
         handlers = [BindingHandler(manifest.identifier, manifest.schemes, instance, threads: threads)]
     }
 
-    /// Waits until all loads have been destroyed. For tests and an orderly shutdown, but not for event loops.
+    /// Blocks the thread until all loads have been destroyed. For tests and an orderly shutdown. Never call it on the
+    /// thread of an event loop.
     package func waitUntilIdle() {
         loadOwner.waitUntilIdle()
     }
 
-    /// The tables of the extensions that this host offers.
+    /// The table of an extension; `nil` if this host does not offer it.
     private static func extensionTable(_ identifier: String) -> UnsafeRawPointer? {
         switch identifier {
         case NestedTable.identifier: unsafe UnsafeRawPointer(NestedTable.pointer)

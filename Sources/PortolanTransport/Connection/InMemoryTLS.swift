@@ -175,7 +175,7 @@ private final class InMemoryRecordTransport: TLSRecordTransport {
     var output: [UInt8] = []
     var hasEnded = false
 
-    var isDrained: Bool { true }
+    var isDrainedByShortRead: Bool { true }
 
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult {
         let count = min(input.count, target.count)

@@ -7,7 +7,7 @@ protocol TLSRecordTransport: AnyObject {
     /// Reads the available bytes into `target`, up to its size.
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult
     /// Whether the transport has no more bytes if ``receive(_:)`` returned fewer bytes than requested.
-    var isDrained: Bool { get }
+    var isDrainedByShortRead: Bool { get }
     /// Sends as many bytes as the transport accepts now.
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult
 }

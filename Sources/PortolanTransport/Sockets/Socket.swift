@@ -10,8 +10,9 @@ import PortolanCore
 
 /// A non-blocking stream socket. No call waits or raises SIGPIPE. Use it on its event loop only.
 ///
-/// A closed socket makes no system calls, because the number of its descriptor can belong to another file. OpenSSL can
-/// still try to send an alert over a closed socket.
+/// After ``close()``, sending, receiving, peeking and shutting down make no system calls, because the number of the
+/// descriptor can belong to another file. For example, OpenSSL can try to send an alert after the close; `send` then
+/// fails with `EPIPE`.
 final class Socket: TLSRecordTransport {
     let descriptor: CInt
     private(set) var isClosed = false
@@ -84,8 +85,9 @@ final class Socket: TLSRecordTransport {
         }
     }
 
-    /// recv(2) returns all available bytes, up to the size of the buffer.
-    var isDrained: Bool { true }
+    /// A receive that did not fill the buffer has emptied the socket, because recv(2) returns all available bytes, up
+    /// to the size of the buffer.
+    var isDrainedByShortRead: Bool { true }
 
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult { unsafe send(bytes, hasMore: false) }
 

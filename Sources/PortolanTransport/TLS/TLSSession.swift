@@ -224,6 +224,7 @@ final class TLSSession {
     /// Whether another ``read(into:)`` would return nothing: OpenSSL buffers no bytes, and the transport had fewer
     /// bytes than requested. The poller reports later bytes.
     var isDrained: Bool { transportIsDrained && !hasPending }
+    var isDrainedByShortRead: Bool { isDrained }
 
     /// Encrypts and sends bytes. If the result is smaller than the number of bytes, the next call must begin with the
     /// remaining bytes.
@@ -414,7 +415,7 @@ extension TLSSession {
         switch unsafe recordTransport.receive(target) {
         case .moved(let count):
             countReceived(count)
-            transportIsDrained = count < target.count && recordTransport.isDrained
+            transportIsDrained = count < target.count && recordTransport.isDrainedByShortRead
             return CInt(count)
         case .wouldBlock:
             unsafe portolan_BIO_set_retry_read(bio)

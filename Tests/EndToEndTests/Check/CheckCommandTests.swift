@@ -191,7 +191,7 @@ import Testing
         try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "length": 1, "mime": "text/plain"}]}"#)
         #expect(try program.run("check", "data:", "--loads", "loads", "--filter", "BODY-01").lines.last == "data:: 1 check: 1 passed")
         for (arguments, errorText) in [
-            (["check", "http:"], "depends on a server; name a file with a server's URLs with --loads"),
+            (["check", "http:"], "depends on a server; give --loads FILE, a conformance section with URLs of your server"),
             (["check", "data:", "--loads", "nothing"], "--loads: 'nothing' can't be read"),
             (["check", mutantLibrary("good"), "--loads", "loads"], "--loads is for built-in schemes"),
         ] {

@@ -135,7 +135,7 @@ private final class BlockableTransport: TLSRecordTransport {
     }
 
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult { unsafe socket.receive(target) }
-    var isDrained: Bool { socket.isDrained }
+    var isDrainedByShortRead: Bool { socket.isDrainedByShortRead }
 
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult {
         guard acceptsBytes else { return .wouldBlock }

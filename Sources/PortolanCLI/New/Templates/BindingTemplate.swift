@@ -69,8 +69,8 @@ struct BindingTemplate {
 
     private var makefile: String {
         """
-        # make: checks the manifest, and that the library has its functions; there is nothing to build.  make test: loads URLs.
-        # The command for both.
+        # make: checks the manifest, and that the library has the functions that the manifest names; there is nothing to build.  make test: loads URLs.
+        # The portolan command that both targets run.
         PORTOLAN ?= \(origin.command)
 
         validate:
@@ -89,11 +89,11 @@ struct BindingTemplate {
 
         A C library as a protocol, without code: `\(name.scheme)://TEXT` returns the CRC-32 of TEXT, from the system's zlib.
 
-            make            # checks the manifest, and that the library has its functions
+            make            # checks the manifest, and that the library has the functions that the manifest names
             make test       # loads URLs through the library
 
         \(Template.readmeEnd(name, files: Template.manifestName(name)))
-        Name your library in `library`, its functions with their C signatures in `functions`, and what a load does in `steps`. Take the signatures from the
+        Name your library in the outer `library` (`binding.library` only says that it is a system library), its functions with their C signatures in `functions`, and what a load does in `steps`. Take the signatures from the
         library's header: the library itself contains no types, so nothing can check them.
 
         """
