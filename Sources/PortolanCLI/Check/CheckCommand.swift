@@ -207,6 +207,15 @@ struct CheckCommand: ParsableCommand {
         throw ValidationError("--filter: no check of \(filter) is of level \(level) or below; add --level \(least)")
     }
 
+    /// The checks that a higher level would select; `nil` if there are none, and with `--sanitizer`, which evaluates
+    /// only the MEM rules.
+    private var omittedChecks: OmittedChecks? {
+        guard !sanitizer else { return nil }
+        guard let filter else { return OmittedChecks(above: level) }
+        let words = Self.words(of: filter)
+        return OmittedChecks(above: level, categories: words, except: words)
+    }
+
     /// Returns a command that checks the same plugin with the same options. The caller appends a filter for the checks.
     private func command(for plugin: String) -> String {
         "portolan check \(Self.quoted(plugin)) --seed \(seed)" + (loads.map { " --loads \(Self.quoted($0))" } ?? "")
@@ -223,10 +232,8 @@ struct CheckCommand: ParsableCommand {
         let name = target.manifest?.identifier ?? plugin
         switch chosenFormat {
         case .text:
-            let lines =
-                summary.causeLines + summary.errorLines + summary.categoryLines.map { "  \($0)" } + summary.skipReasonLines(4) + [
-                    "\(name): \(summary.line)"
-                ]
+            var lines = summary.causeLines + summary.errorLines + summary.categoryLines.map { "  \($0)" } + summary.skipReasonLines(4)
+            lines += ["\(name): \(summary.line)", omittedChecks?.line].compactMap(\.self)
             try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
         case .json:
             let report = JSONReport(repeatingBy: command(for: plugin))
@@ -234,7 +241,9 @@ struct CheckCommand: ParsableCommand {
         case .tap: try StandardOutput.write(TAPReport(repeatingBy: command(for: plugin)).text(of: summary))
         case .tap13: try StandardOutput.write(TAPReport(repeatingBy: command(for: plugin), version: 13).text(of: summary))
         case .junit: try StandardOutput.write(JUnitReport(repeatingBy: command(for: plugin)).text(of: summary, target: name))
-        case .html: try StandardOutput.write(HTMLReport(repeatingBy: command(for: plugin)).page(of: summary, target: name))
+        case .html:
+            let report = HTMLReport(repeatingBy: command(for: plugin), note: omittedChecks?.line)
+            try StandardOutput.write(report.page(of: summary, target: name))
         }
     }
 }

@@ -187,7 +187,8 @@ extension RuleCatalogue {
             "SEC-07", level: 4, needs: .any,
             "The plugin uses no network and no files beyond what its manifest requests.",
             because: "Users decide by these permissions.",
-            remedy: "Request the permission \"network\" or \"files\" in the manifest, or leave the use to a nested load.",
+            remedy: "Request what the plugin needs in the manifest, \"permissions\": [\"network\"] or \"permissions\": [\"files\"] "
+                + "or both, or leave the use to a nested load.",
             needsProcess: true, check: checkUses),
         .must(
             "SEC-08", level: 2, isEnforced: true, needs: .any,

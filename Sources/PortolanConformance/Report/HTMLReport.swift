@@ -7,9 +7,13 @@ import PortolanHTML
 public struct HTMLReport: Sendable {
     /// The command that repeats the checks, without `--filter`.
     private let command: String
+    private let note: String?
 
-    public init(repeatingBy command: String) {
-        self.command = command
+    /// - Parameters:
+    ///   - command: The command that repeats the checks, without `--filter`.
+    ///   - note: A sentence for the head of the page, for example about checks that were not run; `nil` for none.
+    public init(repeatingBy command: String, note: String? = nil) {
+        (self.command, self.note) = (command, note)
     }
 
     public func page(of summary: Summary, target: String) -> String {
@@ -18,7 +22,7 @@ public struct HTMLReport: Sendable {
         let body = """
             <header>
             <h1>\(HTMLEscaping.escaped(target)) <span class="badge \(summary.isSuccess ? "passed" : "failed")">\(word)</span></h1>
-            <p>\(HTMLEscaping.escaped(summary.line)).</p>
+            <p>\(HTMLEscaping.escaped(summary.line)).\(note.map { " \(HTMLEscaping.escaped($0))." } ?? "")</p>
             <nav aria-label="Sections">\(findings.isEmpty ? "" : ##"<a href="#findings">Findings</a> "##)<a href="#categories">Results by category</a> <a href="#checks">Passed and skipped checks</a> <a href="#rules">Rules</a></nav>
             </header>
             <main>

@@ -152,6 +152,11 @@ final class Supervisor {
         }
         var phrases = [name(of: report.status, crash?.signal)]
         if let what = crash?.what { phrases.append(what) }
+        // The runner's threads have separate stacks for the handler, the plugin's threads have none.
+        if crash == nil, report.status & 0x7F == SIGSEGV {
+            phrases.append(
+                "and the runner's signal handler could not run: the stack of a thread that the plugin started can have overflowed")
+        }
         if case .forged = content { phrases.append("something other than the runner left a result") }
         var result = CheckResult(rule, .crashed, note: phrases.joined(separator: ", "))
         result.crashStack = crash?.stack

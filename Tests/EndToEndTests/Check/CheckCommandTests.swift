@@ -148,13 +148,14 @@ import Testing
         try FileManager.default.copyItem(atPath: mutantLibrary("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
         let outcome = try program.run("check", "alone.so", "--filter", "DESC,CAN")
         #expect(outcome.status == 0)
-        #expect(outcome.lines.last?.contains("skipped: ") == true)
+        #expect(outcome.lines.suffix(2).first?.contains("skipped: ") == true)
+        #expect(outcome.lines.last == "Not run, because of the level: CAN-05; --level 5 runs it")
         #expect(outcome.lines.contains { $0.hasPrefix("skipped: ") && $0.contains("because the library was named without a manifest") })
         #expect(!outcome.text.contains("passed   DESC-01"))
         // A file name with a version at its end is also a library. Its manifest has the name without the version.
         let path = program.folder.appendingPathComponent("alone.so").path
         try FileManager.default.copyItem(atPath: path, toPath: path + ".1.2")
-        #expect(try program.run("check", "alone.so.1.2", "--filter", "DESC,CAN").lines.dropLast() == outcome.lines.dropLast())
+        #expect(try program.run("check", "alone.so.1.2", "--filter", "DESC,CAN").lines.dropLast(2) == outcome.lines.dropLast(2))
     }
 
     /// As for `plugins validate`, the manifest of a library is the one that names it.
@@ -276,6 +277,17 @@ import Testing
         for text in ["the runner calls the plugin", ">+0 ms<", "Load 1, thread ", #"scope="rowgroup">Load 1<"#] {
             #expect(page.document.contains(text), "\(text)")
         }
+    }
+
+    /// The default level does not check the use of network and files.
+    @Test(arguments: ["text", "html"]) func reportNamesTheLevelsThatWereNotRun(format: String) throws {
+        let program = try Program()
+        let outcome = try program.run("check", "data:", "--level", "1", "--format", format)
+        let line = "Levels 2 to 5 were not run; --level 5 runs them ("
+        #expect(outcome.text.contains(line) && outcome.text.contains("the use of network and files (SEC-07)"), "\(outcome.text)")
+        #expect((outcome.lines.last?.hasPrefix(line) == true) == (format == "text"))
+        let json = try program.run("check", "data:", "--level", "1", "--json")
+        #expect(json.lines.count == 1 && !json.text.contains("were not run"))
     }
 
     @Test func repeatedChecksAreCounted() throws {

@@ -36,6 +36,8 @@ struct PermissionObservationTests {
         let outcome = try check(name)
         #expect(outcome.status == 111)
         #expect(outcome.lines.dropFirst().first == "         - \(finding)", "\(outcome.text)")
+        let remedy = outcome.lines.first { $0.hasPrefix("         fix: ") }
+        #expect(remedy?.contains(#""permissions": ["network"] or "permissions": ["files"]"#) == true)
     }
 
     @Test(arguments: ["good", "network", "files"])

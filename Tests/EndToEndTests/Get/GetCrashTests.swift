@@ -14,6 +14,11 @@ struct GetCrashTests {
 
     /// Loads a URL by the good subject, in which the function that `line` begins executes `code` first.
     private func load(_ url: String, inserting code: String, after line: String, _ arguments: String...) throws -> Program.Outcome {
+        try makePlugin(inserting: code, after: line)
+        return try program.run(["get", "--plugin", "plugin/good.so", url] + arguments)
+    }
+
+    private func makePlugin(inserting code: String, after line: String) throws {
         let include = Mutant.source.appendingPathComponent("../../../Sources/CPortolan/include").path
         try program.makeFile("plugin/inserted.h", code)
         let made = try program.runScript(
@@ -24,8 +29,7 @@ struct GetCrashTests {
             sed -i '/\(line.replacing("*", with: "[*]"))$/a #include "inserted.h"' mutant.c instance.h blocking-loads.h &&
             cc -std=gnu11 -w -shared -fPIC -pthread -fvisibility=hidden -I '\(include)' mutant.c -o good.so
             """)
-        #expect(made.status == 0, "\(made.errors)")
-        return try program.run(["get", "--plugin", "plugin/good.so", url] + arguments)
+        try #require(made.status == 0, "\(made.errors)")
     }
 
     @Test(arguments: [
@@ -68,6 +72,19 @@ struct GetCrashTests {
         let outcome = try load(
             "subject://thread/x", inserting: "*(volatile int *)8 = 1;", after: "static void *write_greeting_on_thread(void *pointer) {")
         #expect(outcome.errors == ["portolan: the plugin org.portolan.subject crashed with SIGSEGV on a thread of its own\(Self.more)"])
+    }
+
+    @Test("check says that a thread of the plugin may have overflowed its stack, which no handler can report")
+    func overflowOfTheStackOfAThreadOfThePlugin() throws {
+        try makePlugin(
+            inserting: "int descend(int n) { volatile int m = n; return descend(m + 1) + m; } descend(0);",
+            after: "static void *write_greeting_on_thread(void *pointer) {")
+        try FileManager.default.copyItem(
+            at: Mutant.folder.appendingPathComponent("good.plugin.json"),
+            to: program.folder.appendingPathComponent("plugin/good.plugin.json"))
+        let outcome = try program.run("check", "plugin/good.plugin.json", "--filter", "ORDER-02")
+        #expect(outcome.status == 111 && outcome.text.contains("crashed  ORDER-02"), "\(outcome.text)")
+        #expect(outcome.text.contains("the stack of a thread that the plugin started can have overflowed"), "\(outcome.text)")
     }
 
     @Test func crashInAConstructorNamesTheLibrary() throws {
