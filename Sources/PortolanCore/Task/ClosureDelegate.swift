@@ -19,6 +19,7 @@ public final class ClosureDelegate: LoadDelegate {
     private let onChallenge: (@Sendable (AuthenticationChallenge) async -> ChallengeAnswer)?
     private let onNewBody: (@Sendable (LoadTask) async -> Body?)?
     private let onProgress: (@Sendable (LoadProgress) -> Void)?
+    private let onEnd: (@Sendable (LoadTask, LoadError?) -> Void)?
     /// The task that runs the closure of the pending decision. It is cancelled if the decision is no longer needed.
     private let decisionTask = Mutex<Task<Void, Never>?>(nil)
 
@@ -29,12 +30,16 @@ public final class ClosureDelegate: LoadDelegate {
     ///     again if it can be read twice.
     ///   - onProgress: called after bytes were sent or received, in the order of events. Several pieces can have one
     ///     call.
+    ///   - onEnd: called last, with the error, or `nil` if the load is complete. Then ``LoadTask/metrics`` are
+    ///     complete, too.
     public init(
         onRedirect: (@Sendable (_ proposed: Request, _ response: Response) async -> RedirectDecision)? = nil,
         onChallenge: (@Sendable (AuthenticationChallenge) async -> ChallengeAnswer)? = nil,
-        onNewBody: (@Sendable (LoadTask) async -> Body?)? = nil, onProgress: (@Sendable (LoadProgress) -> Void)? = nil
+        onNewBody: (@Sendable (LoadTask) async -> Body?)? = nil, onProgress: (@Sendable (LoadProgress) -> Void)? = nil,
+        onEnd: (@Sendable (LoadTask, LoadError?) -> Void)? = nil
     ) {
-        (self.onRedirect, self.onChallenge, self.onNewBody, self.onProgress) = (onRedirect, onChallenge, onNewBody, onProgress)
+        (self.onRedirect, self.onChallenge, self.onNewBody) = (onRedirect, onChallenge, onNewBody)
+        (self.onProgress, self.onEnd) = (onProgress, onEnd)
     }
 
     public func loadTask(
@@ -50,7 +55,11 @@ public final class ClosureDelegate: LoadDelegate {
     }
 
     public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { cancelDecision() }
-    public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { cancelDecision() }
+
+    public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        cancelDecision()
+        onEnd?(task, error)
+    }
 
     private func runDecision(_ decide: @escaping @Sendable () async -> Void) {
         decisionTask.withLock { $0 = Task { await decide() } }

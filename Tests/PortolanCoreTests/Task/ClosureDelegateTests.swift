@@ -58,6 +58,25 @@ import Testing
         #expect(counts.withLock { $0 } == [2, 3])
     }
 
+    @Test("A closure delegate receives the end of data(for:), bytes(for:) and task(for:), with complete metrics")
+    func endIsReported() async throws {
+        let loader = loader(
+            StubHandler { request in
+                guard request.url.description != "x:2" else { throw LoadError(.notFound, message: "no") }
+                return .text("x")
+            })
+        let ends = Mutex<[String]>([])
+        let delegate = ClosureDelegate(onEnd: { task, error in
+            let end = "\(task.originalRequest.url) \(task.metrics.timeToEnd != nil) \(error == nil ? "complete" : "failed")"
+            ends.withLock { $0.append(end) }
+        })
+        _ = try await loader.data(for: Request("x:1"), delegate: delegate)
+        _ = try? await loader.data(for: Request("x:2"), delegate: delegate)
+        _ = try await loader.bytes(for: Request("x:3"), delegate: delegate).0.collect()
+        loader.task(for: try Request("x:4"), delegate: delegate).resume()
+        #expect(ends.withLock { $0 } == ["x:1 true complete", "x:2 true failed", "x:3 true complete", "x:4 true complete"])
+    }
+
     @Test func waitForDataReportsProgress() throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) })
         let counts = Mutex<[Int64]>([])
