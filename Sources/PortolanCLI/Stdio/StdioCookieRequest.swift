@@ -67,7 +67,11 @@ struct StdioCookieRequest: Sendable {
     func respond(id: JSONValue, _ storage: CookieStorage) -> JSONValue {
         guard let setCookieFields else {
             let header = context.flatMap { storage.header(for: $0) } ?? []
-            return ["id": id, "cookie": .string(String(decoding: header, as: UTF8.self))]
+            // A server can set any bytes.
+            guard let text = String(validating: header, as: UTF8.self) else {
+                return ["id": id, "cookie": .null, "cookieBase64": .string(Data(header).base64EncodedString())]
+            }
+            return ["id": id, "cookie": .string(text)]
         }
         return ["id": id, "results": .array(setCookieFields.map { result(of: $0, storage) })]
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Portolan
+import PortolanCookies
 import PortolanJSON
 import PortolanTrace
 import Testing
@@ -15,6 +17,22 @@ import Testing
     }
 
     private struct UnexpectedOperation: Error {}
+
+    @Test("A Cookie field that is not UTF-8 is returned as base64, without a change of its bytes")
+    func cookieHeaderThatIsNotUTF8() throws {
+        let storage = CookieStorage()
+        let url = try URLRecord(parsing: "http://example.com/")
+        let context = try #require(CookieContext(url, document: nil, now: Date()))
+        for (value, expected) in [
+            (Array("a=é".utf8), #"{"id":1,"cookie":"a=é"}"#),
+            (Array("a=".utf8) + [0xFF], #"{"id":1,"cookie":null,"cookieBase64":"YT3/"}"#),
+        ] {
+            try storage.receive(value.span, in: context)
+            let request = #"{"op":"cookieHeader","url":"http://example.com/"}"#
+            guard case .cookies(let cookies) = try StdioRequest(JSONParser.parse(Array(request.utf8))) else { throw UnexpectedOperation() }
+            #expect(String(decoding: cookies.respond(id: .integer(1), storage).bytes, as: UTF8.self) == expected)
+        }
+    }
 
     @Test func everyMemberIsParsed() throws {
         let load = try Self.load(
