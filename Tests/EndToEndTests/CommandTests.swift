@@ -58,7 +58,9 @@ import Testing
 
     @Test func exitStatusesAreListed() throws {
         let outcome = try program.run("exit-codes")
-        #expect(outcome.lines.contains("   37  the resource does not exist, cannot be read, or is not a regular file"))
+        #expect(
+            outcome.lines.contains(
+                "   37  the resource, or the file of an option, does not exist, cannot be read, is not a regular file, or is malformed"))
         #expect(try program.run("help", "exit-codes").status == 0)
     }
 

@@ -22,7 +22,8 @@ struct ExitStatus: Hashable, Sendable {
     static let timedOut = Self(code: 28, meaning: "a time limit was reached")
     static let badRange = Self(code: 33, meaning: "the range is outside the resource, or the load cannot continue there")
     static let notSecure = Self(code: 35, meaning: "TLS failed")
-    static let unreadable = Self(code: 37, meaning: "the resource does not exist, cannot be read, or is not a regular file")
+    static let unreadable = Self(
+        code: 37, meaning: "the resource, or the file of an option, does not exist, cannot be read, is not a regular file, or is malformed")
     static let tooManyRedirects = Self(code: 47, meaning: "the limit of redirects was reached")
     static let emptyResponse = Self(code: 52, meaning: "the server closed the connection without a response")
     static let connectionLost = Self(code: 56, meaning: "the connection ended early, or an HTTP proxy opened no tunnel")

@@ -178,6 +178,17 @@ enum FileSystem {
         return (String(path[..<start]), String(path[start...]))
     }
 
+    /// Why no file can be created in a folder, as a clause; `nil` if the folder exists.
+    ///
+    /// - Parameter folder: the first result of ``split(_:)``.
+    static func problem(withFolder folder: String) -> String? {
+        let name = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+        guard !name.isEmpty else { return nil }
+        var information = stat()
+        if unsafe stat(name, &information) == 0 { return information.st_mode & S_IFMT == S_IFDIR ? nil : "'\(name)' is not a folder" }
+        return errno == ENOENT ? "the folder '\(name)' does not exist" : nil
+    }
+
     /// Returns the path without symbolic links, even if the last link leads to a name that does not exist yet.
     static func destination(of path: String) throws(SystemError) -> String {
         var path = path

@@ -49,7 +49,11 @@ struct PartialFile: Sendable {
             // Other users must not read the file before it has the permissions of the old file.
             descriptor = try FileSystem.create(path, mode: oldMetadata == nil && !isPrivate ? 0o666 : 0o600)
         } catch {
-            throw Failure(.writeFailed, "cannot create a file beside '\(target)': \(error)")
+            let folder = FileSystem.split(finalPath).folder
+            guard let problem = FileSystem.problem(withFolder: folder) else {
+                throw Failure(.writeFailed, "cannot create a file in the folder of '\(target)': \(error)")
+            }
+            throw Failure(.writeFailed, "cannot write '\(target)': \(problem)")
         }
     }
 

@@ -169,7 +169,8 @@ import Testing
         let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "one"))
         try program.makeFile("folder.har/x")
         for (path, errorText) in [
-            ("nosuch/x.har", "cannot create a file beside 'nosuch/x.har'"), ("folder.har", "'folder.har' is not a regular file"),
+            ("nosuch/x.har", "cannot write 'nosuch/x.har': the folder 'nosuch' does not exist"),
+            ("folder.har", "'folder.har' is not a regular file"),
         ] {
             let outcome = try program.run("get", "--replay", path, "--replay-mode", "record", server.url())
             #expect(outcome.status == 23 && outcome.errors.first?.contains(errorText) == true, "\(outcome.errors)")

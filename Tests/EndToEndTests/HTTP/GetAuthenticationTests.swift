@@ -125,7 +125,7 @@ import Testing
             lines == [
                 "* request 1: carries a credential for '\(place)': basic",
                 "* request 1: carries cookies for '\(place)': own",
-                "* cookie stored: sid of 127.0.0.1", "* request 1: cookie refused: bad: its domain does not match the host (§5.7)",
+                "* cookie stored: sid of 127.0.0.1", "* request 1: cookie refused: bad: its domain does not match the host (RFC 6265bis §5.7)",
                 "* request 2: carries a credential for '\(place)b': basic",
                 "* request 2: carries cookies for '\(place)b': own, sid",
                 "* request 2: not sent to '\(otherServer.url())', another origin: Authorization, Cookie",

@@ -50,7 +50,7 @@ import Testing
         (#"{"id":1,"op":"cookieHeader","url":"http://example.com/"}"#, #"{"id":1,"cookie":""}"#),
         (
             #"{"id":1,"op":"setCookies","url":"http://example.com/","headers":["a=b","c=d; Domain=com"]}"#,
-            #"{"id":1,"results":[{"stored":true},{"stored":false,"reason":"its domain is a public suffix (§5.7)"}]}"#
+            #"{"id":1,"results":[{"stored":true},{"stored":false,"reason":"its domain is a public suffix (RFC 6265bis §5.7)"}]}"#
         ),
         (
             #"{"id":1,"op":"setCookies","url":"data:,x","headers":["a=b"]}"#,

@@ -46,6 +46,8 @@ final class CookieFile: Sendable {
             }
         }
         if let jar {
+            // A folder cannot be written.
+            _ = try jar.kind.get()
             try Self.addCookies(of: jar, to: originalJar, keepsSessionCookies, warns: true)
             for cookie in originalJar.cookies { inputCookies.restore(cookie) }
             if case .file = try jar.kind.get() { try PartialFile.probe(jar.path) }

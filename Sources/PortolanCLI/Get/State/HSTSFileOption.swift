@@ -20,6 +20,7 @@ struct HSTSFileOption {
             return
         }
         self.place = place
+        _ = try place.kind.get()
         originalHosts = try Self.hosts(in: place, warns: true)
         for host in originalHosts { storage.set(host) }
         if case .file = try place.kind.get() { try PartialFile.probe(place.path) }
