@@ -6,8 +6,8 @@ extension LoadMetrics: CustomStringConvertible {
     /// A line about the load, and one for each request that was sent over a network:
     ///
     ///     2 requests in 81.3 ms, 1 redirect, response after 79.9 ms, 244 bytes sent, 5120 bytes received
-    ///     1: 41.0 ms (DNS 0.4 ms, TCP 10.2 ms, sending 0.1 ms, response 30.3 ms), http/1.1, …
-    ///     2: 40.3 ms (waiting 0.2 ms, sending 0.1 ms, response 38.6 ms, body 1.4 ms), http/1.1, reused, …
+    ///     1: 41.0 ms (domain lookup 0.4 ms, connecting 10.2 ms, sending 0.1 ms, awaiting response 30.3 ms), http/1.1
+    ///     2: 40.3 ms (waiting 0.2 ms, sending 0.1 ms, awaiting response 38.6 ms, receiving 1.4 ms), http/1.1, reused
     ///
     /// After ten requests, a last line states the number of further requests.
     public var description: String {
@@ -36,8 +36,8 @@ extension RequestTimings: CustomStringConvertible {
     /// The phases of the request and the report of its transfer, on one line.
     public var description: String {
         let phases: [(name: String, time: Duration?)] = [
-            ("waiting", waiting), ("DNS", domainLookup), ("TCP", connecting), ("TLS", tlsHandshake), ("sending", sending),
-            ("response", awaitingResponse), ("body", receiving),
+            ("waiting", waiting), ("domain lookup", domainLookup), ("connecting", connecting), ("TLS handshake", tlsHandshake),
+            ("sending", sending), ("awaiting response", awaitingResponse), ("receiving", receiving),
         ]
         let text = phases.compactMap { phase in phase.time.map { "\(phase.name) \($0.inMilliseconds)" } }.joined(separator: ", ")
         var parts = [(total?.inMilliseconds ?? "running") + (text.isEmpty ? "" : " (\(text))")]

@@ -235,7 +235,7 @@ import Testing
         #expect(page.document.components(separatedBy: #"<div class="track""#).count == 5)
         for expectedText in [
             "4 requests in 3 loads, ", "Redirect to http://127.0.0.1", "Response: 302 Found", "&lt;script&gt;alert(1)",
-            "Details of request 4", "✕ failed", "text/plain", "Connect",
+            "Details of request 4", "✕ failed", "text/plain", "Connecting",
         ] {
             #expect(page.document.contains(expectedText), "\(expectedText)")
         }

@@ -146,7 +146,7 @@ import Testing
         #expect(
             metrics.description == """
                 2 requests in 1043.0 ms, 1 redirect, response after 40.0 ms, 100 bytes sent, 200 bytes received
-                1: 31.0 ms (DNS 2.0 ms, TCP 8.0 ms, sending 1.0 ms, response 19.0 ms, body 1.0 ms), \
+                1: 31.0 ms (domain lookup 2.0 ms, connecting 8.0 ms, sending 1.0 ms, awaiting response 19.0 ms, receiving 1.0 ms), \
                 http/1.1, 127.0.0.1:80, 100 bytes sent, 200 bytes received
                 2: 1012.0 ms (waiting 1.0 ms)
                 """)

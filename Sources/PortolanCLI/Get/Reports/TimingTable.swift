@@ -2,14 +2,17 @@
 
 import Portolan
 
-/// A table that shows how many milliseconds each phase of each request took. `-` marks a phase that did not occur.
+/// A table that shows how many milliseconds each phase of each request took. `-` marks a phase that did not occur. The
+/// phases have the names of `RequestTimings`.
 ///
-///     request  wait  name  connect  TLS  send  response  body  total  (ms)
-///           1     -   0.3      0.2  1.9   0.1       3.2   0.4    6.1  h2, TLSv1.3, new connection to 127.0.0.1:443, …
+///     request  waiting  domain lookup  connecting  TLS handshake  sending  awaiting response  receiving  total  (ms)
+///           1        -            0.3         0.2            1.9      0.1                3.2        0.4    6.1  h2, …
 struct TimingTable {
     let lines: [String]
 
-    private static let titles = ["request", "wait", "name", "connect", "TLS", "send", "response", "body", "total"]
+    private static let titles = [
+        "request", "waiting", "domain lookup", "connecting", "TLS handshake", "sending", "awaiting response", "receiving", "total",
+    ]
 
     /// - Parameter checksTrust: whether the program checks certificates. If it does, a TLS proxy in the table was
     ///   trusted.

@@ -252,29 +252,25 @@ struct WaterfallPage: Sendable {
 }
 
 extension WaterfallRow.Phase {
+    /// The name of the phase in `RequestTimings`, as words.
     fileprivate var title: String {
         switch self {
-        case .queue: "Queue"
-        case .name: "DNS"
-        case .connect: "Connect"
-        case .tls: "TLS"
-        case .send: "Send"
-        case .wait: "Wait"
-        case .body: "Body"
+        case .queue: "Waiting"
+        case .name: "Domain lookup"
+        case .connect: "Connecting"
+        case .tls: "TLS handshake"
+        case .send: "Sending"
+        case .wait: "Awaiting response"
+        case .body: "Receiving"
         case .nested: "Nested load"
         }
     }
 
     fileprivate var meaning: String {
         switch self {
-        case .queue: "Queue: until a connection is free"
-        case .name: "DNS"
-        case .connect: "Connect"
-        case .tls: "TLS, with a proxy's tunnel"
-        case .send: "Send"
-        case .wait: "Wait for the first byte"
-        case .body: "Body"
-        case .nested: "Nested load"
+        case .queue: "Waiting for a free connection"
+        case .tls: "TLS handshake, with a proxy's tunnel"
+        case .name, .connect, .send, .wait, .body, .nested: title
         }
     }
 }

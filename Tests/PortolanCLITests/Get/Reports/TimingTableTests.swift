@@ -28,11 +28,12 @@ import Testing
     @Test func tableHasALineForEachRequest() {
         #expect(
             TimingTable(Self.metrics).lines == [
-                "request  wait  name  connect  TLS  send  response  body  total  (ms)",
-                "      1     -   0.3      0.2  1.9   0.1     103.2   0.4  106.1  h2, TLSv1.3, new connection to 127.0.0.1:443, "
-                    + "proxy http://proxy:3128, 120 bytes out, 4567 in",
-                "      2   0.1     -        -    -     -         -     -    0.9  http/1.1, reused connection, 0 bytes out, 0 in",
-                "      3     -     -      1.0    -     -         -     -      -  cut short",
+                "request  waiting  domain lookup  connecting  TLS handshake  sending  awaiting response  receiving  total  (ms)",
+                "      1        -            0.3         0.2            1.9      0.1              103.2        0.4  106.1  h2, TLSv1.3, "
+                    + "new connection to 127.0.0.1:443, proxy http://proxy:3128, 120 bytes out, 4567 in",
+                "      2      0.1              -           -              -        -                  -          -    0.9  http/1.1, "
+                    + "reused connection, 0 bytes out, 0 in",
+                "      3        -              -         1.0              -        -                  -          -      -  cut short",
             ])
     }
 

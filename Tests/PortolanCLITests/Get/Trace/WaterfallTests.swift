@@ -210,8 +210,8 @@ import Testing
         let text = page([load]).text
         let start = try #require(text.firstRange(of: "Details of request 2"))
         let details = text[start.upperBound...]
-        #expect(details.contains(#"Wait</th><td class="number">0.0</td><td class="number">3.0</td>"#))
-        #expect(details.contains(#"Body</th><td class="number">3.0</td><td class="number">4.0</td>"#))
+        #expect(details.contains(#"Awaiting response</th><td class="number">0.0</td><td class="number">3.0</td>"#))
+        #expect(details.contains(#"Receiving</th><td class="number">3.0</td><td class="number">4.0</td>"#))
         #expect(details.contains(#"<td class="number">3.0</td><td>response</td>"#))
     }
 
