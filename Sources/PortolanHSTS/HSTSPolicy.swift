@@ -27,9 +27,14 @@ package struct HSTSPolicy: UpgradePolicy {
 
     /// Adds or removes the host of a response. Only the first field is used (RFC 6797 §8.1).
     package func learn(from response: Response) -> String? {
-        guard response.isVerified, let name = HTTPField.Name("Strict-Transport-Security"),
-            let field = response.fields.first(where: { $0.name == name })
+        guard let name = HTTPField.Name("Strict-Transport-Security"), let field = response.fields.first(where: { $0.name == name })
         else { return nil }
+        let host = response.url.host.map(String.init) ?? ""
+        func refusal(_ reason: String) -> String { "HSTS host not stored: \(host): \(reason)" }
+        guard response.url.scheme == "https" else { return refusal("the response came without TLS (RFC 6797 §8.1)") }
+        guard response.isVerified else { return refusal("the server's certificate was not verified (RFC 6797 §8.1)") }
+        guard HSTSStorage.canonicalName(host) != nil else { return refusal("it is an address (RFC 6797 §8.1.1)") }
         return storage.updateHost(unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }, from: response.url, now: Date())
+            ?? refusal("the field Strict-Transport-Security is malformed (RFC 6797 §6.1)")
     }
 }

@@ -71,6 +71,11 @@ struct GetCommand: ParsableCommand {
         // Fails before any load if the trace is not writable. Each load checks its own output.
         if let trace = output.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
         for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
+        let hasOtherCredentials = netrc.isUsed || stateFolder.isGiven
+        if let option = request.optionWithoutUser(for: urls, hasOtherCredentials: hasOtherCredentials) {
+            Diagnostics.warn("\(option) has no effect without a user name; give one with -u, with --netrc or in the URL")
+        }
+        for option in http.optionsWithoutUser { Diagnostics.warn("\(option) has no effect without --proxy-user") }
         let session = GetSession()
         try SignalHandler.observe { session.interrupt($0) }
         var configuration = try http.configuration()

@@ -16,6 +16,10 @@ final class GetLoad: LoadDelegate {
         var outcome: Result<Void, Failure>?
         /// Used only with a netrc file.
         var netrcOrigins = NetrcOrigins()
+        /// The netrc credentials that were sent after redirects.
+        var netrcResponders: [ChallengeResponder] = []
+        /// The spaces that got a credential of the netrc file after a challenge.
+        var netrcSpaces: Set<ProtectionSpace> = []
     }
 
     private let output: any BodyOutput
@@ -148,7 +152,7 @@ final class GetLoad: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        credentials.didRedirect(to: request.url, response)
+        responders.didRedirect(to: request.url, response)
         notifyOrCancel(task, .redirected(to: request, response))
         var request = request
         if let netrc, netrc.hasCredential(for: request) { apply(netrc, to: &request, of: task) }
@@ -165,18 +169,37 @@ final class GetLoad: LoadDelegate {
         if let problem {
             task.loader.logAccess("netrc password for \(request.url.shortDescription) not sent: \(problem)", of: task)
         } else {
-            _ = netrc.apply(to: &request, mustNamePort: mustNamePort)
+            guard let responder = netrc.apply(to: &request, mustNamePort: mustNamePort) else { return }
+            stateLock.withLock { $0.netrcResponders.append(responder) }
         }
     }
 
+    private var responders: [ChallengeResponder] { credentials + (netrc == nil ? [] : stateLock.withLock { $0.netrcResponders }) }
+
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        let (decision, answer) = credentials.evaluate(challenge)
+        let responders = responders
+        let space = challenge.protectionSpace
+        var (decision, answer) = responders.evaluate(challenge)
+        if netrc != nil {
+            if decision == .proposed { _ = stateLock.withLock { $0.netrcSpaces.insert(space) } }
+            // The password was refused, and there is no other one.
+            let isRefused = decision == .notHandled && challenge.previousFailureCount > 0
+            if isRefused, stateLock.withLock({ $0.netrcSpaces.contains(space) }) { (decision, answer) = (.refused, .cancel) }
+        }
         notifyOrCancel(
             task,
             .challenged(
-                challenge.protectionSpace, failures: challenge.previousFailureCount, isTrusted: challenge.previousError == nil, decision))
+                space, failures: challenge.previousFailureCount, isTrusted: challenge.previousError == nil, decision,
+                source: decision == .answered ? responders.source(for: space) : nil))
         if decision == .refused { _ = stop(for: Failure(ChallengeResponder.rejectionError(for: challenge))) }
         challenge.answer(answer)
+    }
+
+    /// Reports a challenge that the load answers itself, with a credential that it has already sent by Basic or in an
+    /// earlier load.
+    func loadTask(_ task: LoadTask, willResendAfter response: Response) {
+        guard let space = response.answeredSpace else { return }
+        notifyOrCancel(task, .challenged(space, failures: 0, isTrusted: true, .answered, source: responders.source(for: space)))
     }
 
     func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {

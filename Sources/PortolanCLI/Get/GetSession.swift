@@ -117,7 +117,8 @@ final class GetSession: Sendable {
             // With a resume point, `ResumedFile` or `ResumedStream` checks the status instead.
             failsOnHTTPError: command.output.failsOnHTTPError && command.output.resumePoint == nil,
             credentials: [
-                command.request.credentials(for: request.url), urlCredentials, netrcPassword, command.http.proxyCredentials,
+                command.request.exclusion(for: request), command.request.credentials(for: request.url), urlCredentials, netrcPassword,
+                command.http.proxyCredentials,
             ].compactMap { $0 },
             netrc: netrc, firstAttemptStart: firstAttemptStart,
             decideRetry: decideRetry)

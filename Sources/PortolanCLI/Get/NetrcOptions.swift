@@ -26,9 +26,12 @@ struct NetrcOptions: ParsableArguments {
         if path?.isEmpty == true { throw ValidationError("--netrc-file: the name of the file is empty") }
     }
 
+    /// Whether an option requests the netrc file.
+    var isUsed: Bool { usesNetrc || prefersURL || path != nil }
+
     /// Reads the netrc file. Returns `nil` if no option requests it, or if the file does not exist.
     func credentials(for request: RequestOptions) throws(Failure) -> NetrcCredentials? {
-        guard usesNetrc || prefersURL || path != nil, request.user == nil, request.bearerToken == nil else { return nil }
+        guard isUsed, request.user == nil, request.bearerToken == nil else { return nil }
         do throws(LoadError) {
             let file = if let path { try NetrcFile(contentsOf: path) } else { try NetrcFile.ofUser() }
             return file.map { NetrcCredentials(file: $0, prefersURL: prefersURL, method: request.authentication) }
@@ -64,13 +67,14 @@ struct NetrcCredentials: Sendable {
         }
         let url = request.url
         request.url = url.withoutCredentials
+        request.credentialSource = "netrc"
         if method == .basic, url.scheme == "http" || url.scheme == "https" {
             // Digest can send what Basic cannot.
             do throws(LoadError) { try request.setBasicAuthorization(user: user, password: password) } catch {
                 Diagnostics.warn("netrc: no credentials sent with the first request: \(error.message)")
             }
         }
-        return ChallengeResponder(user: user, password: password, for: .origin(request.url), by: method)
+        return ChallengeResponder(user: user, password: password, for: .origin(request.url), by: method, from: "netrc")
     }
 
     private func userAndPassword(for url: URLRecord, _ mustNamePort: Bool) -> (user: String, password: String)? {

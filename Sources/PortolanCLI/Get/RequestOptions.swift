@@ -75,7 +75,9 @@ struct RequestOptions: ParsableArguments {
         help: ArgumentHelp("Send this bearer token to the URL's server (RFC 6750).", valueName: "token"))
     var bearerToken: String?
 
-    @Option(name: .customLong("max-redirects"), help: ArgumentHelp("Follow at most this many redirects.", valueName: "n"))
+    @Option(
+        name: .customLong("max-redirects"),
+        help: ArgumentHelp("Follow at most this many redirects. An upgrade of --hsts is none.", valueName: "n"))
     var redirectLimit = 20
 
     @Option(
@@ -106,6 +108,21 @@ struct RequestOptions: ParsableArguments {
     }
 
     private var fields: [FieldArgument] { headers.compactMap(FieldArgument.init) }
+
+    /// Whether `-H` gives the `Authorization` field. As with curl, it is sent instead of any other credential.
+    var sendsOwnAuthorization: Bool {
+        fields.contains { if case .field(let field) = $0 { field.name == .authorization } else { false } }
+    }
+
+    /// The option without an effect, because it needs a user name and there is none; `nil` if there is no such option.
+    ///
+    /// - Parameter hasOtherCredentials: whether a netrc file or stored credentials can have a user name.
+    func optionWithoutUser(for urls: [String], hasOtherCredentials: Bool) -> String? {
+        guard usesDigest || waitsForChallenge, user == nil, bearerToken == nil, !hasOtherCredentials else { return nil }
+        // The user can be in a URL within the URL.
+        guard !urls.contains(where: { $0.contains("@") }) else { return nil }
+        return usesDigest ? "--digest" : "--anyauth"
+    }
 
     /// The fields that `-H 'Name:'` removes. As with curl, another `-H 'Name: value'` still sends the field.
     private var omissions: [HTTPField.Name] {
@@ -156,6 +173,7 @@ struct RequestOptions: ParsableArguments {
         }
         if let method = method.flatMap({ HTTPRequest.Method($0) }) { request.method = method }
         for case .field(let field) in fields { request.fields.append(field) }
+        if sendsOwnAuthorization { request.credentialSource = "-H" }
         if isRaw || isCoded {
             request.decodesContent = false
             if request.isHTTP, !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "gzip, deflate" }
@@ -174,10 +192,12 @@ struct RequestOptions: ParsableArguments {
         if let bearerToken {
             // The token replaces every other credential.
             request.url = request.url.withoutCredentials
+            request.credentialSource = "--oauth2-bearer"
             do throws(LoadError) { try request.setBearerToken(bearerToken) } catch {
                 throw Failure(.usage, "--oauth2-bearer: the token contains a character that no header may contain")
             }
         } else if authentication == .basic, let (user, password) = user.map(ChallengeResponder.parts) ?? request.url.userAndPassword {
+            request.credentialSource = self.user == nil ? "the URL" : "-u"
             // Digest can send what Basic cannot.
             do throws(LoadError) { try request.setBasicAuthorization(user: user, password: password) } catch {
                 Diagnostics.warn("\(self.user == nil ? "the URL" : "-u"): no credentials sent with the first request: \(error.message)")
@@ -193,7 +213,14 @@ struct RequestOptions: ParsableArguments {
     /// - Returns: The credentials of `-u`; `nil` without `-u`, and if `-H` removes `Authorization`.
     func credentials(for url: URLRecord) -> ChallengeResponder? {
         guard !omissions.contains(.authorization), bearerToken == nil else { return nil }
-        return user.map { ChallengeResponder(argument: $0, for: .origin(url), by: authentication) }
+        return user.map { ChallengeResponder(argument: $0, for: .origin(url), by: authentication, from: "-u") }
+    }
+
+    /// - Returns: The object that refuses to send a credential to the request's server; `nil` unless `-H` adds
+    ///   `Authorization`.
+    func exclusion(for request: Request) -> ChallengeResponder? {
+        guard sendsOwnAuthorization, request.isHTTP else { return nil }
+        return ChallengeResponder(user: "", password: "", for: .origin(request.url), by: .never)
     }
 }
 
@@ -204,7 +231,7 @@ extension RequestOptions {
         guard request.isHTTP, let (user, password) = request.url.userAndPassword else { return nil }
         request.url = request.url.withoutCredentials
         guard self.user == nil, bearerToken == nil, !omissions.contains(.authorization) else { return nil }
-        return ChallengeResponder(user: user, password: password, for: .origin(request.url), by: authentication)
+        return ChallengeResponder(user: user, password: password, for: .origin(request.url), by: authentication, from: "the URL")
     }
 }
 

@@ -46,6 +46,8 @@ final class ChallengeResponder: Sendable {
 
     /// When credentials are sent, as in curl.
     enum Method: Equatable {
+        /// Never, because the request has a field of `-H` instead.
+        case never
         /// With the first request over HTTP, by Basic.
         case basic
         /// After a challenge, by the strongest scheme.
@@ -57,11 +59,13 @@ final class ChallengeResponder: Sendable {
     private let credential: Credential
     private let audience: Audience
     private let method: Method
+    /// Where the credentials come from: for example an option. `nil` if the user need not be told.
+    let source: String?
     private let state = Mutex(State())
 
-    init(user: String, password: String, for audience: Audience, by method: Method = .any) {
+    init(user: String, password: String, for audience: Audience, by method: Method = .any, from source: String? = nil) {
         credential = .password(user: user, password: password)
-        (self.audience, self.method) = (audience, method)
+        (self.audience, self.method, self.source) = (audience, method, source)
     }
 
     convenience init(user: String, password: String, for url: URLRecord) {
@@ -69,9 +73,9 @@ final class ChallengeResponder: Sendable {
     }
 
     /// - Parameter argument: `user:password`; without a colon the password is empty.
-    convenience init(argument: String, for audience: Audience, by method: Method = .any) {
+    convenience init(argument: String, for audience: Audience, by method: Method = .any, from source: String? = nil) {
         let (user, password) = Self.parts(of: argument)
-        self.init(user: user, password: password, for: audience, by: method)
+        self.init(user: user, password: password, for: audience, by: method, from: source)
     }
 
     /// Returns why an argument is not `user:password`, or why Basic cannot send it with the first request; `nil` if it
@@ -101,6 +105,7 @@ final class ChallengeResponder: Sendable {
         let space = challenge.protectionSpace
         return state.withLock { state in
             guard case .password(let scheme) = space.kind, isMeant(for: space, state) else { return .notHandled }
+            if method == .never { return .excluded(reason: "-H sends the field Authorization instead") }
             if scheme == "basic", method == .digest { return .excluded(reason: "only Digest is allowed") }
             if scheme == "basic", state.digestPeers.contains(space.peer) { return .excluded(reason: "Digest was used before") }
             if let problem = credential.problem(in: space) { return .excluded(reason: problem) }
@@ -115,6 +120,9 @@ final class ChallengeResponder: Sendable {
             return .answered
         }
     }
+
+    /// Whether the credentials are for the server or the proxy of this space.
+    func isMeant(for space: ProtectionSpace) -> Bool { state.withLock { isMeant(for: space, $0) } }
 
     func answer(for decision: Decision) -> ChallengeAnswer {
         switch decision {
@@ -169,6 +177,9 @@ extension [ChallengeResponder] {
     func didRedirect(to url: URLRecord, _ response: Response) {
         for credential in self { credential.didRedirect(to: url, upgradesToHTTPS: response.isHSTSUpgrade) }
     }
+
+    /// The source of the first element whose credentials are for the space.
+    func source(for space: ProtectionSpace) -> String? { first { $0.isMeant(for: space) }?.source }
 
     /// Returns the decision of the first element whose credentials are for the challenge.
     func evaluate(_ challenge: AuthenticationChallenge) -> (decision: ChallengeResponder.Decision, answer: ChallengeAnswer) {

@@ -87,7 +87,13 @@ struct HTTPOptions: ParsableArguments {
     }
 
     var proxyCredentials: ChallengeResponder? {
-        proxyUser.map { ChallengeResponder(argument: $0, for: .proxy, by: proxyMethod) }
+        proxyUser.map { ChallengeResponder(argument: $0, for: .proxy, by: proxyMethod, from: "--proxy-user") }
+    }
+
+    /// The options that have no effect, because there is no `--proxy-user`.
+    var optionsWithoutUser: [String] {
+        guard proxyUser == nil else { return [] }
+        return [waitsForProxyChallenge ? "--proxy-anyauth" : nil, usesProxyDigest ? "--proxy-digest" : nil].compactMap(\.self)
     }
 
     private var proxyMethod: ChallengeResponder.Method { usesProxyDigest ? .digest : waitsForProxyChallenge ? .any : .basic }
@@ -108,7 +114,7 @@ struct HTTPOptions: ParsableArguments {
         if let policy = proxyPolicy { configuration.proxies = policy }
         if let proxyUser, proxyMethod == .basic {
             let (user, password) = ChallengeResponder.parts(of: proxyUser)
-            configuration.proxies.sendCredential(user: user, password: password)
+            configuration.proxies.sendCredential(user: user, password: password, from: "--proxy-user")
         }
         return configuration
     }

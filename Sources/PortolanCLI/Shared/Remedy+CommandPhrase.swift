@@ -16,6 +16,10 @@ extension LoadError.Remedy {
         case .checkPassphrase: "check the passphrase of --pass"
         case .allowTLSVersions: "the server's administrator has to enable a newer one"
         case .useHTTP1: "use --http1.1"
+        case .usePlainHTTP: phrase
+        case .removeStrictHost(let host):
+            "HSTS has changed http: to https:; if that is wrong, remove '\(host)', or the domain above it, from the file of --hsts "
+                + "(with --state: delete hsts.sqlite in its folder)"
         case .giveProxyPassword: "give a user name and password with --proxy-user"
         case .raiseConnectTimeout: "check the address, or raise --connect-timeout"
         case .raiseTimeout: "raise --max-time (in stdio timeoutMs), or run the command again"

@@ -248,6 +248,7 @@ package protocol HandlerLoadObserver: Sendable {
     /// See ``QueueingClient``.
     func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier)
     func handlerLoadLeftQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool)
+    func handlerLoadLogs(access fact: @autoclosure () -> String)
 }
 
 extension HandlerLoadObserver {
@@ -256,11 +257,13 @@ extension HandlerLoadObserver {
     package func handlerLoadPaused() {}
     package func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier) {}
     package func handlerLoadLeftQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) {}
+    package func handlerLoadLogs(access fact: @autoclosure () -> String) {}
 }
 
 extension HandlerLoad: QueueingClient {
     package func didEnterQueue(_ wait: QueueWait) { observer.handlerLoadEnteredQueue(wait, ObjectIdentifier(self)) }
     package func didLeaveQueue(mayReturn: Bool) { observer.handlerLoadLeftQueue(ObjectIdentifier(self), mayReturn: mayReturn) }
+    package func logAccess(_ fact: @autoclosure () -> String) { observer.handlerLoadLogs(access: fact()) }
 }
 
 // MARK: Called by the handler's load

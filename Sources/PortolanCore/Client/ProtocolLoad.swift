@@ -102,7 +102,8 @@ package struct QueueWait: Sendable {
     package var error: LoadError { explain().error }
 }
 
-/// A client that pauses the idle timer while its load waits in a queue, and enforces the queue's own limit.
+/// A client that pauses the idle timer while its load waits in a queue, and enforces the queue's own limit. It also
+/// logs what the load sends by itself.
 ///
 /// These calls are not events: they can come on any thread, at any time between the load's start and its end.
 package protocol QueueingClient: ProtocolClient {
@@ -114,6 +115,8 @@ package protocol QueueingClient: ProtocolClient {
     /// - Parameter mayReturn: whether the load can return to the same queue. The limit of the wait then continues.
     ///   Otherwise the wait is over.
     func didLeaveQueue(mayReturn: Bool)
+    /// Logs who gets a credential (``Loader/logAccess(_:of:isForNextRequest:)``). The text has no secret.
+    func logAccess(_ fact: @autoclosure () -> String)
 }
 
 /// A load that can explain why it sends no events. If a timeout ends the load, the error quotes the reason.

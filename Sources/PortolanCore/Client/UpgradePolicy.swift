@@ -4,9 +4,9 @@
 package protocol UpgradePolicy: Sendable {
     /// Returns the secure URL to load instead; `nil` if the URL can be loaded unchanged.
     func upgraded(_ url: URLRecord) -> URLRecord?
-    /// Stores what a server's response says about its host. Called for each response, redirects and responses with a
-    /// challenge included.
+    /// Stores what a server's response says about its host, if the response is verified (``Response/isVerified``).
+    /// Called for each response, redirects and responses with a challenge included.
     ///
-    /// - Returns: what was stored or removed, for the log; `nil` if nothing was.
+    /// - Returns: what was stored or removed, or why it was not, for the log; `nil` if the response says nothing.
     func learn(from response: Response) -> String?
 }

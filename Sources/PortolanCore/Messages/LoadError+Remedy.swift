@@ -16,6 +16,10 @@ extension LoadError {
         case checkPassphrase
         case allowTLSVersions
         case useHTTP1
+        /// Load the URL without TLS.
+        case usePlainHTTP
+        /// HSTS has changed the scheme of the URL. The host must not use HSTS if it has no TLS.
+        case removeStrictHost(String)
         case giveProxyPassword
         case raiseConnectTimeout
         case raiseTimeout
@@ -41,6 +45,9 @@ extension LoadError {
             case .checkPassphrase: "check the passphrase"
             case .allowTLSVersions: "allow more versions if necessary"
             case .useHTTP1: "ask for HTTP/1.1"
+            case .usePlainHTTP: "if it speaks plain HTTP there, try http:"
+            case .removeStrictHost(let host):
+                "HSTS has changed http: to https:; if that is wrong, remove '\(host)', or the domain above it, from the HSTSStorage"
             case .giveProxyPassword: "give the proxy's URL a user and password"
             case .raiseConnectTimeout: "check the address, or raise the limit"
             case .raiseTimeout: "raise the time-out, or try again"
@@ -71,6 +78,16 @@ extension LoadError {
         let tail = remedy.map { "; \($0.phrase)" } ?? ""
         error.message = message.hasSuffix(tail) ? "\(message.dropLast(tail.count)) (\(note))\(tail)" : "\(message) (\(note))"
         return error
+    }
+
+    /// Returns the error of a request that HSTS has upgraded to `https:`. If the upgrade can be the reason, the error
+    /// says so, and how to undo the upgrade.
+    func namingStrictTransport(of url: URLRecord) -> LoadError {
+        guard [.cannotConnect, .secureConnectionFailed, .certificateNotTrusted].contains(code), let host = url.host else { return self }
+        if let remedy, remedy != .usePlainHTTP { return addingNote("HSTS has changed http: to https:") }
+        var start = message
+        if let remedy { start.removeLast("; \(remedy.phrase)".count) }
+        return LoadError(code, message: start, remedy: .removeStrictHost(String(host)), underlyingError: underlyingError)
     }
 
     /// Returns the message with another phrase for the remedy.

@@ -92,6 +92,19 @@ public struct Request: Sendable {
         set { ownParts.usesAuthenticatedSpaces = newValue }
     }
 
+    /// Where the credential in the `Authorization` field comes from, for the log: for example an option of a command.
+    /// `nil` if that is unknown.
+    package var credentialSource: String? {
+        get { parts.credentialSource }
+        set { ownParts.credentialSource = newValue }
+    }
+
+    /// Whether HSTS has replaced the scheme `http:` of the request's URL (``UpgradeHandler``).
+    package var isUpgradedToHTTPS: Bool {
+        get { parts.isUpgradedToHTTPS }
+        set { if newValue != parts.isUpgradedToHTTPS { ownParts.isUpgradedToHTTPS = newValue } }
+    }
+
     public init(url: URLRecord, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) {
         parts = Parts(url: url, method: method, fields: fields, body: body)
     }
@@ -123,6 +136,8 @@ public struct Request: Sendable {
         var redirectReferrer: RedirectReferrer?
         var authenticatedSpace: AuthenticatedSpaces.Match?
         var usesAuthenticatedSpaces = true
+        var credentialSource: String?
+        var isUpgradedToHTTPS = false
 
         init(url: URLRecord, method: HTTPRequest.Method, fields: HTTPFields, body: Body?) {
             self.url = url
@@ -146,6 +161,8 @@ public struct Request: Sendable {
             redirectReferrer = other.redirectReferrer
             authenticatedSpace = other.authenticatedSpace
             usesAuthenticatedSpaces = other.usesAuthenticatedSpaces
+            credentialSource = other.credentialSource
+            isUpgradedToHTTPS = other.isUpgradedToHTTPS
         }
     }
 

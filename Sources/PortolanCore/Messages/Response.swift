@@ -52,6 +52,13 @@ public struct Response: Sendable {
         set { ownParts.isVerified = newValue }
     }
 
+    /// The space of the response's challenge, if the load answers it without asking its client: with a credential that
+    /// it has sent before, for example by Basic.
+    package var answeredSpace: ProtectionSpace? {
+        get { parts.answeredSpace }
+        set { ownParts.answeredSpace = newValue }
+    }
+
     public init(
         url: URLRecord, mimeType: MIMEType? = nil, textEncodingName: String? = nil, expectedLength: Int64? = nil,
         suggestedFilename: String? = nil, status: HTTPResponse.Status? = nil, fields: HTTPFields = HTTPFields()
@@ -78,6 +85,7 @@ public struct Response: Sendable {
         var fields: HTTPFields
         var remainingContentCodings: [String] = []
         var isVerified = false
+        var answeredSpace: ProtectionSpace?
 
         init(
             url: URLRecord, mimeType: MIMEType?, textEncodingName: String?, expectedLength: Int64?, unsanitizedFilename: String?,
@@ -98,6 +106,7 @@ public struct Response: Sendable {
                 unsanitizedFilename: other.unsanitizedFilename, status: other.status, fields: other.fields)
             remainingContentCodings = other.remainingContentCodings
             isVerified = other.isVerified
+            answeredSpace = other.answeredSpace
         }
     }
 

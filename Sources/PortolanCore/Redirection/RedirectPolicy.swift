@@ -52,7 +52,7 @@ extension RedirectPolicy {
     /// - Parameters:
     ///   - response: the redirect response, if there is one. Its `Referrer-Policy` is applied to the caller's
     ///     `Referer`.
-    ///   - count: the number of redirects that the load has followed.
+    ///   - count: the number of redirects that the load has followed, without those of HSTS.
     ///   - upgradesToHTTPS: whether the redirect comes from HSTS and not from a server. Such a redirect is always
     ///     followed, and keeps all fields.
     /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect``. Its cause is
@@ -63,6 +63,7 @@ extension RedirectPolicy {
         if upgradesToHTTPS {
             var next = proposed
             next.url = next.url.inheritingFragment(of: current.url)
+            next.isUpgradedToHTTPS = true
             return next
         }
         switch mode {
@@ -86,9 +87,11 @@ extension RedirectPolicy {
         }
         var next = proposed
         next.url = next.url.inheritingFragment(of: current.url)
+        next.isUpgradedToHTTPS = false
         if !next.url.hasSameOrigin(as: current.url) {
             for name in Self.credentialFields { next.fields[name] = nil }
             for name in originFields { next.fields[name] = nil }
+            if next.credentialSource != nil { next.credentialSource = nil }
         }
         next.setReferrer(after: response, from: current)
         return next

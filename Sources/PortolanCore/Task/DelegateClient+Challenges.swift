@@ -27,7 +27,7 @@ extension DelegateClient {
         let space = challenge.protectionSpace
         let own = Credential.inUserInformation(of: task.currentRequest.url, for: space)
         if challenge.proposedCredential == nil, let own, !task.wasRefused(own, for: space) {
-            guard let problem = own.problem(in: space) else { return answer(challenge, .use(own), of: task) }
+            guard let problem = own.problem(in: space) else { return answer(challenge, .use(own), of: task, from: "the URL's credential") }
             task.loader.logAccess("the URL's password for \(QuotedText(space.host)) not sent: \(problem)", of: task)
         }
         var candidates: [(credential: Credential?, source: CredentialSource)] = [
@@ -40,7 +40,7 @@ extension DelegateClient {
         }
         for case (let credential?, let source) in candidates {
             guard let problem = task.problem(with: credential, from: source, for: space) else {
-                return forward(challenge, proposing: credential, of: task)
+                return forward(challenge, proposing: credential, of: task, from: source)
             }
             task.loader.logAccess(
                 "\(source == .storage ? "stored" : "netrc") password for \(QuotedText(space.host)) not sent: \(problem)", of: task)
@@ -48,18 +48,22 @@ extension DelegateClient {
         forward(challenge, proposing: nil, of: task)
     }
 
-    private func forward(_ challenge: AuthenticationChallenge, proposing proposed: Credential?, of task: LoadTask) {
+    /// - Parameter source: where the proposed credential comes from.
+    private func forward(
+        _ challenge: AuthenticationChallenge, proposing proposed: Credential?, of task: LoadTask, from source: CredentialSource? = nil
+    ) {
         let forwarded = AuthenticationChallenge(
             protectionSpace: challenge.protectionSpace, proposedCredential: proposed,
             previousFailureCount: challenge.previousFailureCount, previousError: challenge.previousError,
             failureResponse: challenge.failureResponse
         ) { [self] answer in
+            let isProposed = if case .performDefault = answer { true } else { false }
             let answer = answer.resolved(for: challenge.protectionSpace, proposed: proposed)
             guard let task = self.task else {
                 closeIfOpen(challenge)?.received.answer(answer)
                 return
             }
-            self.answer(challenge, answer, of: task)
+            self.answer(challenge, answer, of: task, from: (isProposed ? source?.phrase : nil) ?? "a credential")
         }
         openChallenge.withLock { open in
             if open?.received === challenge { open?.forwarded = forwarded }
@@ -69,11 +73,17 @@ extension DelegateClient {
     }
 
     /// Answers a challenge, unless it was cancelled or replaced by a later one.
-    private func answer(_ challenge: AuthenticationChallenge, _ answer: ChallengeAnswer, of task: LoadTask) {
+    ///
+    /// - Parameter source: the credential, for the log.
+    private func answer(
+        _ challenge: AuthenticationChallenge, _ answer: ChallengeAnswer, of task: LoadTask, from source: @autoclosure () -> String
+    ) {
         guard closeIfOpen(challenge) != nil else { return }
         if case .use(let credential) = answer, case .password(let scheme) = challenge.protectionSpace.kind {
+            // Without a response, the challenge came before the request was sent.
             task.loader.logAccess(
-                "responds to the \(scheme) challenge of \(QuotedText(challenge.protectionSpace.host)) with a credential", of: task)
+                "responds to the \(scheme) challenge of \(QuotedText(challenge.protectionSpace.host)) with \(source())", of: task,
+                isForNextRequest: challenge.failureResponse != nil)
             task.credentialAttempts.withLock { $0.recordSending(of: credential, for: challenge.protectionSpace) }
             hasUndecidedCredential.store(true, ordering: .relaxed)
             // A credential that is not stored is for this load only: for redirects and other challenges in its space.
@@ -134,6 +144,8 @@ private enum CredentialSource {
     case netrc
     /// An entry of the netrc file that names the port.
     case netrcEntryOfPort
+
+    var phrase: String { self == .storage ? "a stored credential" : "the credential of the netrc file" }
 }
 
 extension LoadTask {

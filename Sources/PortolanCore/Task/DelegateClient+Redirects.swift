@@ -12,7 +12,8 @@ extension DelegateClient {
             let policy = task.loader.configuration.redirects
             guard
                 let successor = try policy.successor(
-                    of: task.currentRequest, proposed: request, response: response, count: redirectCount, upgradesToHTTPS: upgradesToHTTPS)
+                    of: task.currentRequest, proposed: request, response: response, count: redirectCount - task.metrics.upgradeCount,
+                    upgradesToHTTPS: upgradesToHTTPS)
             else {
                 return .keepGoing
             }

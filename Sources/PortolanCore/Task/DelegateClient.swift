@@ -10,6 +10,8 @@ final class DelegateClient: ProtocolClient {
     weak let task: LoadTask?
     // The task's delegate. Stored here because `task.delegate` would retain and release the task at each event.
     private let delegate: any LoadDelegate
+    /// The number of the handler load's request (``LoadTask/requestNumber``). It grows if the request is sent again.
+    private let requestNumber: Atomic<Int>
     /// The number of redirects that the task followed before this handler load.
     let redirectCount: Int
     /// Whether the load only redirects to a secure URL (``UpgradeHandler``).
@@ -18,8 +20,9 @@ final class DelegateClient: ProtocolClient {
     /// Whether a password was sent, and no response has accepted or refused it yet.
     let hasUndecidedCredential = Atomic(false)
 
-    init(task: LoadTask, redirectCount: Int, upgradesToHTTPS: Bool = false) {
+    init(task: LoadTask, requestNumber: Int, redirectCount: Int, upgradesToHTTPS: Bool = false) {
         self.task = task
+        self.requestNumber = Atomic(requestNumber)
         self.redirectCount = redirectCount
         self.upgradesToHTTPS = upgradesToHTTPS
         delegate = task.delegate
@@ -36,6 +39,7 @@ final class DelegateClient: ProtocolClient {
     func willResend(after response: Response) {
         guard let task else { return }
         task.recordActivity { metrics, _ in metrics.recordResend(after: response) }
+        requestNumber.add(1, ordering: .relaxed)
         task.notifyDelegate(.resend(response))
     }
 
@@ -116,7 +120,7 @@ final class DelegateClient: ProtocolClient {
     }
 
     private func logStep(_ step: @autoclosure () -> String, of task: LoadTask) {
-        task.loader.logStep(step(), of: task, requestNumber: redirectCount + 1)
+        task.loader.logStep(step(), of: task, requestNumber: requestNumber.load(ordering: .relaxed))
     }
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
@@ -127,7 +131,10 @@ final class DelegateClient: ProtocolClient {
 
     func didFinishLoading() { task?.finish(with: nil) }
 
-    func didFail(with error: LoadError) { task?.finish(with: error) }
+    func didFail(with error: LoadError) {
+        guard let task else { return }
+        task.finish(with: task.currentRequest.isUpgradedToHTTPS ? error.namingStrictTransport(of: task.currentRequest.url) : error)
+    }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         task?.makeNestedLoad(for: request, client: client) ?? FailedLoad(Self.taskReleasedError(for: request), client: client)

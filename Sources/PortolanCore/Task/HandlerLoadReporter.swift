@@ -26,4 +26,6 @@ struct HandlerLoadReporter: HandlerLoadObserver {
     func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier) { task?.enterQueue(wait, handlerLoad) }
 
     func handlerLoadLeftQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) { task?.leaveQueue(handlerLoad, mayReturn: mayReturn) }
+
+    func handlerLoadLogs(access fact: @autoclosure () -> String) { if let task { loader.logAccess(fact(), of: task) } }
 }

@@ -11,6 +11,11 @@ public struct LoadMetrics: Hashable, Sendable {
     /// challenge are included. Empty if the protocol uses no network. Only the first 1024 are kept.
     package var transfers: [TransferReport] { transferEnds.map(\.report) }
     public private(set) var redirectCount = 0
+    /// The number of requests that were given to handlers to send, including those that were sent again. A redirect by
+    /// HSTS sends none.
+    package private(set) var requestCount = 0
+    /// How many of the redirects came from HSTS.
+    private(set) var upgradeCount = 0
     /// The time from the start of the load to the first response.
     public internal(set) var timeToResponse: Duration?
     /// The time from the start of the load to its end.
@@ -80,15 +85,22 @@ public struct LoadMetrics: Hashable, Sendable {
         transferEnds.insert(end, at: transferEnds.firstIndex { $0.redirectCount > count } ?? transferEnds.count)
     }
 
+    /// Records that a request is given to a handler.
+    package mutating func recordRequest() { requestCount += 1 }
+
     /// Records that a redirect is followed. Later steps belong to the next request.
-    package mutating func recordRedirect(at time: Duration) {
+    ///
+    /// - Parameter isUpgrade: whether the redirect comes from HSTS.
+    package mutating func recordRedirect(at time: Duration, isUpgrade: Bool = false) {
         redirectCount += 1
+        if isUpgrade { upgradeCount += 1 }
         guard redirectBoundaries.count < Self.entryLimit else { return }
         redirectBoundaries.append(Boundary(time: time, stepCount: steps.count, refusal: pendingRefusal.take()))
     }
 
     /// Records that the request is sent again after `response`. The report of its transfer follows.
     package mutating func recordResend(after response: Response) {
+        requestCount += 1
         pendingRefusal = response.status.map { HTTPResponse(status: $0, headerFields: response.fields) }
     }
 }

@@ -93,8 +93,9 @@ public final class LoadTask: Sendable {
     public var currentRequest: Request { machine.withLock { $0.request } }
     public var progress: LoadProgress { counts.progress }
     public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
-    /// The number of the current request, counted from 1: each redirect adds a request.
-    var requestNumber: Int { machine.withLock { $0.metrics.redirectCount } + 1 }
+    /// The number of the current request, counted from 1, as in ``LoadMetrics/timings``: each redirect of a server adds
+    /// a request, and so does a request that is sent again after a response.
+    var requestNumber: Int { max(1, machine.withLock { $0.metrics.requestCount }) }
     public var priority: LoadPriority { originalRequest.priority }
     /// The number of parent tasks, at all levels; 0 for a task that the caller made.
     package var nestingDepth: Int { originalRequest.nestingDepth }
@@ -188,8 +189,13 @@ public final class LoadTask: Sendable {
     private func startHandlerLoad(of request: Request, by entry: RegisteredHandler) {
         let canonical = entry.handler.canonicalRequest(for: request)
         var request = canonical
-        let requestNumber = requestNumber
-        let client = DelegateClient(task: self, redirectCount: requestNumber - 1, upgradesToHTTPS: entry.upgradesToHTTPS)
+        let (requestNumber, redirectCount) = machine.withLock { machine in
+            // An upgrade sends nothing. It has the number of the request that follows.
+            if !entry.upgradesToHTTPS { machine.metrics.recordRequest() }
+            return (machine.metrics.requestCount + (entry.upgradesToHTTPS ? 1 : 0), machine.metrics.redirectCount)
+        }
+        let client = DelegateClient(
+            task: self, requestNumber: requestNumber, redirectCount: redirectCount, upgradesToHTTPS: entry.upgradesToHTTPS)
         let next = loader.applyPolicies(to: &request, of: entry.handler, client: client, task: self)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCachedResponse: false,

@@ -87,7 +87,7 @@ struct LoadTaskState: ~Copyable {
         case .running: phase = .findingHandler
         case .created, .findingHandler, .ended: return false
         }
-        metrics.recordRedirect(at: time)
+        metrics.recordRedirect(at: time, isUpgrade: request.isUpgradedToHTTPS)
         if case .findingHandler = phase { return true } else { return false }
     }
 

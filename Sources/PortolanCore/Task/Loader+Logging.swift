@@ -23,11 +23,13 @@ extension Loader {
     ///
     /// The metadata have the key ``accessKey``, so that a log handler can select these lines. They have no password and
     /// no value of a cookie.
-    package func logAccess(_ fact: @autoclosure () -> String, of task: LoadTask) {
+    ///
+    /// - Parameter isForNextRequest: whether the request that gets the credential is still to be sent.
+    package func logAccess(_ fact: @autoclosure () -> String, of task: LoadTask, isForNextRequest: Bool = false) {
         guard logsSteps else { return }
+        let number = task.requestNumber + (isForNextRequest ? 1 : 0)
         configuration.logger.debug(
-            "\(LogText(fact()))",
-            metadata: ["url": "\(task.originalRequest.url)", "request": "\(task.requestNumber)", Self.accessKey: "true"])
+            "\(LogText(fact()))", metadata: ["url": "\(task.originalRequest.url)", "request": "\(number)", Self.accessKey: "true"])
     }
 
     package static let accessKey = "access"
@@ -40,7 +42,9 @@ extension Loader {
             logAccess("carries a credential for \(place): \(scheme), accepted by an earlier response", of: task)
         } else if let value = request.fields[.authorization] {
             let scheme = value.prefix { $0 != " " }
-            logAccess("carries a credential for \(place): \(scheme.count < value.count ? scheme.lowercased() : "authorization")", of: task)
+            let name = scheme.count < value.count ? scheme.lowercased() : "authorization"
+            let source = request.credentialSource.map { ", from \($0)" } ?? ""
+            logAccess("carries a credential for \(place): \(name)\(source)", of: task)
         }
         let pairs = request.fields[values: .cookie].joined(separator: ";").split(separator: ";")
         // Without a "=", the text is the value of a cookie without a name.

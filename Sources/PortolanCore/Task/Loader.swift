@@ -169,7 +169,8 @@ public final class Loader: Sendable {
         to request: inout Request, of handler: any ProtocolHandler, client: any ProtocolClient, task: LoadTask
     ) -> any ProtocolClient {
         addCredential(to: &request, of: task)
-        defer { logAccess(of: request, task) }
+        // An upgrade sends nothing.
+        defer { if !(handler is UpgradeHandler) { logAccess(of: request, task) } }
         guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return client }
         var log: (@Sendable (String) -> Void)?
         if logsSteps { log = { [weak task] fact in if let task { task.loader.logAccess(fact, of: task) } } }
@@ -187,7 +188,7 @@ public final class Loader: Sendable {
 
     /// Passes a response to the policies that store information about its host (HSTS).
     func updatePolicies(from response: Response, of task: LoadTask) {
-        guard response.isVerified, let fact = configuration.upgradePolicy?.learn(from: response) else { return }
+        guard let fact = configuration.upgradePolicy?.learn(from: response) else { return }
         logAccess(fact, of: task)
     }
 }

@@ -116,10 +116,14 @@ struct AuthenticationDialogue {
         return offer.isStale || (sent.isReused && offer.scheme == "digest" && offer != answered)
     }
 
-    private func challenge(_ offer: AuthenticationOffer) -> Challenge {
-        let space = ProtectionSpace(
+    func space(of offer: AuthenticationOffer) -> ProtectionSpace {
+        ProtectionSpace(
             kind: .password(scheme: offer.scheme), protocolName: peer.protocolName, host: peer.host, port: peer.port, realm: offer.realm,
             isProxy: peer.isProxy)
+    }
+
+    private func challenge(_ offer: AuthenticationOffer) -> Challenge {
+        let space = space(of: offer)
         let refused = failures.count == 0 ? nil : sent
         return Challenge(
             space: space, failureCount: failures.count, previousError: refused.map { refusal(of: $0.credential) },

@@ -97,6 +97,14 @@ struct AuthenticationAttempts {
         }
     }
 
+    /// The protection space of an offer of the origin or the proxy.
+    func space(of offer: AuthenticationOffer, by side: Side) -> ProtectionSpace? {
+        switch side {
+        case .origin: origin.space(of: offer)
+        case .proxy: proxy?.space(of: offer)
+        }
+    }
+
     mutating func decide(_ answer: ChallengeAnswer, on challenge: Challenge) -> Decision {
         let decision: AuthenticationDialogue.Decision? =
             switch challenge.side {

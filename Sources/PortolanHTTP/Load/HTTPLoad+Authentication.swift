@@ -36,13 +36,17 @@ extension HTTPLoad {
                 pendingSpace = PendingSpace(spaces: spaces, space: challenge.space, credential: credential)
             }
         }
-        perform(authentication.decide(answer, on: challenge))
+        perform(authentication.decide(answer, on: challenge), isAnswerOfClient: true)
     }
 
     /// Continues the load after a challenge. The challenge was in a response, or made a connection fail.
-    func perform(_ decision: AuthenticationAttempts.Decision) {
+    ///
+    /// - Parameter isAnswerOfClient: whether the client has received the challenge and answered it.
+    func perform(_ decision: AuthenticationAttempts.Decision, isAnswerOfClient: Bool = false) {
         switch decision {
-        case .use(let authorization, let side): resend(with: authorization, for: side)
+        case .use(let authorization, let side):
+            resend(
+                with: authorization, for: side, answering: isAnswerOfClient ? nil : authentication.space(of: authorization.offer, by: side))
         case .sendChallenge(let challenge): sendChallenge(challenge)
         case .continueWithoutCredential: continueWithoutCredential()
         case .fail(let error):
@@ -56,7 +60,8 @@ extension HTTPLoad {
         if case .deciding = state { perform(decision) }
     }
 
-    private func resend(with authorization: Authorization, for side: AuthenticationAttempts.Side) {
+    /// - Parameter space: the space of the challenge, if the client did not receive the challenge.
+    private func resend(with authorization: Authorization, for side: AuthenticationAttempts.Side, answering space: ProtectionSpace?) {
         switch side {
         case .origin:
             setAuthorization(authorization)
@@ -64,7 +69,11 @@ extension HTTPLoad {
             // The key changes, so that this load shares no connection with loads that have another credential, or none.
             key.proxy?.authorize(by: authorization)
         }
-        if case .deciding(_, let received) = state { client.willResend(after: received.response) }
+        if case .deciding(_, let received) = state {
+            var response = received.response
+            response.answeredSpace = space
+            client.willResend(after: response)
+        }
         // The client may have stopped the load in that call.
         if case .over = state { return }
         releaseStream()

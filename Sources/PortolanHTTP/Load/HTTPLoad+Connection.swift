@@ -47,6 +47,7 @@ extension HTTPLoad: ConnectionRequester {
 
     private func send(on stream: any HTTPStream) {
         state = .transferring(stream)
+        if key.usesAbsoluteForm { logProxyCredential { "carries a credential for the proxy '\($0)': \($1.offer.scheme)" } }
         if stream.isReused { client.didReach(.connectionReused) }
         if callerWaits { stream.transport?.promiseDriver() }
         stream.sendRequest()
@@ -77,7 +78,19 @@ extension HTTPLoad: ConnectionRequester {
     }
 
     func didReach(_ step: LoadStep) {
-        if case .waiting = state { client.didReach(step) }
+        guard case .waiting = state else { return }
+        client.didReach(step)
+        guard step == .connected, !key.usesAbsoluteForm else { return }
+        logProxyCredential { proxy, authorization in
+            let scheme = if case .socks5 = proxy.kind { "user name and password" } else { authorization.offer.scheme }
+            return "opens a tunnel with a credential for the proxy '\(proxy)': \(scheme)"
+        }
+    }
+
+    /// Logs that the proxy gets a credential, and where the credential comes from.
+    private func logProxyCredential(_ fact: (Proxy, Authorization) -> String) {
+        guard let proxy = key.proxy, let authorization = proxy.authorization, let client = client as? any QueueingClient else { return }
+        client.logAccess(fact(proxy, authorization) + (proxy.credentialSource.map { ", from \($0)" } ?? ""))
     }
 
     func handleChallenge(_ challenge: AuthenticationChallenge) {

@@ -46,8 +46,8 @@ package struct TLSError: Error, Hashable {
     func error(_ start: String, isOfProxy: Bool) -> LoadError {
         let message = "\(start): \(phrase)"
         if isPlaintext {
-            let advice = isOfProxy ? "write http:// as its scheme" : "try http:"
-            return LoadError(.secureConnectionFailed, message: "\(message); if it speaks plain HTTP there, \(advice)")
+            guard isOfProxy else { return LoadError(.secureConnectionFailed, message: message, remedy: .usePlainHTTP) }
+            return LoadError(.secureConnectionFailed, message: "\(message); if it speaks plain HTTP there, write http:// as its scheme")
         }
         guard let remedy else { return LoadError(.secureConnectionFailed, message: message) }
         if isOfProxy, remedy == .giveClientCertificate {

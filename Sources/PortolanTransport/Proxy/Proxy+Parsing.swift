@@ -38,7 +38,8 @@ extension Proxy {
         }
         self.init(
             kind: kind, isSecure: scheme == "https", host: String(host.first == "[" ? host.dropFirst().dropLast() : host),
-            port: port ?? (scheme == "https" ? Self.defaultSecurePort : Self.defaultPort), credential: credential)
+            port: port ?? (scheme == "https" ? Self.defaultSecurePort : Self.defaultPort), credential: credential,
+            credentialSource: credential == nil ? nil : "the proxy's URL")
         try checkCredential(source)
     }
 

@@ -21,6 +21,13 @@ package struct Proxy: Hashable, Sendable {
     package let port: Int
     /// The credential that is sent without a challenge.
     package var credential: PasswordCredential?
+    /// Where the credential comes from, for the log; `nil` if it answers a challenge.
+    package var credentialSource: String? {
+        get { source.text }
+        set { source.text = newValue }
+    }
+    /// Has no influence on the equality of proxies.
+    private var source = Source()
     /// The challenge that the credential answers, if the proxy wants Digest; `nil` if the credential is sent by Basic.
     package var digest: DigestChallenge?
 
@@ -33,8 +40,24 @@ package struct Proxy: Hashable, Sendable {
     ///
     /// - Parameter authorization: the answer to the proxy's challenge.
     package mutating func authorize(by authorization: Authorization) {
+        if credential != authorization.credential { credentialSource = nil }
         credential = authorization.credential
         digest = if case .digest(let challenge) = authorization.offer { challenge } else { nil }
+    }
+
+    private struct Source: Hashable, Sendable {
+        var text: String?
+
+        static func == (_: Self, _: Self) -> Bool { true }
+        func hash(into hasher: inout Hasher) {}
+    }
+
+    init(
+        kind: Kind, isSecure: Bool = false, host: String, port: Int, credential: PasswordCredential? = nil,
+        credentialSource: String? = nil
+    ) {
+        (self.kind, self.isSecure, self.host, self.port, self.credential) = (kind, isSecure, host, port, credential)
+        self.credentialSource = credentialSource
     }
 
     /// Host and port, as in a URL.

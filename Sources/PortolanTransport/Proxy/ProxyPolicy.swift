@@ -19,6 +19,8 @@ public struct ProxyPolicy: Sendable, Hashable {
     let source: Source
     /// The credential for proxies without a user in their URL. It is sent with Basic, without a challenge.
     var credential: PasswordCredential?
+    /// Where the credential comes from, for the log.
+    var credentialSource: String?
 
     /// Connects to the origin without a proxy. Ignores the environment.
     public static let direct = Self(source: .none)
@@ -47,8 +49,11 @@ public struct ProxyPolicy: Sendable, Hashable {
 
 extension ProxyPolicy {
     /// Sets the user name and the password for proxies without a user in their URL.
-    package mutating func sendCredential(user: String, password: String) {
+    ///
+    /// - Parameter source: where they come from, for the log.
+    package mutating func sendCredential(user: String, password: String, from source: String) {
         credential = PasswordCredential(user: user, password: password)
+        credentialSource = source
     }
 }
 

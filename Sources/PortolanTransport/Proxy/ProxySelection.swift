@@ -31,11 +31,12 @@ package struct ProxySelection: Sendable {
     private let httpsChoice: Choice
     private let exceptions: ProxyExceptions
     private let credential: PasswordCredential?
+    private let credentialSource: String?
 
     /// - Parameter variable: reads the environment; returns `nil` for a variable that is not set. Called only if the
     ///   policy uses the environment.
     package init(_ policy: ProxyPolicy, environment variable: (String) -> String? = { EnvironmentVariables[$0] }) {
-        credential = policy.credential
+        (credential, credentialSource) = (policy.credential, policy.credentialSource)
         switch policy.source {
         case .none:
             (httpChoice, httpsChoice, exceptions) = (.direct, .direct, ProxyExceptions(parsing: ""))
@@ -73,7 +74,10 @@ package struct ProxySelection: Sendable {
         if case .direct = choice { return nil }
         guard let host = request.url.host, !exceptions.contains(host) else { return nil }
         var proxy = try choice.get()
-        if proxy?.credential == nil { proxy?.credential = credential }
+        if proxy?.credential == nil, let credential {
+            proxy?.credential = credential
+            proxy?.credentialSource = credentialSource
+        }
         return proxy
     }
 }

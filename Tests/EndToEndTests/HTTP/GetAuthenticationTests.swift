@@ -42,6 +42,9 @@ import Testing
             (["-u", "u:p", "--digest"], [basicAndDigestChallenges, successResponse], [nil, "Digest"], "yes", 0),
             (["-u", "u:p", "--digest", "--fail"], [basicChallenge], [nil], "", 22),
             (["-u", "u:p", "-H", "Authorization: own"], [successResponse], ["own"], "yes", 0),
+            // As with curl, a 401 does not replace the user's own field.
+            (["-u", "u:p", "-H", "Authorization: own"], [basicChallenge], ["own"], "", 0),
+            (["-u", "u:p", "-H", "Authorization: own", "--anyauth", "--fail"], [digestChallenge], ["own"], "", 22),
             (["-u", "u:p", "-H", "Authorization:"], [successResponse], [nil], "yes", 0),
             (["--oauth2-bearer", "t0ken"], [successResponse], ["Bearer t0ken"], "yes", 0),
             (["--oauth2-bearer", "t0ken", "-u", "u:p"], [successResponse], ["Bearer t0ken"], "yes", 0),
@@ -123,10 +126,11 @@ import Testing
         let place = server.url()
         #expect(
             lines == [
-                "* request 1: carries a credential for '\(place)': basic",
+                "* request 1: carries a credential for '\(place)': basic, from -u",
                 "* request 1: carries cookies for '\(place)': own",
-                "* cookie stored: sid of 127.0.0.1", "* request 1: cookie refused: bad: its domain does not match the host (RFC 6265bis §5.7)",
-                "* request 2: carries a credential for '\(place)b': basic",
+                "* cookie stored: sid of 127.0.0.1",
+                "* request 1: cookie refused: bad: its domain does not match the host (RFC 6265bis §5.7)",
+                "* request 2: carries a credential for '\(place)b': basic, from -u",
                 "* request 2: carries cookies for '\(place)b': own, sid",
                 "* request 2: not sent to '\(otherServer.url())', another origin: Authorization, Cookie",
                 "* request 3: carries cookies for '\(otherServer.url())': sid",
@@ -135,6 +139,80 @@ import Testing
         let namelessOutcome = try program.run("get", "-v", "-H", "Cookie: s3cr3t", otherServer.url())
         #expect(
             namelessOutcome.errors.contains { $0.hasSuffix(": (no name)") } && !namelessOutcome.errors.contains { $0.contains("s3cr3t") })
+    }
+
+    @Test("The lines of -v and the table of times count the same requests, also if one is sent again")
+    func requestsHaveOneNumbering() throws {
+        let scripts = [Self.basicChallenge, Self.redirect, Self.successResponse]
+        let server = try ScriptedServer { scripts[min($0, 2)] }
+        let outcome = try program.run("get", "-v", "--anyauth", "-u", "u:p", server.url())
+        #expect(
+            outcome.errors.filter { $0.hasPrefix("* request ") && !$0.hasPrefix("* request  ") } == [
+                "* request 2: responds to the basic challenge of '127.0.0.1' with a credential",
+                "* request 3: carries a credential for '\(server.url("/b"))': basic, accepted by an earlier response",
+                "* request 1 got the status 401, the challenge of the server is 'basic'; request 2 responds to it",
+            ])
+        #expect(outcome.errors.contains { $0.hasSuffix("0 failures before it: sending user name and password (from -u)") })
+        #expect(outcome.errors.contains { $0.hasPrefix("*       3 ") && $0.contains("new connection") }, "\(outcome.errors)")
+    }
+
+    @Test("-v says where the credential of the first request comes from")
+    func sourceOfTheCredentialIsNamed() throws {
+        try program.makeFile("rc", "machine 127.0.0.1 login u password p\n")
+        let server = try ScriptedServer(Self.successResponse)
+        for (arguments, source) in [
+            (["-u", "u:p"], "basic, from -u"), (["--netrc-file", "rc"], "basic, from netrc"),
+            (["--oauth2-bearer", "t"], "bearer, from --oauth2-bearer"),
+            (["-H", "Authorization: own x"], "own, from -H"), ([], "basic, from the URL"),
+        ] {
+            let url = arguments.isEmpty ? server.url().replacing("//", with: "//u:p@") : server.url()
+            let outcome = try program.run(["get", "-v"] + arguments + [url])
+            #expect(outcome.errors.contains("* request 1: carries a credential for '\(server.url())': \(source)"), "\(outcome.errors)")
+        }
+    }
+
+    @Test("-v says that a proxy gets a credential, with each request or for a tunnel")
+    func credentialOfAProxyIsReported() throws {
+        let proxy = try ScriptedServer(ScriptedServer.response("502 Bad Gateway"))
+        let place = "a credential for the proxy '\(proxy.url().dropLast())': basic, from"
+        for (arguments, text) in [
+            (["-x", proxy.url(), "-U", "u:s3cr3t", "http://h.test/"], "carries \(place) --proxy-user"),
+            (["-x", proxy.url().replacing("//", with: "//u:s3cr3t@"), "http://h.test/"], "carries \(place) the proxy's URL"),
+            (["-x", proxy.url(), "-U", "u:s3cr3t", "https://h.test/"], "opens a tunnel with \(place) --proxy-user"),
+        ] {
+            let outcome = try program.run(["get", "-v"] + arguments)
+            #expect(outcome.errors.contains("* request 1: \(text)"), "\(outcome.errors)")
+            #expect(!outcome.errors.joined().contains("s3cr3t"))
+        }
+    }
+
+    @Test("An option that waits for a challenge warns if there is no user name", arguments: ["--anyauth", "--digest"])
+    func missingUserNameIsReported(option: String) throws {
+        let warning = "portolan: warning: \(option) has no effect without a user name; give one with -u, with --netrc or in the URL"
+        try program.makeFile("rc", "")
+        #expect(try program.run("get", option, "data:,x").errors == [warning])
+        for arguments in [["-s"], ["-u", "u:p"], ["--netrc-file", "rc"], ["--state", "state"], ["--oauth2-bearer", "t"], ["data:,u@h"]] {
+            let outcome = try program.run(["get", option, "data:,x"] + arguments)
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        }
+        for option in ["--proxy-anyauth", "--proxy-digest"] {
+            let outcome = try program.run("get", option, "data:,x")
+            #expect(outcome.errors == ["portolan: warning: \(option) has no effect without --proxy-user"])
+        }
+    }
+
+    @Test("A challenge that the load answers itself is an event, as any other", arguments: [[], ["--anyauth"], ["--digest"]])
+    func everyAnsweredChallengeIsAnEvent(arguments: [String]) throws {
+        let scripts = [Self.digestChallenge, Self.successResponse]
+        let server = try ScriptedServer { scripts[$0 % 2] }
+        let outcome = try program.run(["get", "--json", "-u", "u:p"] + arguments + [server.url()])
+        let challenges = outcome.lines.filter { $0.contains(#""event":"challenge""#) }
+        #expect(challenges.count == 1 && challenges[0].contains(#""realm":"r","failures":0,"answer":"credential""#), "\(outcome.text)")
+        let verboseOutcome = try program.run(["get", "-v", "--trace", "t.html", "-u", "u:p"] + arguments + [server.url()])
+        let text = "', 0 failures before it: sending the user name and a hash of the password (from -u)"
+        let lines = verboseOutcome.errors.filter { $0.hasPrefix("* Digest challenge of '127.0.0.1:") }
+        #expect(lines.count == 1 && lines[0].hasSuffix("realm 'r\(text)"), "\(verboseOutcome.errors)")
+        #expect(program.contents(of: "t.html")?.contains("Digest challenge of '127.0.0.1:") == true)
     }
 
     @Test("A URL without a scheme does not show its password")

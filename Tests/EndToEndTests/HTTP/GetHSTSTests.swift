@@ -77,6 +77,51 @@ import Testing
         #expect(outcome.status == 0 && !FileManager.default.fileExists(atPath: program.folder.path + "/hosts"))
     }
 
+    @Test("-v says why a host is not stored")
+    func hostThatIsNotStoredIsReported() throws {
+        let plainServer = try ScriptedServer(ScriptedServer.response("200 OK", ["Strict-Transport-Security: max-age=1000"]))
+        let secureURL = try servers.url(.nginxHTTPS1, "/strict.txt")
+        let authority = ["--cacert", try servers.path(of: .authority)]
+        for (arguments, host, reason) in [
+            (["-k", secureURL], "localhost", "the server's certificate was not verified (RFC 6797 §8.1)"),
+            ([plainServer.url().replacing("127.0.0.1", with: "localhost")], "localhost", "the response came without TLS (RFC 6797 §8.1)"),
+            (authority + [secureURL.replacing("localhost", with: "127.0.0.1")], "127.0.0.1", "it is an address (RFC 6797 §8.1.1)"),
+        ] {
+            let outcome = try program.run(["get", "-v", "--hsts", ""] + arguments)
+            #expect(outcome.errors.contains("* request 1: HSTS host not stored: \(host): \(reason)"), "\(outcome.errors)")
+            #expect(try !program.run(["get", "-v"] + arguments).errors.contains { $0.contains("HSTS") })
+        }
+    }
+
+    @Test("The upgrade sends no request, and is no redirect for --max-redirects")
+    func upgradeIsNoRequest() throws {
+        let endpoint = try servers.endpoint(.nginxHTTPS1)
+        try program.makeFile("hosts", "localhost \"unlimited\"\n")
+        let arguments = ["get", "-v", "--hsts", "hosts", "--cacert", try servers.path(of: .authority), "-u", "u:p"]
+        let outcome = try program.run(arguments + ["--max-redirects", "0", "http://localhost:\(endpoint.port)/hello.txt"])
+        #expect(outcome.status == 0 && outcome.text == "Hello\n", "\(outcome.errors)")
+        #expect(
+            outcome.errors.filter { $0.contains(" carries a credential") } == [
+                "* request 1: carries a credential for '\(endpoint.url("/hello.txt"))': basic, from -u"
+            ])
+        for (limit, status) in [("0", Int32(47)), ("1", 0)] {
+            let redirect = try program.run(arguments + ["--max-redirects", limit, "http://localhost:\(endpoint.port)/redirect/302"])
+            #expect(redirect.status == status, "\(redirect.errors)")
+        }
+    }
+
+    @Test("If a server without TLS was upgraded, the error says how to undo that, and does not propose http:")
+    func errorAfterAnUpgradeNamesHSTS() throws {
+        try program.makeFile("hosts", "localhost \"unlimited\"\n")
+        let url = try servers.url(.nginxHTTP, "/hello.txt")
+        let outcome = try program.run("get", "--hsts", "hosts", url)
+        let message = outcome.errors.joined()
+        #expect(outcome.status == 35 && message.contains("its response is not TLS; HSTS has changed http: to https:"), "\(message)")
+        #expect(message.contains("remove 'localhost', or the domain above it, from the file of --hsts") && !message.contains("try http:"))
+        let untrusted = try program.run("get", "--hsts", "hosts", servers.url(.nginxHTTPS1, "/").replacing("https:", with: "http:"))
+        #expect(untrusted.status == 60 && untrusted.errors.joined().contains("(HSTS has changed http: to https:)"), "\(untrusted.errors)")
+    }
+
     @Test func lineThatIsNoHostIsSkippedWithAWarning() throws {
         try program.makeFile("hosts", "nonsense\nexample.com \"unlimited\"\n")
         let outcome = try program.run("get", "--hsts", "hosts", "data:,x")

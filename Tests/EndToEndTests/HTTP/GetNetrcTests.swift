@@ -90,6 +90,21 @@ import Testing
         }
     }
 
+    @Test(
+        "A refused password is an error, before and after a redirect",
+        arguments: [[], ["--anyauth"]], ["", "redirect", "port"])
+    func refusedPasswordIsAnError(arguments: [String], kind: String) throws {
+        let refusal = ScriptedServer.response("401 Who", ["WWW-Authenticate: Basic realm=r"], "no")
+        let target = try ScriptedServer(refusal)
+        let targetURL = kind == "redirect" ? target.url().replacing("127.0.0.1", with: "localhost") : target.url()
+        let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(targetURL)"]))
+        let port = kind == "port" ? "machine 127.0.0.1 port \(target.port) login c password d\n" : ""
+        try program.makeFile("netrc", port + "machine 127.0.0.1 login a password b\nmachine localhost login c password d\n")
+        let outcome = try program.run(["get", "--netrc-file", "netrc"] + arguments + [kind.isEmpty ? target.url() : server.url()])
+        #expect(outcome.status == 67 && outcome.text.isEmpty, "\(outcome)")
+        #expect(credentials(target).last == (kind.isEmpty ? "a:b" : "c:d"))
+    }
+
     @Test("A malformed file is an error that shows no password")
     func malformed() throws {
         try program.makeFile("netrc", "machine h login a password \"hunter2\n")

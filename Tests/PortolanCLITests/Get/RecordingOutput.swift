@@ -38,7 +38,7 @@ final class RecordingOutput: BodyOutput, LoadObserver {
         switch event {
         case .started(_, let handler): add("started \(handler ?? "none")")
         case .redirected(let request, _): add("redirected \(request.url)")
-        case .challenged(let space, let failureCount, _, let decision): add("challenged \(space.host) \(failureCount) \(decision)")
+        case .challenged(let space, let failureCount, _, let decision, _): add("challenged \(space.host) \(failureCount) \(decision)")
         case .nestedLoadBegan(let inner, let handler): add("inner \(inner.depth) \(inner.url) \(handler ?? "none")")
         case .nestedLoadEnded(let inner, let bytes, let error):
             add("innerEnd \(inner.depth) \(inner.url) \(bytes) \(error?.name ?? "whole")")

@@ -54,7 +54,7 @@ final class EventLines: LoadObserver {
         switch event {
         case .started(let request, let handler): EventJSON.started(request, handler: handler)
         case .redirected(let request, let response): EventJSON.redirect(to: request.url, response)
-        case .challenged(let space, let failures, _, let decision): challenge(space, failures, decision)
+        case .challenged(let space, let failures, _, let decision, _): challenge(space, failures, decision)
         case .nestedLoadBegan(let inner, let handler):
             [
                 "url": .string(inner.url.description), "method": .string(inner.method.rawValue),

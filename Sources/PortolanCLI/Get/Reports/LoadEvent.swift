@@ -8,8 +8,10 @@ enum LoadEvent: Sendable {
     /// - Parameter handler: the identifier of the handler that loads the request; `nil` if there is none.
     case started(Request, handler: String?)
     case redirected(to: Request, Response)
-    /// - Parameter isTrusted: for a server-trust challenge, whether default handling trusts the server.
-    case challenged(ProtectionSpace, failures: Int, isTrusted: Bool, ChallengeResponder.Decision)
+    /// - Parameters:
+    ///   - isTrusted: for a server-trust challenge, whether default handling trusts the server.
+    ///   - source: where the credentials of the answer come from; `nil` if the user need not be told.
+    case challenged(ProtectionSpace, failures: Int, isTrusted: Bool, ChallengeResponder.Decision, source: String? = nil)
     /// - Parameter handler: the identifier of the handler that loads the nested request; `nil` if there is none.
     case nestedLoadBegan(NestedLoadReport, handler: String?)
     case nestedLoadEnded(NestedLoadReport, bytes: Int64, LoadError?)

@@ -40,8 +40,8 @@ final class VerboseLines: LoadObserver {
             ["* \(request.method.rawValue) \(request.url.shortDescription)", "* handler: \(handler ?? "none")"]
         case .redirected(let request, let response):
             ["* \(redirectText(response)) to \(request.url.shortDescription) after \(moment)"]
-        case .challenged(let space, let failures, let isTrusted, let decision):
-            ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil))\(suffix(for: decision, in: space))"]
+        case .challenged(let space, let failures, let isTrusted, let decision, let source):
+            ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil, decision, from: source))"]
         case .nestedLoadBegan(let inner, let handler):
             ["* nested load, depth \(inner.depth): \(inner.method.rawValue) \(inner.url.shortDescription), handler: \(handler ?? "none")"]
         case .nestedLoadEnded(let inner, let bytes, let error):
@@ -94,7 +94,17 @@ final class VerboseLines: LoadObserver {
         return "redirected\(reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))")"
     }
 
-    /// - Parameter isTrusted: `nil` if trust was not checked.
+    /// Describes a challenge and its answer.
+    ///
+    /// - Parameters:
+    ///   - isTrusted: `nil` if trust was not checked.
+    ///   - source: where the credentials of the answer come from.
+    static func challengeText(
+        _ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?, _ decision: ChallengeResponder.Decision, from source: String?
+    ) -> String {
+        challengeText(space, failures, isTrusted) + suffix(for: decision, in: space) + (source.map { " (from \($0))" } ?? "")
+    }
+
     private static func challengeText(_ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?) -> String {
         let port = space.port.map { ":\($0)" } ?? ""
         let place = "'\(space.host)\(port)'\(space.realm.map { ", realm '\($0)'" } ?? "")"

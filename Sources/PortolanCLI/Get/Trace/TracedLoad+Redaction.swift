@@ -31,10 +31,10 @@ extension LoadEvent {
         switch self {
         case .started(let request, let handler): .started(redaction.request(request), handler: handler)
         case .redirected(let request, let response): .redirected(to: redaction.request(request), redaction.response(response))
-        case .challenged(var space, let failures, let isTrusted, let decision):
+        case .challenged(var space, let failures, let isTrusted, let decision, let source):
             {
                 space.realm = space.realm.map(redaction.text)
-                return .challenged(space, failures: failures, isTrusted: isTrusted, decision)
+                return .challenged(space, failures: failures, isTrusted: isTrusted, decision, source: source)
             }()
         case .nestedLoadBegan(let inner, let handler): .nestedLoadBegan(inner.redacted(by: redaction), handler: handler)
         case .nestedLoadEnded(let inner, let bytes, let error):

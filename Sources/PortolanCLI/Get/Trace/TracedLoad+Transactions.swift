@@ -6,71 +6,89 @@ import PortolanCore
 import PortolanJSON
 import PortolanTrace
 
+/// One request of a traced load.
+struct TracedRequest {
+    /// A challenge, which recordings do not contain.
+    struct Challenge {
+        /// The time since the start of the request.
+        var time: Duration
+        let space: ProtectionSpace
+        let text: String
+        let isAnswered: Bool
+    }
+
+    var transaction: Transaction
+    /// The time since the start of the load.
+    var start: Duration
+    /// The challenges for a user name and password, or for a client certificate.
+    var challenges: [Challenge] = []
+}
+
 extension TracedLoad {
     /// The transactions for a recording: one for each request, including redirected ones.
-    var transactions: [Transaction] {
-        var transactions: [Transaction] = []
-        /// The start of each transaction.
-        var starts: [Duration] = []
-        /// The index of the first transaction of this attempt.
+    var transactions: [Transaction] { requests.map(\.transaction) }
+
+    /// The requests, including redirected ones and those that were sent again.
+    var requests: [TracedRequest] {
+        var requests: [TracedRequest] = []
+        /// The index of the first request of this attempt.
         var first = 0
         for event in events {
-            let time = event.time - (starts.last ?? .zero)
-            switch (event.kind, transactions.indices.last) {
+            let time = event.time - (requests.last?.start ?? .zero)
+            switch (event.kind, requests.indices.last) {
             case (.event(.started(let request, _)), _):
-                first = transactions.count
-                starts.append(event.time)
-                transactions.append(transaction(request, at: event.time))
+                first = requests.count
+                requests.append(TracedRequest(transaction: transaction(request, at: event.time), start: event.time))
             case (.event(.redirected(let request, let response)), let last?):
-                transactions[last].append(.redirect(to: request.url, response), at: time)
-                starts.append(event.time)
-                transactions.append(transaction(request, at: event.time))
+                requests[last].transaction.append(.redirect(to: request.url, response), at: time)
+                requests.append(TracedRequest(transaction: transaction(request, at: event.time), start: event.time))
             case (.event(.metrics(let metrics, let attemptStart)), _):
-                assign(metrics.timings, of: &transactions, &starts, from: first, since: attemptStart)
+                assign(metrics.timings, of: &requests, from: first, since: attemptStart)
+            case (.event(.challenged(let space, let failures, let isTrusted, let decision, let source)), let last?):
+                if case .serverTrust = space.kind { continue }
+                let text = VerboseLines.challengeText(space, failures, isTrusted, decision, from: source)
+                requests[last].challenges.append(
+                    TracedRequest.Challenge(time: time, space: space, text: text, isAnswered: [.answered, .proposed].contains(decision)))
             case (_, let last?):
-                if let event = Transaction.Event(event.kind) { transactions[last].append(event, at: time) }
+                if let event = Transaction.Event(event.kind) { requests[last].transaction.append(event, at: time) }
             case (_, nil): break
             }
         }
-        if lostEvents > 0, let last = transactions.indices.last {
-            transactions[last].append(.interrupted("\(lostEvents) events are missing in it"), at: transactions[last].end)
+        if lostEvents > 0, let last = requests.indices.last {
+            requests[last].transaction.append(
+                .interrupted("\(lostEvents) events are missing in it"), at: requests[last].transaction.end)
         }
-        return transactions
+        return requests
     }
 
-    /// Assigns timings to the transactions of an attempt, from the last to the first. For each response after which the
-    /// same request was sent again, adds a transaction. The transaction of the repeated request starts at the end of
-    /// that response.
-    private func assign(
-        _ timings: [RequestTimings], of transactions: inout [Transaction], _ starts: inout [Duration], from first: Int,
-        since start: Duration
-    ) {
-        guard first < transactions.count else { return }
-        // The index of the transaction that was handled last; it starts behind the last transaction.
-        var index = transactions.count
+    /// Assigns timings to the requests of an attempt, from the last to the first. For each response after which the
+    /// same request was sent again, adds a request. The repeated request starts at the end of that response.
+    private func assign(_ timings: [RequestTimings], of requests: inout [TracedRequest], from first: Int, since start: Duration) {
+        guard first < requests.count else { return }
+        // The index of the request that was handled last; it starts behind the last request.
+        var index = requests.count
         for timings in timings.reversed() {
             guard let refusal = timings.resentAfterResponse else {
                 guard index > first else { return }
                 index -= 1
-                transactions[index].timings = timings
+                requests[index].transaction.timings = timings
                 continue
             }
-            // If the previous iteration handled a refusal, too, `transactions[index]` is the transaction of that
-            // refusal, and starts at the end of this one.
-            index = min(index, transactions.count - 1)
-            var refused = transactions[index]
+            // If the previous iteration handled a refusal, too, `requests[index]` is the request of that refusal, and
+            // starts at the end of this one.
+            index = min(index, requests.count - 1)
+            var refused = requests[index].transaction
             let (begin, end) = (start + timings.start, start + (timings.end ?? timings.start))
             refused.began = began + begin / .seconds(1)
-            transactions[index].moveStart(by: end - starts[index])
-            starts[index] = max(starts[index], end)
+            requests[index].moveStart(by: end - requests[index].start)
             refused.moments = []
             refused.append(
                 .response(Response(url: refused.url, status: refusal.status, fields: refusal.headerFields)), at: end - start - timings.start
             )
             refused.append(.finished, at: refused.end)
             (refused.timings, refused.wasRepeated) = (timings, true)
-            transactions.insert(refused, at: index)
-            starts.insert(begin, at: index)
+            let challenges = requests[index].removeChallenges(answeredAfter: refusal.status.code, at: refused.end)
+            requests.insert(TracedRequest(transaction: refused, start: begin, challenges: challenges), at: index)
         }
     }
 
@@ -89,6 +107,27 @@ extension TracedLoad {
             }
         }
         return EventTrace.load(began: began, events: lines, lostEvents: lostEvents)
+    }
+}
+
+extension TracedRequest {
+    fileprivate mutating func moveStart(by delay: Duration) {
+        transaction.moveStart(by: delay)
+        guard delay > .zero else { return }
+        start += delay
+        for index in challenges.indices { challenges[index].time = max(.zero, challenges[index].time - delay) }
+    }
+
+    /// Removes the last challenge that the load answered because of a response with this status.
+    ///
+    /// - Parameter time: the time of the response, since the start of its request.
+    fileprivate mutating func removeChallenges(answeredAfter status: Int, at time: Duration) -> [Challenge] {
+        guard status == 401 || status == 407,
+            let index = challenges.lastIndex(where: { $0.isAnswered && $0.space.isProxy == (status == 407) })
+        else { return [] }
+        var challenge = challenges.remove(at: index)
+        challenge.time = time
+        return [challenge]
     }
 }
 

@@ -30,9 +30,10 @@ struct WaterfallPage: Sendable {
         var rows: [WaterfallRow] = []
         var (omittedRowCount, requestCount, bodyBytes) = (0, 0, Int64(0))
         for load in trace.loads {
-            let requestRows = load.transactions.map { transaction in
-                var row = WaterfallRow(transaction.redacted(by: redaction), since: origin)
-                row.countHiddenFields(of: WaterfallRow(transaction, since: origin))
+            let requestRows = load.requests.map { request in
+                var row = WaterfallRow(request.transaction.redacted(by: redaction), since: origin)
+                row.countHiddenFields(of: WaterfallRow(request.transaction, since: origin))
+                row.add(request.challenges.map { WaterfallRow.Event(time: $0.time, text: redaction.text($0.text)) })
                 return row
             }
             requestCount += requestRows.count

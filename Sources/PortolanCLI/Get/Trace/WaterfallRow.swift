@@ -66,6 +66,11 @@ struct WaterfallRow: Sendable {
         let text: String
     }
 
+    /// Adds events, each after those of the same time.
+    mutating func add(_ added: [Event]) {
+        for event in added { events.insert(event, at: events.firstIndex { $0.time > event.time } ?? events.count) }
+    }
+
     var end: Duration { bars.last.map { $0.start + $0.length } ?? start }
     var time: Duration { end - start }
     var isFailure: Bool { failure != nil }

@@ -113,6 +113,30 @@ import Testing
         #expect(!page.text.contains("secret@") && !page.text.contains("concealed"))
     }
 
+    /// A challenge is an event of the request that got it.
+    @Test mutating func challengesAreEventsOfTheirRequests() throws {
+        let space = ProtectionSpace(kind: .password(scheme: "digest"), protocolName: "http", host: "h", port: 80, realm: "<r>")
+        var refusal = Response(url: url, status: .unauthorized)
+        refusal.fields[.wwwAuthenticate] = #"Digest realm="<r>", nonce="n""#
+        var metrics = LoadMetrics()
+        metrics.recordResend(after: refusal)
+        metrics.recordTransfer(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(2))
+        metrics.recordTransfer(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(6))
+        load.record(.started(Request(url: url), handler: "x"), at: .zero)
+        load.record(.challenged(space, failures: 0, isTrusted: true, .answered, source: "-u"), at: .milliseconds(3))
+        load.record(.challenged(space, failures: 1, isTrusted: true, .notHandled), at: .milliseconds(5))
+        load.record(response(401), at: .milliseconds(5))
+        load.record(.metrics(metrics, since: .zero), at: .milliseconds(6))
+        load.record(.finished(LoadTotals()), at: .milliseconds(6))
+        let (page, place) = (page([load]), "Digest challenge of 'h:80', realm '<r>'")
+        #expect(
+            page.rows.map { $0.events.map(\.text).filter { $0.contains("challenge") } } == [
+                ["\(place), 0 failures before it: sending the user name and a hash of the password (from -u)"],
+                ["\(place), 1 failure before it: no user name and password for it"],
+            ])
+        #expect(page.text.contains("realm '&lt;r&gt;'") && !page.text.contains("<r>"))
+    }
+
     @Test mutating func loadThatTheCommandEndedIsIncomplete() throws {
         load.record(.started(Request(url: url), handler: nil), at: .zero)
         load.record(.failed(Failure(.writeFailed, "the disk is full")), at: .milliseconds(2))
