@@ -54,6 +54,36 @@ import Testing
         #expect(lines.withLock { $0 }.contains("debug x:a #1: transferred by h2 from an unknown address"))
     }
 
+    @Test("The log names the source of a credential that answers a challenge, and no password")
+    func sourceOfACredentialIsLogged() throws {
+        let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h", port: 1, realm: "r")
+        let storage = CredentialStorage()
+        storage.set(.password(user: "stored", password: "s3cr3t", persistence: .loader), for: space)
+        let ownAnswer = ClosureDelegate(onChallenge: { _ in .use(.password(user: "own", password: "s3cr3t")) })
+        for (url, credentials, netrc, delegate, source) in [
+            ("x://u:s3cr3t@h:1/", nil, nil, nil, "the URL's credential"), ("x://h:1/", storage, nil, nil, "a stored credential"),
+            ("x://h:1/", nil, "machine h login n password s3cr3t", nil, "the credential of the netrc file"),
+            ("x://h:1/", nil, nil, ownAnswer, "a credential"),
+        ] as [(String, CredentialStorage?, String?, ClosureDelegate?, String)] {
+            let handler = ManualHandler { load in
+                load.client.didReceive(
+                    AuthenticationChallenge(protectionSpace: space, previousFailureCount: 0) { _ in
+                        load.respond()
+                        load.finish()
+                    })
+            }
+            lines.withLock { $0 = [] }
+            var configuration = loader(.debug, handler).configuration
+            configuration.credentials = credentials
+            configuration.netrc = try netrc.map { try NetrcFile(parsing: Array($0.utf8)) }
+            let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
+            _ = try loader.waitForData(for: Request(url), delegate: delegate)
+            let logged = lines.withLock { $0 }
+            #expect(logged.contains { $0.hasSuffix("#1: responds to the basic challenge of 'h' with \(source)") }, "\(logged)")
+            #expect(!logged.joined().contains("s3cr3t"))
+        }
+    }
+
     @Test func handlerAfterAnInterceptorIsLogged() async throws {
         let stub = StubHandler(identifier: "org.example.stub") { _ in .text("four") }
         let (body, _) = try await loader(.debug, Interceptor(identifier: "org.example.front"), stub).data(from: "x:a")
