@@ -89,6 +89,41 @@ static inline int portolan_is_stack_overflow(const void *context, const void *fa
     return (uintptr_t)fault + range - top < 2 * range && !portolan_can_read(fault);
 }
 
+/* Copies `length` bytes at `address`. Returns 0 if they can't be read. */
+static inline int portolan_copy_memory(void *target, uintptr_t address, size_t length) {
+    struct iovec local = { target, length }, remote = { (void *)address, length };
+    return syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL) == (long)length;
+}
+
+/* Whether the interrupted instruction calls a non-canonical address, which a function pointer has that was overwritten.
+ * Processors of Intel report the call itself and no address. Others report the address, as for any call of no code. */
+static inline int portolan_calls_non_canonical_address(const void *context, const void *fault) {
+#if defined(__x86_64__)
+    const ucontext_t *interrupted = (const ucontext_t *)context;
+    if (!interrupted || fault) return 0;
+    /* The places of the registers in `gregs`, in the order of their numbers: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, … */
+    static const unsigned char places[] = { 13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7 };
+    uintptr_t code = (uintptr_t)interrupted->uc_mcontext.gregs[16 /* REG_RIP */];
+    unsigned char bytes[7] = { 0 };
+    if (!portolan_copy_memory(bytes, code, sizeof bytes)) return 0;
+    int extends = (bytes[0] & 0xF0) == 0x40; /* the REX prefix */
+    int number = extends && (bytes[0] & 1) ? 8 : 0;
+    const unsigned char *rest = bytes + extends;
+    /* FF /2 is a call through a register or memory, FF /4 a jump. */
+    int operation = rest[1] >> 3 & 7, mode = rest[1] >> 6, low = rest[1] & 7;
+    if (rest[0] != 0xFF || (operation != 2 && operation != 4)) return 0;
+    if (mode != 3 && (low == 4 || (mode == 0 && low == 5))) return 0; /* other addressing modes */
+    int32_t offset = mode == 1 ? (signed char)rest[2] : 0;
+    if (mode == 2) memcpy(&offset, rest + 2, sizeof offset);
+    uint64_t target = (uint64_t)interrupted->uc_mcontext.gregs[places[number + low]];
+    if (mode != 3 && !portolan_copy_memory(&target, target + (uint64_t)(int64_t)offset, sizeof target)) return 0;
+    return (uint64_t)((int64_t)(target << 16) >> 16) != target;
+#else
+    (void)context, (void)fault;
+    return 0;
+#endif
+}
+
 /* Describes the crash with the signal `name` in the words of `all`: one line, as in "portolan: the plugin
  * org.example.tide crashed with SIGSEGV in run; …", and with `shows_stack` one more line for each frame of the stack.
  * `context` is the handler's argument, and `fault` the address in the signal's information, NULL if it has none. Returns
@@ -134,6 +169,8 @@ static inline int portolan_describe_crash(struct portolan_opened_plugins *all, c
         }
         if (call) {
             portolan_add_text(words, portolan_code_of(context) ? " in a call of an invalid function pointer" : " in a call of a NULL function pointer");
+        } else if (portolan_calls_non_canonical_address(context, fault)) {
+            portolan_add_text(words, " in a call of an invalid function pointer");
         } else if (portolan_is_stack_overflow(context, fault)) {
             portolan_add_text(words, ", because its stack overflowed");
         } else if (!is_called_by_host && count < FRAMES) {

@@ -42,6 +42,16 @@ struct GetCrashTests {
             "static void serve_bytes(subject_load *load) {", "((void (*)(void))0x10)();",
             "SIGSEGV in a call of an invalid function pointer", SIGSEGV
         ),
+        // An address that no program can have. Intel's processors report the call, and not the address.
+        (
+            "static void serve_bytes(subject_load *load) {", "((void (*)(void))0x4141414141414141)();",
+            "SIGSEGV in a call of an invalid function pointer", SIGSEGV
+        ),
+        (
+            "static void serve_bytes(subject_load *load) {",
+            "struct { long a; void (*call)(void); } table = { 0, (void *)0x4141414141414141 }, *volatile place = &table; place->call();",
+            "SIGSEGV in a call of an invalid function pointer", SIGSEGV
+        ),
         (
             "static void serve_bytes(subject_load *load) {",
             "int descend(int n) { volatile int m = n; return descend(m + 1) + m; } descend(0);",
