@@ -38,11 +38,12 @@ struct FileSelection {
     }
 
     /// `Range` applies to GET only, and only if an `If-Range` field holds. `If-Range` must be exactly the date in
-    /// `Last-Modified`. Files have no entity tags, so a tag never holds.
+    /// `Last-Modified`. Files have no entity tags, so a tag never holds. Several ranges would need a body of several
+    /// parts, so they are ignored.
     private static func requestedRange(in request: Request, lastModified: HTTPDate?) -> ByteRange? {
-        guard request.method == .get, let field = request.fields[.range] else { return nil }
+        guard request.method == .get, let ranges = ByteRange.requested(by: request.fields), ranges.count == 1 else { return nil }
         if let validator = request.fields[.ifRange], validator != lastModified?.description { return nil }
-        return ByteRange(fieldValue: field)
+        return ranges.first
     }
 
     /// The response has no status, because `file:` has none. `Content-Range` shows that a part is delivered.
@@ -53,7 +54,7 @@ struct FileSelection {
         if let lastModified { fields[.lastModified] = lastModified.description }
         if let size, let range {
             fields[.acceptRanges] = "bytes"
-            if isPart { fields[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)" }
+            if isPart { fields[.contentRange] = ContentRange(range, of: size).description }
         }
         return Response(url: request.url, mimeType: type, expectedLength: length, fields: fields)
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCore
+
 /// The value of a `Strict-Transport-Security` field.
 ///
 /// RFC 6797 §6.1
@@ -22,7 +24,7 @@ struct StrictTransportSecurity: Hashable, Sendable {
             guard names.insert(name).inserted else { return nil }
             switch name {
             case "max-age":
-                guard let argument, let seconds = Self.seconds(argument) else { return nil }
+                guard let argument, let seconds = DecimalDigits.number(argument.span, upTo: .max) else { return nil }
                 maxAge = seconds
             case "includesubdomains":
                 guard argument == nil else { return nil }
@@ -32,17 +34,6 @@ struct StrictTransportSecurity: Hashable, Sendable {
         }
         guard let maxAge else { return nil }
         (self.maxAge, self.includesSubdomains) = (maxAge, includesSubdomains)
-    }
-
-    /// The value of `max-age`: digits. A number that is too large is reduced.
-    private static func seconds(_ digits: [UInt8]) -> Int64? {
-        guard !digits.isEmpty else { return nil }
-        var seconds: Int64 = 0
-        for digit in digits {
-            guard digit &- 0x30 < 10 else { return nil }
-            seconds = min(seconds, 1 << 50) * 10 + Int64(digit &- 0x30)
-        }
-        return seconds
     }
 
     /// Splits the value at semicolons outside of quoted strings.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCore
+
 /// A parsed `Set-Cookie` field: the name and the value as bytes, and the known attributes.
 ///
 /// RFC 6265bis §5.6
@@ -81,14 +83,7 @@ package struct SetCookie: Hashable, Sendable {
     private static func age(_ value: Span<UInt8>) -> Int64? {
         let isNegative = !value.isEmpty && value[0] == UInt8(ascii: "-")
         let digits = value.extracting((isNegative ? 1 : 0)..<value.count)
-        guard !digits.isEmpty else { return nil }
-        var age: Int64 = 0
-        for index in digits.indices {
-            let digit = digits[index] &- 0x30
-            guard digit < 10 else { return nil }
-            age = min(age, .max / 16) * 10 + Int64(digit)
-        }
-        return isNegative ? -age : age
+        return DecimalDigits.number(digits, upTo: .max).map { isNegative ? -$0 : $0 }
     }
 
     /// Whether the byte is a control character other than a tab.

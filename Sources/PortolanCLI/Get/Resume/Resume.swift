@@ -39,7 +39,7 @@ struct Resume: Equatable, Sendable {
         let name = response.url.shortDescription
         // In protocols without a status, only the field marks a partial response.
         let code = response.status?.code ?? (response.fields.contains(.contentRange) ? 206 : 200)
-        let range = response.fields[.contentRange].flatMap(ContentRange.init(parsing:))
+        let range = ContentRange(in: response.fields)
         switch code {
         case 206 where offset > 0:
             try rejectCodings(of: response)
@@ -81,7 +81,7 @@ struct Resume: Equatable, Sendable {
         if let validator, validator.hasPrefix("\""), let tag = response.fields[.eTag], tag != validator {
             throw Failure(.badRange, "\(name) has changed since its first part was loaded; load it without -C")
         }
-        return .append(count: bytes.upperBound - bytes.lowerBound + 1, size: range.size)
+        return .append(count: bytes.upperBound - bytes.lowerBound, size: range.size)
     }
 
     /// Returns a strong validator of the response's content: the entity tag if it is strong, otherwise the date of the
