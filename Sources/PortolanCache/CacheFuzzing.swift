@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import HTTPTypes
+import PortolanCore
 public import PortolanURL
 
 /// Functions of this module for the fuzzers of the cache's rules. Not a part of the API.
@@ -33,17 +34,17 @@ public import PortolanURL
         }
         let fields = StoredFields.storable(first.response)
         guard let selectingFields = SelectingFields(vary: fields, request: first.request) else { return "'Vary' was changed" }
-        let part = ByteRangeSyntax.contentRange(in: fields)
+        let part = ContentRange(in: fields)
         let content =
             status == .partialContent
-            ? part.map { StoredContent(ByteRangeSet($0.range), completeLength: $0.completeLength) } : .complete(length: 10)
+            ? part?.bytes.map { StoredContent(ByteRangeSet($0), completeLength: part?.size) } : .complete(length: 10)
         guard let content else { return "no range" }
         let stored = StoredResponse(
             url: url, status: status, fields: fields, requestTime: now, responseTime: now, selectingFields: selectingFields,
             content: content)
         let lookup = CacheLookup(method: .get, fields: second.request, now: DeltaSeconds.sum(now, 10))
         let conditional = Validation.request(lookup, [stored], chosen: lookup.choose([stored]))
-        _ = Validation.updates(by: second.response, conditional, lookup, [stored])
+        _ = Validation.outcome(of: second.response, conditional, lookup, [stored])
         let newer = stored.updated(by: second.response, request: second.request, requestTime: now, responseTime: now).response
         _ = stored.combined(with: newer)
         _ = Invalidation.urls(method: .post, url: url, status: .ok, fields: second.response)

@@ -158,7 +158,8 @@ import Testing
             // Ranges.
             ("Range: bytes=0-1", .partial(0..<2)), ("Range: bytes=1-", .partial(1..<10)), ("Range: bytes=-1", .partial(9..<10)),
             ("Range: bytes=0-1,2-4", .partial(0..<5)), ("Range: bytes=10-", .unsatisfiableRange), ("Range: x", .full),
-            ("Range: bytes=0-1, 5-6", nil),
+            ("Range: bytes=0-1, 5-6", nil), ("Range: bytes=99999999999999999999-", .unsatisfiableRange),
+            ("Range: bytes=0-99999999999999999999", .partial(0..<10)), ("Range: bytes=10-, 0-1", .partial(0..<2)),
             // If-Range.
             ("Range: bytes=0-1 | If-Range: \"a\"", .partial(0..<2)), ("Range: bytes=0-1 | If-Range: \"b\"", .full),
             ("Range: bytes=0-1 | If-Range: W/\"a\"", .full),
@@ -203,6 +204,38 @@ import Testing
         #expect(try CacheFixtures.lookup("Range: bytes=0-1", method: .head).answer(from: found) == .full)
         let decoded = try CacheFixtures.response("Cache-Control: max-age=10", isDecoded: true)
         #expect(try CacheFixtures.lookup("Range: bytes=0-1").answer(from: decoded) == .full)
+    }
+
+    /// RFC 9110 §14.1.2: a suffix of a representation without octets is satisfiable.
+    @Test(
+        arguments: [("bytes=-1", .full), ("bytes=-0", .unsatisfiableRange), ("bytes=0-", .unsatisfiableRange), ("bytes=0-, -1", .full)]
+            as [(String, CacheAnswer)])
+    func rangesOfAnEmptyRepresentation(range: String, expected: CacheAnswer) throws {
+        let response = try CacheFixtures.response("Cache-Control: max-age=10", content: .complete(length: 0))
+        #expect(try CacheFixtures.lookup("Range: " + range).answer(from: response) == expected)
+    }
+
+    /// §4: the fields, method and policy of a request, and those of the one before it that has no response yet.
+    @Test(
+        arguments: [
+            ("", "", true), ("A: 1", "B: 1", true), ("Range: bytes=0-1", "", true), ("If-None-Match: \"a\"", "", true),
+            ("Cache-Control: max-age=5", "", true), ("Cache-Control: no-cache", "", false), ("Cache-Control: no-store", "", false),
+            ("Cache-Control: max-age=0", "", false), ("Cache-Control: only-if-cached", "", false), ("", "Cache-Control: no-store", false),
+            ("", "Cache-Control: no-cache", true), ("", "Range: bytes=0-1", false), ("If-Match: \"a\"", "", false),
+            ("", "If-Match: \"a\"", false), ("If-Unmodified-Since: x", "", false),
+        ])
+    func section4ConcurrentRequests(request: String, sent: String, mayWait: Bool) throws {
+        #expect(try CacheFixtures.lookup(request).mayWait(for: try CacheFixtures.lookup(sent)) == mayWait)
+    }
+
+    @Test func section4PoliciesOfConcurrentRequests() throws {
+        for policy in CachePolicy.allCases {
+            let lookup = try CacheFixtures.lookup(policy: policy)
+            #expect(lookup.mayWait(for: try CacheFixtures.lookup()) == [.useProtocol, .preferCached].contains(policy), "\(policy)")
+            #expect(try CacheFixtures.lookup().mayWait(for: lookup) == (policy != .noStore), "\(policy)")
+        }
+        #expect(!(try CacheFixtures.lookup(method: .post).mayWait(for: try CacheFixtures.lookup())))
+        #expect(!(try CacheFixtures.lookup().mayWait(for: try CacheFixtures.lookup(method: .head))))
     }
 
     /// §3.3: a partial response answers only ranges that it has.

@@ -72,7 +72,7 @@ import Testing
             let lookup = CacheLookup(method: .get, fields: self.fields(&random), now: now)
             checkUse(lookup, response)
             let conditional = Validation.request(lookup, [response], chosen: lookup.choose([response]))
-            _ = Validation.updates(by: self.fields(&random), conditional, lookup, [response])
+            _ = Validation.outcome(of: self.fields(&random), conditional, lookup, [response])
             _ = Validation.effect(ofHead: self.fields(&random), .ok, request: request, on: response)
             _ = lookup.decide(afterError: .internalServerError, [response])
             _ = Invalidation.urls(method: .post, url: url, status: status, fields: received)
@@ -132,7 +132,7 @@ import Testing
 }
 
 /// A generator with a known sequence.
-private struct SplitMix {
+struct SplitMix {
     var state: UInt64
 
     mutating func below(_ bound: Int) -> Int {

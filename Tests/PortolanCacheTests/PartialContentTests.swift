@@ -76,6 +76,25 @@ import Testing
         #expect(b.combined(with: a) == nil)
     }
 
+    /// RFC 9110 §15.3.7: a 206 repeats no `Last-Modified` if the request had it in `If-Range`.
+    @Test(
+        arguments: [
+            ("Cache-Control: max-age=9", true), ("Last-Modified: Sun, 06 Nov 1994 07:00:00 GMT", false), ("ETag: \"a\"", false),
+        ])
+    func section34PartWithoutValidatorAfterIfRange(newer: String, isCombined: Bool) throws {
+        let validator = "Last-Modified: Sun, 06 Nov 1994 06:00:00 GMT | Date: Sun, 06 Nov 1994 08:49:37 GMT"
+        let first = try CacheFixtures.response(validator, content: CacheFixtures.parts(0..<5, length: 10))
+        let second = try CacheFixtures.response(
+            newer + " | Date: Sun, 06 Nov 1994 08:49:37 GMT", content: CacheFixtures.parts(5..<10, length: 10))
+        let completion = try #require(Completion(of: first))
+        #expect((first.combined(with: second, answering: completion) != nil) == isCombined)
+        #expect(first.combined(with: second) == nil)
+        // An entity tag is always repeated.
+        let tagged = try CacheFixtures.response("ETag: \"a\"", content: CacheFixtures.parts(0..<5, length: 10))
+        let taggedCompletion = try #require(Completion(of: tagged))
+        #expect(tagged.combined(with: second, answering: taggedCompletion) == nil || newer.hasPrefix("ETag"))
+    }
+
     @Test func section34NotTooManyParts() throws {
         var many = ByteRangeSet()
         for index in 0..<Int64(ByteRangeSet.limit) { many.insert(index * 2..<index * 2 + 1) }

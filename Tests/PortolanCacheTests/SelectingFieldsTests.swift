@@ -60,6 +60,25 @@ import Testing
         }
     }
 
+    /// §4, §4.1: what a new response replaces: the stored ones that would have answered its request.
+    @Test func section41ReplacedResponses() throws {
+        let responses = [
+            try CacheFixtures.response("Vary: Foo", request: "Foo: 1"), try CacheFixtures.response("Vary: Foo", request: "Foo: 2"),
+            try CacheFixtures.response(""), try CacheFixtures.response("Vary: Bar", request: ""),
+        ]
+        #expect(Variants.replaced(responses, byResponseTo: try CacheFixtures.fields("Foo: 1")) == [0, 2, 3])
+        #expect(Variants.replaced(responses, byResponseTo: try CacheFixtures.fields("Foo: 2 | Bar: 1")) == [1, 2])
+        #expect(Variants.replaced([], byResponseTo: HTTPFields()) == [])
+    }
+
+    @Test func section41NotTooManyVariants() throws {
+        let responses = try (0..<Variants.limit).map {
+            try CacheFixtures.response("Vary: Foo", request: "Foo: \($0)", received: Int64($0 == 7 ? -1 : $0))
+        }
+        #expect(Variants.replaced(responses, byResponseTo: try CacheFixtures.fields("Foo: x")) == [7])
+        #expect(Variants.replaced(responses, byResponseTo: try CacheFixtures.fields("Foo: 3")) == [3])
+    }
+
     /// §4.1: the most recent by `Date`, and one with `Vary` before one without.
     @Test func section41ChoiceAmongSeveral() throws {
         let lookup = try CacheFixtures.lookup("Foo: 1")

@@ -53,6 +53,10 @@ import Testing
             (304, "Cache-Control: max-age=9", .status), (401, "Cache-Control: max-age=9", .status),
             (412, "Cache-Control: max-age=9", .status),
             (416, "Cache-Control: max-age=9", .status), (407, "Cache-Control: max-age=9", .status),
+            // RFC 6585 §3 to §6
+            (428, "Cache-Control: max-age=9", .neverStored), (429, "Cache-Control: max-age=9", .neverStored),
+            (431, "Cache-Control: max-age=9", .neverStored), (511, "Cache-Control: max-age=9", .neverStored),
+            (430, "Cache-Control: max-age=9", nil), (510, "Cache-Control: max-age=9", nil),
             // §3.3
             (206, "Cache-Control: max-age=9 | Content-Range: bytes 0-4/10", nil), (206, "Cache-Control: max-age=9", .partial),
             (206, "Cache-Control: max-age=9 | Content-Range: bytes */10", .partial),
@@ -122,6 +126,18 @@ import Testing
             ])
     }
 
+    /// §3.2; RFC 9110 §8.8.1: a strong tag would be wrong for the coded octets that are stored.
+    @Test(
+        arguments: [
+            ("ETag: W/\"a\"", "ETag: \"a\"", "W/\"a\""), ("ETag: W/\"a\"", "ETag: \"b\"", "\"b\""),
+            ("ETag: W/\"a\"", "ETag: W/\"a\"", "W/\"a\""), ("ETag: \"a\"", "ETag: W/\"a\"", "W/\"a\""),
+            ("ETag: \"a\"", "A: 1", "\"a\""), ("A: 1", "ETag: \"a\"", "\"a\""),
+        ])
+    func section32WeakTagStaysWeak(stored: String, newer: String, expected: String) throws {
+        let fields = StoredFields.updated(try CacheFixtures.fields(stored), from: try CacheFixtures.fields(newer))
+        #expect(fields[values: .eTag] == [expected])
+    }
+
     /// §4, §5.1; RFC 9110 §15.3.7, §15.4.5
     @Test func section4FieldsOfAnAnswer() throws {
         let response = try CacheFixtures.response("Age: 5 | Age: 6 | ETag: \"a\" | Content-Type: a/b | Content-Length: 10")
@@ -132,5 +148,9 @@ import Testing
         #expect(partial[.contentRange] == "bytes 2-4/10" && partial[.contentLength] == "3" && partial[values: .age] == ["7"])
         let unknown = try CacheFixtures.response("", content: CacheFixtures.parts(0..<5, length: nil))
         #expect(StoredFields.partialAnswer(unknown, 0..<5, age: 0)[.contentRange] == "bytes 0-4/*")
+        #expect(
+            Set(CacheFixtures.text(StoredFields.unsatisfiableAnswer(response, age: 7))) == [
+                "Age: 7", "ETag: \"a\"", "Content-Range: bytes */10", "Content-Length: 0",
+            ])
     }
 }

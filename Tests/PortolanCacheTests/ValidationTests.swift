@@ -80,7 +80,10 @@ import Testing
         arguments: [
             // A strong validator: all responses with it.
             (["ETag: \"a\"", "ETag: \"b\"", "ETag: \"a\""], "ETag: \"a\"", [2, 0]), (["ETag: \"a\""], "ETag: \"b\"", []),
-            (["ETag: W/\"a\""], "ETag: \"a\"", []), ([""], "ETag: \"a\"", []),
+            ([""], "ETag: \"a\"", []),
+            // A strong validator that the server has compared with a weak one.
+            (["ETag: W/\"a\""], "ETag: \"a\"", [0]), (["ETag: \"a\"", "ETag: W/\"a\""], "ETag: \"a\"", [0]),
+            (["ETag: W/\"a\"", "ETag: W/\"a\""], "ETag: \"a\"", [1]),
             // A weak validator: the most recent one.
             (["ETag: W/\"a\"", "ETag: W/\"a\"", "ETag: \"b\""], "ETag: W/\"a\"", [1]), (["ETag: \"a\""], "ETag: W/\"a\"", [0]),
             (
@@ -100,6 +103,49 @@ import Testing
         let lookup = try CacheFixtures.lookup()
         let request = Validation.request(lookup, responses, chosen: 0)
         #expect(Validation.updates(by: try CacheFixtures.fields(notModified), request, lookup, responses) == expected)
+    }
+
+    /// §4.3.3, §4.3.4. The stored response has the tag "a".
+    @Test(
+        arguments: [
+            ("", "ETag: \"a\"", .update([0])), ("", "", .update([0])), ("", "ETag: \"z\"", .resend),
+            // The caller's own conditions.
+            ("If-None-Match: \"x\"", "ETag: \"x\"", .deliver), ("If-None-Match: \"x\"", "ETag: W/\"x\"", .deliver),
+            ("If-None-Match: \"x\"", "ETag: \"a\"", .update([0])), ("If-None-Match: \"x\"", "ETag: \"z\"", .resend),
+            ("If-None-Match: \"x\"", "", .resend), ("If-None-Match: \"a\"", "", .update([0])),
+            ("If-None-Match: W/\"a\"", "", .update([0])), ("If-None-Match: *", "", .deliver), ("If-None-Match: *", "ETag: \"a\"", .deliver),
+            ("If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT", "ETag: \"a\"", .update([0])),
+        ] as [(String, String, Validation.Outcome)])
+    func section433OutcomeOfA304(request: String, notModified: String, expected: Validation.Outcome) throws {
+        let lookup = try CacheFixtures.lookup(request)
+        let responses = [try CacheFixtures.response("ETag: \"a\"")]
+        let conditional = Validation.request(lookup, responses, chosen: 0)
+        let fields = try CacheFixtures.fields(notModified)
+        #expect(Validation.outcome(of: fields, conditional, lookup, responses) == expected)
+        // The request that is sent again has only the caller's conditions.
+        let again = Validation.request(lookup, [], chosen: nil)
+        #expect(again.fields == lookup.forwardedFields && Validation.outcome(of: fields, again, lookup, []) == .deliver)
+    }
+
+    /// §4.3.4: all stored responses with the strong tag are updated, and each stays the answer to its own requests. The
+    /// one that the request selects comes first, also if it is older.
+    @Test func section434OtherVariantsKeepTheirSelectingFields() throws {
+        let responses = try ["1", "2", "3"].enumerated().map { index, value in
+            try CacheFixtures.response(
+                "ETag: \"a\" | Vary: Foo | Date: \(try CacheFixtures.date(Int64(index)))", request: "Foo: \(value)")
+        }
+        let lookup = try CacheFixtures.lookup("Foo: 1")
+        let conditional = Validation.request(lookup, responses, chosen: 0)
+        let fields = try CacheFixtures.fields("ETag: \"a\" | Cache-Control: max-age=5")
+        #expect(Validation.outcome(of: fields, conditional, lookup, responses) == .update([0, 2, 1]))
+        let other = responses[1].updated(by: fields, request: nil, requestTime: 0, responseTime: 0)
+        #expect(other.isStorable && other.response.selectingFields == responses[1].selectingFields)
+        #expect(other.response.directives.maxAge == 5)
+        // With another Vary, it is not known which requests it answers.
+        let varied = try CacheFixtures.fields("ETag: \"a\" | Vary: foo, Bar")
+        #expect(!responses[1].updated(by: varied, request: nil, requestTime: 0, responseTime: 0).isStorable)
+        let same = try CacheFixtures.fields("ETag: \"a\" | Vary: FOO")
+        #expect(responses[1].updated(by: same, request: nil, requestTime: 0, responseTime: 0).isStorable)
     }
 
     /// §3.2, §4.3.4: the response is fresh again, and the caller's own condition is evaluated then.

@@ -15,13 +15,13 @@ package struct CacheLookup: Sendable {
     /// Seconds since 1970.
     package let now: Int64
     private let directives: RequestDirectives
-    private let ranges: [RequestedRange]?
+    private let ranges: [ByteRange]?
 
     package init(method: HTTPRequest.Method, fields: HTTPFields, policy: CachePolicy = .useProtocol, now: Int64) {
         (self.method, self.fields, self.policy, self.now) = (method, fields, policy, now)
         directives = RequestDirectives(fields)
         // RFC 9110 §14.2: a range has a meaning only in a GET request.
-        ranges = method == .get ? ByteRangeSyntax.requestedRanges(in: fields) : nil
+        ranges = method == .get ? ByteRange.requested(by: fields) : nil
     }
 
     /// Decides what to do with the request.
@@ -150,6 +150,25 @@ package struct CacheLookup: Sendable {
         return CacheDecision.Use(index: index, answer: answer, age: freshness.age, reason: .staleIfError)
     }
 
+    // MARK: - Concurrent requests
+
+    /// Whether this request can wait for the response to an equal request that was sent shortly before. When the
+    /// response arrives, ``decide(_:)`` says whether it answers this request, too: it must be storable, and must be
+    /// usable without validation.
+    ///
+    /// RFC 9111 §4
+    package func mayWait(for sent: CacheLookup) -> Bool {
+        guard method == .get, sent.method == .get, !directives.isNoStore, !sent.directives.isNoStore, !directives.isNoCache,
+            !directives.isOnlyIfCached, directives.maxAge != 0
+        else { return false }
+        switch policy {
+        case .useProtocol, .preferCached: break
+        case .noStore, .reload, .revalidate, .onlyCached: return false
+        }
+        let hasPrecondition = [HTTPField.Name.ifMatch, .ifUnmodifiedSince].contains { fields.contains($0) || sent.fields.contains($0) }
+        return sent.policy != .noStore && !hasPrecondition && sent.ranges == nil
+    }
+
     // MARK: - Preconditions and ranges
 
     /// The part of a stored response that answers the request; `nil` if it does not have the octets.
@@ -166,6 +185,8 @@ package struct CacheLookup: Sendable {
         }
         switch response.content.range(for: ranges) {
         case .range(let range): return .partial(range)
+        // The suffix of a representation without octets is satisfiable, and no Content-Range can describe it.
+        case .whole: return .full
         case .unsatisfiable: return .unsatisfiableRange
         case .missing: return nil
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanHTTPSyntax
+import PortolanCore
 
 /// Numbers of seconds in fields and directives, and arithmetic with times that a peer controls.
 enum DeltaSeconds {
@@ -11,13 +11,7 @@ enum DeltaSeconds {
 
     /// Parses a number that has only digits; `nil` for anything else, such as `-1`, `1.0` or no octets.
     static func parse(_ octets: Span<UInt8>) -> Int64? {
-        guard !octets.isEmpty else { return nil }
-        var seconds: Int64 = 0
-        for index in octets.indices {
-            guard octets[index].isDecimalDigit else { return nil }
-            seconds = min(seconds * 10 + Int64(octets[index] &- 0x30), largest)
-        }
-        return seconds
+        DecimalDigits.number(octets, upTo: largest)
     }
 
     /// The sum of two numbers. A sum that can't be represented is the nearest number that can.

@@ -43,18 +43,28 @@ package struct Completion: Hashable, Sendable {
 }
 
 extension StoredResponse {
+    /// Whether this response is a part of the representation with the validator, although it does not say so: a server
+    /// leaves out `Last-Modified` if the request had it in `If-Range`.
+    ///
+    /// RFC 9110 §15.3.7
+    private func isPart(of validator: StrongValidator, _ completion: Completion) -> Bool {
+        guard case .lastModified = validator else { return false }
+        return completion.validator == validator && !fields.contains(.eTag) && !fields.contains(.lastModified)
+    }
+
     /// Joins two responses with parts of one representation. The fields are those of this response, updated by the
     /// newer one.
     ///
     /// The caller joins the octets likewise: those of `newer` replace those that this response has at the same place.
     ///
+    /// - Parameter completion: the request that `newer` answers, if it was made to complete this response.
     /// - Returns: `nil` if they can't be joined: they do not share a strong validator, their lengths differ, a body was
     ///   decoded, or there are too many ranges.
     ///
     /// RFC 9111 §3.4; RFC 9110 §15.3.7.3
-    package func combined(with newer: StoredResponse) -> StoredResponse? {
+    package func combined(with newer: StoredResponse, answering completion: Completion? = nil) -> StoredResponse? {
         guard status == .ok, newer.status == .ok, !isDecoded, !newer.isDecoded, let validator = strongValidator,
-            validator == newer.strongValidator
+            validator == newer.strongValidator || completion.map({ newer.isPart(of: validator, $0) }) ?? false
         else { return nil }
         let lengths = [content.completeLength, newer.content.completeLength].compactMap { $0 }
         guard Set(lengths).count <= 1 else { return nil }

@@ -31,15 +31,25 @@ package struct SelectingFields: Hashable, Sendable {
 
     /// - Returns: `nil` if no request matches: `Vary` has an asterisk, a malformed name, or too many names.
     package init?(vary fields: HTTPFields, request: HTTPFields) {
+        guard let names = Self.names(inVary: fields) else { return nil }
+        selectors = names.sorted().map { Selector(name: $0, value: NormalizedField.value(of: $0, in: request)) }
+    }
+
+    /// These selecting fields for a response with a newer `Vary`; `nil` if it names other fields, because the request
+    /// is not known any more.
+    func kept(forVary fields: HTTPFields) -> SelectingFields? {
+        Self.names(inVary: fields) == Set(selectors.map(\.name)) ? self : nil
+    }
+
+    private static func names(inVary fields: HTTPFields) -> Set<String>? {
         var names: Set<String> = []
         let isValid = fields.forEachMember(of: .vary) { member in
             if member.count == 1, member[0] == UInt8(ascii: "*") { return false }
             guard let name = HTTPField.Name(octets: member) else { return false }
             names.insert(name.canonicalName)
-            return names.count <= Self.limit
+            return names.count <= limit
         }
-        guard isValid else { return nil }
-        selectors = names.sorted().map { Selector(name: $0, value: NormalizedField.value(of: $0, in: request)) }
+        return isValid ? names : nil
     }
 
     /// Whether the response has `Vary`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import HTTPTypes
+import PortolanCore
 import PortolanHTTPSyntax
 
 /// Whether a private cache may store a response, and whether it is useful to do so.
@@ -14,6 +15,7 @@ package enum Storability {
         case method = "only responses to GET are stored (§3)"
         case interim = "the response is not final (§3)"
         case status = "the status depends on the request's conditions or credentials (§3)"
+        case neverStored = "no cache may store a response with this status (RFC 6585)"
         case notUnderstood = "'must-understand' is present, and the status is unknown (§5.2.2.3)"
         case requestNoStore = "the request has 'no-store' (§5.2.1.5)"
         case responseNoStore = "the response has 'no-store' (§5.2.2.5)"
@@ -47,6 +49,7 @@ package enum Storability {
         guard method == .get else { throw .method }
         guard status.code >= 200 else { throw .interim }
         if dependsOnRequest(status) { throw .status }
+        if isNeverStored(status) { throw .neverStored }
         if RequestDirectives(request).isNoStore { throw .requestNoStore }
         let directives = ResponseDirectives(fields)
         if directives.isMustUnderstand {
@@ -77,7 +80,7 @@ package enum Storability {
         _ status: HTTPResponse.Status, _ fields: HTTPFields, _ transfer: Transfer, _ now: Int64
     ) throws(Refusal) {
         if status == .partialContent {
-            guard !transfer.isDecoded, ByteRangeSyntax.contentRange(in: fields) != nil else { throw .partial }
+            guard !transfer.isDecoded, ContentRange(in: fields)?.bytes != nil else { throw .partial }
         }
         if transfer.isComplete { return }
         let acceptsRanges = fields.forEachMember(of: .acceptRanges) { !$0.equalsIgnoringCase("none") }
@@ -90,7 +93,17 @@ package enum Storability {
     /// credentials, which are not in the key of a stored response.
     private static func dependsOnRequest(_ status: HTTPResponse.Status) -> Bool {
         switch status.code {
-        case 304, 401, 407, 412, 416, 511: true
+        case 304, 401, 407, 412, 416: true
+        default: false
+        }
+    }
+
+    /// The statuses that are about the client or its network, not about the resource.
+    ///
+    /// RFC 6585 §3 to §6
+    private static func isNeverStored(_ status: HTTPResponse.Status) -> Bool {
+        switch status.code {
+        case 428, 429, 431, 511: true
         default: false
         }
     }

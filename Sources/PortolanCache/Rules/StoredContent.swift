@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanHTTPSyntax
+import PortolanCore
 
 /// Which octets of a representation a stored response has.
 ///
@@ -43,7 +43,7 @@ package enum StoredContent: Hashable, Sendable {
     ///
     /// Ranges that overlap or touch are one range (RFC 9110 §14.2). Several ranges would need `multipart/byteranges`,
     /// so the server answers such a request.
-    func range(for requested: [RequestedRange]) -> Answer {
+    func range(for requested: [ByteRange]) -> Answer {
         guard let length = completeLength else {
             // Without the length, only a range with both ends is known.
             guard requested.count == 1, case .from(let first, through: let last?) = requested[0], first <= last, last < .max,
@@ -52,13 +52,21 @@ package enum StoredContent: Hashable, Sendable {
             return .range(first..<last + 1)
         }
         var set = ByteRangeSet()
-        for range in requested { if let range = range.resolved(length: length) { set.insert(range) } }
+        for range in requested {
+            switch range.resolved(in: length) {
+            case .part(let part): set.insert(part)
+            case .whole: return .whole
+            case .notSatisfiable: continue
+            }
+        }
         guard let range = set.ranges.first else { return .unsatisfiable }
         return set.ranges.count == 1 && ranges.contains(range) ? .range(range) : .missing
     }
 
     enum Answer: Hashable, Sendable {
         case range(Range<Int64>)
+        /// The content has no octets, and the request wants the last ones.
+        case whole
         /// No range begins within the representation: the status is 416.
         case unsatisfiable
         case missing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import HTTPTypes
+import PortolanCore
 import PortolanHTTPSyntax
 
 /// Which fields of a response are stored, updated and sent.
@@ -19,11 +20,15 @@ package enum StoredFields {
     /// Replaces the fields of a stored response by those of a newer response: a 304, a response to HEAD, or a part.
     ///
     /// `Content-Length`, `Content-Range` and `Content-Encoding` describe the octets that are stored, so they stay.
-    /// `Age` and `Date` describe the newer response, so the old ones go even if there is no new one.
+    /// `Age` and `Date` describe the newer response, so the old ones go even if there is no new one. A weak tag is not
+    /// replaced by the strong tag of the same name, because that one is about another coding of the octets.
     ///
     /// RFC 9111 §3.2
     static func updated(_ fields: HTTPFields, from newer: HTTPFields) -> HTTPFields {
-        let exempt = excludedNames(newer).union(["content-length", "content-range", "content-encoding"])
+        var exempt = excludedNames(newer).union(["content-length", "content-range", "content-encoding"])
+        if let old = EntityTag(of: fields), old.isWeak, let new = EntityTag(of: newer), !new.isWeak, old.weaklyMatches(new) {
+            exempt.insert("etag")
+        }
         let updates = newer.filter { !exempt.contains($0.name.canonicalName) }
         let replaced = Set(updates.map(\.name.canonicalName)).union(["age", "date"])
         return HTTPFields(fields.filter { !replaced.contains($0.name.canonicalName) } + updates)
@@ -43,8 +48,7 @@ package enum StoredFields {
     /// RFC 9110 §15.3.7
     package static func partialAnswer(_ response: StoredResponse, _ range: Range<Int64>, age: Int64) -> HTTPFields {
         var fields = answer(response, age: age)
-        let length = response.content.completeLength.map(String.init) ?? "*"
-        fields.set(.contentRange, "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)".utf8)
+        fields.set(.contentRange, ContentRange(range, of: response.content.completeLength).description.utf8)
         fields.set(.contentLength, String(range.count).utf8)
         return fields
     }
@@ -54,6 +58,18 @@ package enum StoredFields {
     /// RFC 9110 §15.4.5
     package static func notModifiedAnswer(_ response: StoredResponse, age: Int64) -> HTTPFields {
         HTTPFields(answer(response, age: age).filter { notModifiedNames.contains($0.name.canonicalName) })
+    }
+
+    /// The fields of a 416 response from a stored response.
+    ///
+    /// RFC 9110 §15.5.17
+    package static func unsatisfiableAnswer(_ response: StoredResponse, age: Int64) -> HTTPFields {
+        var fields = notModifiedAnswer(response, age: age)
+        if let length = response.content.completeLength {
+            fields.set(.contentRange, ContentRange(unsatisfiedSize: length).description.utf8)
+        }
+        fields.set(.contentLength, "0".utf8)
+        return fields
     }
 
     private static let notModifiedNames: Set = [

@@ -76,16 +76,18 @@ package struct StoredResponse: Sendable {
     ///
     /// - Parameters:
     ///   - newer: the fields of the confirmation.
-    ///   - request: the fields of its request.
+    ///   - request: the fields of its request; `nil` for a response that the request does not select, but that has the
+    ///     same strong tag. It keeps its selecting fields.
     /// - Returns: `response`, which answers the request, and whether it may stay in the cache.
     ///
     /// RFC 9111 §3.2, §4.3.4, §4.3.5
     package func updated(
-        by newer: HTTPFields, request: HTTPFields, requestTime: Int64, responseTime: Int64
+        by newer: HTTPFields, request: HTTPFields?, requestTime: Int64, responseTime: Int64
     ) -> (response: StoredResponse, isStorable: Bool) {
         var response = self
         response.renew(StoredFields.updated(fields, from: newer), requestTime: requestTime, responseTime: responseTime)
-        let selecting = SelectingFields(vary: response.fields, request: request)
+        let selecting =
+            request.map { SelectingFields(vary: response.fields, request: $0) } ?? selectingFields.kept(forVary: response.fields)
         if let selecting { response.selectingFields = selecting }
         let isForbidden = response.directives.isNoStore && !(response.directives.isMustUnderstand && Storability.isUnderstood(status))
         return (response, selecting != nil && !isForbidden)

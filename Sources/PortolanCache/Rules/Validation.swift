@@ -16,6 +16,9 @@ package enum Validation {
         /// The indices of the stored responses whose validators the request has. If there are none, the request is the
         /// caller's.
         package let nominated: [Int]
+        /// Whether the caller's own `If-None-Match` has tags that no nominated response has. A 304 without tag can then
+        /// be about any of them.
+        fileprivate let hasOtherTags: Bool
     }
 
     /// Makes the conditional request for a decision ``CacheDecision/validate(index:_:)`` or
@@ -35,7 +38,7 @@ package enum Validation {
         // The caller's tags can't be extended if they are not known, or if any representation will do.
         let isExtensible = own.map { !$0.isAny } ?? !caller.contains(.ifNoneMatch)
         guard isExtensible, !caller.contains(.ifMatch), !caller.contains(.ifUnmodifiedSince) else {
-            return ConditionalRequest(fields: caller, nominated: [])
+            return ConditionalRequest(fields: caller, nominated: [], hasOtherTags: true)
         }
         var tags = own?.tags ?? []
         var size = tags.reduce(0) { $0 + $1.octets.count + 2 }
@@ -58,7 +61,10 @@ package enum Validation {
             fields.set(.ifModifiedSince, date)
             if nominated.isEmpty { nominated.append(chosen) }
         }
-        return ConditionalRequest(fields: fields, nominated: nominated)
+        let hasOtherTags = (own?.tags ?? []).contains { tag in
+            !nominated.contains { responses[$0].entityTag.map(tag.weaklyMatches) ?? false }
+        }
+        return ConditionalRequest(fields: fields, nominated: nominated, hasOtherTags: hasOtherTags)
     }
 
     private static func order(_ responses: [StoredResponse], _ chosen: Int?) -> [Int] {
@@ -78,31 +84,67 @@ package enum Validation {
 
     /// The indices of the stored responses that a 304 updates, the one that answers the request first.
     ///
-    /// If there are none, the 304 can't be used, and the request must be sent again without conditions.
+    /// Two cases go beyond §4.3.4, because servers do not do what RFC 9110 demands, and because there is no doubt which
+    /// response they mean:
     ///
-    /// A 304 without validator updates the nominated response if there is exactly one. §4.3.4 would allow that only for
-    /// a response that has no validator either, but RFC 9110 §15.4.5 obliges the server to repeat an entity tag, many
-    /// do not, and there is no doubt which response the server means.
+    /// - A 304 without validator updates the nominated response if there is exactly one. RFC 9110 §15.4.5 obliges the
+    ///   server to repeat an entity tag, and many do not.
+    /// - A 304 with a strong tag updates a nominated response whose tag is weak and otherwise the same. Servers compare
+    ///   the tags of `If-None-Match` weakly (RFC 9110 §13.1.2). nginx makes a tag weak when it compresses a response,
+    ///   and repeats the strong tag in the 304.
     ///
     /// RFC 9111 §4.3.4
-    package static func updates(
+    static func updates(
         by notModified: HTTPFields, _ request: ConditionalRequest, _ lookup: CacheLookup, _ responses: [StoredResponse]
     ) -> [Int] {
         let candidates = responses.indices.filter {
             request.nominated.contains($0) || responses[$0].selectingFields.matches(lookup.fields)
         }
-        let recentFirst = candidates.sorted { lookup.isOlder(responses[$1], responses[$0]) }
+        let recentFirst = candidates.sorted { a, b in
+            let areSelected = [a, b].map { responses[$0].selectingFields.matches(lookup.fields) }
+            return areSelected[0] != areSelected[1] ? areSelected[0] : lookup.isOlder(responses[b], responses[a])
+        }
         if notModified.contains(.eTag) {
             guard let tag = EntityTag(of: notModified) else { return [] }
             let matching = recentFirst.filter { index in
                 responses[index].entityTag.map { tag.isWeak ? $0.weaklyMatches(tag) : $0.stronglyMatches(tag) } ?? false
             }
-            return tag.isWeak ? Array(matching.prefix(1)) : matching
+            if !matching.isEmpty { return tag.isWeak ? Array(matching.prefix(1)) : matching }
+            let nominated = recentFirst.filter { index in
+                request.nominated.contains(index) && responses[index].entityTag.map(tag.weaklyMatches) ?? false
+            }
+            return Array(nominated.prefix(1))
         }
         if let modified = notModified.firstOctets(of: .lastModified) {
             return Array(recentFirst.filter { responses[$0].fields.firstOctets(of: .lastModified) == modified }.prefix(1))
         }
-        return request.nominated.count == 1 ? request.nominated : []
+        return request.nominated.count == 1 && !request.hasOtherTags ? request.nominated : []
+    }
+
+    /// What a 304 means.
+    package enum Outcome: Hashable, Sendable {
+        /// The stored responses with these indices are valid. Update each of them with `StoredResponse.updated`: the
+        /// first one with the fields of the request, and the others without. The first one answers the request
+        /// (``CacheLookup/answer(from:)``).
+        case update([Int])
+        /// The caller's own conditions are true: deliver the 304.
+        case deliver
+        /// The 304 is about no known response. Send the request again with ``CacheLookup/forwardedFields``, which has
+        /// only the caller's conditions. A second 304 is then delivered.
+        case resend
+    }
+
+    /// Decides what a 304 means.
+    ///
+    /// RFC 9111 §4.3.3, §4.3.4
+    package static func outcome(
+        of notModified: HTTPFields, _ request: ConditionalRequest, _ lookup: CacheLookup, _ responses: [StoredResponse]
+    ) -> Outcome {
+        if request.nominated.isEmpty { return .deliver }
+        let updates = updates(by: notModified, request, lookup, responses)
+        if !updates.isEmpty { return .update(updates) }
+        if let tag = EntityTag(of: notModified), EntityTagCondition(ifNoneMatch: lookup.fields)?.matches(tag) ?? false { return .deliver }
+        return .resend
     }
 
     /// What a response to HEAD says about a stored response.
@@ -128,9 +170,9 @@ package enum Validation {
             // The length of a decoded body is not the length that the server sends.
             let stored =
                 response.isDecoded
-                ? response.fields.firstOctets(of: .contentLength).flatMap { ByteRangeSyntax.number($0.span) }
+                ? response.fields.firstOctets(of: .contentLength).flatMap { DecimalDigits.number($0.span) }
                 : response.content.completeLength
-            if let stored, ByteRangeSyntax.number(received.span) != stored { return .invalidate }
+            if let stored, DecimalDigits.number(received.span) != stored { return .invalidate }
         }
         return ResponseDirectives(fields).isNoStore ? .none : .update
     }
