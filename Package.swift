@@ -83,6 +83,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.10.0"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers.git", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
     ] + documentation + peers,
@@ -112,9 +113,14 @@ let package = Package(
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
         .target(name: "PortolanHTTPSyntax", dependencies: ["PortolanCore", "PortolanCoding", httpTypes], swiftSettings: strict),
-        // Only the rules; no product and no other target uses them yet.
+        // No product and no other target uses it yet.
         .target(
-            name: "PortolanCache", dependencies: ["PortolanURL", "PortolanCore", "PortolanHTTPSyntax", httpTypes], swiftSettings: strict),
+            name: "PortolanCache",
+            dependencies: [
+                "PortolanURL", "PortolanCore", "PortolanHTTPSyntax", httpTypes,
+                .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
+            ],
+            swiftSettings: strict),
         .target(
             name: "PortolanTransport",
             dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanLinux", "CPortolanOpenSSL", httpTypes],
