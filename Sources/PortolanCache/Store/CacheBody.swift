@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PortolanCore
+
+/// The octets of a stored response. They never change, so any number of loads read them at the same time, without a
+/// copy. They stay readable after the store has removed the entry.
+package protocol CacheBody: AnyObject, Sendable {
+    /// The octets that are here, by their positions in the representation. A complete body has one range from 0.
+    var ranges: ByteRangeSet { get }
+
+    /// Makes a reader of these octets.
+    ///
+    /// - Precondition: `ranges` contains the range. A reader of other octets fails at its first read.
+    func makeReader(of range: Range<Int64>) -> any CacheBodyReader
+}
+
+/// Reads the octets of a stored response, in order, for one caller at a time.
+package protocol CacheBodyReader: AnyObject, Sendable {
+    /// Calls `receive` once with the next octets, borrowed until it returns: at least one, at most `limit`. Does not
+    /// wait.
+    ///
+    /// After ``BodyRead/wait``, `receive` was not called, and `whenReady` is called once, on any thread, when the next
+    /// read will return something else. The call can come before this function returns.
+    ///
+    /// - Returns: ``BodyRead/failed(_:)`` if the octets can't be read any more, or are damaged. The octets before were
+    ///   right. A load that has delivered none of them begins again without the entry.
+    func read(
+        atMost limit: Int, _ receive: (borrowing RawSpan) -> Void, whenReady: @escaping @Sendable () -> Void
+    ) -> BodyRead
+
+    /// Releases the reader's resources. No read follows.
+    func close()
+}
+
+extension CacheBody {
+    /// The octets as the body of a `CachedResponse`, for a handler that validates its own responses.
+    package func body(of range: Range<Int64>) -> Body {
+        Body(length: Int64(range.count), isRewindable: true) { () throws(LoadError) in
+            CopyingReader(self.makeReader(of: range))
+        }
+    }
+}
+
+private final class CopyingReader: BodyReader {
+    private let reader: any CacheBodyReader
+
+    init(_ reader: any CacheBodyReader) { self.reader = reader }
+
+    func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+        reader.read(
+            atMost: buffer.freeCapacity, { bytes in unsafe bytes.withUnsafeBytes { unsafe buffer.append(contentsOf: $0) } },
+            whenReady: whenReady)
+    }
+
+    func close() { reader.close() }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import PortolanCore
+
+/// A stored response with its body. Immutable: an update makes another entry with the same identifier and body.
+package final class CacheEntry: Sendable {
+    /// Names an entry in its store. A store never uses an identifier twice.
+    package struct ID: Hashable, Sendable {
+        package let rawValue: Int64
+        package init(_ rawValue: Int64) { self.rawValue = rawValue }
+    }
+
+    package let id: ID
+    package let key: CacheKey
+    /// What the rules need.
+    package let stored: StoredResponse
+    /// What the caller gets besides.
+    package let attributes: CacheAttributes
+    /// The trailer fields, which are never merged into the others (RFC 9110 §6.5.1).
+    package let trailers: HTTPFields?
+    package let body: any CacheBody
+
+    package init(
+        id: ID, key: CacheKey, stored: StoredResponse, attributes: CacheAttributes, trailers: HTTPFields?, body: any CacheBody
+    ) {
+        (self.id, self.key, self.stored, self.attributes) = (id, key, stored, attributes)
+        (self.trailers, self.body) = (trailers, body)
+    }
+
+    /// This entry after a validation.
+    package func updated(_ stored: StoredResponse) -> CacheEntry {
+        CacheEntry(id: id, key: key, stored: stored, attributes: attributes, trailers: trailers, body: body)
+    }
+}
+
+/// The properties of a response that its fields do not have.
+package struct CacheAttributes: Sendable {
+    package var mimeType: MIMEType?
+    package var textEncodingName: String?
+    /// The length that the handler announced.
+    package var expectedLength: Int64?
+    /// The file name that the handler suggested, unchanged.
+    package var suggestedFilename: String?
+    /// Whether the protocol has a status. Without one, the rules treat the response as a 200.
+    package var hasStatus: Bool
+    package var remainingContentCodings: [String]
+    package var isVerified: Bool
+    /// What the caller wants to remember with the response.
+    package var userInfo: [String: String] = [:]
+
+    package init(_ response: Response) {
+        (mimeType, textEncodingName) = (response.mimeType, response.textEncodingName)
+        (expectedLength, suggestedFilename) = (response.expectedLength, response.unsanitizedFilename)
+        (hasStatus, remainingContentCodings) = (response.status != nil, response.remainingContentCodings)
+        isVerified = response.isVerified
+    }
+}
+
+extension CacheEntry {
+    /// The response for the caller.
+    ///
+    /// - Parameters:
+    ///   - status: the status of the stored response, or 206, 304 or 416 (``CacheAnswer``).
+    ///   - fields: the result of `answer`, `partialAnswer`, `notModifiedAnswer` or `unsatisfiableAnswer` of
+    ///     ``StoredFields``.
+    ///   - length: the number of octets that follow; `nil` to keep the length that the handler announced.
+    package func response(_ status: HTTPResponse.Status, _ fields: HTTPFields, length: Int64? = nil) -> Response {
+        var response = Response(
+            url: key.url, mimeType: attributes.mimeType, textEncodingName: attributes.textEncodingName,
+            expectedLength: length ?? attributes.expectedLength, suggestedFilename: attributes.suggestedFilename,
+            status: attributes.hasStatus || status != stored.status ? status : nil, fields: fields)
+        response.remainingContentCodings = attributes.remainingContentCodings
+        response.isVerified = attributes.isVerified
+        return response
+    }
+}

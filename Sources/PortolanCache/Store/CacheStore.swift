@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import PortolanCore
+package import PortolanURL
+
+/// A place for stored responses: memory, a folder, or a server. It keeps entries and knows no rule of caching, except
+/// ``Variants``.
+///
+/// No call blocks or waits for a disk or a network. A store that needs time does its work on threads of its own. A
+/// store that has failed, or is full, behaves like an empty one: it finds nothing and accepts nothing. It never fails a
+/// load. Any thread.
+///
+/// # How a load uses the store
+///
+/// Request side, for a handler with the trait, before cookies and credentials:
+///
+/// 1. Make a ``CacheKey`` of the canonical request, and a ``CacheLookup`` of its method, fields and policy.
+/// 2. Unless the policy is `noStore` or `reload`, call ``lookUp(_:_:)``, and then ``CacheLookup/decide(_:)`` with the
+///    `stored` values of the entries. The decision names an entry by its index.
+/// 3. `use`: deliver ``CacheEntry/response(_:_:length:)`` with the fields of ``StoredFields``, and then the octets of
+///    ``CacheBody/makeReader(of:)``. With `isRevalidated`, do step 4 in the background, too.
+/// 4. `validate` and `load`: send the fields of ``Validation/request(_:_:chosen:)``, with the index that
+///    ``CacheLookup/choose(_:)`` returns. Before that, look for a load of the same key that is under way
+///    (``CacheLookup/mayWait(for:)``).
+/// 5. `complete`: send the fields of ``Completion``.
+/// 6. `fail`: deliver a 504 without body, or an error if the policy is `onlyCached`.
+///
+/// Client side, for the response that ends the load's redirects and challenges. Interim responses are not stored:
+///
+/// 1. 304 to a conditional request: ``Validation/outcome(of:_:_:_:)``. `update`: make the new values with
+///    `StoredResponse.updated`, call ``update(_:to:)`` or, if a value is not storable, ``remove(_:)``, and answer as in
+///    step 3 above.
+/// 2. An error, or a 5xx response: ``CacheLookup/decide(afterError:_:)`` can name an entry to use in its place.
+/// 3. Any final response: ``Invalidation/urls(method:url:status:fields:)`` and ``Invalidation/clearsCache(_:of:)`` say
+///    what to ``remove(_:)``. After HEAD, ``Validation/effect(ofHead:_:request:on:)`` says what to do with each entry.
+/// 4. Any other response: ``Storability/check(method:request:status:fields:transfer:now:)`` and the delegate's consent,
+///    and then ``openWriter(_:)``. The fields are those of ``StoredFields/storable(_:)``.
+/// 5. Data: ``CacheWriter/write(_:)``, and deliver the same octets to the next client. `false` ends the writing, but
+///    not the load.
+/// 6. End: ``CacheWriter/finish(_:trailers:)`` with the content. After an error or a cancellation: check storability
+///    again with `isComplete: false`, and finish with a partial content, or ``CacheWriter/discard()``.
+package protocol CacheStore: Sendable {
+    /// Finds all entries for a key.
+    ///
+    /// - Parameter completion: called once, on any thread, possibly before this function returns. It must not block.
+    func lookUp(_ key: CacheKey, _ completion: @escaping @Sendable ([CacheEntry]) -> Void)
+
+    /// Begins to store a response. The entry is not visible before its writer has finished.
+    ///
+    /// - Returns: `nil` if the store does not accept the response, for example because it is too large.
+    func openWriter(_ opening: CacheOpening) -> (any CacheWriter)?
+
+    /// Replaces what the rules need of an entry, after a validation. The body stays. Does nothing if the entry was
+    /// removed meanwhile.
+    func update(_ id: CacheEntry.ID, to stored: StoredResponse)
+
+    /// Removes entries. What is being written for their keys at this moment does not become visible either: it could
+    /// be older than the reason for the removal.
+    func remove(_ selection: CacheSelection)
+}
+
+/// Receives the body of one response while the caller receives it, too. One call at a time.
+///
+/// A writer that is released before its end is discarded.
+package protocol CacheWriter: AnyObject, Sendable {
+    /// Appends a copy of the octets.
+    ///
+    /// - Returns: `false` if the response will not be stored, because it is too large, or the store is full, failed or
+    ///   too slow. The writer is then discarded, and further calls do nothing.
+    func write(_ bytes: borrowing RawSpan) -> Bool
+
+    /// Makes the entry visible, and removes those that it replaces (``Variants``). The last call.
+    ///
+    /// - Parameter stored: the response, whose content says which octets it has: all of them, or the part that was
+    ///   received. They must be the octets that were written, together with those of the extended entry. Otherwise
+    ///   nothing is stored.
+    func finish(_ stored: StoredResponse, trailers: HTTPFields?)
+
+    /// Stores nothing. The last call.
+    func discard()
+}
+
+/// What a store has to know before it accepts a response.
+package struct CacheOpening: Sendable {
+    package let key: CacheKey
+    package let attributes: CacheAttributes
+    /// The fields of the request as the rules saw them. Selects the entries that the new one replaces.
+    package let request: HTTPFields
+    /// The number of octets that will be written; `nil` if it is not known.
+    package var expectedLength: Int64?
+    /// The position of the first written octet in the representation: the start of a 206 response's range, or 0.
+    package var position: Int64 = 0
+    /// The incomplete entry whose octets, together with the written ones, become the new entry. Where both have an
+    /// octet, the written one counts. If the entry is removed meanwhile, nothing is stored.
+    package var extended: CacheEntry.ID?
+    /// Whether the response may be stored where it outlives the process.
+    package var policy = CacheStoragePolicy.allowed
+
+    package init(_ key: CacheKey, _ attributes: CacheAttributes, request: HTTPFields) {
+        (self.key, self.attributes, self.request) = (key, attributes, request)
+    }
+}
+
+/// Which entries to remove.
+package enum CacheSelection: Sendable {
+    case entry(CacheEntry.ID)
+    /// All entries for a URL, in all partitions. The fragment does not matter.
+    case url(URLRecord)
+    /// All entries for the URLs of an origin, in all partitions.
+    case origin(URLRecord)
+    /// All entries for the URLs of a host, in all partitions, with any scheme and port.
+    case host(String)
+    /// All entries that were received or validated at or after a time, in seconds since 1970.
+    case since(Int64)
+    case all
+
+    /// Whether an entry with this key and time is selected.
+    func contains(_ id: CacheEntry.ID?, _ key: CacheKey, responseTime: Int64) -> Bool {
+        switch self {
+        case .entry(let selected): id == selected
+        case .url(let url): CacheKey(url).url == key.url
+        case .origin(let url): key.url.hasSameOrigin(as: url)
+        case .host(let host): key.url.host == host[...]
+        case .since(let time): responseTime >= time
+        case .all: true
+        }
+    }
+}
