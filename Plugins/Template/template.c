@@ -58,7 +58,8 @@ static void fail(template_load *load, portolan_code code, portolan_string messag
 
 /* The response for a text of `length` bytes. */
 static portolan_response text_response(int64_t length) {
-    /* .storage stays 0, which forbids storing. Allow more only if the host may give this response to a later request of another caller (CACHE-05). */
+    /* .storage stays 0, which forbids storing. Allow more only if the host may give this response to a later request of another caller (CACHE-05),
+     * and set PORTOLAN_CACHEABLE in the handler's flags. */
     return (portolan_response){ .size = sizeof(portolan_response), .mime_type = PORTOLAN_TEXT("text/plain"),
                                 .text_encoding = PORTOLAN_TEXT("utf-8"), .expected_length = length };
 }

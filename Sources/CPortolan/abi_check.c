@@ -245,6 +245,7 @@ ENUM(portolan_handler_flags);
 VALUE(PORTOLAN_ANY_SCHEME, 1);
 VALUE(PORTOLAN_MULTIPART, 2);
 VALUE(PORTOLAN_COOKIES, 4);
+VALUE(PORTOLAN_CACHEABLE, 8);
 AT(portolan_handler, size, 0, 0);
 AT(portolan_handler, flags, 4, 0);
 AT(portolan_handler, identifier, 8, 0);

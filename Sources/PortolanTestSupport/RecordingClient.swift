@@ -42,6 +42,8 @@ public final class RecordingClient: ProtocolClient {
         var redirect: Request?
         var redirectResponse: Response?
         var trailers: HTTPFields?
+        var storage: CacheStoragePolicy?
+        var newerResponse: Response?
         var challenge: AuthenticationChallenge?
     }
 
@@ -67,6 +69,10 @@ public final class RecordingClient: ProtocolClient {
     public var redirect: Request? { state.withLock { $0.redirect } }
     public var redirectResponse: Response? { state.withLock { $0.redirectResponse } }
     public var trailers: HTTPFields? { state.withLock { $0.trailers } }
+    /// The storage policy of the last response.
+    public var storage: CacheStoragePolicy? { state.withLock { $0.storage } }
+    /// The newer fields with which a load has confirmed its stored response.
+    public var newerResponse: Response? { state.withLock { $0.newerResponse } }
 
     /// The load's error; `nil` if it finished or did not end by itself.
     public var error: LoadError? {
@@ -100,10 +106,15 @@ public final class RecordingClient: ProtocolClient {
     public func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
         record(.redirect(request.url.string)) { ($0.redirect, $0.redirectResponse) = (request, redirectResponse) }
     }
-    public func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { record(.confirmed) }
+    public func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {
+        record(.confirmed) { $0.newerResponse = newer }
+    }
     public func didReceiveInterim(_ response: Response) { record(.interim(response.status?.code ?? 0)) }
     public func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        record(.response(response.expectedLength.map { Int($0) })) { $0.responses.append(response) }
+        record(.response(response.expectedLength.map { Int($0) })) {
+            $0.responses.append(response)
+            $0.storage = storage
+        }
     }
     public func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         let copy = unsafe bytes.withUnsafeBytes { unsafe Array($0) }

@@ -69,7 +69,7 @@ static const char long_identifier[] =
 #elif defined(VARIANT_refuses_make)
 #define MAKE make_refused
 #elif defined(VARIANT_any_scheme)
-#define FLAGS (PORTOLAN_ANY_SCHEME | PORTOLAN_COOKIES)
+#define FLAGS (PORTOLAN_ANY_SCHEME | PORTOLAN_COOKIES | PORTOLAN_CACHEABLE)
 #elif defined(VARIANT_missing_symbol)
 extern int portolan_fixture_symbol_that_no_library_has(void);
 #define SIDE_EFFECT portolan_fixture_symbol_that_no_library_has()

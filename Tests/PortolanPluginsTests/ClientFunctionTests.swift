@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPortolan
+import HTTPTypes
 import PortolanCore
 import PortolanTestSupport
+import Synchronization
 import Testing
 
 @testable import PortolanPlugins
@@ -37,6 +39,134 @@ import Testing
         })
         #expect(text(try run(plugin, cached: storedResponse)) == "789;0123;4567;;;")
         #expect(text(try run(plugin)) == ";;;;;")
+    }
+
+    /// Negative offsets and offsets after the end give no bytes, and a later offset still works.
+    @Test func offsetsOutsideOfTheCachedBodyGiveNothing() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            let client = unsafe load.client
+            unsafe client.respond()
+            for offset: Int64 in [-1, .min, 11, .max, 9, 0] {
+                var buffer = [UInt8](repeating: 0, count: 3)
+                let count = unsafe client.pointee.read_cached(client, offset, &buffer, 3)
+                unsafe client.deliver("\(count)" + String(decoding: buffer[..<Int(max(0, count))], as: UTF8.self) + ";")
+            }
+            unsafe client.finish()
+        })
+        #expect(text(try run(plugin, cached: storedResponse)) == "0;0;0;0;19;3012;")
+    }
+
+    @Test func readOfNoCachedBytesIsAViolation() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            let client = unsafe load.client
+            var byte: UInt8 = 0
+            let capacity = Self.capacity.load(ordering: .sequentiallyConsistent)
+            if unsafe client.pointee.read_cached(client, 0, &byte, capacity) == Int64(PORTOLAN_STOPPED.rawValue) { return }
+            unsafe client.respond()
+            unsafe client.finish()
+        })
+        for capacity in [0, -1] {
+            Self.capacity.store(capacity, ordering: .sequentiallyConsistent)
+            let load = try run(plugin, cached: storedResponse)
+            #expect(load.client.error?.rule?.id == "BODY-04")
+            #expect(load.client.events.count == 1)
+        }
+    }
+
+    private static let capacity = Atomic(0)
+
+    @Test func cachedBodyIsNotReadAfterTheEnd() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            let client = unsafe load.client
+            unsafe client.pointee.cached_response_is_valid(client, nil)
+            var byte: UInt8 = 0
+            var count = unsafe client.pointee.read_cached(client, 4, &byte, 1)
+            Self.countBeforeTheEnd.store(count, ordering: .sequentiallyConsistent)
+            unsafe client.finish()
+            count = unsafe client.pointee.read_cached(client, 0, &byte, 1)
+            Self.countAfterTheEnd.store(count, ordering: .sequentiallyConsistent)
+        })
+        #expect(try run(plugin, cached: storedResponse).client.events == [.confirmed, .finished])
+        #expect(Self.countBeforeTheEnd.load(ordering: .sequentiallyConsistent) == 1)
+        #expect(Self.countAfterTheEnd.load(ordering: .sequentiallyConsistent) == Int64(PORTOLAN_STOPPED.rawValue))
+    }
+
+    private static let countBeforeTheEnd = Atomic<Int64>(0)
+    private static let countAfterTheEnd = Atomic<Int64>(0)
+
+    @Test func cachedBodyThatCannotBeReadFailsTheLoad() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            let client = unsafe load.client
+            var byte: UInt8 = 0
+            if unsafe client.pointee.read_cached(client, 0, &byte, 1) == Int64(PORTOLAN_STOPPED.rawValue) { return }
+            unsafe client.respond()
+            unsafe client.finish()
+        })
+        let body = Body(length: nil, isRewindable: true) { () throws(LoadError) in
+            throw LoadError(.decodingFailed, message: "the file is damaged")
+        }
+        let error = try run(plugin, cached: CachedResponse(response: storedResponse.response, body: body)).client.error
+        #expect(error?.code == .ioFailed)
+        #expect((error?.underlyingError as? LoadError)?.code == .decodingFailed)
+    }
+
+    /// Only the fields of the newer response count, so the zeroed length does not promise an empty body.
+    @Test func newerFieldsReachTheClient() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            var newer = unsafe portolan_response()
+            unsafe newer.size = UInt32(MemoryLayout<portolan_response>.size)
+            unsafe newer.status = 304
+            var field = unsafe portolan_field(name: InProcessPlugin.string("ETag"), value: InProcessPlugin.string("\"2\""))
+            unsafe withUnsafePointer(to: &field) { field in
+                unsafe newer.fields = unsafe field
+                unsafe newer.field_count = 1
+                unsafe load.client.pointee.cached_response_is_valid(load.client, &newer)
+            }
+            unsafe load.client.finish()
+        })
+        let client = try run(plugin, cached: storedResponse).client
+        #expect(client.events == [.confirmed, .finished])
+        let newer = try #require(client.newerResponse)
+        #expect(newer.fields[.eTag] == "\"2\"" && newer.fields.count == 1)
+        #expect(newer.status?.code == 304 && newer.expectedLength == nil)
+    }
+
+    @Test func invalidNewerResponseIsAViolation() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            let number = Self.number.load(ordering: .sequentiallyConsistent)
+            var newer = unsafe portolan_response()
+            unsafe newer.size = number == 0 ? 8 : UInt32(MemoryLayout<portolan_response>.size)
+            if number == 1 { unsafe newer.status = 103 }
+            if number == 2 { unsafe newer.field_count = 1 }
+            unsafe load.client.pointee.cached_response_is_valid(load.client, &newer)
+            unsafe load.client.finish()
+        })
+        for (number, rule) in ["DESC-05", "ORDER-13", "DESC-05"].enumerated() {
+            Self.number.store(number, ordering: .sequentiallyConsistent)
+            let client = try run(plugin, cached: storedResponse).client
+            #expect(client.error?.rule?.id == rule)
+            #expect(client.events.count == 1)
+        }
+    }
+
+    private static let number = Atomic(0)
+
+    @Test func secondAnswerToAStoredResponseIsAViolation() throws {
+        let confirmingFirst = unsafe try InProcessPlugin(run: { load in
+            unsafe load.client.pointee.cached_response_is_valid(load.client, nil)
+            unsafe load.client.respond()
+        })
+        #expect(try run(confirmingFirst, cached: storedResponse).client.error?.rule?.id == "CACHE-02")
+        let respondingFirst = unsafe try InProcessPlugin(run: { load in
+            unsafe load.client.respond()
+            unsafe load.client.pointee.cached_response_is_valid(load.client, nil)
+        })
+        #expect(try run(respondingFirst, cached: storedResponse).client.error?.rule?.id == "CACHE-02")
+        let deliveringAfterwards = unsafe try InProcessPlugin(run: { load in
+            unsafe load.client.pointee.cached_response_is_valid(load.client, nil)
+            unsafe load.client.deliver("late")
+        })
+        #expect(try run(deliveringAfterwards, cached: storedResponse).client.error?.rule?.id == "CACHE-03")
     }
 
     @Test func cachedResponseIsConfirmed() throws {

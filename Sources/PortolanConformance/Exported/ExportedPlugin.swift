@@ -40,6 +40,7 @@ final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor d
         }
         if handler.traits.contains(.multipart) { flags |= UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) }
         if handler.traits.contains(.cookies) { flags |= UInt32(bitPattern: PORTOLAN_COOKIES.rawValue) }
+        if handler.traits.contains(.cacheable) { flags |= UInt32(bitPattern: PORTOLAN_CACHEABLE.rawValue) }
         unsafe image.flags = flags
         unsafe image.can_init = { state, request in
             let request = unsafe RequestImage.at(request).request

@@ -15,4 +15,8 @@ public struct HandlerTraits: OptionSet, Hashable, Sendable {
     /// Loads send the request's `Cookie` field and deliver `Set-Cookie` fields. The loader then adds its stored cookies
     /// to the requests of the loads, and stores the cookies of the responses.
     public static let cookies = Self(rawValue: 1 << 3)
+    /// Responses can be stored: the loader looks for a stored response before it makes a load, and a load can confirm
+    /// the stored response that it receives. Without this trait, the loader stores no response of the handler, whatever
+    /// its storage policy.
+    public static let cacheable = Self(rawValue: 1 << 4)
 }

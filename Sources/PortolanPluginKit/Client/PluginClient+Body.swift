@@ -55,12 +55,14 @@ extension PluginClient {
 
     // MARK: A stored response
 
-    /// The stored response, which the load can confirm. `nil` if there is none.
+    /// The stored response, which the load can confirm. `nil` if there is none. It can be damaged: compare its
+    /// validator with that of the source, and check each value that you use (CACHE-04, CACHE-06).
     public var cachedResponse: PluginResponse? { runningLoad.cachedResponse }
 
     /// Confirms that ``cachedResponse`` is still valid. Call this in place of `didReceive`, and deliver no data.
     ///
-    /// - Parameter newer: newer fields for the stored response; `nil` if they are unchanged.
+    /// - Parameter newer: newer fields for the stored response; `nil` if they are unchanged. The host uses only its
+    ///   fields.
     public func cachedResponseIsValid(newer: PluginResponse? = nil) async throws {
         try newer?.check(isInterim: false)
         try await runningLoad.perform { load, client -> RunningLoad.AttemptResult<Void> in
@@ -77,10 +79,13 @@ extension PluginClient {
         }
     }
 
-    /// Returns at most `count` bytes of the stored response's body from `offset`. The result is empty at or after the
-    /// end.
+    /// Returns at most `count` bytes of the stored response's body from `offset`, and at most 1 MiB. The offsets can be
+    /// in any order. The result is empty at or after the end, and for a negative offset.
+    ///
+    /// - Throws: `CancellationError` if the body cannot be read. The host has then ended the load with an error.
     public func readCachedBody(at offset: Int64, count: Int = 65536) async throws -> [UInt8] {
         guard count > 0 else { return [] }
+        let count = min(count, Self.cachedReadLimit)
         return try await runningLoad.perform { load, client in
             var bytes = [UInt8](repeating: 0, count: count)
             let readCount = unsafe bytes.withUnsafeMutableBytes { buffer -> Int64 in
@@ -91,6 +96,9 @@ extension PluginClient {
             return .done(Array(bytes.prefix(Int(max(readCount, 0)))))
         }
     }
+
+    /// The limit of one read, because the array is allocated before the host says how many bytes there are.
+    private static let cachedReadLimit = 1 << 20
 }
 
 /// A buffer that an attempt of `readBody` fills.

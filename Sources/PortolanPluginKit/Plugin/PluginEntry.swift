@@ -62,6 +62,7 @@ enum DescriptorMemory {
         unsafe handler.identifier = arena.string(description.identifier)
         var flags = description.isMultipart ? PORTOLAN_MULTIPART.rawValue : 0
         if description.usesCookies { flags |= PORTOLAN_COOKIES.rawValue }
+        if description.isCacheable { flags |= PORTOLAN_CACHEABLE.rawValue }
         switch description.schemes {
         case .any: flags |= PORTOLAN_ANY_SCHEME.rawValue
         case .only(let schemes):

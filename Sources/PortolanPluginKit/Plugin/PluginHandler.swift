@@ -79,10 +79,14 @@ public struct PluginDescription: Sendable {
     /// stores the `Set-Cookie` fields of responses and redirects. The manifest must have the permission `cookies`
     /// (MANIF-08), or the host ignores this. The host also ignores this for ``Schemes/any``.
     public let usesCookies: Bool
+    /// Whether the host can store responses whose ``PluginResponse/storage`` allows it. The host then looks for a
+    /// stored response before it makes a load. One that is not fresh is ``PluginClient/cachedResponse``. The host
+    /// ignores this for ``Schemes/any``.
+    public let isCacheable: Bool
 
     public init(
         identifier: String, name: String, vendor: String, version: String, schemes: Schemes, isMultipart: Bool = false,
-        usesCookies: Bool = false
+        usesCookies: Bool = false, isCacheable: Bool = false
     ) {
         self.identifier = identifier
         self.name = name
@@ -91,5 +95,6 @@ public struct PluginDescription: Sendable {
         self.schemes = schemes
         self.isMultipart = isMultipart
         self.usesCookies = usesCookies
+        self.isCacheable = isCacheable
     }
 }

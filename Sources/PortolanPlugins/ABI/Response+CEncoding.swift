@@ -7,19 +7,22 @@ package import PortolanCore
 extension CStorage<portolan_response> {
     /// Encodes a response for a plugin: a stored response, or the response of a nested load.
     package init(_ response: Response, storage: CacheStoragePolicy) {
-        unsafe self.init { arena in
-            var cResponse = unsafe portolan_response()
-            unsafe cResponse.size = UInt32(MemoryLayout<portolan_response>.size)
-            unsafe cResponse.status = Int32(response.status?.code ?? 0)
-            unsafe cResponse.url = arena.string(response.url.string)
-            unsafe cResponse.mime_type = arena.string(response.mimeType?.essence)
-            unsafe cResponse.text_encoding = arena.string(response.textEncodingName)
-            unsafe cResponse.suggested_name = arena.string(response.suggestedFilename)
-            unsafe cResponse.expected_length = response.expectedLength ?? -1
-            unsafe (cResponse.fields, cResponse.field_count) = arena.list(response.fields)
-            unsafe cResponse.storage = portolan_storage(storage)
-            return unsafe cResponse
-        }
+        unsafe self.init { unsafe portolan_response(response, storage: storage, in: &$0) }
+    }
+}
+
+extension portolan_response {
+    package init(_ response: Response, storage: CacheStoragePolicy, in arena: inout CArena) {
+        unsafe self.init()
+        unsafe size = UInt32(MemoryLayout<portolan_response>.size)
+        unsafe status = Int32(response.status?.code ?? 0)
+        unsafe url = arena.string(response.url.string)
+        unsafe mime_type = arena.string(response.mimeType?.essence)
+        unsafe text_encoding = arena.string(response.textEncodingName)
+        unsafe suggested_name = arena.string(response.suggestedFilename)
+        unsafe expected_length = response.expectedLength ?? -1
+        unsafe (fields, field_count) = arena.list(response.fields)
+        unsafe self.storage = portolan_storage(storage)
     }
 }
 

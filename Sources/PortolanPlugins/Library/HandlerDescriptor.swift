@@ -37,6 +37,7 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         self.loads = loads
         var traits: HandlerTraits = []
         if unsafe handler.has(PORTOLAN_MULTIPART) { traits.insert(.multipart) }
+        if unsafe handler.has(PORTOLAN_CACHEABLE) && !handler.has(PORTOLAN_ANY_SCHEME) { traits.insert(.cacheable) }
         traits.insert(unsafe loads.run != nil ? .blocking : .stopsAsynchronously)
         self.traits = traits
         requestsCookies = unsafe handler.has(PORTOLAN_COOKIES) && !handler.has(PORTOLAN_ANY_SCHEME)

@@ -75,7 +75,9 @@ extension HostedLoad {
                 throw ContractViolation(
                     .confirmsOnlyWhatWasOffered, "cached_response_is_valid was called, but `make` received no stored response")
             }
-            let response = try unsafe newer == nil ? nil : Response(reading: newer, for: request, isInterim: false)
+            var response = try unsafe newer == nil ? nil : Response(reading: newer, for: request, isInterim: false)
+            // No body follows, so the length says nothing about the stored body.
+            response?.expectedLength = nil
             client.cachedResponseIsValid(cachedResponse, newer: response)
         }
     }

@@ -51,6 +51,8 @@ extension HostedLoad {
 
     func readCached(_ offset: Int64, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
         guard isInCall else { return Int64(stoppedByMisplacedCall().rawValue) }
+        wipeAnswer()
+        guard !isOver else { return Int64(stopped().rawValue) }
         guard let buffer = unsafe buffer, capacity > 0 else {
             return Int64(failAndStop(ContractViolation(.bytesAreReadable, "read_cached was called with an empty buffer or NULL")).rawValue)
         }

@@ -15,7 +15,8 @@ final class StoredBody {
     /// Reads into `buffer` from `offset`. Waits for bytes that are not available, which takes little time for a stored
     /// body.
     ///
-    /// - Returns: the number of bytes. 0 at or after the end.
+    /// - Returns: the number of bytes. 0 at or after the end, and for a negative offset.
+    /// - Throws: ``LoadError/Code/ioFailed`` if the body cannot be read.
     func read(from offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(LoadError) -> Int {
         guard let body, offset >= 0 else { return 0 }
         if offset < position { close() }
@@ -34,9 +35,17 @@ final class StoredBody {
 
     private func openReader(of body: Body) throws(LoadError) -> any BodyReader {
         if let reader { return reader }
-        let reader = try body.makeReader()
-        self.reader = reader
-        return reader
+        do throws(LoadError) {
+            let reader = try body.makeReader()
+            self.reader = reader
+            return reader
+        } catch {
+            throw Self.unreadable(error)
+        }
+    }
+
+    private static func unreadable(_ cause: LoadError) -> LoadError {
+        LoadError(.ioFailed, message: "the stored response could not be read", underlyingError: cause)
     }
 
     private static func read(_ reader: any BodyReader, into buffer: UnsafeMutableRawBufferPointer) throws(LoadError) -> Int {
@@ -48,7 +57,7 @@ final class StoredBody {
             switch read {
             case .bytes: return count
             case .end: return 0
-            case .failed(let error): throw LoadError(.ioFailed, message: "the stored response could not be read", underlyingError: error)
+            case .failed(let error): throw unreadable(error)
             case .wait: isReady.wait { $0.resetIfSet() }
             }
         }

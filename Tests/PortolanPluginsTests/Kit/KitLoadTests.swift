@@ -161,6 +161,41 @@ import Testing
         #expect(try await kit.run("kit:revalidate").error?.code == .badRequest)
     }
 
+    @Test func newerFieldsOfAConfirmationReachTheClient() async throws {
+        let cached = CachedResponse(response: Response(url: try Request("kit:revalidate").url), body: .text("stored"))
+        let newer = try #require(try await kit.run("kit:revalidate", cached: cached).newerResponse)
+        #expect(try newer.fields[#require(HTTPField.Name("x-stored"))] == "4")
+    }
+
+    @Test func cachedResponseIsConfirmedOnlyWithTheSameValidator() async throws {
+        func cached(_ tag: String?) throws -> CachedResponse {
+            var response = Response(url: try Request("kit:validate").url)
+            response.fields[.eTag] = tag
+            return CachedResponse(response: response, body: .text("stored"))
+        }
+        #expect(try await kit.run("kit:validate?1", cached: cached("\"1\"")).events == [.confirmed, .finished])
+        for cached in [try cached("\"2\""), try cached(nil), nil] {
+            let client = try await kit.run("kit:validate?1", cached: cached)
+            #expect(client.events == [.response(nil), .data(3), .finished])
+            #expect(client.storage == .allowed)
+        }
+    }
+
+    @Test func cachedBodyIsReadAtAnyOffset() async throws {
+        let cached = CachedResponse(response: Response(url: try Request("kit:read-cached").url), body: .text("stored"))
+        #expect(try await kit.run("kit:read-cached", cached: cached).text == "ed;sto;d;;;;;;")
+        #expect(try await kit.run("kit:read-cached").text == ";;;;;;;;")
+    }
+
+    @Test func cachedBodyThatCannotBeReadFailsTheLoad() async throws {
+        let body = Body(length: nil, isRewindable: true) { () throws(LoadError) in
+            throw LoadError(.decodingFailed, message: "the file is damaged")
+        }
+        let cached = CachedResponse(response: Response(url: try Request("kit:read-cached").url), body: body)
+        let client = try await kit.run("kit:read-cached", cached: cached)
+        #expect(client.error?.code == .ioFailed)
+    }
+
     @Test func settingsAreDecodedAndInvalidOnesAreNamed() async throws {
         let log = RecordingLog()
         let kit = try Kit(#"{"greeting": "hi", "limits": {"depth": 4}}"#, logger: log.logger)

@@ -11,7 +11,7 @@ import TestThreads
 struct PluginKitTestHandler: RequestChoosing, RequestCanonicalizing {
     static let description = PluginDescription(
         identifier: "org.portolan.kit", name: "Kit", vendor: "The Portolan authors", version: "1.0.0", schemes: ["kit"],
-        usesCookies: true)
+        usesCookies: true, isCacheable: true)
 
     struct Settings: Decodable {
         struct Limits: Decodable { var depth: Int? }
@@ -208,6 +208,22 @@ extension PluginKitTestHandler {
             let storedBytes = try await client.readCachedBody(at: 2)
             try await client.cachedResponseIsValid(
                 newer: PluginResponse(fields: [PluginField(name: "x-stored", value: "\(storedBytes.count)")]))
+        },
+        // Compares the validator of the stored response with that of the source, which is in the query.
+        "validate": { request, client in
+            let tag = "\"\(request.query ?? "")\""
+            if client.cachedResponse?.fields.first(where: { $0.name.lowercased() == "etag" })?.value == tag {
+                return try await client.cachedResponseIsValid()
+            }
+            try await client.didReceive(PluginResponse(fields: [PluginField(name: "etag", value: tag)], storage: .allowed))
+            try await client.didLoad("new")
+        },
+        // Delivers pieces of the stored body, in another order.
+        "read-cached": { _, client in
+            try await client.didReceive(PluginResponse())
+            for (offset, count) in [(4, 2), (0, 3), (5, .max), (6, 1), (-1, 1), (.max, 1), (0, 0), (0, -1)] as [(Int64, Int)] {
+                try await client.didLoad(client.readCachedBody(at: offset, count: count) + Array(";".utf8))
+            }
         },
         "fail": { _, _ in throw PluginError(.accessDenied, message: "no", cause: PluginError(.ioFailed, message: "EACCES")) },
         "fail-later": { _, client in

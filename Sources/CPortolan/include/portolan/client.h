@@ -93,13 +93,16 @@ struct portolan_client {
     /// [serial] or [load-thread]. Check: ORDER-04, REDIR-01 to REDIR-06, SEC-03
     portolan_flow (*was_redirected)(portolan_client *, const portolan_change *to, const portolan_response *PORTOLAN_NULLABLE);
 
-    /// Confirms the stored response of `make`, with these newer fields (RFC 9111 section 4.3.4; NULL: unchanged).
-    /// Replaces a response. No data follows, only did_finish.
+    /// Confirms the stored response of `make`, with these newer fields (RFC 9111 section 4.3.4; NULL: unchanged). The
+    /// host ignores the other members of `newer`, except that they must be valid. Replaces a response. No data follows,
+    /// only did_finish.
     /// [serial] or [load-thread]. Check: ORDER-10, CACHE-02, CACHE-03, CACHE-06
     void (*cached_response_is_valid)(portolan_client *, const portolan_response *PORTOLAN_NULLABLE newer);
 
-    /// Reads the stored response's body from `offset` into `buffer`. Returns the number of bytes, 0 at the end, or
-    /// PORTOLAN_STOPPED, but never PORTOLAN_WAIT. Without a stored response there are no bytes.
+    /// Reads the stored response's body from `offset` into `buffer`, in any order of offsets. Returns the number of
+    /// bytes, 0 at or after the end or for a negative offset, or PORTOLAN_STOPPED, but never PORTOLAN_WAIT. If the body
+    /// can't be read, returns PORTOLAN_STOPPED, and the host ends the load with an error. Without a stored response there
+    /// are no bytes. `capacity` is at least 1.
     /// [serial] or [load-thread]. Check: CACHE-04
     int64_t (*read_cached)(portolan_client *, int64_t offset, void *buffer, size_t capacity);
 

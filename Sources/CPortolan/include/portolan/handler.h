@@ -21,7 +21,12 @@ PORTOLAN_ENUM(portolan_handler_flags) {
     /// the `Set-Cookie` fields of responses and redirects. `Secure` cookies need `https`, `wss` or a local host. The
     /// manifest must have the permission `cookies`: without it, the host ignores this bit and logs a warning. The host
     /// also ignores this bit with PORTOLAN_ANY_SCHEME. Since version 1.2. Check: MANIF-08
-    PORTOLAN_COOKIES = 4
+    PORTOLAN_COOKIES = 4,
+    /// The responses of the loads can be stored, as far as their `storage` allows. The host looks for a stored response
+    /// before it makes a load. A stored response that is not fresh goes to `make`, and the load confirms or replaces it.
+    /// Without this bit, the host stores no response of the handler. It ignores this bit with PORTOLAN_ANY_SCHEME. Since
+    /// version 1.2.
+    PORTOLAN_CACHEABLE = 8
 };
 
 /// A handler. Static: the handler, and everything that it points to, is valid as long as the library.
