@@ -267,7 +267,8 @@ let package = Package(
         .testTarget(
             name: "PortolanConformanceTests",
             dependencies: [
-                "PortolanConformance", "PortolanCore", "PortolanJSON", "PortolanPlugins", "PortolanTestSupport", "TestThreads", httpTypes,
+                "CPortolan", "PortolanConformance", "PortolanCore", "PortolanJSON", "PortolanPlugins", "PortolanTestSupport", "TestThreads",
+                httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),

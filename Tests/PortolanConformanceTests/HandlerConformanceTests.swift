@@ -79,6 +79,23 @@ import Testing
         }
     }
 
+    @Test(arguments: ["CACHE-02", "CACHE-04", "CACHE-06"])
+    func handlerThatReplacesEveryStoredResponsePasses(_ id: String) throws {
+        let result = try runner(nil).result(of: try #require(ConformanceCheck.named(id)))
+        #expect(result.verdict == .passed, "\(result.note ?? "") \(result.findings.map(\.detail))")
+    }
+
+    @Test func checksOfStoredResponsesAreSkippedWithoutSuchAResponse() throws {
+        let note = "it does not apply: no URL of the manifest has a response that can be stored (portolan_response.storage)"
+        for id in ["CACHE-02", "CACHE-03", "CACHE-04", "CACHE-06"] {
+            let section = #"{"loads": [{"url": "stub://user", "error": "notFound", "tags": ["fails"]}, {"url": "stub://large"}]}"#
+            let loads = try ConformanceSection(parsing: Array(section.utf8), path: "test").loads
+            let runner = withLongTimeLimit(ConformanceRunner(ConformanceTarget(loads: loads) { StubHandler(nil) }))
+            let result = runner.result(of: try #require(ConformanceCheck.named(id)))
+            #expect(result.verdict == .skipped && result.note == note, "\(result.note ?? "")")
+        }
+    }
+
     /// A finding contains the name of the error's code and the error's message, on one line.
     @Test func findingHasTheMessageOfTheError() throws {
         let result = try runner(of: #"{"url": "stub://long", "length": 12}"#).result(of: try #require(ConformanceCheck.named("BODY-01")))
@@ -157,6 +174,7 @@ import Testing
 enum Flaw: String, CaseIterable, Sendable {
     case finishesTwice, reportsInMake, deliversInAPause, deliversFewerBytes, hasNoEnd, showsThePassword, deliversDataFirst, acceptsNoRequest
     case differsInConcurrentLoads, ignoresStopped, canonicalIsGET
+    case confirmsAndReplaces, confirmsOutdatedResponses
 
     var rule: String {
         switch self {
@@ -171,6 +189,8 @@ enum Flaw: String, CaseIterable, Sendable {
         case .differsInConcurrentLoads: "LIFE-09"
         case .ignoresStopped: "FLOW-06"
         case .canonicalIsGET: "CANON-02"
+        case .confirmsAndReplaces: "CACHE-02"
+        case .confirmsOutdatedResponses: "CACHE-06"
         }
     }
 }
@@ -201,7 +221,7 @@ private struct StubHandler: ProtocolHandler {
             if let url = try? URLRecord(parsing: "inner://text") { inner.url = url }
             return client.makeNestedLoad(for: inner, client: client)
         }
-        let load = StubLoad(request, client, flaw)
+        let load = StubLoad(request, cachedResponse, client, flaw)
         if flaw == .reportsInMake { client.didReach(.connected) }
         return load
     }
@@ -211,13 +231,14 @@ private struct StubHandler: ProtocolHandler {
 /// other hosts, it fails.
 private final class StubLoad: ProtocolLoad {
     private let request: Request
+    private let cachedResponse: CachedResponse?
     private let client: any ProtocolClient
     private let flaw: Flaw?
     private let state = ConditionLock((isStopped: false, mayContinue: false))
     private static let runningCount = Atomic(0)
 
-    init(_ request: Request, _ client: any ProtocolClient, _ flaw: Flaw?) {
-        (self.request, self.client, self.flaw) = (request, client, flaw)
+    init(_ request: Request, _ cachedResponse: CachedResponse?, _ client: any ProtocolClient, _ flaw: Flaw?) {
+        (self.request, self.cachedResponse, self.client, self.flaw) = (request, cachedResponse, client, flaw)
     }
 
     func startLoading() {
@@ -246,6 +267,10 @@ private final class StubLoad: ProtocolLoad {
                 return client.didFail(with: LoadError(.notFound, message: message))
             }
             return client.didFail(with: LoadError(.notFound, message: "nothing is at '\(url)'"))
+        }
+        if let cachedResponse, flaw == .confirmsAndReplaces || flaw == .confirmsOutdatedResponses {
+            client.cachedResponseIsValid(cachedResponse, newer: nil)
+            if flaw == .confirmsOutdatedResponses { return client.didFinishLoading() }
         }
         if flaw == .deliversDataFirst { guard canContinue(deliver("!")) else { return } }
         let response = Response(

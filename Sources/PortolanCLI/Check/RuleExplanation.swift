@@ -20,9 +20,7 @@ enum RuleExplanation {
         var rows = [("why", rule.reason), ("fix", rule.remedy), ("kind", kind)]
         if let need = rule.scenario?.need { rows.append(("needs", need)) }
         rows += rule.headerPlaces.enumerated().map { ($0 == 0 ? "headers" : "", $1) }
-        if let ability = rule.awaits {
-            rows.append(("check", "none yet, because the loader has no \(ability.rawValue)"))
-        } else if rule.category == "MEM" {
+        if rule.category == "MEM" {
             rows.append(("check", "portolan check PLUGIN --sanitizer"))
         } else if ConformanceCheck.named(rule.id) == nil {
             rows.append(("check", "none; the host checks it when it finds the plugin"))
@@ -42,6 +40,7 @@ extension ConformanceRule.Scenario {
         case .succeeds: "a URL in the manifest's conformance section that succeeds"
         case .fails: "a URL in the manifest's conformance section with an error"
         case .empty: "a URL in the manifest's conformance section with the length 0"
+        case .storable: "a URL in the manifest's conformance section whose response can be stored"
         case .setting: "a setting that the manifest declares"
         case .large, .redirects, .challenges, .cancelsChallenge, .uploads, .nested, .hangs:
             "a URL in the manifest's conformance section with the tag \(rawValue)"

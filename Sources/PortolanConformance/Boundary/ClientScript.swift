@@ -24,6 +24,8 @@ struct ClientScript: Sendable {
     var wakesInPause = false
     /// Whether an event-driven load is also resumed after deliveries that did not pause it.
     var resumesWithoutPause = false
+    /// The stored response that `make` receives.
+    var stored: StoredResponse?
     /// When the client decides challenges and redirects.
     var decision = Decision.atOnce
     /// The outcome of nested loads.
@@ -48,6 +50,7 @@ struct ClientScript: Sendable {
         followsRedirects && bodySource == .ready && readTime == .zero && stopEventIndex == nil && pauses == .none && !wakesInPause
             && !resumesWithoutPause
             && decision == .atOnce && nestedOutcome == .loaded && !changesThreads && !refusesWatches && whileDelivering == nil
+            && stored == nil
     }
 
     enum Pauses: Hashable, Sendable {

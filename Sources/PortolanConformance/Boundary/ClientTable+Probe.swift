@@ -26,9 +26,7 @@ extension portolan_client {
                 return unsafe ProbeClient.at(client).redirect(call)
             },
             cached_response_is_valid: { client, _ in _ = unsafe ProbeClient.at(client).record(.confirmed) },
-            read_cached: { client, _, _, _ in
-                unsafe ProbeClient.at(client).record(.readCached) == PORTOLAN_STOPPED ? Int64(PORTOLAN_STOPPED.rawValue) : 0
-            },
+            read_cached: { client, offset, buffer, capacity in unsafe ProbeClient.at(client).readCached(offset, buffer, capacity) },
             did_receive_challenge: { client, challenge, answer in
                 unsafe ProbeClient.at(client).challenge(ReadStruct(challenge.orNil, ReadChallenge.init), answer)
             },

@@ -279,6 +279,20 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
 
     private static let maximumBodyWaits = 1000
 
+    /// Gives bytes of the stored response, if there is one. If they cannot be read, the load is over, as it is in the
+    /// host.
+    func readCached(_ offset: Int64, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
+        let bytes: ArraySlice<UInt8>? = script.stored.map { $0.bytes(at: offset, atMost: capacity) } ?? []
+        let flow = record(.readCached) { state in
+            guard bytes == nil else { return nil }
+            state.isStopped = true
+            return PORTOLAN_STOPPED
+        }
+        guard flow != PORTOLAN_STOPPED, let bytes else { return Int64(PORTOLAN_STOPPED.rawValue) }
+        unsafe buffer?.copyMemory(from: Array(bytes), byteCount: bytes.count)
+        return Int64(bytes.count)
+    }
+
     func rewindBody() -> Int32 {
         let flow = record(.rewind) { state in
             (state.bodyPieceIndex, state.bodyOffset, state.endlessBytesGiven) = (0, 0, 0)

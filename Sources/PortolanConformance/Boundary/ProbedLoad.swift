@@ -12,6 +12,8 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
     let client: ProbeClient
     let handler: ProbedHandler
     private let image: RequestImage
+    /// The stored response as the plugin borrows it.
+    private let storedImage: StoredResponseImage?
     private let load: UnsafeMutableRawPointer?
     /// The errors that `make` gave to its refusal, one element per call.
     let refusals: [ReadStruct<ReadError>]
@@ -35,11 +37,12 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         let client = try ProbeClient(script, for: request.request, of: handler)
         self.client = client
         image = request
+        storedImage = try script.stored.map { stored throws(CheckSkipped) in try StoredResponseImage(stored) }
         var load: UnsafeMutableRawPointer?
-        let pointer = unsafe image.pointer
+        let (pointer, storedPointer) = unsafe (image.pointer, storedImage?.pointer)
         refusals = try unsafe ProbedRefusal.collect(handler.instance.argumentMemory) { refusal in
             client.entering(.make, url: request.request.url) {
-                unsafe load = make(handler.instance.state, pointer, nil, client.table.pointer, refusal)
+                unsafe load = make(handler.instance.state, pointer, storedPointer, client.table.pointer, refusal)
             }
         }
         unsafe self.load = unsafe load

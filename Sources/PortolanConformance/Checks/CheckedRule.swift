@@ -11,28 +11,25 @@ struct CheckedRule: Sendable {
     ///   - reason: Why it matters.
     ///   - remedy: How to repair a plugin that violates the rule.
     ///   - scenario: The kind of test URL that the check needs; `nil` if it needs none.
-    ///   - awaits: An ability that the loader does not have yet, and without which no check is possible.
     ///   - needsProcess: ``ConformanceCheck/needsProcess``.
     static func must(
         _ id: String, level: Int, isEnforced: Bool = false, needs scenario: ConformanceRule.Scenario? = nil,
-        awaits: ConformanceRule.Ability? = nil, _ sentence: String, because reason: String, remedy: String, needsProcess: Bool = false,
-        check: ConformanceCheck.Body? = nil
+        _ sentence: String, because reason: String, remedy: String, needsProcess: Bool = false, check: ConformanceCheck.Body? = nil
     ) -> Self {
         let rule = ConformanceRule(
             id: id, level: level, force: .must, isEnforced: isEnforced, sentence: sentence, reason: reason, remedy: remedy,
-            scenario: scenario, awaits: awaits)
+            scenario: scenario)
         return Self(rule: rule, check: check.map { ConformanceCheck(rule, needsProcess: needsProcess, $0) })
     }
 
     /// A rule whose violation is a warning.
     static func should(
         _ id: String, level: Int, isEnforced: Bool = false, needs scenario: ConformanceRule.Scenario? = nil,
-        awaits: ConformanceRule.Ability? = nil, _ sentence: String, because reason: String, remedy: String, needsProcess: Bool = false,
-        check: ConformanceCheck.Body? = nil
+        _ sentence: String, because reason: String, remedy: String, needsProcess: Bool = false, check: ConformanceCheck.Body? = nil
     ) -> Self {
         let rule = ConformanceRule(
             id: id, level: level, force: .should, isEnforced: isEnforced, sentence: sentence, reason: reason, remedy: remedy,
-            scenario: scenario, awaits: awaits)
+            scenario: scenario)
         return Self(rule: rule, check: check.map { ConformanceCheck(rule, needsProcess: needsProcess, $0) })
     }
 }

@@ -39,6 +39,7 @@ extension CheckContext {
         case .empty: return load.length == 0 && load.error == nil && isPlain
         case .large, .redirects, .challenges, .cancelsChallenge, .uploads, .nested, .hangs:
             return load.tags.contains { $0.rawValue == scenario.rawValue }
+        case .storable: return load.error == nil && load.tags.isDisjoint(with: [.hangs, .cancelsChallenge, .uploads, .redirects])
         case .setting: return false
         }
     }
@@ -47,7 +48,7 @@ extension CheckContext {
         .any: "that could be loaded", .succeeds: "that succeeds without a challenge", .fails: "that fails", .large: "tagged large",
         .empty: "with an empty body", .redirects: "tagged redirects", .challenges: "tagged challenges",
         .cancelsChallenge: "tagged cancelsChallenge", .uploads: "tagged uploads",
-        .nested: "tagged nested", .hangs: "tagged hangs",
+        .nested: "tagged nested", .hangs: "tagged hangs", .storable: "that succeeds",
     ]
 
     func request(_ text: String) throws(CheckSkipped) -> Request {

@@ -74,7 +74,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
         traits = handler.traits
         var request = probe.request
         if let body = request.body { request.body = ExportedBody.body(of: self, length: body.length) }
-        let load = handler.makeLoad(for: request, cachedResponse: nil, client: self)
+        let load = handler.makeLoad(for: request, cachedResponse: probe.script.stored?.cachedResponse, client: self)
         state.withLock { $0.load = load }
     }
 

@@ -30,7 +30,7 @@ package enum RulePage {
         let rows = category.rules.map { rule in
             let sentence = rule.force == .should ? "*Should:* \(cell(rule.sentence))" : cell(rule.sentence)
             return
-                "| \(rule.id) | \(rule.level) | \(rule.isEnforced ? "yes" : "") | \(need(of: rule)) | \(sentence) | \(cell(rule.reason)) | "
+                "| \(rule.id) | \(rule.level) | \(rule.isEnforced ? "yes" : "") | \(rule.scenario?.rawValue ?? "") | \(sentence) | \(cell(rule.reason)) | "
                 + "\(cell(rule.remedy)) |\n"
         }
         return """
@@ -40,11 +40,6 @@ package enum RulePage {
             | --- | --- | --- | --- | --- | --- | --- |
 
             """ + rows.joined()
-    }
-
-    private static func need(of rule: ConformanceRule) -> String {
-        if let ability = rule.awaits { return "later: \(ability.rawValue)" }
-        return rule.scenario?.rawValue ?? ""
     }
 
     /// Escapes each bar, so that it does not end the cell.

@@ -44,7 +44,7 @@ package struct JSONReport: Sendable {
             "id": .string(rule.id), "category": .string(rule.category), "level": .integer(rule.level),
             "force": .string(rule.force.rawValue),
             "enforcedByHost": .bool(rule.isEnforced), "sentence": .string(rule.sentence), "reason": .string(rule.reason),
-            "remedy": .string(rule.remedy), "needs": .text(rule.scenario?.rawValue), "awaits": .text(rule.awaits?.rawValue),
+            "remedy": .string(rule.remedy), "needs": .text(rule.scenario?.rawValue),
         ]
     }
 }

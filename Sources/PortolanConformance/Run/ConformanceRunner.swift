@@ -43,9 +43,6 @@ public struct ConformanceRunner: Sendable {
 
     /// - Parameter isSupervised: Whether a supervisor sees the processes that the check leaves behind.
     func result(of check: ConformanceCheck, _ callLog: CallLog, isSupervised: Bool = false) -> CheckResult {
-        if let ability = check.rule.awaits {
-            return CheckResult(check.rule, .skipped, note: "the loader has no \(ability.rawValue) yet")
-        }
         if let objection = target.objection(to: check.rule) { return CheckResult(check.rule, .skipped, note: objection) }
         // Creates the resources that the runner's own watches need, before a check counts resources.
         if target.library != nil { DescriptorWatches.prepare() }

@@ -17,13 +17,10 @@ public struct ConformanceRule: Hashable, Sendable, Identifiable, CustomStringCon
         /// A URL that succeeds without a challenge, and is no upload.
         case succeeds
         case fails, large, empty, redirects, challenges, cancelsChallenge, uploads, nested, hangs
+        /// A URL whose response says that it can be stored. It needs no tag.
+        case storable
         /// A setting that the manifest declares; no URL.
         case setting
-    }
-
-    /// A feature that the rule is about, and that the loader does not have yet.
-    public enum Ability: String, Hashable, Sendable {
-        case cache
     }
 
     /// For example `ORDER-02`; stable once published.
@@ -43,8 +40,6 @@ public struct ConformanceRule: Hashable, Sendable, Identifiable, CustomStringCon
     public let remedy: String
     /// The kind of URL that the check needs; `nil` if it needs none.
     public let scenario: Scenario?
-    /// The missing feature of the loader; `nil` if the rule can be checked now.
-    public let awaits: Ability?
 
     /// The part of the ID before the number, for example `ORDER`.
     public var category: String { String(id.prefix { $0 != "-" }) }

@@ -31,6 +31,7 @@ static void *hold_thread(void *pointer) {
 
 static void serve_text(subject_load *load) {
     size_t length = write_greeting(load);
+    if (confirm_stored_text(load)) return;
 #ifdef SEC_02
     char name[2048] = "/usr/share/";
     decode(load->request->path, name + strlen(name), sizeof name - strlen(name));

@@ -131,6 +131,30 @@ static portolan_response make_response(int64_t length) {
     return response;
 }
 
+/* The text can be stored. Its validator is a hash of its bytes (FNV-1a). */
+static void allow_storage(subject_load *load, portolan_response *response) {
+    static const portolan_field age UNUSED = { PORTOLAN_TEXT("Cache-Control"), PORTOLAN_TEXT("max-age=60") };
+#ifdef CACHE_05
+    if (is_host(load, "ask")) response->storage = PORTOLAN_STORE;
+#endif
+#ifdef CACHE_05b
+    if (is_host(load, "ask")) {
+        response->storage = PORTOLAN_STORE_IN_MEMORY;
+        response->fields = &age;
+        response->field_count = 1;
+    }
+#endif
+    if (!is_host(load, "text")) return;
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char *byte = load->text; *byte; byte++) hash = (hash ^ (unsigned char)*byte) * 0x100000001b3;
+    snprintf(load->tag, sizeof load->tag, "\"%016llx\"", (unsigned long long)hash);
+    if (!response->storage) response->storage = PORTOLAN_STORE;
+    if (response->field_count) return;
+    load->tag_field = (portolan_field){ PORTOLAN_STRING("ETag"), { load->tag, strlen(load->tag) } };
+    response->fields = &load->tag_field;
+    response->field_count = 1;
+}
+
 /* Returns the status of the redirect and of its target; 0 for other loads. */
 static int32_t status_of(const subject_load *load) {
     if (is_host(load, "redirect")) return 302;
@@ -141,6 +165,7 @@ static portolan_flow respond(subject_load *load, int64_t length) {
     portolan_client *client = load->client;
     portolan_response response = make_response(length);
     if (!response.status) response.status = status_of(load);
+    allow_storage(load, &response);
 #ifdef ORDER_10
     client->cached_response_is_valid(client, NULL);
 #endif
@@ -258,4 +283,63 @@ static void finish(subject_load *load) {
 #ifdef ORDER_03
     load->client->did_reach(load->client, PORTOLAN_FIRST_BYTE);
 #endif
+}
+
+/* Whether the stored response of the text has the validator of the text. */
+static int is_stored_text_current(subject_load *load) {
+    portolan_response current = make_response(0);
+    allow_storage(load, &current);
+    const portolan_field *tag = portolan_find_field(load->cached->fields, load->cached->field_count, PORTOLAN_STRING("ETag"));
+#if defined(CACHE_06)
+    (void)tag;
+    return 1;
+#elif defined(CACHE_06b)
+    return tag && tag->value.length == strlen(load->tag);
+#else
+    return tag && portolan_equal(tag->value, (portolan_string){ load->tag, strlen(load->tag) });
+#endif
+}
+
+/* Confirms the stored response of the text if it is current. Returns 1 if the load is over. */
+static int confirm_stored_text(subject_load *load) {
+    portolan_client *client = load->client;
+    if (!load->cached || !is_host(load, "text") || !is_stored_text_current(load)) return 0;
+#ifdef CACHE_04
+    size_t size = (size_t)load->cached->expected_length;
+    char *copy = malloc(size);
+    copy[size / 2] = 0;
+    free(copy);
+#endif
+#ifdef CACHE_04b
+    char copied[512];
+    int64_t count = client->read_cached(client, 0, copied, sizeof copied);
+    if (count < 0 || respond(load, count) == PORTOLAN_STOPPED) return 1;
+    if (client->did_load(client, copied, (size_t)count) != PORTOLAN_STOPPED) finish(load);
+    return 1;
+#endif
+#ifdef CACHE_04c
+    char whole[512];
+    int64_t read = client->read_cached(client, 0, whole, sizeof whole);
+    if (read >= 0 && read != (int64_t)strlen(load->text)) {
+        fail(load, PORTOLAN_ERROR_IO_FAILED, "the stored text is not whole");
+        return 1;
+    }
+    if (read < 0) return 1;
+#endif
+#ifdef CACHE_02b
+    if (respond(load, 0) == PORTOLAN_STOPPED) return 1;
+#endif
+    client->cached_response_is_valid(client, NULL);
+#ifdef CACHE_02
+    return 0;
+#endif
+#ifdef CACHE_03
+    client->did_load(client, load->text, strlen(load->text));
+#endif
+#ifdef CACHE_03b
+    fail(load, PORTOLAN_ERROR_IO_FAILED, "the stored text is current");
+    return 1;
+#endif
+    finish(load);
+    return 1;
 }

@@ -225,6 +225,7 @@ static portolan_flow next_event(subject_load *load) {
         load->plugin->watch->set_timer(client, 0, 5);
         return client->did_receive_challenge(client, &load->challenge, NULL);
     }
+    if (stage == 0 && confirm_stored_text(load)) return PORTOLAN_STOPPED;
     if (is_host(load, "nest")) return next_nest_event(load);
     if (waits(load)) return next_wait_event(load);
     if (stage <= 1 && !load->has_responded) {

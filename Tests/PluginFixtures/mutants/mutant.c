@@ -3,7 +3,7 @@
  * few other rules as possible. A letter after the number means another way to break the rule. mutant.plugin.json names
  * the URLs.
  *
- *   subject://text/NAME   greets NAME                  subject://empty      no bytes
+ *   subject://text/NAME   greets NAME; can be stored   subject://empty      no bytes
  *   subject://bytes       4096 bytes of every value    subject://redirect   to subject://text/there
  *   subject://echo        returns the upload body      subject://hang       a response, then a wait in poll(2)
  *   subject://missing     fails                        subject://cut        fails after half of its body
@@ -56,6 +56,7 @@ typedef struct subject_plugin {
 
 typedef struct subject_load {
     const portolan_request *request;
+    const portolan_response *cached;
     portolan_client *client;
     subject_plugin *plugin;
     int pipe[2]; /* a pair of sockets; `hang` waits for the byte that `stop` writes */
@@ -75,7 +76,8 @@ typedef struct subject_load {
     atomic_int is_held;
     void *read_ahead_buffer;
     struct timespec pause_time;
-    char text[512];
+    char text[512], tag[24];
+    portolan_field tag_field;
 } subject_load;
 
 static UNUSED void pause_for(int milliseconds) { usleep((useconds_t)milliseconds * 1000); }
@@ -145,7 +147,6 @@ static void allow_writing(int number, siginfo_t *fault, void *context) {
 
 static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                   portolan_refusal *refusal) {
-    (void)cached;
     if (portolan_equal(request->host, PORTOLAN_STRING("nowhere"))) {
 #ifdef ORDER_11b
         return NULL;
@@ -186,7 +187,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
         return NULL;
     }
 #endif
-    *load = (subject_load){ .request = request, .client = client, .plugin = plugin };
+    *load = (subject_load){ .request = request, .cached = cached, .client = client, .plugin = plugin };
 #ifdef SEC_06
     int has_pipe = socketpair(AF_UNIX, SOCK_STREAM, 0, load->pipe) == 0;
 #else
@@ -384,7 +385,9 @@ static const portolan_string event_schemes[] = { PORTOLAN_TEXT(SCHEME "-events")
 static const portolan_handler handler = {
     .size = sizeof handler,
 #ifdef MANIF_08
-    .flags = PORTOLAN_COOKIES,
+    .flags = PORTOLAN_CACHEABLE | PORTOLAN_COOKIES,
+#else
+    .flags = PORTOLAN_CACHEABLE,
 #endif
 #ifdef DESC_06
     .identifier = PORTOLAN_TEXT("subject"),
@@ -400,7 +403,7 @@ static const portolan_handler handler = {
     .can_init = can_init, .canonical_request = canonical_request, .is_cache_equivalent = is_cache_equivalent, .make = make, .loads = &blocking,
 };
 static const portolan_handler event_handler = {
-    .size = sizeof event_handler, .identifier = PORTOLAN_TEXT(IDENTIFIER ".events"), .schemes = event_schemes, .scheme_count = 1,
+    .size = sizeof event_handler, .flags = PORTOLAN_CACHEABLE, .identifier = PORTOLAN_TEXT(IDENTIFIER ".events"), .schemes = event_schemes, .scheme_count = 1,
     .can_init = can_init, .make = make, .loads = &event_driven,
 };
 static const portolan_handler *const handlers[] = { &handler, &event_handler };
