@@ -5,7 +5,8 @@ public import PortolanPluginKit
 /// One started instance. It stores its settings and serves URLs.
 struct EchoPlugin: PluginHandler {
     static let description = PluginDescription(
-        identifier: "org.portolan.echo", name: "Echo", vendor: "The Portolan authors", version: "1.0.0", schemes: ["echo"])
+        identifier: "org.portolan.echo", name: "Echo", vendor: "The Portolan authors", version: "1.0.0", schemes: ["echo"],
+        isCacheable: true)
 
     private let maximumEcho: Int
     private static let largestMaximum = 1 << 30

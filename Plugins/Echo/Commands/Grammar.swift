@@ -45,6 +45,39 @@ extension PluginField {
     }
 }
 
+/// An entity tag (RFC 9110 §8.8.3).
+struct EntityTag {
+    /// As in an ETag field, with quotes.
+    let text: String
+    private let opaqueText: Substring
+
+    /// Returns `nil` if the text is not an entity tag, with or without its quotes.
+    init?(_ text: String) {
+        let opaqueText =
+            if text.hasPrefix("\"") || text.hasPrefix("W/\"") {
+                text.drop { $0 != "\"" }.dropFirst().dropLast()
+            } else {
+                text[...]
+            }
+        self.text = opaqueText.utf8.count == text.utf8.count ? "\"\(text)\"" : text
+        self.opaqueText = opaqueText
+        guard self.text.utf8.count >= 2, self.text.hasSuffix("\""), self.text != "W/\"",
+            opaqueText.utf8.allSatisfy({ $0 == 0x21 || (0x23...0x7E).contains($0) })
+        else { return nil }
+    }
+
+    /// Whether a stored response has the same tag. Weak and strong tags are equal (RFC 9110 §8.8.3.2).
+    func matches(_ response: PluginResponse) -> Bool {
+        let tags = response.fields.filter { $0.name.lowercased() == "etag" }
+        return tags.count == 1 && tags.first.flatMap { EntityTag(field: $0.value) }?.opaqueText == opaqueText
+    }
+
+    private init?(field value: String) {
+        guard value.hasSuffix("\""), value.hasPrefix("\"") || value.hasPrefix("W/\"") else { return nil }
+        self.init(value)
+    }
+}
+
 /// The type and the charset of a Content-Type field. `nil` if the field is malformed.
 struct ContentType {
     let type: String

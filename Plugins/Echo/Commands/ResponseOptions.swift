@@ -29,11 +29,19 @@ final class ResponseOptions: Sendable {
     /// The number of body bytes after which the load fails.
     let cut: Int64?
     let trailers: [PluginField]
+    let entityTag: EntityTag?
+    /// The time in seconds for which a stored response is fresh.
+    let maxAge: Int64?
+
+    /// Whether the URL asks for a response that can be stored.
+    var isStorable: Bool { entityTag != nil || maxAge != nil }
 
     static let largestPiece: Int64 = 1 << 20
     static let pieceProperty = PluginProperty<Int>("org.portolan.echo.piece")
     /// One hour, in milliseconds.
     private static let longestWait: Int64 = 3_600_000
+    /// RFC 9111 §1.2.2.
+    private static let longestAge: Int64 = 1 << 31
 
     /// Reads the delivery parameters, and removes them from `parameters`.
     ///
@@ -55,6 +63,17 @@ final class ResponseOptions: Sendable {
         pause = .milliseconds(try parameters.number("pause", in: 0...Self.longestWait) ?? 0)
         cut = try parameters.number("cut", in: 0...Command.largestSize)
         trailers = try Self.fields("trailer", &parameters)
+        entityTag = try Self.entityTag(&parameters)
+        maxAge = try parameters.number("max-age", in: 0...Self.longestAge)
+    }
+
+    private static func entityTag(_ parameters: inout Parameters) throws(PluginError) -> EntityTag? {
+        guard let text = try parameters.text("etag") else { return nil }
+        guard let tag = EntityTag(text) else {
+            throw parameters.invalidValue(
+                "etag", text, "visible ASCII characters, with or without quotes, as in v1, %22v1%22 or W/%22v1%22")
+        }
+        return tag
     }
 
     private static func text(

@@ -7,6 +7,8 @@ struct Delivery: ~Copyable {
     private let client: PluginClient
     private let options: ResponseOptions
     private let isHeadOnly: Bool
+    /// Whether only the caller's own cache can store the response.
+    var isPrivate = false
     private var deliveredCount: Int64 = 0
     /// The expected length of the response; `nil` if it is unknown.
     private var announcedLength: Int64?
@@ -37,14 +39,23 @@ struct Delivery: ~Copyable {
         case .exactly(let length): response.expectedLength = length
         }
         response.fields += options.fields
+        guard options.isStorable else { return response }
+        if let tag = options.entityTag { response.fields.append(PluginField(name: "etag", value: tag.text)) }
+        let directives = (isPrivate ? ["private"] : []) + (options.maxAge.map { ["max-age=\($0)"] } ?? [])
+        if !directives.isEmpty { response.fields.append(PluginField(name: "cache-control", value: directives.joined(separator: ", "))) }
+        response.storage = .allowed
         return response
     }
 
-    /// Delivers the response.
+    /// Delivers the response, or confirms the stored response if it has the same entity tag.
     ///
-    /// - Returns: whether to deliver a body; false for HEAD.
+    /// - Returns: whether to deliver a body; false for HEAD, and after a confirmation.
     mutating func begin(_ commandResponse: PluginResponse) async throws -> Bool {
         let response = response(commandResponse)
+        if let tag = options.entityTag, let storedResponse = client.cachedResponse, tag.matches(storedResponse) {
+            try await client.cachedResponseIsValid(newer: PluginResponse(fields: response.fields))
+            return false
+        }
         announcedLength = response.expectedLength
         try await client.didReceive(response)
         guard !isHeadOnly else { return false }

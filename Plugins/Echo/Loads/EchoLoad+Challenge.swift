@@ -12,6 +12,7 @@ extension EchoLoad {
             switch try await client.didReceiveChallenge(challenge) {
             case .use(let credential):
                 if requiredCredential.accepts(credential) {
+                    delivery.isPrivate = true
                     let text = Array("Hello, \(requiredCredential.user)".utf8)
                     return try await respond(with: text, type: "text/plain", charset: "utf-8", &delivery)
                 }

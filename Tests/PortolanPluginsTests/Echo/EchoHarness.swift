@@ -14,11 +14,11 @@ enum Echo {
     /// - Parameter change: changes the request before the load starts.
     @discardableResult
     static func run(
-        _ url: String, _ client: RecordingClient = RecordingClient(), of otherPlugin: Plugin? = nil,
+        _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil, of otherPlugin: Plugin? = nil,
         _ change: (inout Request) throws -> Void = { _ in },
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> RecordingClient {
-        let load = try start(url, client, of: otherPlugin, change)
+        let load = try start(url, client, cached: cached, of: otherPlugin, change)
         load.waitUntilEnded()
         #expect(load.violations.isEmpty, sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count <= 1, sourceLocation: sourceLocation)
@@ -27,12 +27,13 @@ enum Echo {
 
     /// - Parameter box: receives the handler load before it starts.
     static func start(
-        _ url: String, _ client: RecordingClient = RecordingClient(), of otherPlugin: Plugin? = nil,
+        _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil, of otherPlugin: Plugin? = nil,
         heldIn box: HandlerLoadBox? = nil, _ change: (inout Request) throws -> Void = { _ in }
     ) throws -> TestHandlerLoad {
         var request = try Request(url)
         try change(&request)
-        let load = try TestHandlerLoad(otherPlugin ?? plugin.get(), request, client: client)
+        let handler = try #require((otherPlugin ?? plugin.get()).handlers.first)
+        let load = TestHandlerLoad(handler, request, cached: cached, client: client)
         box?.handlerLoad = load.handlerLoad
         load.start()
         return load
