@@ -113,11 +113,10 @@ let package = Package(
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
         .target(name: "PortolanHTTPSyntax", dependencies: ["PortolanCore", "PortolanCoding", httpTypes], swiftSettings: strict),
-        // No product and no other target uses it yet.
         .target(
             name: "PortolanCache",
             dependencies: [
-                "PortolanURL", "PortolanCore", "PortolanHTTPSyntax", httpTypes,
+                "PortolanURL", "PortolanCore", "PortolanCoding", "PortolanHTTPSyntax", httpTypes,
                 .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
             ],
             swiftSettings: strict),
@@ -144,8 +143,8 @@ let package = Package(
         .target(
             name: "Portolan",
             dependencies: [
-                "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCoding", "PortolanData", "PortolanFile",
-                "PortolanHTTP",
+                "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanCoding", "PortolanData",
+                "PortolanFile", "PortolanHTTP",
                 "PortolanHTTPSyntax",
                 "PortolanPlugins", "PortolanTransport", httpTypes, logging,
             ],
@@ -188,8 +187,9 @@ let package = Package(
                 "PortolanFile",
                 "PortolanHTML",
                 .target(name: "PortolanStore", condition: .when(traits: ["Persistence"])),
-                "PortolanHTTPSyntax", "PortolanJSON", "PortolanPlugins", "PortolanTrace", "PortolanTransport", "CPortolanLinux", httpTypes,
-                logging,
+                "PortolanCache", "PortolanHTTPSyntax", "PortolanJSON", "PortolanPlugins", "PortolanTrace", "PortolanTransport",
+                "CPortolanLinux",
+                httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),

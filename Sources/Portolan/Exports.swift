@@ -28,6 +28,9 @@
 @_exported public import struct `PortolanCore`.Timeouts
 @_exported public import struct `PortolanCore`.LoadPriority
 @_exported public import enum `PortolanCore`.CachePolicy
+@_exported public import enum `PortolanCore`.ResponseSource
+@_exported public import class `PortolanCache`.ResponseCache
+@_exported public import struct `PortolanCache`.CacheStatus
 @_exported public import struct `PortolanCore`.RequestProperties
 @_exported public import enum `PortolanCore`.PropertyValue
 

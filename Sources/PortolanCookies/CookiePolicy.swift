@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import HTTPTypes
+package import HTTPTypes
 package import PortolanCore
 import PortolanURL
 import Synchronization
@@ -26,6 +26,16 @@ package struct CookiePolicy: LoadPolicy {
             Self.setCookies(of: &request.fields, callerFields: client.callerFields, storage, context)
         }
         return client
+    }
+
+    package func fieldsAsSent(_ request: Request) -> HTTPFields {
+        var fields = request.fields
+        if request.handlesCookies, !storage.isEmpty,
+            let context = CookieContext(request.url, document: request.mainDocumentURL, now: Date())
+        {
+            Self.setCookies(of: &fields, callerFields: request.fields, storage, context)
+        }
+        return fields
     }
 
     /// Sets the `Cookie` field from the caller's own `Cookie` fields and from the stored cookies.

@@ -14,6 +14,8 @@ struct StdioLoaders: Sendable {
     let credentials: CredentialStorage
     /// The hosts that are reached over HTTPS only (RFC 6797).
     let strictHosts: HSTSStorage
+    /// The stored responses of all loads, in memory.
+    let cache = ResponseCache()
 
     /// - Parameters:
     ///   - http: the handler for `http:` and `https:` in `setup`.
@@ -26,6 +28,7 @@ struct StdioLoaders: Sendable {
         setup.configuration.cookies = cookies
         setup.configuration.credentials = credentials
         setup.configuration.strictTransportSecurity = strictHosts
+        setup.configuration.cache = cache
         func loader(_ mode: RedirectPolicy.Mode) -> Loader {
             var setup = setup
             setup.configuration.redirects.mode = mode

@@ -62,7 +62,7 @@ enum StdioResponse {
             ("body", text),
             ("bodyBase64", base64),
             ("url", .text(response.map { $0.url.withoutCredentials.description })),
-            ("source", response == nil ? .null : "network"),
+            ("source", response.map { .string($0.source.rawValue) } ?? .null),
             (
                 "interim",
                 .array(outcome.interim.map { interim in [.count(interim.status?.code), FieldList(interim.fields).json] })

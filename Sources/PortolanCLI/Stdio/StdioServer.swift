@@ -99,6 +99,7 @@ final class StdioServer: Sendable {
                 if stores.contains(.cookies) { loaders.cookies.removeAll() }
                 if stores.contains(.credentials) { loaders.credentials.removeAll() }
                 if stores.contains(.hsts) { loaders.strictHosts.removeAll() }
+                if stores.contains(.cache) { loaders.cache.removeAll() }
                 write(StdioResponse.reset(id: id, stores))
             }
         } catch {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import HTTPTypes
+
 /// A policy between a task and its handlers, such as cookies. It changes a request before a handler receives it, and
 /// observes the events of the load.
 package protocol LoadPolicy: Sendable {
@@ -12,4 +14,7 @@ package protocol LoadPolicy: Sendable {
     ///
     /// - Parameter log: logs what the policy refuses to do, without secrets; `nil` if nothing is logged.
     func apply(to request: inout Request, next: any ProtocolClient, log: (@Sendable (String) -> Void)?) -> any ProtocolClient
+
+    /// The fields that the request has after ``apply(to:next:log:)``.
+    func fieldsAsSent(_ request: Request) -> HTTPFields
 }

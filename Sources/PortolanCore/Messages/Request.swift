@@ -215,8 +215,7 @@ public enum CachePolicy: Int32, Hashable, Sendable, CaseIterable {
     case revalidate
     /// Use a stored response of any age. Without one, load from the source (`force-cache`).
     case preferCached
-    /// Use a stored response of any age. Without one, fail (`only-if-cached`). There is no cache yet, so the load
-    /// always fails with ``LoadError/Code/notOffered``.
+    /// Use a stored response of any age. Without one, fail with ``LoadError/Code/notOffered`` (`only-if-cached`).
     case onlyCached
 }
 

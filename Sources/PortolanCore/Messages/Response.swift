@@ -59,6 +59,24 @@ public struct Response: Sendable {
         set { ownParts.answeredSpace = newValue }
     }
 
+    /// Where the response comes from.
+    public package(set) var source: ResponseSource {
+        get { parts.source }
+        set { ownParts.source = newValue }
+    }
+
+    /// The value of `Response.cacheStatus` in PortolanCache.
+    package var anyCacheStatus: (any Sendable)? {
+        get { parts.anyCacheStatus }
+        set { ownParts.anyCacheStatus = newValue }
+    }
+
+    /// What the cache did for the response and why, as text for people; `nil` without a cache.
+    package var cacheNote: String? {
+        get { parts.cacheNote }
+        set { ownParts.cacheNote = newValue }
+    }
+
     public init(
         url: URLRecord, mimeType: MIMEType? = nil, textEncodingName: String? = nil, expectedLength: Int64? = nil,
         suggestedFilename: String? = nil, status: HTTPResponse.Status? = nil, fields: HTTPFields = HTTPFields()
@@ -86,6 +104,9 @@ public struct Response: Sendable {
         var remainingContentCodings: [String] = []
         var isVerified = false
         var answeredSpace: ProtectionSpace?
+        var source = ResponseSource.network
+        var cacheNote: String?
+        var anyCacheStatus: (any Sendable)?
 
         init(
             url: URLRecord, mimeType: MIMEType?, textEncodingName: String?, expectedLength: Int64?, unsanitizedFilename: String?,
@@ -107,6 +128,9 @@ public struct Response: Sendable {
             remainingContentCodings = other.remainingContentCodings
             isVerified = other.isVerified
             answeredSpace = other.answeredSpace
+            source = other.source
+            cacheNote = other.cacheNote
+            anyCacheStatus = other.anyCacheStatus
         }
     }
 
@@ -131,6 +155,15 @@ public struct Response: Sendable {
         guard !url.hasOpaquePath, let last = url.path.split(separator: "/").last else { return "" }
         return PercentEncoding.decode(last)
     }
+}
+
+/// Where a response comes from.
+public enum ResponseSource: String, Hashable, Sendable {
+    case network
+    /// From the cache, without a request.
+    case cache
+    /// From the cache, after the source confirmed that it is still valid.
+    case validated
 }
 
 /// Whether a cache may store a response.

@@ -8,6 +8,9 @@ package final class RegisteredHandler: Sendable {
     let registration: RegistrationNumber
     /// Whether the handler is an ``UpgradeHandler``, which is in no registry and only redirects to a secure URL.
     let upgradesToHTTPS: Bool
+    /// Whether the handler is in front of another one for the cache (``LoadCache``). It is in no registry, and the
+    /// policies change the request of the next handler.
+    let isCache: Bool
 
     /// Twice the number of running loads. After the handler was retired, one more.
     private let doubledLoadCount = Atomic(0)
@@ -15,10 +18,11 @@ package final class RegisteredHandler: Sendable {
     private static let oneLoad = 2
     private let waiters = Mutex<[@Sendable () -> Void]>([])
 
-    init(_ handler: any ProtocolHandler, registration: RegistrationNumber, upgradesToHTTPS: Bool = false) {
+    init(_ handler: any ProtocolHandler, registration: RegistrationNumber, upgradesToHTTPS: Bool = false, isCache: Bool = false) {
         self.handler = handler
         self.registration = registration
         self.upgradesToHTTPS = upgradesToHTTPS
+        self.isCache = isCache
     }
 
     /// Counts a new load.

@@ -196,7 +196,7 @@ public final class LoadTask: Sendable {
         }
         let client = DelegateClient(
             task: self, requestNumber: requestNumber, redirectCount: redirectCount, upgradesToHTTPS: entry.upgradesToHTTPS)
-        let next = loader.applyPolicies(to: &request, of: entry.handler, client: client, task: self)
+        let next = entry.isCache ? client : loader.applyPolicies(to: &request, of: entry.handler, client: client, task: self)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCachedResponse: false,
             interimLimit: loader.configuration.maximumInterimResponsesPerRequest, next: next,

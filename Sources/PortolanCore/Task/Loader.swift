@@ -65,6 +65,8 @@ public final class Loader: Sendable {
         /// The policy that knows the hosts for secure connections only (HSTS); `nil` for none.
         /// `Loader.Configuration.strictTransportSecurity` sets it.
         package var upgradePolicy: (any UpgradePolicy)?
+        /// The cache for stored responses; `nil` for none. `Loader.Configuration.cache` sets it.
+        package var responseCache: (any LoadCache)?
 
         public init() {}
     }
@@ -102,22 +104,47 @@ public final class Loader: Sendable {
     ///
     /// - Parameter unavailableHandlers: the handlers that could not be made, with the reasons.
     /// - Throws: the first of those reasons, or ``LoadError/Code/unsupportedScheme``, if no handler serves the request;
-    ///   ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached``, because there is no cache yet.
+    ///   ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached`` without a cache.
     func find(_ request: Request, unavailableHandlers: [(deferred: LazyHandlers, error: LoadError)]) throws(LoadError)
         -> RegistryIndex.LookUpResult
     {
-        guard request.cachePolicy != .onlyCached else {
+        guard request.cachePolicy != .onlyCached || configuration.responseCache != nil else {
             throw LoadError(
                 .notOffered,
-                message: "\(request.url.shortDescription) must come from the cache, and there is no cache yet; use another cache policy")
+                message: "\(request.url.shortDescription) must come from the cache, and the loader has no cache; use another cache policy, "
+                    + "or set Loader.Configuration.cache")
         }
         if let target = configuration.upgradePolicy?.upgraded(request.url) {
             let upgrade = RegisteredHandler(UpgradeHandler(to: target), registration: 0, upgradesToHTTPS: true)
             if upgrade.beginLoad() { return .handler(upgrade) }
         }
         let excluded = unavailableHandlers.map(\.deferred)
-        if let result = handlers.find(request, excluding: excluded) ?? sharedHandlers.find(request, excluding: excluded) { return result }
+        if let result = handlers.find(request, excluding: excluded) ?? sharedHandlers.find(request, excluding: excluded) {
+            return try withCache(result, for: request)
+        }
         throw unavailableHandlers.first?.error ?? unsupportedSchemeError(request)
+    }
+
+    /// Puts the cache in front of a handler whose responses it can store.
+    ///
+    /// - Throws: ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached`` if the responses can't be stored.
+    private func withCache(_ result: RegistryIndex.LookUpResult, for request: Request) throws(LoadError) -> RegistryIndex.LookUpResult {
+        guard let cache = configuration.responseCache, case .handler(let entry) = result else { return result }
+        guard entry.handler.traits.contains(.cacheable) else {
+            // An interceptor passes the request on to a handler, which is found later.
+            guard request.cachePolicy == .onlyCached, !(entry.handler is Interceptor) else { return result }
+            entry.endLoad()
+            throw LoadError(
+                .notOffered,
+                message:
+                    "\(request.url.shortDescription) must come from the cache, and responses of \(entry.handler.identifier) are not stored; "
+                    + "use another cache policy")
+        }
+        guard let handler = cache.makeHandler(inFrontOf: entry.handler, for: request, loader: self) else { return result }
+        let front = RegisteredHandler(handler, registration: 0, isCache: true)
+        guard front.beginLoad() else { return result }
+        entry.endLoad()
+        return .handler(front)
     }
 
     /// Lists at most 20 schemes for a message.

@@ -6,9 +6,10 @@ import Synchronization
 /// reach the front handler's client unchanged.
 ///
 /// It has a separate ``HandlerLoad``, so that an error about the order of events names the handler that violated it.
-final class NextHandlerLoad: ProtocolLoad {
+final class NextHandlerLoad: NextLoad {
     private struct State {
         var handlerLoad: HandlerLoad?
+        var cachedResponse: CachedResponse?
         var isStopped = false
     }
 
@@ -24,6 +25,8 @@ final class NextHandlerLoad: ProtocolLoad {
 
     /// Always `true`, because a thread can be about to forward an event.
     var stopsAsynchronously: Bool { true }
+
+    func offer(_ cached: CachedResponse) { state.withLock { $0.cachedResponse = cached } }
 
     func startLoading() { findHandlerAndStart(unavailableHandlers: []) }
 
@@ -63,9 +66,10 @@ final class NextHandlerLoad: ProtocolLoad {
     private func startLoad(by entry: RegisteredHandler, of task: LoadTask) {
         var canonical = entry.handler.canonicalRequest(for: request)
         let client = task.loader.applyPolicies(to: &canonical, of: entry.handler, client: client, task: task)
+        let cached = state.withLock { $0.cachedResponse }
         let loopGuard = LoopGuard(handler: entry.handler.identifier, url: canonical.url)
         let handlerLoad = HandlerLoad(
-            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCachedResponse: false,
+            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCachedResponse: cached != nil,
             interimLimit: task.loader.configuration.maximumInterimResponsesPerRequest, next: LoopGuardClient(loopGuard, next: client),
             observer: HandlerLoadReporter(entry: entry, loader: task.loader, task: task, servesDelegate: false))
         let mustStart = state.withLock { state in
@@ -74,7 +78,7 @@ final class NextHandlerLoad: ProtocolLoad {
         }
         guard mustStart else { return entry.endLoad() }
         task.loader.logStep("passed on to \(entry.handler.identifier)", of: task, requestNumber: task.requestNumber)
-        handlerLoad.start(entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: handlerLoad))
+        handlerLoad.start(entry.handler.makeLoad(for: canonical, cachedResponse: cached, client: handlerLoad))
     }
 }
 

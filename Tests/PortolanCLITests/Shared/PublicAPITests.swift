@@ -13,7 +13,8 @@ import Testing
         (
             "Portolan",
             [
-                "Portolan", "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCoding", "PortolanHTTPSyntax",
+                "Portolan", "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanCoding",
+                "PortolanHTTPSyntax",
                 "PortolanHTTP",
                 "PortolanTransport",
             ], "Sources/Portolan/Exports.swift"

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+public import PortolanCore
+public import PortolanURL
+import Synchronization
+
+/// A private cache for the responses of loaders (RFC 9111): it stores responses that may be stored, and answers requests
+/// with them as long as the rules allow that.
+///
+///     var configuration = Loader.Configuration.default
+///     configuration.cache = ResponseCache(memoryLimit: 32 << 20)
+///
+/// Several loaders can share a cache. The members can be called on any thread.
+public final class ResponseCache: Sendable {
+    package let store: any CacheStore
+    /// The time in seconds since 1970.
+    let now: @Sendable () -> Int64
+    /// The keys whose responses are being validated in the background.
+    private let validatedKeys = Mutex<Set<CacheKey>>([])
+
+    /// Makes an empty cache in memory.
+    ///
+    /// - Parameter memoryLimit: the largest number of bytes that the cache holds. The responses that were not used for
+    ///   the longest time make room for new ones. A body of more than an eighth of the limit is not stored.
+    public convenience init(memoryLimit: Int = 64 << 20) {
+        self.init(store: MemoryCacheStore(byteLimit: memoryLimit))
+    }
+
+    package init(store: any CacheStore, now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }) {
+        (self.store, self.now) = (store, now)
+    }
+
+    /// Removes all responses.
+    public func removeAll() { store.remove(.all) }
+
+    /// Removes the responses of a URL, without regard to its fragment.
+    public func removeResponses(for url: URLRecord) { store.remove(.url(url)) }
+
+    /// Validates a stored response, which answers a request meanwhile (RFC 5861 §3). Only one validation of a URL runs
+    /// at a time.
+    func validateInBackground(_ request: Request, _ key: CacheKey, by loader: Loader) {
+        guard validatedKeys.withLock({ $0.insert(key).inserted }) else { return }
+        var request = request
+        request.cachePolicy = .revalidate
+        loader.loadInBackground(request) { [self] in _ = validatedKeys.withLock { $0.remove(key) } }
+    }
+}
+
+extension Loader.Configuration {
+    /// The cache in which the loader stores responses; `nil` for none.
+    public var cache: ResponseCache? {
+        get { responseCache as? ResponseCache }
+        set { responseCache = newValue }
+    }
+}
+
+extension Response {
+    /// What the loader's cache did with the request (RFC 9211); `nil` if it has no cache, or if the cache was not asked.
+    /// `CacheStatus.statuses(in:)` reads what other caches say in the fields.
+    public internal(set) var cacheStatus: CacheStatus? {
+        get { anyCacheStatus as? CacheStatus }
+        set { anyCacheStatus = newValue }
+    }
+}
+
+extension ResponseCache: LoadCache {
+    /// GET and HEAD can be answered, and an unsafe request removes stored responses. The rest does not use the cache.
+    package func makeHandler(inFrontOf handler: any ProtocolHandler, for request: Request, loader: Loader) -> (any ProtocolHandler)? {
+        let isQuestion = (request.method == .get || request.method == .head) && request.body == nil
+        guard isQuestion || !request.method.isSafe else { return nil }
+        let hasPassed = request.visitedHandlers.contains { $0.handler == CachingHandler.identifier && $0.url == request.url }
+        return hasPassed ? nil : CachingHandler(cache: self, next: handler, loader: loader)
+    }
+}
+
+/// A handler in front of another one: answers requests with stored responses, and stores the responses of the other one.
+struct CachingHandler: ProtocolHandler {
+    static let identifier = "org.portolan.cache"
+
+    let cache: ResponseCache
+    let next: any ProtocolHandler
+    let loader: Loader
+
+    var identifier: String { Self.identifier }
+    let schemes = SchemeSet.any
+    var traits: HandlerTraits { next.traits.union(.stopsAsynchronously).subtracting([.cookies, .cacheable, .blocking]) }
+
+    func canonicalRequest(for request: Request) -> Request { next.canonicalRequest(for: request) }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        CachingLoad(request, cache: cache, next: next, loader: loader, client: client)
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+
+/// The cache of a loader. It puts a handler in front of each handler with the trait ``HandlerTraits/cacheable``.
+package protocol LoadCache: Sendable {
+    /// Makes the handler that answers `request` from the cache, or loads it with the next handler.
+    ///
+    /// - Parameters:
+    ///   - handler: the next handler.
+    ///   - loader: the loader of the request.
+    /// - Returns: `nil` if the cache has nothing to do for the request.
+    func makeHandler(inFrontOf handler: any ProtocolHandler, for request: Request, loader: Loader) -> (any ProtocolHandler)?
+}
+
+/// A load by the next handler, to which a handler in front can offer a stored response.
+package protocol NextLoad: ProtocolLoad {
+    /// Passes a stored response to the next handler, which can confirm it. Must be called before the start.
+    func offer(_ cached: CachedResponse)
+}
+
+extension Loader {
+    /// The fields with which the request is sent by `handler`: with the stored cookies.
+    package func fieldsAsSent(_ request: Request, by handler: any ProtocolHandler) -> HTTPFields {
+        guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return request.fields }
+        return cookiePolicy.fieldsAsSent(request)
+    }
+
+    /// Loads a request that has no caller, such as the validation of a stored response. Nobody receives the response.
+    ///
+    /// - Parameter completion: called when the load has ended, on any thread.
+    package func loadInBackground(_ request: Request, completion: @escaping @Sendable () -> Void) {
+        LoadTask(request, loader: self, delegate: BackgroundDelegate(completion)).resume()
+    }
+}
+
+/// Receives the end of a background load. A challenge is answered without the caller.
+private final class BackgroundDelegate: LoadDelegate {
+    private let completion: @Sendable () -> Void
+
+    init(_ completion: @escaping @Sendable () -> Void) { self.completion = completion }
+
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { completion() }
+}
