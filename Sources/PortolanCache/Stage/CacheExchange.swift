@@ -55,6 +55,10 @@ final class CacheExchange: ForwardingClient {
         var writing: Writing?
         /// The stored octets after those that the next handler delivers.
         var rest: (any CacheBodyReader)?
+        /// The number of octets that the next handler must still deliver to complete a stored response.
+        var missingCount: Int64?
+        /// Whether the request was sent again, with other credentials or cookies than those that the cache knows.
+        var wasResent = false
         var droppedCount = 0
     }
 
@@ -69,6 +73,8 @@ final class CacheExchange: ForwardingClient {
         let completeLength: Int64?
         /// The stored part that is extended.
         let extended: StoredResponse?
+        /// The number of octets of a 206 response, by its `Content-Range`; `nil` for another response.
+        let partLength: Int64?
         var count: Int64 = 0
         var trailers: HTTPFields?
     }
@@ -80,12 +86,14 @@ final class CacheExchange: ForwardingClient {
     private let load: CachingLoad
     private let question: CacheQuestion
     private let requestTime: Int64
+    private let removalCount: Int
     private let state = Mutex(State())
 
     init(_ load: CachingLoad, _ question: CacheQuestion) {
         (self.load, self.question) = (load, question)
         next = load.client
         requestTime = load.cache.now()
+        removalCount = load.cache.removalCount
     }
 
     /// The load was stopped. What was received can be completed later.
@@ -103,8 +111,23 @@ final class CacheExchange: ForwardingClient {
         return true
     }
 
-    func stopDelivery() {
-        if case .delivering(let delivery) = state.withLock({ $0.mode }) { delivery.stop() }
+    /// The load was stopped.
+    func stop() {
+        let mode = state.withLock { state in
+            defer { state.mode = .over }
+            return state.mode
+        }
+        if case .delivering(let delivery) = mode { delivery.stop() }
+        finishWriting(isComplete: false)
+    }
+
+    private var isOver: Bool {
+        if case .over = state.withLock({ $0.mode }) { true } else { false }
+    }
+
+    func willResend(after response: Response) {
+        state.withLock { $0.wasResent = true }
+        next.willResend(after: response)
     }
 
     // MARK: - Redirects
@@ -139,19 +162,20 @@ final class CacheExchange: ForwardingClient {
             state.withLock { $0.writing.take() }?.writer.discard()
             return next.didReceive(response, storage: storage)
         }
+        invalidate(after: response)
         if let conditional = question.conditional, response.status == .notModified, !question.isSecond {
             return validate(by: response, conditional, storage)
         }
         if response.status?.kind == .serverError, let use = lookup.decide(afterError: response.status, question.stored) {
-            let cause = "the server answered with \(response.status?.code ?? 0)"
-            return drop { [self] in load.answer(with: question.entries, use, after: cause) }
+            state.withLock { $0.mode = .over }
+            load.answer(with: question.entries, use, after: "the server answered with \(response.status?.code ?? 0)")
+            return .stopped
         }
         if let completion = question.completion, response.status != .ok {
             guard response.status == .partialContent else { return resend() }
             return complete(completion, with: response)
         }
-        if lookup.method == .head { updateFromHead(response) }
-        invalidate(after: response)
+        if lookup.method == .head, lookup.policy != .noStore { updateFromHead(response) }
         return store(response, storage)
     }
 
@@ -196,7 +220,8 @@ final class CacheExchange: ForwardingClient {
     /// - Returns: the stored response with newer fields.
     private func update(_ entry: CacheEntry, by fields: HTTPFields, isSelected: Bool) -> StoredResponse {
         let (newer, isStorable) = entry.stored.updated(
-            by: fields, request: isSelected ? lookup.fields : nil, requestTime: requestTime, responseTime: load.cache.now())
+            by: fields, request: isSelected && !state.withLock({ $0.wasResent }) ? lookup.fields : nil, requestTime: requestTime,
+            responseTime: load.cache.now())
         if isStorable { store.update(entry.id, to: newer) } else { store.remove(.entry(entry.id)) }
         return newer
     }
@@ -216,16 +241,17 @@ final class CacheExchange: ForwardingClient {
     /// RFC 9111 §4.4; W3C Clear Site Data
     private func invalidate(after response: Response) {
         let url = load.request.url
-        if Invalidation.clearsCache(response.fields, of: url) { store.remove(.origin(url)) }
+        if Invalidation.clearsCache(response.fields, of: url) { load.cache.remove(.origin(url)) }
         guard let status = response.status else { return }
         for invalid in Invalidation.urls(method: lookup.method, url: url, status: status, fields: response.fields) {
-            store.remove(.url(invalid))
+            load.cache.remove(.url(invalid))
         }
     }
 
     // MARK: - Storing
 
     private func store(_ response: Response, _ storage: CacheStoragePolicy) -> Flow {
+        guard !response.isBodyPart else { return next.didReceive(described(response, isStored: false, "it is a part"), storage: storage) }
         // `http:` derives its answer from the fields, as the rules do.
         guard storage != .notAllowed || load.usesHTTPConditions else {
             return next.didReceive(described(response, isStored: false, "the handler does not allow it"), storage: storage)
@@ -243,6 +269,7 @@ final class CacheExchange: ForwardingClient {
     ///
     /// - Returns: `false` if there is no room.
     private func begin(_ draft: StoredResponse, _ response: Response, _ storage: CacheStoragePolicy) -> Bool {
+        if load.cache.mayHaveRemoved(load.key, since: removalCount) { return false }
         let range = response.status == .partialContent ? ContentRange(in: response.fields) : nil
         let extended = range.flatMap { _ in
             question.entries.first { $0.stored.combined(with: draft, answering: question.completion) != nil }
@@ -256,7 +283,7 @@ final class CacheExchange: ForwardingClient {
         guard let writer = store.openWriter(opening) else { return false }
         let writing = Writing(
             writer: writer, draft: draft, position: opening.position, completeLength: range.map(\.size) ?? response.expectedLength,
-            extended: extended?.stored)
+            extended: extended?.stored, partLength: range.map { Int64($0.bytes?.count ?? 0) })
         state.withLock { $0.writing = writing }
         return true
     }
@@ -271,7 +298,7 @@ final class CacheExchange: ForwardingClient {
             transfer: Storability.Transfer(isDecoded: isDecoded), now: now)
         guard lookup.policy != .noStore else { throw .requestNoStore }
         guard let selecting = SelectingFields(vary: response.fields, request: lookup.fields),
-            !selecting.namesCredentials(missingIn: lookup.fields)
+            !selecting.namesCredentials(missingIn: lookup.fields, wasResent: state.withLock { $0.wasResent })
         else { throw .varyAll }
         let range = status == .partialContent ? ContentRange(in: response.fields) : nil
         let content = range.flatMap { range in
@@ -307,11 +334,20 @@ final class CacheExchange: ForwardingClient {
             finishDropping()
             return .stopped
         }
-        let writer = state.withLock { state in
+        if isOver { return .stopped }
+        let (writer, isAccepted, missing) = state.withLock { state in
+            state.missingCount? -= Int64(count)
             state.writing?.count += Int64(count)
-            return state.writing?.writer
+            // A part that is longer than its Content-Range says is not stored.
+            let isAccepted = (state.writing?.count ?? 0) <= state.writing?.partLength ?? .max
+            let writer = state.writing?.writer
+            if !isAccepted { state.writing = nil }
+            return (writer, isAccepted, state.missingCount ?? 0)
         }
-        if let writer, !writer.write(bytes) { state.withLock { $0.writing = nil } }
+        if missing < 0 { return failCompletion() }
+        if let writer {
+            if !isAccepted { writer.discard() } else if !writer.write(bytes) { state.withLock { $0.writing = nil } }
+        }
         return next.didLoad(bytes)
     }
 
@@ -327,7 +363,11 @@ final class CacheExchange: ForwardingClient {
     // MARK: - The end
 
     func didFinishLoading() {
-        if finishDropping() { return }
+        if finishDropping() || isOver { return }
+        if let missing = state.withLock({ $0.missingCount }), missing != 0 {
+            _ = failCompletion()
+            return
+        }
         guard let rest = state.withLock({ $0.rest.take() }) else { return finish() }
         deliver(StoredDelivery.Content(reader: rest)) { [self] in finish() }
     }
@@ -340,12 +380,36 @@ final class CacheExchange: ForwardingClient {
     }
 
     func didFail(with error: LoadError) {
-        if finishDropping() { return }
+        if finishDropping() || isOver { return }
         let hasResponse = state.withLock { $0.hasResponse }
-        if !hasResponse, error.code != .cancelled, let use = lookup.decide(afterError: nil, question.stored) {
+        if !hasResponse, Self.serverIsUnavailable(error), let use = lookup.decide(afterError: nil, question.stored) {
+            state.withLock { $0.mode = .over }
             return load.answer(with: question.entries, use, after: error.message)
         }
         fail(error)
+    }
+
+    /// Whether a stale response may replace an error, because it is like a 500, 502, 503 or 504 of the server. A
+    /// refused password or certificate is not.
+    ///
+    /// RFC 5861 §4
+    private static func serverIsUnavailable(_ error: LoadError) -> Bool {
+        let codes: Set<LoadError.Code> = [.nameNotFound, .cannotConnect, .connectionLost, .emptyResponse, .timedOut, .truncated]
+        return codes.contains(error.code)
+    }
+
+    /// The server sent more or fewer octets than it said, so that the stored response can't be completed.
+    private func failCompletion() -> Flow {
+        if let chosen = question.chosen { store.remove(.entry(question.entries[chosen].id)) }
+        state.withLock { $0.writing.take() }?.writer.discard()
+        state.withLock { $0.mode = .over }
+        load.stopExchange()
+        next.didFail(
+            with: LoadError(
+                .badResponse,
+                message: "the 206 response for \(load.request.url.shortDescription) has not the octets of its Content-Range; load it again")
+        )
+        return .stopped
     }
 
     private func fail(_ error: LoadError) {
@@ -371,9 +435,12 @@ final class CacheExchange: ForwardingClient {
     private func finishWriting(isComplete: Bool) {
         guard let writing = state.withLock({ $0.writing.take() }) else { return }
         let (draft, received) = (writing.draft, writing.position..<writing.position + writing.count)
-        let isPart = draft.fields.contains(.contentRange)
         var content = StoredContent(ByteRangeSet(received), completeLength: writing.completeLength)
-        if isComplete, !isPart, writing.extended == nil { content = .complete(length: writing.count) }
+        if let partLength = writing.partLength {
+            guard !isComplete || writing.count == partLength else { return writing.writer.discard() }
+        } else if isComplete {
+            content = .complete(length: writing.count)
+        }
         var stored: StoredResponse? = draft.withContent(content)
         if let extended = writing.extended {
             stored = stored.flatMap { extended.combined(with: $0, answering: question.completion) }
@@ -407,12 +474,13 @@ final class CacheExchange: ForwardingClient {
         guard let combined = entry.stored.combined(with: draft, answering: completion),
             let length = combined.content.completeLength, combined.content.isComplete
         else { return resend() }
-        _ = begin(draft, response, .allowed)
+        let isStored = begin(draft, response, .allowed)
         var head = entry.response(.ok, combined.fields, length: length)
         (head.url, head.source) = (load.request.url, .validated)
         head.cacheNote = "completed: \(bytes.count) of \(length) octets came from the server"
-        head.cacheStatus = .forwarded(because: .incomplete, status: 206, isStored: true)
+        head.cacheStatus = .forwarded(because: .incomplete, status: 206, isStored: isStored)
         let before = bytes.lowerBound > 0 ? entry.body.makeReader(of: 0..<bytes.lowerBound) : nil
+        state.withLock { $0.missingCount = Int64(bytes.count) }
         if bytes.upperBound < length {
             let rest = entry.body.makeReader(of: bytes.upperBound..<length)
             state.withLock { $0.rest = rest }
@@ -426,8 +494,13 @@ final class CacheExchange: ForwardingClient {
 
     private func deliver(_ content: StoredDelivery.Content, then action: @escaping @Sendable () -> Void) {
         let delivery = StoredDelivery(content, to: next) { [self] end in
-            if case .failed(let error) = end { return fail(error) }
-            action()
+            switch end {
+            case .complete, .redirectDeclined: action()
+            case .failed(let error): fail(error)
+            case .stopped:
+                stop()
+                load.stopExchange()
+            }
         }
         state.withLock { $0.mode = .delivering(delivery) }
         delivery.start()
@@ -445,9 +518,15 @@ extension StoredResponse {
 extension SelectingFields {
     /// Whether the response depends on credentials that the loader adds to the request later, so that no request can be
     /// compared with it.
-    func namesCredentials(missingIn request: HTTPFields) -> Bool {
+    ///
+    /// - Parameter wasResent: whether the request was sent again with a credential, and with the cookies of a 401.
+    func namesCredentials(missingIn request: HTTPFields, wasResent: Bool) -> Bool {
         selectors.contains { selector in
-            (selector.name == "authorization" && !request.contains(.authorization)) || selector.name == "proxy-authorization"
+            switch selector.name {
+            case "authorization": wasResent || !request.contains(.authorization)
+            case "cookie": wasResent
+            default: selector.name == "proxy-authorization"
+            }
         }
     }
 }

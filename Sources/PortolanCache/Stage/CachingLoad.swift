@@ -41,7 +41,7 @@ final class CachingLoad: ProtocolLoad {
             return true
         }
         guard mustStart else { return }
-        guard lookup.method == .get || lookup.method == .head else { return load(CacheQuestion()) }
+        guard (lookup.method == .get || lookup.method == .head) && request.body == nil else { return decide([]) }
         cache.store.lookUp(key) { [self] entries in decide(entries.filter(isUsable)) }
     }
 
@@ -50,7 +50,7 @@ final class CachingLoad: ProtocolLoad {
         case .delivering(let delivery): delivery.stop()
         case .loading(let load, let exchange):
             load.stopLoading()
-            exchange.stopDelivery()
+            exchange.stop()
         case .created, .lookingUp, .over: break
         }
     }
@@ -100,6 +100,9 @@ final class CachingLoad: ProtocolLoad {
             if use.isRevalidated { cache.validateInBackground(request, key, by: loader) }
             answer(with: entries, use)
         case .validate(let index, let reason): load(CacheQuestion(entries, reason, chosen: index))
+        // The caller's conditions are about the whole representation, so the server evaluates them.
+        case .complete where lookup.fields.contains(.ifNoneMatch) || lookup.fields.contains(.ifModifiedSince):
+            load(CacheQuestion(entries, .incomplete))
         case .complete(let index): load(CacheQuestion(entries, .incomplete, completion: Completion(of: responses[index]), chosen: index))
         case .load(let reason): load(CacheQuestion(entries, reason, chosen: lookup.choose(responses)))
         case .fail(let reason): fail(reason)
@@ -110,8 +113,8 @@ final class CachingLoad: ProtocolLoad {
     private func fail(_ reason: CacheReason) {
         guard request.cachePolicy != .onlyCached else {
             let message = "\(request.url.shortDescription) must come from the cache: \(reason.rawValue)"
-            if case .lookingUp = end() { client.didFail(with: LoadError(.notOffered, message: message)) }
-            return
+            if case .over = end() { return }
+            return client.didFail(with: LoadError(.notOffered, message: message))
         }
         // RFC 9111 §5.2.1.7
         var response = Response(url: request.url, expectedLength: 0, status: .gatewayTimeout)
@@ -151,7 +154,7 @@ final class CachingLoad: ProtocolLoad {
 
     /// - Parameter age: `nil` for a response that was just validated. It then has no `Age` field of this cache.
     private func content(_ entry: CacheEntry, _ stored: StoredResponse, _ answer: CacheAnswer, age: Int64?) -> StoredDelivery.Content {
-        let shownAge = age ?? Freshness(of: stored, now: lookup.now).age
+        let shownAge = age ?? Freshness(of: stored, now: cache.now()).age
         var content = StoredDelivery.Content()
         let head: Response
         var range: Range<Int64>?
@@ -182,12 +185,18 @@ final class CachingLoad: ProtocolLoad {
         case .complete:
             self.end()
             client.didFinishLoading()
-        case .redirectDeclined: load(CacheQuestion(declinesRedirects: true))
+        case .stopped: self.end()
+        case .redirectDeclined: loadAgain(CacheQuestion([], .incomplete, declinesRedirects: true))
         case .failed(let error):
-            if delivery.hasDeliveredNothing { return load(CacheQuestion()) }
+            if delivery.hasDeliveredNothing { return loadAgain(CacheQuestion([], .noResponse)) }
             self.end()
             client.didFail(with: error)
         }
+    }
+
+    /// Loads with the next handler because a stored response can't be used, unless only a stored response may answer.
+    private func loadAgain(_ question: CacheQuestion) {
+        if case .fail(let reason) = lookup.decide([]) { fail(reason) } else { load(question) }
     }
 
     // MARK: - The next handler
@@ -199,13 +208,12 @@ final class CachingLoad: ProtocolLoad {
         var offered: CachedResponse?
         if let completion = question.completion {
             sent.fields = completion.fields(request.fields)
+        } else if question.reason == .policy || question.reason == .requestNoStore {
+            sent.fields = fieldsToSend(lookup.forwardedFields)
         } else if usesHTTPConditions {
             let conditional = Validation.request(lookup, entries.map(\.stored), chosen: chosen)
             question.conditional = conditional
-            sent.fields = conditional.fields
-            // The fields of the lookup have the stored cookies, which the next handler load adds itself.
-            sent.fields[.cookie] = nil
-            for field in request.fields where field.name == .cookie { sent.fields.append(field) }
+            sent.fields = fieldsToSend(conditional.fields)
         } else if let chosen, entries[chosen].stored.content.isComplete {
             question.offeredIndex = chosen
             let length = entries[chosen].stored.content.completeLength ?? 0
@@ -218,12 +226,25 @@ final class CachingLoad: ProtocolLoad {
         if enter(.loading(load, exchange)) { load.startLoading() }
     }
 
+    /// The fields of the lookup have the stored cookies, which the next handler load adds itself.
+    private func fieldsToSend(_ fields: HTTPFields) -> HTTPFields {
+        var fields = fields
+        fields[.cookie] = nil
+        for field in request.fields where field.name == .cookie { fields.append(field) }
+        return fields
+    }
+
     /// Whether the next handler sends the fields of the request, such as `If-None-Match`, to a server. Others receive
     /// the stored response itself.
     var usesHTTPConditions: Bool { request.url.scheme == "http" || request.url.scheme == "https" }
 
     /// The load of the exchange is over.
     func exchangeDidEnd() { end() }
+
+    /// Stops the load of the exchange, because the exchange has failed.
+    func stopExchange() {
+        if case .loading(let load, _) = end() { load.stopLoading() }
+    }
 
     /// Continues the load of the exchange.
     func resumeExchange() {

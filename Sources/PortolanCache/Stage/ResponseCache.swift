@@ -6,8 +6,8 @@ public import PortolanCore
 public import PortolanURL
 import Synchronization
 
-/// A private cache for the responses of loaders (RFC 9111): it stores responses that may be stored, and answers requests
-/// with them as long as the rules allow that.
+/// A private cache for the responses of loaders (RFC 9111): it stores responses that may be stored, and answers
+/// requests with them as long as the rules allow that.
 ///
 ///     var configuration = Loader.Configuration.default
 ///     configuration.cache = ResponseCache(memoryLimit: 32 << 20)
@@ -19,6 +19,15 @@ public final class ResponseCache: Sendable {
     let now: @Sendable () -> Int64
     /// The keys whose responses are being validated in the background.
     private let validatedKeys = Mutex<Set<CacheKey>>([])
+    private let removals = Mutex(Removals())
+
+    /// The last removals. A response whose request was sent before one of them is not stored: it could be older than
+    /// the reason for the removal.
+    private struct Removals {
+        static let limit = 64
+        var count = 0
+        var recent: [CacheSelection] = []
+    }
 
     /// Makes an empty cache in memory.
     ///
@@ -33,10 +42,30 @@ public final class ResponseCache: Sendable {
     }
 
     /// Removes all responses.
-    public func removeAll() { store.remove(.all) }
+    public func removeAll() { remove(.all) }
 
     /// Removes the responses of a URL, without regard to its fragment.
-    public func removeResponses(for url: URLRecord) { store.remove(.url(url)) }
+    public func removeResponses(for url: URLRecord) { remove(.url(url)) }
+
+    func remove(_ selection: CacheSelection) {
+        removals.withLock { removals in
+            removals.count += 1
+            removals.recent.append(selection)
+            if removals.recent.count > Removals.limit { removals.recent.removeFirst() }
+        }
+        store.remove(selection)
+    }
+
+    /// The number of removals until now.
+    var removalCount: Int { removals.withLock { $0.count } }
+
+    /// Whether responses for the key may have been removed after the first `count` removals.
+    func mayHaveRemoved(_ key: CacheKey, since count: Int) -> Bool {
+        removals.withLock { removals in
+            let newer = removals.count - count
+            return newer > removals.recent.count || removals.recent.suffix(newer).contains { $0.contains(nil, key, responseTime: .max) }
+        }
+    }
 
     /// Validates a stored response, which answers a request meanwhile (RFC 5861 §3). Only one validation of a URL runs
     /// at a time.
@@ -57,7 +86,8 @@ extension Loader.Configuration {
 }
 
 extension Response {
-    /// What the loader's cache did with the request (RFC 9211); `nil` if it has no cache, or if the cache was not asked.
+    /// What the loader's cache did with the request (RFC 9211); `nil` if it has no cache, or if the cache was not
+    /// asked.
     /// `CacheStatus.statuses(in:)` reads what other caches say in the fields.
     public internal(set) var cacheStatus: CacheStatus? {
         get { anyCacheStatus as? CacheStatus }
@@ -66,16 +96,18 @@ extension Response {
 }
 
 extension ResponseCache: LoadCache {
-    /// GET and HEAD can be answered, and an unsafe request removes stored responses. The rest does not use the cache.
+    /// GET and HEAD can be answered, an unsafe request removes stored responses, and a request that must come from the
+    /// cache fails. The rest does not use the cache.
     package func makeHandler(inFrontOf handler: any ProtocolHandler, for request: Request, loader: Loader) -> (any ProtocolHandler)? {
         let isQuestion = (request.method == .get || request.method == .head) && request.body == nil
-        guard isQuestion || !request.method.isSafe else { return nil }
+        guard isQuestion || !request.method.isSafe || request.cachePolicy == .onlyCached else { return nil }
         let hasPassed = request.visitedHandlers.contains { $0.handler == CachingHandler.identifier && $0.url == request.url }
         return hasPassed ? nil : CachingHandler(cache: self, next: handler, loader: loader)
     }
 }
 
-/// A handler in front of another one: answers requests with stored responses, and stores the responses of the other one.
+/// A handler in front of another one: answers requests with stored responses, and stores the responses of the other
+/// one.
 struct CachingHandler: ProtocolHandler {
     static let identifier = "org.portolan.cache"
 

@@ -26,6 +26,8 @@ final class StoredDelivery: Sendable {
         case redirectDeclined
         /// The octets can't be read.
         case failed(LoadError)
+        /// The client wants nothing more: it follows a redirect, or cancels.
+        case stopped
     }
 
     private struct State {
@@ -46,7 +48,7 @@ final class StoredDelivery: Sendable {
     private let calls = SerialCalls()
     private let state: Mutex<State>
 
-    /// - Parameter onEnd: called once, unless the delivery was stopped. It reports the end to the client.
+    /// - Parameter onEnd: called once, unless ``stop()`` came first. It reports the end to the client.
     init(_ content: Content, to client: any ProtocolClient, onEnd: @escaping @Sendable (End) -> Void) {
         (self.content, self.client, self.onEnd) = (content, client, onEnd)
         state = Mutex(State(hasHead: content.head != nil))
@@ -75,7 +77,7 @@ final class StoredDelivery: Sendable {
         guard let redirect = content.redirect, let head = content.head else { return deliverBody() }
         state.withLock { $0.awaitsDecision = true }
         switch client.wasRedirected(to: redirect, redirectResponse: head) {
-        case .stopped: stop()
+        case .stopped: end(.stopped)
         case .pause: break
         case .keepGoing:
             state.withLock { $0.awaitsDecision = false }
@@ -99,7 +101,7 @@ final class StoredDelivery: Sendable {
         case .keepGoing: return true
         case .pause: return false
         case .stopped:
-            stop()
+            end(.stopped)
             return false
         }
     }
@@ -117,7 +119,7 @@ final class StoredDelivery: Sendable {
             switch (result, flow) {
             case (.bytes, .keepGoing): break
             case (.bytes, .pause), (.wait, _): return
-            case (.bytes, .stopped): return stop()
+            case (.bytes, .stopped): return end(.stopped)
             case (.end, _): return finish()
             case (.failed(let error), _): return end(.failed(error))
             }

@@ -109,8 +109,11 @@ struct MemoryCacheState {
             id: CacheEntry.ID(number), key: opening.key, stored: stored, attributes: opening.attributes, trailers: trailers, body: body)
         let cost = Self.cost(of: entry)
         guard cost <= entryLimit else { return }
+        let replaced = replaced(by: opening)
+        // A response to a later request is newer, although it ended before this one.
+        guard !replaced.contains(where: { (records[$0]?.entry.stored.requestTime ?? .min) > stored.requestTime }) else { return }
         lastNumber = number
-        for id in replaced(by: opening) { remove(id, .replaced, &changes) }
+        for id in replaced { remove(id, .replaced, &changes) }
         // There is no room only if other writers have it all.
         guard makeRoom(cost, &changes) else { return }
         insert(entry, cost)

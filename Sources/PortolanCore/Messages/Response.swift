@@ -59,6 +59,12 @@ public struct Response: Sendable {
         set { ownParts.answeredSpace = newValue }
     }
 
+    /// Whether the response is one part of a body, such as of `multipart/x-mixed-replace`.
+    package var isBodyPart: Bool {
+        get { parts.isBodyPart }
+        set { ownParts.isBodyPart = newValue }
+    }
+
     /// Where the response comes from.
     public package(set) var source: ResponseSource {
         get { parts.source }
@@ -104,6 +110,7 @@ public struct Response: Sendable {
         var remainingContentCodings: [String] = []
         var isVerified = false
         var answeredSpace: ProtectionSpace?
+        var isBodyPart = false
         var source = ResponseSource.network
         var cacheNote: String?
         var anyCacheStatus: (any Sendable)?
@@ -128,6 +135,7 @@ public struct Response: Sendable {
             remainingContentCodings = other.remainingContentCodings
             isVerified = other.isVerified
             answeredSpace = other.answeredSpace
+            isBodyPart = other.isBodyPart
             source = other.source
             cacheNote = other.cacheNote
             anyCacheStatus = other.anyCacheStatus

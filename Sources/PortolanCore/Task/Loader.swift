@@ -213,9 +213,10 @@ public final class Loader: Sendable {
         if match != nil || request.authenticatedSpace != nil { request.authenticatedSpace = match }
     }
 
-    /// Passes a response to the policies that store information about its host (HSTS).
+    /// Passes a response to the policies that store information about its host (HSTS). A stored response says nothing
+    /// new about it.
     func updatePolicies(from response: Response, of task: LoadTask) {
-        guard let fact = configuration.upgradePolicy?.learn(from: response) else { return }
+        guard response.source != .cache, let fact = configuration.upgradePolicy?.learn(from: response) else { return }
         logAccess(fact, of: task)
     }
 }

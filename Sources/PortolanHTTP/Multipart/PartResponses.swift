@@ -36,6 +36,7 @@ struct PartResponses {
         var response = Response(
             url: outerResponse.url, mimeType: MIMEType(extractedFrom: fields), status: outerResponse.status, fields: merged)
         response.remainingContentCodings = fields.contentCodings
+        response.isBodyPart = true
         if !hasMadeResponse { sharedFields[.setCookie] = nil }
         hasMadeResponse = true
         return response

@@ -368,6 +368,127 @@ import Testing
         }
     }
 
+    /// A part is stored only if it has the octets of its `Content-Range`.
+    @Test(
+        arguments: [
+            ("bytes 0-9/10", "short"), ("bytes 0-4/5", "0123456789"), ("bytes 9223372036854775800-9223372036854775805/*", "0123456789"),
+            ("bytes 576460752303423480-576460752303423485/*", "0123456789"),
+        ])
+    func partWithOtherOctetsThanItSaysIsNotStored(_ range: String, _ body: String) async throws {
+        let world = CachingWorld(
+            OriginHandler { request, number in
+                if number > 1 { return exchange(request, 200, body: "whole") }
+                var response = Response(url: request.url, status: .partialContent)
+                response.fields = [.cacheControl: "max-age=60", .eTag: "\"x\"", .contentRange: range]
+                return [.response(response), .data(Array(body.utf8)), .finish]
+            })
+        #expect(try await world.get().body == body)
+        #expect(try await world.get().body == "whole")
+    }
+
+    @Test(arguments: ["45678", "456789X"])
+    func restWithOtherOctetsThanItSaysFailsTheLoadOnce(_ rest: String) async throws {
+        let world = CachingWorld(
+            OriginHandler { request, number in
+                var response = Response(
+                    url: request.url, expectedLength: number == 1 ? 10 : nil, status: number == 2 ? .partialContent : .ok)
+                response.fields = [.cacheControl: "max-age=60", .eTag: "\"x\""]
+                switch number {
+                case 1: return [.response(response), .data(Array("0123".utf8)), .failure(LoadError(.connectionLost, message: "cut"))]
+                case 2:
+                    response.fields[.contentRange] = "bytes 4-9/10"
+                    return [.response(response), .data(Array(rest.utf8)), .finish]
+                default: return exchange(request, 200, body: "whole")
+                }
+            })
+        for code in [LoadError.Code.connectionLost, .badResponse] {
+            let error = await #expect(throws: LoadError.self) { try await world.get() }
+            #expect(error?.code == code)
+        }
+        #expect(try await world.get().body == "whole")
+    }
+
+    @Test func partOfAMultipartBodyIsNotStored() async throws {
+        let world = CachingWorld(
+            OriginHandler { request, _ in
+                var response = Response(url: request.url, status: .ok)
+                response.fields = [.cacheControl: "max-age=60", .eTag: "\"x\""]
+                response.isBodyPart = true
+                return [.response(response), .data(Array("frame".utf8)), .finish]
+            })
+        _ = try await world.get()
+        #expect(world.store.entries.isEmpty)
+    }
+
+    @Test(arguments: [CachePolicy.reload, .noStore])
+    func requestThatIgnoresTheStoreHasNoConditions(_ policy: CachePolicy) async throws {
+        let world = CachingWorld(OriginHandler { exchange($0, 200, "Cache-Control: max-age=60", "ETag: \"x\"", body: "\($1)") })
+        _ = try await world.get()
+        #expect(try await world.get(policy: policy).body == "2")
+        #expect(world.origin.requests.last?.fields[.ifNoneMatch] == nil)
+    }
+
+    @Test(arguments: [HTTPRequest.Method.post, .options])
+    func onlyCachedSendsNothing(_ method: HTTPRequest.Method) async throws {
+        let world = CachingWorld(OriginHandler { request, _ in exchange(request, 200) })
+        let error = await #expect(throws: LoadError.self) { try await world.get(method: method, policy: .onlyCached) }
+        #expect(error?.code == .notOffered && world.origin.requests.isEmpty)
+    }
+
+    @Test(arguments: [LoadError.Code.certificateNotTrusted, .authenticationRequired, .cancelled])
+    func staleResponseDoesNotHideARefusal(_ code: LoadError.Code) async throws {
+        let world = CachingWorld(
+            OriginHandler { request, number in
+                number == 1
+                    ? exchange(request, 200, "Cache-Control: max-age=1, stale-if-error=60") : [.failure(LoadError(code, message: "no"))]
+            })
+        _ = try await world.get()
+        world.clock.advance(5)
+        let error = await #expect(throws: LoadError.self) { try await world.get() }
+        #expect(error?.code == code)
+    }
+
+    /// A response to a request that was sent before an unsafe request could be older than its effect.
+    @Test func responseThatIsOlderThanARemovalIsNotStored() async throws {
+        let box = Mutex<(@Sendable () -> Void)?>(nil)
+        let world = CachingWorld(
+            OriginHandler { request, _ in
+                box.withLock { $0 }?()
+                return exchange(request, 200, "Cache-Control: max-age=60")
+            })
+        let (url, other) = (try URLRecord(parsing: "http://host.example/a#x"), try URLRecord(parsing: "http://host.example/c"))
+        box.withLock { $0 = { world.cache.removeResponses(for: url) } }
+        _ = try await world.get()
+        #expect(world.store.entries.isEmpty)
+        box.withLock { $0 = { world.cache.removeResponses(for: other) } }
+        _ = try await world.get()
+        #expect(world.store.entries.count == 1)
+    }
+
+    /// A load is released at its end, also if a stored redirect or an error has ended it.
+    @Test func loadsAreReleased() async throws {
+        let world = CachingWorld(
+            OriginHandler { request, number in
+                switch request.url.path {
+                case "/a": exchange(request, 301, "Location: /b", "Cache-Control: max-age=60")
+                default:
+                    number == 2 ? exchange(request, 200, "Cache-Control: max-age=0, stale-if-error=60") : exchange(request, 503, body: "x")
+                }
+            })
+        let tasks = Mutex<[Weak]>([])
+        for _ in 0..<4 {
+            let delegate = EndDelegate()
+            let task = world.loader.task(for: try Request("http://host.example/a"), delegate: delegate)
+            tasks.withLock { $0.append(Weak(delegate)) }
+            task.resume()
+            #expect(task.state == .ended)
+        }
+        #expect(tasks.withLock { $0.allSatisfy { $0.object == nil } })
+    }
+
+    private final class EndDelegate: LoadDelegate {}
+    private struct Weak { weak var object: EndDelegate?; init(_ object: EndDelegate) { self.object = object } }
+
     // MARK: - Flow
 
     /// A stored body waits for a slow reader, and a stop ends its delivery.
@@ -414,6 +535,28 @@ import Testing
         task.cancel()
         #expect(world.store.entries.first?.body.ranges.ranges == [0..<4])
         #expect(try await world.get().body == "0123456789")
+    }
+
+    // MARK: - Other policies
+
+    /// A stored `Strict-Transport-Security` must not prolong what its host said when it was received.
+    @Test func policiesLearnNothingFromStoredResponses() async throws {
+        let policy = CountingPolicy()
+        let world = CachingWorld(OriginHandler { request, _ in exchange(request, 200, "Cache-Control: max-age=60") }) {
+            $0.upgradePolicy = policy
+        }
+        for source in [ResponseSource.network, .cache] { #expect(try await world.get().source == source) }
+        #expect(policy.sources == [.network])
+    }
+
+    private final class CountingPolicy: UpgradePolicy {
+        private let log = Mutex<[ResponseSource]>([])
+        var sources: [ResponseSource] { log.withLock { $0 } }
+        func upgraded(_ url: URLRecord) -> URLRecord? { nil }
+        func learn(from response: Response) -> String? {
+            log.withLock { $0.append(response.source) }
+            return nil
+        }
     }
 
     // MARK: - Other protocols
