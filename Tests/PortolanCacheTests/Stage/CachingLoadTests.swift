@@ -451,6 +451,7 @@ import Testing
     /// A response to a request that was sent before an unsafe request could be older than its effect.
     @Test func responseThatIsOlderThanARemovalIsNotStored() async throws {
         let box = Mutex<(@Sendable () -> Void)?>(nil)
+        defer { box.withLock { $0 = nil } }  // the closure retains the handler that retains it
         let world = CachingWorld(
             OriginHandler { request, _ in
                 box.withLock { $0 }?()
