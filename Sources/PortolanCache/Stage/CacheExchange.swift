@@ -96,9 +96,6 @@ final class CacheExchange: ForwardingClient {
         removalCount = load.cache.removalCount
     }
 
-    /// The load was stopped. What was received can be completed later.
-    deinit { finishWriting(isComplete: false) }
-
     private var store: any CacheStore { load.cache.store }
     private var lookup: CacheLookup { load.lookup }
 
@@ -111,7 +108,7 @@ final class CacheExchange: ForwardingClient {
         return true
     }
 
-    /// The load was stopped.
+    /// The load was stopped. What was received can be completed later.
     func stop() {
         let mode = state.withLock { state in
             defer { state.mode = .over }
@@ -144,10 +141,10 @@ final class CacheExchange: ForwardingClient {
     /// Stores a redirect without its body, which is delivered only if the caller declines the redirect. The response is
     /// then stored again.
     private func storeRedirect(_ response: Response) {
-        // `try?` because a response that may not be stored is no failure.
-        guard lookup.method == .get, let draft = try? draft(of: response) else { return }
-        let opening = CacheOpening(load.key, CacheAttributes(response), request: lookup.fields)
-        store.openWriter(opening)?.finish(draft.withContent(.complete(length: 0)), trailers: nil)
+        // Only the fields of a redirect by HTTP say that it may be stored. `try?` because it is no failure if it may not.
+        guard load.usesHTTPConditions, let draft = try? draft(of: response) else { return }
+        openWriter(CacheOpening(load.key, CacheAttributes(response), request: lookup.fields))?
+            .finish(draft.withContent(.complete(length: 0)), trailers: nil)
     }
 
     // MARK: - The response
@@ -168,7 +165,7 @@ final class CacheExchange: ForwardingClient {
         }
         if response.status?.kind == .serverError, let use = lookup.decide(afterError: response.status, question.stored) {
             state.withLock { $0.mode = .over }
-            load.answer(with: question.entries, use, after: "the server answered with \(response.status?.code ?? 0)")
+            load.answer(with: question.entries, use)
             return .stopped
         }
         if let completion = question.completion, response.status != .ok {
@@ -251,25 +248,17 @@ final class CacheExchange: ForwardingClient {
     // MARK: - Storing
 
     private func store(_ response: Response, _ storage: CacheStoragePolicy) -> Flow {
-        guard !response.isBodyPart else { return next.didReceive(described(response, isStored: false, "it is a part"), storage: storage) }
-        // `http:` derives its answer from the fields, as the rules do.
-        guard storage != .notAllowed || load.usesHTTPConditions else {
-            return next.didReceive(described(response, isStored: false, "the handler does not allow it"), storage: storage)
-        }
-        do throws(Storability.Refusal) {
-            let isStored = begin(try draft(of: response), response, storage)
-            let refusal = isStored ? nil : "there is no room for it"
-            return next.didReceive(described(response, isStored: isStored, refusal), storage: storage)
-        } catch {
-            return next.didReceive(described(response, isStored: false, error.rawValue), storage: storage)
-        }
+        // `http:` derives its policy from the fields, as the rules do.
+        let isAllowed = !response.isBodyPart && (storage != .notAllowed || load.usesHTTPConditions)
+        // `try?` because a response that may not be stored is no failure.
+        let isStored = isAllowed ? (try? draft(of: response)).map { begin($0, response, storage) } ?? false : false
+        return next.didReceive(described(response, isStored: isStored), storage: storage)
     }
 
     /// Begins to store the response.
     ///
-    /// - Returns: `false` if there is no room.
+    /// - Returns: `false` if it is not stored.
     private func begin(_ draft: StoredResponse, _ response: Response, _ storage: CacheStoragePolicy) -> Bool {
-        if load.cache.mayHaveRemoved(load.key, since: removalCount) { return false }
         let range = response.status == .partialContent ? ContentRange(in: response.fields) : nil
         let extended = range.flatMap { _ in
             question.entries.first { $0.stored.combined(with: draft, answering: question.completion) != nil }
@@ -280,12 +269,17 @@ final class CacheExchange: ForwardingClient {
         opening.extended = extended?.id
         // The policy of `http:` is only about `no-store`, which the rules know better.
         opening.policy = storage == .notAllowed ? .allowed : storage
-        guard let writer = store.openWriter(opening) else { return false }
+        guard let writer = openWriter(opening) else { return false }
         let writing = Writing(
             writer: writer, draft: draft, position: opening.position, completeLength: range.map(\.size) ?? response.expectedLength,
             extended: extended?.stored, partLength: range.map { Int64($0.bytes?.count ?? 0) })
         state.withLock { $0.writing = writing }
         return true
+    }
+
+    /// - Returns: `nil` if there is no room, or if the response could be older than the reason for a removal.
+    private func openWriter(_ opening: CacheOpening) -> (any CacheWriter)? {
+        load.cache.mayHaveRemoved(load.key, since: removalCount) ? nil : store.openWriter(opening)
     }
 
     /// The response as it is stored, without its final content.
@@ -309,11 +303,9 @@ final class CacheExchange: ForwardingClient {
             responseTime: now, selectingFields: selecting, content: content ?? .complete(length: 0), isDecoded: isDecoded)
     }
 
-    private func described(_ response: Response, isStored: Bool, _ refusal: String? = nil) -> Response {
+    private func described(_ response: Response, isStored: Bool) -> Response {
         var response = response
         if let reason = question.reason {
-            let outcome = isStored ? "; stored" : refusal.map { "; not stored: \($0)" } ?? ""
-            response.cacheNote = "miss: \(reason.rawValue)\(outcome)"
             response.cacheStatus = .forwarded(because: reason, status: response.status?.code, isStored: isStored)
         }
         return response
@@ -384,7 +376,7 @@ final class CacheExchange: ForwardingClient {
         let hasResponse = state.withLock { $0.hasResponse }
         if !hasResponse, Self.serverIsUnavailable(error), let use = lookup.decide(afterError: nil, question.stored) {
             state.withLock { $0.mode = .over }
-            return load.answer(with: question.entries, use, after: error.message)
+            return load.answer(with: question.entries, use)
         }
         fail(error)
     }
@@ -477,7 +469,6 @@ final class CacheExchange: ForwardingClient {
         let isStored = begin(draft, response, .allowed)
         var head = entry.response(.ok, combined.fields, length: length)
         (head.url, head.source) = (load.request.url, .validated)
-        head.cacheNote = "completed: \(bytes.count) of \(length) octets came from the server"
         head.cacheStatus = .forwarded(because: .incomplete, status: 206, isStored: isStored)
         let before = bytes.lowerBound > 0 ? entry.body.makeReader(of: 0..<bytes.lowerBound) : nil
         state.withLock { $0.missingCount = Int64(bytes.count) }

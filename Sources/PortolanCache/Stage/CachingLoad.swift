@@ -119,21 +119,16 @@ final class CachingLoad: ProtocolLoad {
         // RFC 9111 §5.2.1.7
         var response = Response(url: request.url, expectedLength: 0, status: .gatewayTimeout)
         response.source = .cache
-        response.cacheNote = "'only-if-cached': \(reason.rawValue)"
         deliver(StoredDelivery.Content(head: response))
     }
 
     // MARK: - Answers from the store
 
     /// Answers with a stored response that needs no validation.
-    ///
-    /// - Parameter cause: why another response is not used.
-    func answer(with entries: [CacheEntry], _ use: CacheDecision.Use, after cause: String? = nil) {
+    func answer(with entries: [CacheEntry], _ use: CacheDecision.Use) {
         let entry = entries[use.index]
-        let note = "hit: \(use.reason.rawValue); its age is \(use.age) s" + (cause.map { "; \($0)" } ?? "")
         var content = self.content(entry, entry.stored, use.answer, age: use.age)
         content.head?.source = .cache
-        content.head?.cacheNote = note
         content.head?.cacheStatus = .hit(use, of: entry.stored)
         deliver(content)
     }
@@ -142,7 +137,6 @@ final class CachingLoad: ProtocolLoad {
     func answer(withValidated entry: CacheEntry, _ stored: StoredResponse, _ answer: CacheAnswer, _ reason: CacheReason) {
         var content = self.content(entry, stored, answer, age: nil)
         content.head?.source = .validated
-        content.head?.cacheNote = "validated: \(reason.rawValue)"
         content.head?.cacheStatus = .forwarded(because: reason, status: 304, isStored: true)
         deliver(content)
     }
@@ -208,7 +202,8 @@ final class CachingLoad: ProtocolLoad {
         var offered: CachedResponse?
         if let completion = question.completion {
             sent.fields = completion.fields(request.fields)
-        } else if question.reason == .policy || question.reason == .requestNoStore {
+        } else if lookup.policy == .reload || lookup.policy == .noStore || question.reason == .requestNoStore {
+            // What is stored does not matter, so the server is not asked about it.
             sent.fields = fieldsToSend(lookup.forwardedFields)
         } else if usesHTTPConditions {
             let conditional = Validation.request(lookup, entries.map(\.stored), chosen: chosen)

@@ -86,9 +86,8 @@ extension Loader.Configuration {
 }
 
 extension Response {
-    /// What the loader's cache did with the request (RFC 9211); `nil` if it has no cache, or if the cache was not
-    /// asked.
-    /// `CacheStatus.statuses(in:)` reads what other caches say in the fields.
+    /// What the loader's cache did with the request (RFC 9211); `nil` if it has no cache, or if the cache was not asked.
+    /// ``CacheStatus/statuses(in:)`` reads what other caches say in the fields.
     public internal(set) var cacheStatus: CacheStatus? {
         get { anyCacheStatus as? CacheStatus }
         set { anyCacheStatus = newValue }

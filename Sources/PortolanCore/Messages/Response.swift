@@ -77,12 +77,6 @@ public struct Response: Sendable {
         set { ownParts.anyCacheStatus = newValue }
     }
 
-    /// What the cache did for the response and why, as text for people; `nil` without a cache.
-    package var cacheNote: String? {
-        get { parts.cacheNote }
-        set { ownParts.cacheNote = newValue }
-    }
-
     public init(
         url: URLRecord, mimeType: MIMEType? = nil, textEncodingName: String? = nil, expectedLength: Int64? = nil,
         suggestedFilename: String? = nil, status: HTTPResponse.Status? = nil, fields: HTTPFields = HTTPFields()
@@ -112,7 +106,6 @@ public struct Response: Sendable {
         var answeredSpace: ProtectionSpace?
         var isBodyPart = false
         var source = ResponseSource.network
-        var cacheNote: String?
         var anyCacheStatus: (any Sendable)?
 
         init(
@@ -137,7 +130,6 @@ public struct Response: Sendable {
             answeredSpace = other.answeredSpace
             isBodyPart = other.isBodyPart
             source = other.source
-            cacheNote = other.cacheNote
             anyCacheStatus = other.anyCacheStatus
         }
     }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The delegate of ``Loader/bytes(for:delegate:)``. It buffers the body for one reader, which requests it in pieces.
 ///
-/// If more bytes are buffered than the limit, the handler is paused. It is resumed when at most half of
-/// the limit is still buffered. The buffer holds at most the limit and one delivery.
+/// If more bytes are buffered than the limit, the handler is paused. It is resumed when at most half of the limit is
+/// still buffered. The buffer holds at most the limit and one delivery.
 final class ChunkQueue: DelegatingDelegate {
     typealias Piece = Result<[UInt8]?, LoadError>
     typealias ResponseResult = Result<Response, LoadError>

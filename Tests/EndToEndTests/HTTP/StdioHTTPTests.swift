@@ -156,10 +156,35 @@ import Testing
         #expect(responses.allSatisfy { $0["body"] as? String == "x" })
     }
 
-    /// Sends each line after the response to the line before it.
     @Test func connectionsAreKeptUntilTheyAreReset() throws {
         let okResponse = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
         let server = try ScriptedServer([.forever([.receiveHead, .send(text: okResponse)])])
+        let loadLine = #"{"id":1,"url":"\#(server.url())"}"#
+        try converse { send throws in
+            for _ in 0..<3 { #expect(try send(loadLine).contains(#""body":"ok""#)) }
+            #expect(server.connections.count == 1)
+            #expect(try send(#"{"id":2,"op":"reset","what":["connections"]}"#) == "{\"id\":2,\"reset\":[\"connections\"]}\n")
+            #expect(try send(loadLine).contains(#""body":"ok""#))
+            #expect(server.connections.count == 2)
+        }
+    }
+
+    @Test func responsesAreStoredUntilTheyAreReset() throws {
+        let response = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 2\r\n\r\nok"
+        let server = try ScriptedServer([.forever([.receiveHead, .send(text: response)])])
+        func load(_ mode: String) -> String { #"{"id":1,"url":"\#(server.url())","cache":"\#(mode)"}"# }
+        try converse { send throws in
+            for (mode, source) in [("default", "network"), ("default", "cache"), ("reload", "network"), ("only-if-cached", "cache")] {
+                let answer = try send(load(mode))
+                #expect(answer.contains(#""source":"\#(source)""#) && answer.contains(#""body":"ok""#), "\(mode): \(answer)")
+            }
+            #expect(try send(#"{"id":2,"op":"reset","what":["cache"]}"#) == "{\"id\":2,\"reset\":[\"cache\"]}\n")
+            #expect(try send(load("only-if-cached")).contains(#""code":"notOffered""#))
+        }
+    }
+
+    /// Runs `portolan stdio`, and sends each line after the response to the line before it.
+    private func converse(_ body: (_ send: (String) throws -> String) throws -> Void) throws {
         let process = Process()
         process.executableURL = Program.executable
         process.arguments = ["stdio"]
@@ -167,16 +192,10 @@ import Testing
         let (input, output) = (Pipe(), Pipe())
         (process.standardInput, process.standardOutput) = (input, output)
         try process.run()
-        func send(_ line: String) throws -> String {
+        try body { line in
             try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
             return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         }
-        let loadLine = #"{"id":1,"url":"\#(server.url())"}"#
-        for _ in 0..<3 { #expect(try send(loadLine).contains(#""body":"ok""#)) }
-        #expect(server.connections.count == 1)
-        #expect(try send(#"{"id":2,"op":"reset","what":["connections"]}"#) == "{\"id\":2,\"reset\":[\"connections\"]}\n")
-        #expect(try send(loadLine).contains(#""body":"ok""#))
-        #expect(server.connections.count == 2)
         try input.fileHandleForWriting.close()
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)

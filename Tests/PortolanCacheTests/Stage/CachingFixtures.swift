@@ -50,6 +50,18 @@ func exchange(_ request: Request, _ status: Int = 200, _ lines: String..., body:
     return [.response(response)] + (hasBody && !body.isEmpty ? [.data(Array(body.utf8))] : []) + [.finish]
 }
 
+/// A server that knows ranges: the digits from 0 to 9.
+func rangesExchange(_ request: Request) -> [ScriptedLoad.Event] {
+    let body = "0123456789"
+    guard let range = request.fields[.range]?.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false), range.count == 2,
+        let first = Int(range[0])
+    else { return exchange(request, 200, "Cache-Control: max-age=60", "ETag: \"x\"", body: body) }
+    let last = Int(range[1]) ?? 9
+    return exchange(
+        request, 206, "Cache-Control: max-age=60", "ETag: \"x\"", "Content-Range: bytes \(first)-\(last)/10",
+        body: String(body.dropFirst(first).prefix(last - first + 1)))
+}
+
 /// A loader with a cache, whose time the test changes.
 struct CachingWorld: Sendable {
     final class Clock: Sendable {

@@ -72,6 +72,19 @@ import Testing
         #expect(world.store.entries.count == 1)
     }
 
+    /// Not even a fresh response is used without a question.
+    @Test func revalidationSendsTheTagOfAFreshResponse() async throws {
+        let world = CachingWorld(
+            OriginHandler { request, _ in
+                request.fields[.ifNoneMatch] == "\"x\""
+                    ? exchange(request, 304, "ETag: \"x\"")
+                    : exchange(request, 200, "Cache-Control: max-age=60", "ETag: \"x\"", body: "hello")
+            })
+        _ = try await world.get()
+        let second = try await world.get(policy: .revalidate)
+        #expect(second.source == .validated && second.body == "hello" && world.origin.requests.count == 2)
+    }
+
     /// A 304 that is about no known response is not delivered: the caller has asked no question.
     @Test func notModifiedForAnUnknownTagIsLoadedAgain() async throws {
         let world = CachingWorld(
@@ -305,108 +318,7 @@ import Testing
         }
     }
 
-    // MARK: - Parts
-
-    @Test func rangeIsAnsweredFromACompleteResponse() async throws {
-        let world = CachingWorld(
-            OriginHandler { request, _ in exchange(request, 200, "Cache-Control: max-age=60", "ETag: \"x\"", body: "0123456789") })
-        _ = try await world.get()
-        let part = try await world.get(fields: [.range: "bytes=2-4"])
-        #expect(part.status == 206 && part.body == "234" && part.field("Content-Range") == "bytes 2-4/10")
-        #expect(try await world.get(fields: [.range: "bytes=20-"]).status == 416)
-        #expect(world.origin.requests.count == 1)
-    }
-
-    @Test func partsAreCombined() async throws {
-        let world = CachingWorld(OriginHandler { request, _ in Self.ranges(request) })
-        #expect(try await world.get(fields: [.range: "bytes=0-4"]).body == "01234")
-        #expect(try await world.get(fields: [.range: "bytes=5-9"]).body == "56789")
-        let whole = try await world.get()
-        #expect(whole.body == "0123456789" && whole.source == .cache && whole.status == 200)
-        #expect(world.origin.requests.count == 2)
-    }
-
-    /// A server that knows ranges: the digits from 0 to 9.
-    private static func ranges(_ request: Request) -> [ScriptedLoad.Event] {
-        let body = "0123456789"
-        guard let range = request.fields[.range]?.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false), range.count == 2,
-            let first = Int(range[0])
-        else { return exchange(request, 200, "Cache-Control: max-age=60", "ETag: \"x\"", body: body) }
-        let last = Int(range[1]) ?? 9
-        return exchange(
-            request, 206, "Cache-Control: max-age=60", "ETag: \"x\"", "Content-Range: bytes \(first)-\(last)/10",
-            body: String(body.dropFirst(first).prefix(last - first + 1)))
-    }
-
-    @Test func interruptedResponseIsCompleted() async throws {
-        let world = CachingWorld(
-            OriginHandler { request, number in
-                if number > 1 { return Self.ranges(request) }
-                var response = Response(url: request.url, expectedLength: 10, status: .ok)
-                response.fields = [.cacheControl: "max-age=60", .eTag: "\"x\""]
-                return [.response(response), .data(Array("0123".utf8)), .failure(LoadError(.connectionLost, message: "cut"))]
-            })
-        await #expect(throws: LoadError.self) { try await world.get() }
-        let whole = try await world.get()
-        #expect(whole.body == "0123456789" && whole.status == 200 && whole.source == .validated)
-        #expect(world.origin.requests.last?.fields[.range] == "bytes=4-" && world.origin.requests.last?.fields[.ifRange] == "\"x\"")
-        #expect(try await world.get().source == .cache)
-    }
-
-    @Test func interruptedResponseThatHasChangedIsReplaced() async throws {
-        let world = CachingWorld(
-            OriginHandler { request, number in
-                if number > 1 { return exchange(request, 200, "Cache-Control: max-age=60", "ETag: \"y\"", body: "new") }
-                var response = Response(url: request.url, expectedLength: 10, status: .ok)
-                response.fields = [.cacheControl: "max-age=60", .eTag: "\"x\""]
-                return [.response(response), .data(Array("0123".utf8)), .failure(LoadError(.connectionLost, message: "cut"))]
-            })
-        await #expect(throws: LoadError.self) { try await world.get() }
-        for source in [ResponseSource.network, .cache] {
-            let whole = try await world.get()
-            #expect(whole.body == "new" && whole.source == source)
-        }
-    }
-
-    /// A part is stored only if it has the octets of its `Content-Range`.
-    @Test(
-        arguments: [
-            ("bytes 0-9/10", "short"), ("bytes 0-4/5", "0123456789"), ("bytes 9223372036854775800-9223372036854775805/*", "0123456789"),
-            ("bytes 576460752303423480-576460752303423485/*", "0123456789"),
-        ])
-    func partWithOtherOctetsThanItSaysIsNotStored(_ range: String, _ body: String) async throws {
-        let world = CachingWorld(
-            OriginHandler { request, number in
-                if number > 1 { return exchange(request, 200, body: "whole") }
-                var response = Response(url: request.url, status: .partialContent)
-                response.fields = [.cacheControl: "max-age=60", .eTag: "\"x\"", .contentRange: range]
-                return [.response(response), .data(Array(body.utf8)), .finish]
-            })
-        #expect(try await world.get().body == body)
-        #expect(try await world.get().body == "whole")
-    }
-
-    @Test(arguments: ["45678", "456789X"])
-    func restWithOtherOctetsThanItSaysFailsTheLoadOnce(_ rest: String) async throws {
-        let world = CachingWorld(
-            OriginHandler { request, number in
-                var response = Response(
-                    url: request.url, expectedLength: number == 1 ? 10 : nil, status: number == 2 ? .partialContent : .ok)
-                response.fields = [.cacheControl: "max-age=60", .eTag: "\"x\""]
-                switch number {
-                case 1: return [.response(response), .data(Array("0123".utf8)), .failure(LoadError(.connectionLost, message: "cut"))]
-                case 2:
-                    response.fields[.contentRange] = "bytes 4-9/10"
-                    return [.response(response), .data(Array(rest.utf8)), .finish]
-                default: return exchange(request, 200, body: "whole")
-                }
-            })
-        for code in [LoadError.Code.connectionLost, .badResponse] {
-            let error = await #expect(throws: LoadError.self) { try await world.get() }
-            #expect(error?.code == code)
-        }
-        #expect(try await world.get().body == "whole")
-    }
+    // MARK: - What is not used, and not stored
 
     @Test func partOfAMultipartBodyIsNotStored() async throws {
         let world = CachingWorld(
@@ -418,6 +330,53 @@ import Testing
             })
         _ = try await world.get()
         #expect(world.store.entries.isEmpty)
+    }
+
+    /// The cache does not know the cookies and credentials of a request that was sent again.
+    @Test(arguments: ["Cookie", "Authorization"])
+    func responseToARequestThatWasSentAgainIsNotStoredIfItVariesByUser(_ name: String) async throws {
+        for wasResent in [false, true] {
+            let handler = ResendingHandler(wasResent, vary: name)
+            var configuration = Loader.Configuration()
+            configuration.cache = ResponseCache()
+            configuration.handlers = [handler]
+            let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
+            let request = try Request("http://host.example/a", fields: [.authorization: "Bearer a"])
+            _ = try await loader.data(for: request)
+            let (_, response) = try await loader.data(for: request)
+            #expect(response.source == (wasResent ? .network : .cache))
+        }
+    }
+
+    private struct ResendingHandler: ProtocolHandler {
+        let identifier = "test.resending"
+        let schemes = SchemeSet.only(["http"])
+        let traits: HandlerTraits = [.cacheable, .stopsAsynchronously]
+        let wasResent: Bool
+        let vary: String
+
+        init(_ wasResent: Bool, vary: String) { (self.wasResent, self.vary) = (wasResent, vary) }
+
+        func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+            if wasResent { return ResendingLoad(exchange(request, 200, "Cache-Control: max-age=60", "Vary: \(vary)"), client, request) }
+            return ScriptedLoad(exchange(request, 200, "Cache-Control: max-age=60", "Vary: \(vary)"), client: client)
+        }
+    }
+
+    /// Reports that its request is sent again, and then what a scripted load reports.
+    private final class ResendingLoad: ProtocolLoad {
+        private let (client, request): (any ProtocolClient, Request)
+        private let scripted: ScriptedLoad
+        init(_ events: [ScriptedLoad.Event], _ client: any ProtocolClient, _ request: Request) {
+            (self.client, self.request, scripted) = (client, request, ScriptedLoad(events, client: client))
+        }
+        var stopsAsynchronously: Bool { true }
+        func startLoading() {
+            client.willResend(after: Response(url: request.url, status: .unauthorized))
+            scripted.startLoading()
+        }
+        func stopLoading() { scripted.stopLoading() }
+        func resumeLoading() { scripted.resumeLoading() }
     }
 
     @Test(arguments: [CachePolicy.reload, .noStore])
@@ -449,21 +408,21 @@ import Testing
     }
 
     /// A response to a request that was sent before an unsafe request could be older than its effect.
-    @Test func responseThatIsOlderThanARemovalIsNotStored() async throws {
+    @Test(arguments: [200, 301]) func responseThatIsOlderThanARemovalIsNotStored(_ status: Int) async throws {
         let box = Mutex<(@Sendable () -> Void)?>(nil)
         defer { box.withLock { $0 = nil } }  // the closure retains the handler that retains it
         let world = CachingWorld(
             OriginHandler { request, _ in
-                box.withLock { $0 }?()
-                return exchange(request, 200, "Cache-Control: max-age=60")
+                if request.url.path == "/a" { box.withLock { $0 }?() }
+                return exchange(request, request.url.path == "/a" ? status : 200, "Cache-Control: max-age=60", "Location: /b")
             })
         let (url, other) = (try URLRecord(parsing: "http://host.example/a#x"), try URLRecord(parsing: "http://host.example/c"))
         box.withLock { $0 = { world.cache.removeResponses(for: url) } }
         _ = try await world.get()
-        #expect(world.store.entries.isEmpty)
+        #expect(!world.store.entries.contains { $0.key.url.path == "/a" })
         box.withLock { $0 = { world.cache.removeResponses(for: other) } }
         _ = try await world.get()
-        #expect(world.store.entries.count == 1)
+        #expect(world.store.entries.contains { $0.key.url.path == "/a" })
     }
 
     /// A load is released at its end, also if a stored redirect or an error has ended it.
@@ -526,7 +485,7 @@ import Testing
     @Test func bodyThatTheCallerStopsIsKeptAsAPart() async throws {
         let world = CachingWorld(
             OriginHandler { request, number in
-                if number > 1 { return Self.ranges(request) }
+                if number > 1 { return rangesExchange(request) }
                 var response = Response(url: request.url, expectedLength: 10, status: .ok)
                 response.fields = [.cacheControl: "max-age=60", .eTag: "\"x\""]
                 return [.response(response), .data(Array("0123".utf8)), .data(Array("456789".utf8)), .finish]

@@ -54,6 +54,8 @@ struct MultipartBody: Sendable, CustomTestStringConvertible {
         #expect(client.error?.code == expectedCode, sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count == 1 && client.events.last?.isEnd == true, sourceLocation: sourceLocation)
         #expect(!client.events.contains(.data(0)), sourceLocation: sourceLocation)
+        // The cache stores no parts.
+        #expect(client.responses.allSatisfy { $0.isBodyPart }, sourceLocation: sourceLocation)
     }
 
     /// The parts that the client received.
