@@ -105,7 +105,8 @@ public final class LoadTask: Sendable {
     /// Starts the task, or continues it after ``suspend()`` or a delegate's `.pause`.
     ///
     /// The delegate can be called on this thread before this call returns. A load that does not wait for I/O can even
-    /// end. Do not hold a lock that the delegate acquires.
+    /// end. Do not hold a lock that the delegate acquires. The delegate can start the next load in any of its calls:
+    /// the stack does not grow with the number of such loads.
     public func resume() {
         let isFirst = machine.withLock { machine in
             guard machine.start(self) else { return false }
@@ -114,7 +115,10 @@ public final class LoadTask: Sendable {
         }
         guard !isFirst else {
             timer.start(self)
-            return startLoad(of: originalRequest)
+            if !NestedStarts.run({ startLoad(of: originalRequest) }) {
+                DeliveryThreads.shared.run { [self] in startLoad(of: originalRequest) }
+            }
+            return
         }
         resetIdleTimer()
         let (handlerLoad, deferred) = machine.withLock { ($0.unsuspend(self), delegateSerializer.endSuspension()) }

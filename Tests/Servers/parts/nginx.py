@@ -171,7 +171,10 @@ def bench_servers(workspace):
     location_placeholder
 }}
 """
-    server = 'location = /sink { return 204; }'
+    # The same files, as a cache may store them: without a validation for a day, only with one, or not at all.
+    directives = {"fresh": "max-age=86400", "validated": "no-cache", "unstored": "no-store"}
+    server = "location = /sink { return 204; } " + " ".join(
+        f'location /{name}/ {{ alias {root}/; add_header Cache-Control "{value}"; }}' for name, value in directives.items())
     configuration = configuration.replace(
         "location_placeholder",
         f"server {{ listen 127.0.0.1:{http}; {server} }} server {{ listen 127.0.0.1:{https} ssl http2; http2_max_concurrent_streams 1024; {server} }}")

@@ -18,6 +18,16 @@ struct HTTPTarget: Sendable {
         let usesHTTP2: Bool
     }
 
+    /// The folders of the server, by the `Cache-Control` of their files.
+    enum Caching: String {
+        /// `max-age=86400`
+        case fresh
+        /// `no-cache`
+        case validated
+        /// `no-store`
+        case unstored
+    }
+
     /// The parts of the URL that a raw loop needs to connect to 127.0.0.1.
     func portAndPath() throws -> (port: UInt16, path: String) {
         let rest = url.drop { $0 != ":" }.dropFirst(3)
@@ -34,6 +44,12 @@ extension Fixture {
     func target(_ size: Int) throws -> HTTPTarget {
         let name = try noiseFile(size)
         return HTTPTarget(url: try nginx().http + "/" + name, size: size)
+    }
+
+    /// Returns a target whose `Cache-Control` says what a cache may do with it.
+    func target(_ size: Int, _ caching: HTTPTarget.Caching) throws -> HTTPTarget {
+        let name = try noiseFile(size)
+        return HTTPTarget(url: "\(try nginx().http)/\(caching.rawValue)/\(name)", size: size)
     }
 
     /// Returns the same target over TLS.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The peer "URLSession": Foundation's loader on Linux, with one session without a cache. In most rows a load is an
-// awaited `data(from:)`, with the whole body in memory. Large bodies stream to a delegate. Concurrent loads are data
-// tasks with completion handlers, each of which starts the next one. A data: URL is parsed from text for each load, as
-// Portolan does. URLSession has no file: here.
+// The peer "URLSession": Foundation's loader on Linux, with one session without a cache, and one with a cache for the
+// rows of the cache. In most rows a load is an awaited `data(from:)`, with the whole body in memory. Large bodies
+// stream to a delegate. Concurrent loads are data tasks with completion handlers, each of which starts the next one. A
+// data: URL is parsed from text for each load, as Portolan does. URLSession has no file: here.
 
 import CTally
 import Foundation
@@ -13,15 +13,21 @@ import Synchronization
 enum URLSessionPeer {
     static let name = "URLSession"
 
-    static let configuration: URLSessionConfiguration = {
+    static let configuration = makeConfiguration(cache: nil)
+
+    private static func makeConfiguration(cache: URLCache?) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
-        configuration.urlCache = nil
+        configuration.urlCache = cache
         configuration.httpCookieStorage = nil
         configuration.httpMaximumConnectionsPerHost = 1024
         return configuration
-    }()
+    }
 
     private static let session = URLSession(configuration: configuration)
+
+    /// With a cache in memory.
+    private static let cachingSession = URLSession(
+        configuration: makeConfiguration(cache: URLCache(memoryCapacity: 64 << 20, diskCapacity: 0, diskPath: nil)))
 
     static func url(_ text: String) throws -> URL {
         guard let url = URL(string: text) else { throw MeasurementError("Foundation does not parse \(text.prefix(40)) as a URL") }
@@ -42,8 +48,8 @@ enum URLSessionPeer {
         }
     }
 
-    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int) throws -> Competitor {
-        let url = try Self.url(target.url)
+    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int, withCache: Bool = false) throws -> Competitor {
+        let (url, session) = (try Self.url(target.url), withCache ? cachingSession : session)
         return Competitor(name, amount: times) {
             try await withCheckedThrowingContinuation { continuation in
                 let chains = DataTaskChains(url, times: times, inFlight: count, session, continuation)

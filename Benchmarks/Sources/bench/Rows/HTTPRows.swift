@@ -22,10 +22,13 @@ enum HTTPRows {
             budget: .atMost(0.7, of: LibCurl.name, over: RawSocketLoop.name))
     }
 
-    /// The delegate form with a loader whose storages for cookies and HSTS hosts are empty.
+    /// The delegate form with a loader whose storages for cookies, HSTS hosts and responses are empty. The response may
+    /// not be stored, so they stay empty.
     static func policies(_ fixture: Fixture) throws -> Row {
-        let target = try fixture.target(size)
-        let (loaderWithStorages, loaderWithoutStorages) = (Loader(configuration: .ephemeral), Loader(configuration: .init()))
+        let target = try fixture.target(size, .unstored)
+        var configuration = Loader.Configuration.ephemeral
+        configuration.cache = ResponseCache()
+        let (loaderWithStorages, loaderWithoutStorages) = (Loader(configuration: configuration), Loader(configuration: .init()))
         return Row(
             unit: .microseconds, subject: try PortolanLoads.chained(target, times: times, with: loaderWithStorages),
             peers: [try PortolanLoads.chained(target, times: times, with: loaderWithoutStorages, name: "without")],
