@@ -35,7 +35,7 @@ package enum CacheAnswer: Hashable, Sendable {
 }
 
 /// Why a request is, or is not, answered from the cache. Each case names its section of RFC 9111, or the reason.
-package enum CacheReason: String, Hashable, Sendable {
+package enum CacheReason: String, CaseIterable, Hashable, Sendable {
     case fresh = "the stored response is fresh (§4.2)"
     case immutable = "the stored response is fresh and immutable (RFC 8246)"
     case maxStale = "the request accepts a stale response (§5.2.1.2)"

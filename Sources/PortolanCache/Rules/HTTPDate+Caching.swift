@@ -24,6 +24,8 @@ extension HTTPDate {
 
     /// The seconds since 1970 of the date in the first field with this name; `nil` if the field is absent or malformed.
     static func seconds(of name: HTTPField.Name, in fields: HTTPFields, now: Int64) -> Int64? {
-        fields.firstOctets(of: name).flatMap { HTTPDate(caching: $0, now: now)?.secondsSince1970 }
+        fields.firstOctets(of: name).flatMap { octets in
+            HTTPDate.secondsSince1970(ofFixdate: octets.span) ?? HTTPDate(caching: octets, now: now)?.secondsSince1970
+        }
     }
 }

@@ -37,11 +37,13 @@ package enum Invalidation {
         }
     }
 
+    private static let clearSiteData = HTTPField.Name("Clear-Site-Data")
+
     /// Whether the response removes all stored responses of its origin. Only an authenticated origin may do so.
     ///
     /// W3C Clear Site Data §3.1, §4.1
     package static func clearsCache(_ fields: HTTPFields, of url: URLRecord) -> Bool {
-        guard CacheLookup.isAuthenticated(url), let name = HTTPField.Name("Clear-Site-Data") else { return false }
+        guard let name = clearSiteData, fields.contains(name), CacheLookup.isAuthenticated(url) else { return false }
         return !fields.forEachMember(of: name) { member in
             let type = member.unquoted(0..<member.count)
             return type != Array("cache".utf8) && type != Array("*".utf8)

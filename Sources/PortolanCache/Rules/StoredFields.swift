@@ -25,14 +25,22 @@ package enum StoredFields {
     ///
     /// RFC 9111 §3.2
     static func updated(_ fields: HTTPFields, from newer: HTTPFields) -> HTTPFields {
-        var exempt = excludedNames(newer).union(["content-length", "content-range", "content-encoding"])
-        if let old = EntityTag(of: fields), old.isWeak, let new = EntityTag(of: newer), !new.isWeak, old.weaklyMatches(new) {
-            exempt.insert("etag")
+        let excluded = excludedNames(newer)
+        let keepsTag =
+            if let old = EntityTag(of: fields), old.isWeak, let new = EntityTag(of: newer) {
+                !new.isWeak && old.weaklyMatches(new)
+            } else {
+                false
+            }
+        let updates = newer.filter { field in
+            !excluded.contains(field.name.canonicalName) && !contentNames.contains(field.name) && !(keepsTag && field.name == .eTag)
         }
-        let updates = newer.filter { !exempt.contains($0.name.canonicalName) }
-        let replaced = Set(updates.map(\.name.canonicalName)).union(["age", "date"])
-        return HTTPFields(fields.filter { !replaced.contains($0.name.canonicalName) } + updates)
+        let replaced = Set(updates.map(\.name))
+        return HTTPFields(fields.filter { !replaced.contains($0.name) && $0.name != .age && $0.name != .date } + updates)
     }
+
+    /// The fields that describe the stored octets.
+    private static let contentNames: [HTTPField.Name] = [.contentLength, .contentRange, .contentEncoding]
 
     /// The fields of an answer from a stored response, with its age.
     ///
@@ -90,12 +98,14 @@ package enum StoredFields {
     private static let connectionOptionLimit = 256
 
     private static func excludedNames(_ fields: HTTPFields) -> Set<String> {
+        let noCache = ResponseDirectives(fields).noCache
+        if case .fields = noCache {} else if !fields.contains(.connection) { return connectionNames }
         var names: Set<String> = []
         fields.forEachMember(of: .connection) { member in
             if let name = HTTPField.Name(octets: member) { names.insert(name.canonicalName) }
             return names.count < connectionOptionLimit
         }
-        if case .fields(let listed) = ResponseDirectives(fields).noCache { names.formUnion(listed.map(\.canonicalName)) }
+        if case .fields(let listed) = noCache { names.formUnion(listed.map(\.canonicalName)) }
         return names.subtracting(keptNames).union(connectionNames)
     }
 }

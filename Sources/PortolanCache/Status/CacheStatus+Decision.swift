@@ -8,7 +8,7 @@ extension CacheStatus {
     package static func hit(_ use: CacheDecision.Use, of response: StoredResponse, key: String? = nil) -> CacheStatus {
         CacheStatus(
             cacheName: ownName, source: .hit, timeToLive: DeltaSeconds.difference(response.freshness.lifetime, use.age), key: key,
-            detail: "\(use.reason)")
+            detail: use.reason.name)
     }
 
     /// The status of a request that was sent on.
@@ -16,11 +16,15 @@ extension CacheStatus {
         because reason: CacheReason, status: Int?, isStored: Bool, isCollapsed: Bool = false, key: String? = nil
     ) -> CacheStatus {
         let forward = Forward(reason.forwardReason, status: status, isStored: isStored, isCollapsed: isCollapsed)
-        return CacheStatus(cacheName: ownName, source: .forward(forward), key: key, detail: "\(reason)")
+        return CacheStatus(cacheName: ownName, source: .forward(forward), key: key, detail: reason.name)
     }
 }
 
 extension CacheReason {
+    /// The name of the case. To print a case needs reflection, so each is printed once.
+    var name: String { Self.names[self] ?? rawValue }
+    private static let names = Dictionary(uniqueKeysWithValues: allCases.map { ($0, "\($0)") })
+
     /// RFC 9211 §2.2
     var forwardReason: CacheStatus.ForwardReason {
         switch self {

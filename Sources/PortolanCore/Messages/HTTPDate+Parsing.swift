@@ -23,6 +23,42 @@ extension HTTPDate {
         self.init(secondsSince1970: seconds)
     }
 
+    /// Parses a date in the first form, which nearly all servers send, without making a text.
+    ///
+    /// - Returns: `nil` for another form, and for a date or a time that does not exist.
+    package static func secondsSince1970(ofFixdate octets: Span<UInt8>) -> Int64? {
+        guard octets.count == 29, octets[3] == UInt8(ascii: ","), octets[19] == UInt8(ascii: ":"), octets[22] == UInt8(ascii: ":"),
+            [4, 7, 11, 16, 25].allSatisfy({ octets[$0] == UInt8(ascii: " ") }),
+            octets[26] == UInt8(ascii: "G"), octets[27] == UInt8(ascii: "M"), octets[28] == UInt8(ascii: "T"),
+            index(in: weekdays, at: 0, octets) != nil, let month = index(in: months, at: 8, octets),
+            let day = number(octets, 5..<7), let year = number(octets, 12..<16), let hour = number(octets, 17..<19),
+            let minute = number(octets, 20..<22), let second = number(octets, 23..<25)
+        else { return nil }
+        return secondsSince1970(year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second)
+    }
+
+    /// The index of the name of three letters at a position.
+    private static func index(in names: [String], at position: Int, _ octets: Span<UInt8>) -> Int? {
+        names.firstIndex { name in
+            let letters = name.utf8
+            var index = position
+            return letters.allSatisfy { letter in
+                defer { index += 1 }
+                return octets[index] == letter
+            }
+        }
+    }
+
+    private static func number(_ octets: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        var number = 0
+        for index in range {
+            let digit = octets[index] &- UInt8(ascii: "0")
+            guard digit <= 9 else { return nil }
+            number = number * 10 + Int(digit)
+        }
+        return number
+    }
+
     /// Converts a date in UTC to seconds since 1970-01-01.
     ///
     /// - Parameters:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanTestSupport
 import Testing
 
 @testable import PortolanCore
@@ -21,6 +22,25 @@ import Testing
     @Test(arguments: times) func writtenDateIsParsedToTheSameTime(_ seconds: Int64, _ text: String?) {
         guard let text else { return }
         #expect(HTTPDate(parsing: text, now: 0)?.secondsSince1970 == seconds)
+    }
+
+    /// The short parser for the first form agrees with the one for all forms, on dates with up to two other octets.
+    @Test func fixdatesAreParsedAlikeByBothParsers() {
+        let octets = Array("09:,: GMTSunFebJDec2é".utf8)
+        var random = SeededGenerator(seed: 7)
+        var acceptedCount = 0
+        for _ in 0..<20_000 {
+            let seconds = Int64.random(in: -62_167_219_200...253_402_300_799, using: &random)
+            var text = Array((HTTPDate(secondsSince1970: seconds)?.description ?? "").utf8)
+            for _ in 0..<Int.random(in: 0...2, using: &random) {
+                text[Int.random(in: text.indices, using: &random)] = octets[Int.random(in: octets.indices, using: &random)]
+            }
+            // The longer parser sees a replacement character in the place of an octet that is no text.
+            let parsed = HTTPDate(parsing: String(decoding: text, as: UTF8.self), now: 0)?.secondsSince1970
+            #expect(HTTPDate.secondsSince1970(ofFixdate: text.span) == parsed, "\(String(decoding: text, as: UTF8.self))")
+            acceptedCount += parsed == nil ? 0 : 1
+        }
+        #expect((5_000...19_000).contains(acceptedCount))
     }
 
     /// The example of RFC 9110 §5.6.7 in its three forms, and two-digit years, which are parsed at a time in 2026.
