@@ -165,6 +165,10 @@ let package = Package(
             swiftSettings: hasBenchmarks ? strict + [.unsafeFlags(["-O"])] : strict),
         // Threads for tests that wait; no product.
         .target(name: "TestThreads", dependencies: ["PortolanCore"], path: "Tests/TestThreads", swiftSettings: strict),
+        // What each store of the cache must do; no product.
+        .target(
+            name: "CacheStoreSuite", dependencies: ["PortolanCache", "PortolanCore", "PortolanURL", httpTypes],
+            path: "Tests/CacheStoreSuite", swiftSettings: strict),
         // The servers of the tests; no product.
         .systemLibrary(name: "CServerSupport", path: "Tests/CServerSupport"),
         .target(
@@ -214,7 +218,8 @@ let package = Package(
             dependencies: ["PortolanCookies", "PortolanCore", "PortolanURL", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(
-            name: "PortolanCacheTests", dependencies: ["PortolanCache", "PortolanCore", "PortolanURL", httpTypes], swiftSettings: strict),
+            name: "PortolanCacheTests",
+            dependencies: ["PortolanCache", "PortolanCore", "PortolanURL", "CacheStoreSuite", httpTypes], swiftSettings: strict),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "PortolanCoreTests",
