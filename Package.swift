@@ -95,6 +95,7 @@ let package = Package(
         .systemLibrary(name: "CPortolanFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .systemLibrary(name: "CPortolanOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CPortolanNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(name: "CPortolanXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanURL", swiftSettings: strict),
         .target(
@@ -104,10 +105,6 @@ let package = Package(
         // PortolanCookies has the table of public suffixes.
         .target(
             name: "PortolanHSTS", dependencies: ["PortolanURL", "PortolanCore", "PortolanCookies", httpTypes], swiftSettings: strict),
-        .target(
-            name: "PortolanStore",
-            dependencies: ["PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanURL", "CPortolanLinux", logging, database],
-            swiftSettings: strict),
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -118,6 +115,13 @@ let package = Package(
             dependencies: [
                 "PortolanURL", "PortolanCore", "PortolanCoding", "PortolanHTTPSyntax", httpTypes,
                 .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "PortolanStore",
+            dependencies: [
+                "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanURL", "CPortolanLinux",
+                .target(name: "CPortolanXXHash", condition: .when(traits: ["Persistence"])), httpTypes, logging, database,
             ],
             swiftSettings: strict),
         .target(
@@ -180,7 +184,8 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "Portolan", "PortolanHandlers", "PortolanCoding", "PortolanCookies", "PortolanCore", "PortolanHTTP", "PortolanHTTPSyntax",
-                "PortolanPlugins", "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL", httpTypes, logging,
+                "PortolanPlugins", "PortolanStore", "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL", httpTypes,
+                logging,
             ],
             // The package of the fuzzers compiles the same files, and has no access to package declarations.
             path: "Fuzzing/Targets", packageAccess: false, swiftSettings: strict),
@@ -204,11 +209,20 @@ let package = Package(
                 "PortolanCookies", "PortolanCore", .target(name: "PortolanStore", condition: .when(traits: ["Persistence"])),
             ],
             path: "Tests/StoreWriter", swiftSettings: strict),
+        // A process that uses a cache until tests kill it; no product.
+        .executableTarget(
+            name: "CacheFiller",
+            dependencies: [
+                "CacheStoreSuite", "PortolanCache", "PortolanCore", "PortolanURL",
+                .target(name: "PortolanStore", condition: .when(traits: ["Persistence"])), httpTypes, logging,
+            ],
+            path: "Tests/CacheFiller", swiftSettings: strict),
         .testTarget(
             name: "PortolanStoreTests",
             dependencies: [
-                "PortolanStore", "StoreWriter", "PortolanCookies", "PortolanHSTS", "PortolanCore", "PortolanURL", "PortolanTestSupport",
-                "TestThreads", logging,
+                "PortolanStore", "StoreWriter", "CacheFiller", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanCore",
+                "PortolanURL",
+                "PortolanTestSupport", "CacheStoreSuite", "TestThreads", httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -21,6 +21,7 @@ pkg-config --exists zlib 2>/dev/null || missing+=(zlib1g-dev)
 pkg-config --exists libffi 2>/dev/null || missing+=(libffi-dev)
 pkg-config --atleast-version=3.0 openssl 2>/dev/null || missing+=(libssl-dev)
 pkg-config --exists libnghttp2 2>/dev/null || missing+=(libnghttp2-dev)
+pkg-config --atleast-version=0.8 libxxhash 2>/dev/null || missing+=(libxxhash-dev)
 pkg-config --atleast-version=3.37 sqlite3 2>/dev/null || missing+=(libsqlite3-dev)
 # The libraries that the manifests in Plugins/ bind.
 bound() {

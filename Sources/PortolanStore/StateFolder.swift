@@ -104,15 +104,10 @@
         }
 
         private static func files(at path: String?) throws(StoreError) -> StateFiles {
-            guard var folder = path ?? standardPath else {
+            guard let folder = path ?? standardPath else {
                 throw StoreError(.noFolder, "neither XDG_STATE_HOME nor HOME is an absolute path; set one of them, or name a folder")
             }
-            guard !folder.isEmpty, !folder.utf8.contains(0) else {
-                throw StoreError(.wrongKind, "the name of the folder is empty or contains a NUL")
-            }
-            if !folder.hasPrefix("/") { folder = "\(FileManager.default.currentDirectoryPath)/\(folder)" }
-            while folder.utf8.count > 1, folder.hasSuffix("/") { folder.removeLast() }
-            return StateFiles(folder: folder)
+            return try StateFiles(path: folder)
         }
 
         // MARK: Writing

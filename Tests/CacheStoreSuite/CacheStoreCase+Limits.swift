@@ -28,7 +28,8 @@ extension CacheStoreCase {
         CacheStoreCase("what can be found stays below the limit", byteLimit: 200_000) { tester in
             for index in 0..<60 { try tester.store(Tester.pattern(index, count: 15_000), at: "https://example.org/\(index)") }
             var total: Int64 = 0
-            for index in 0..<60 {
+            // The last one first: when it is found, the others were stored before.
+            for index in (0..<60).reversed() {
                 for entry in try await tester.entries("https://example.org/\(index)") { total += entry.body.ranges.count }
             }
             #expect(total > 0 && total <= 200_000)
@@ -67,7 +68,7 @@ extension CacheStoreCase {
                     let body = try await octetsOrError(of: entry)
                     #expect(body == Tester.pattern(found, count: count(found)))
                 } catch {
-                    // The entry was removed before its reader could open it. Such a load begins again without the entry.
+                    // The entry was removed before its reader could open it. Its load begins again without the entry.
                 }
                 if random.below(10) == 0 { tester.store.update(entry.id, to: entry.stored) }
             }

@@ -109,7 +109,7 @@
                 + "is_secure, is_http_only, same_site)",
         ])
         func fileWithOtherTablesIsMoved(sql: String) throws {
-            try makeFile("\(sql); PRAGMA application_id = \(CookieRecord.schema.applicationID); PRAGMA user_version = 1")
+            try makeFile("\(sql); PRAGMA application_id = \(CookieRecord.schema.format.applicationID); PRAGMA user_version = 1")
             #expect(try fixture.cookieNames() == [])
             #expect(try fixture.files.contains("cookies.sqlite.corrupt-1"))
         }
@@ -302,8 +302,11 @@
         static let schema = {
             let schema = CookieRecord.schema
             return StoreSchema(
-                file: schema.file, applicationID: schema.applicationID,
-                migrations: schema.migrations + ["ALTER TABLE cookie ADD COLUMN color TEXT NOT NULL DEFAULT 'blue';"], table: schema.table,
+                file: schema.file,
+                format: StoreFormat(
+                    applicationID: schema.format.applicationID,
+                    migrations: schema.format.migrations + ["ALTER TABLE cookie ADD COLUMN color TEXT NOT NULL DEFAULT 'blue';"]),
+                table: schema.table,
                 keys: schema.keys, values: schema.values, texts: schema.texts)
         }()
 

@@ -116,7 +116,7 @@ package enum CacheSelection: Sendable {
     case all
 
     /// Whether an entry with this key and time is selected.
-    func contains(_ id: CacheEntry.ID?, _ key: CacheKey, responseTime: Int64) -> Bool {
+    package func contains(_ id: CacheEntry.ID?, _ key: CacheKey, responseTime: Int64) -> Bool {
         switch self {
         case .entry(let selected): id == selected
         case .url(let url): CacheKey(url).url == key.url

@@ -54,15 +54,20 @@
         }
 
         private let queue: DatabaseQueue
+        private let wakesOthers: Bool
 
         static let longestWait = Duration.seconds(5)
 
         /// Opens a file that exists, without changing it.
         ///
-        /// - Parameter check: throws if the file is not to be used.
+        /// - Parameters:
+        ///   - pragmas: run when the file is open, before everything else.
+        ///   - wakesOthers: whether each change wakes processes that watch the folder.
+        ///   - check: throws if the file is not to be used.
         init(
             path: String, options: Options, access: Access = .readWrite,
-            check: @escaping @Sendable (Header) throws(StoreError) -> Void = { _ in }
+            pragmas: [String] = ["secure_delete = ON", "synchronous = NORMAL"],
+            wakesOthers: Bool = true, check: @escaping @Sendable (Header) throws(StoreError) -> Void = { _ in }
         ) throws(StoreError) {
             var configuration = Configuration()
             configuration.readonly = access != .readWrite
@@ -74,10 +79,11 @@
                         applicationID: try statements.number("PRAGMA application_id"), version: try statements.number("PRAGMA user_version")
                     ))
                 // Deleted rows leave no secrets in the file. Damaged and hostile files are read carefully.
-                for pragma in ["secure_delete = ON", "cell_size_check = ON", "trusted_schema = OFF", "synchronous = NORMAL"] {
+                for pragma in pragmas + ["cell_size_check = ON", "trusted_schema = OFF"] {
                     try database.execute(sql: "PRAGMA \(pragma)")
                 }
             }
+            self.wakesOthers = wakesOthers
             var name = path
             if access == .readOnlyWithoutLocks {
                 // https://sqlite.org/uri.html#uriimmutable
@@ -165,8 +171,13 @@
             }
             // SQLite writes the log before its index, which is in shared memory. A process that the write has woken
             // (`inotify(7)`) can still read the old state. The new time of the file wakes that process again.
-            if isWrite { _ = unsafe utimensat(AT_FDCWD, queue.path, nil, 0) }
+            if isWrite, wakesOthers { _ = unsafe utimensat(AT_FDCWD, queue.path, nil, 0) }
             return result
+        }
+
+        /// Runs one statement that reads.
+        func rows(_ sql: String, _ values: [SQLValue]) throws(Failure) -> [[SQLValue]] {
+            try withConnection { try Statements(database: $0).rows(sql, values) }
         }
 
         /// Returns a number that changes whenever another connection changes the file.
@@ -191,13 +202,15 @@
             /// Runs several statements without values.
             func executeAll(_ sql: String) throws { try database.execute(sql: sql) }
 
-            func number(_ sql: String) throws -> Int64 {
-                try Int64.fetchOne(database, sql: sql) ?? 0
+            func number(_ sql: String, _ values: [SQLValue] = []) throws -> Int64 {
+                let statement = try database.cachedStatement(sql: sql)
+                return try Int64.fetchOne(statement, arguments: StatementArguments(values.map(\.databaseValue))) ?? 0
             }
 
-            func rows(_ sql: String) throws -> [[SQLValue]] {
+            func rows(_ sql: String, _ values: [SQLValue] = []) throws -> [[SQLValue]] {
                 var rows: [[SQLValue]] = []
-                let cursor = try Row.fetchCursor(database, sql: sql)
+                let statement = try database.cachedStatement(sql: sql)
+                let cursor = try Row.fetchCursor(statement, arguments: StatementArguments(values.map(\.databaseValue)))
                 while let row = try cursor.next() {
                     rows.append((0..<row.count).map { SQLValue(row, at: $0) })
                 }

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Persistence
-    /// The layout of a store's file: one table, and the migrations of older files.
+    /// The layout of a store's file with one table.
     struct StoreSchema: Sendable {
         /// The name of the file.
         let file: String
-        /// Marks the file as one of this kind (`PRAGMA application_id`).
-        let applicationID: Int32
-        /// The statements that lead from each version to the next. The first statements make version 1 in an empty
-        /// file. An entry that was published never changes.
-        let migrations: [String]
+        let format: StoreFormat
         let table: String
         /// The columns that identify a row, and the others. The first of the others tells whether a row was replaced.
         let keys: [String]
         let values: [String]
         /// The columns with the type TEXT.
         let texts: Set<String>
-
-        /// The newest version of the layout. A file has its version in `PRAGMA user_version`.
-        var version: Int32 { Int32(migrations.count) }
 
         /// All rows, the oldest first.
         var select: String { "SELECT \((keys + values).joined(separator: ", ")) FROM \(table) ORDER BY number" }

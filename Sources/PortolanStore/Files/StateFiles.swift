@@ -27,6 +27,18 @@
         /// How many damaged files of one name are kept.
         static let damagedFileLimit = 3
 
+        init(folder: String) { self.folder = folder }
+
+        /// - Parameter path: absolute, or relative to the working directory.
+        init(path: String) throws(StoreError) {
+            guard !path.isEmpty, !path.utf8.contains(0) else {
+                throw StoreError(.wrongKind, "the name of the folder is empty or contains a NUL")
+            }
+            var path = path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
+            while path.utf8.count > 1, path.hasSuffix("/") { path.removeLast() }
+            folder = path
+        }
+
         func path(of name: String) -> String { "\(folder)/\(name)" }
 
         // MARK: The folder

@@ -8,19 +8,20 @@
     struct CookieRecord: StoredRecord {
         static let schema = StoreSchema(
             file: "cookies.sqlite",
-            applicationID: 0x506F_4331,  // "PoC1"
-            migrations: [
-                """
-                CREATE TABLE cookie (
-                    number INTEGER PRIMARY KEY,
-                    name BLOB NOT NULL, domain TEXT NOT NULL, path TEXT NOT NULL, is_host_only INTEGER NOT NULL,
-                    partition_scheme TEXT NOT NULL, partition_domain TEXT NOT NULL,
-                    value BLOB NOT NULL, expires INTEGER NOT NULL, created INTEGER NOT NULL, used INTEGER NOT NULL,
-                    is_secure INTEGER NOT NULL, is_http_only INTEGER NOT NULL, same_site TEXT,
-                    UNIQUE (name, domain, path, is_host_only, partition_scheme, partition_domain)
-                ) STRICT;
-                """
-            ],
+            format: StoreFormat(
+                applicationID: 0x506F_4331,  // "PoC1"
+                migrations: [
+                    """
+                    CREATE TABLE cookie (
+                        number INTEGER PRIMARY KEY,
+                        name BLOB NOT NULL, domain TEXT NOT NULL, path TEXT NOT NULL, is_host_only INTEGER NOT NULL,
+                        partition_scheme TEXT NOT NULL, partition_domain TEXT NOT NULL,
+                        value BLOB NOT NULL, expires INTEGER NOT NULL, created INTEGER NOT NULL, used INTEGER NOT NULL,
+                        is_secure INTEGER NOT NULL, is_http_only INTEGER NOT NULL, same_site TEXT,
+                        UNIQUE (name, domain, path, is_host_only, partition_scheme, partition_domain)
+                    ) STRICT;
+                    """
+                ]),
             table: "cookie",
             keys: ["name", "domain", "path", "is_host_only", "partition_scheme", "partition_domain"],
             values: ["value", "expires", "created", "used", "is_secure", "is_http_only", "same_site"],

@@ -8,18 +8,19 @@
     struct CredentialRecord: StoredRecord {
         static let schema = StoreSchema(
             file: "credentials.sqlite",
-            applicationID: 0x506F_5031,  // "PoP1"
-            migrations: [
-                """
-                CREATE TABLE credential (
-                    number INTEGER PRIMARY KEY,
-                    scheme TEXT NOT NULL, protocol TEXT NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, has_realm INTEGER NOT NULL,
-                    realm TEXT NOT NULL, is_proxy INTEGER NOT NULL, user TEXT NOT NULL,
-                    password TEXT NOT NULL, default_time INTEGER NOT NULL,
-                    UNIQUE (scheme, protocol, host, port, has_realm, realm, is_proxy, user)
-                ) STRICT;
-                """
-            ],
+            format: StoreFormat(
+                applicationID: 0x506F_5031,  // "PoP1"
+                migrations: [
+                    """
+                    CREATE TABLE credential (
+                        number INTEGER PRIMARY KEY,
+                        scheme TEXT NOT NULL, protocol TEXT NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, has_realm INTEGER NOT NULL,
+                        realm TEXT NOT NULL, is_proxy INTEGER NOT NULL, user TEXT NOT NULL,
+                        password TEXT NOT NULL, default_time INTEGER NOT NULL,
+                        UNIQUE (scheme, protocol, host, port, has_realm, realm, is_proxy, user)
+                    ) STRICT;
+                    """
+                ]),
             table: "credential",
             keys: ["scheme", "protocol", "host", "port", "has_realm", "realm", "is_proxy", "user"],
             values: ["password", "default_time"],

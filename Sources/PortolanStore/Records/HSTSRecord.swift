@@ -8,15 +8,16 @@
     struct HSTSRecord: StoredRecord {
         static let schema = StoreSchema(
             file: "hsts.sqlite",
-            applicationID: 0x506F_4831,  // "PoH1"
-            migrations: [
-                """
-                CREATE TABLE host (
-                    number INTEGER PRIMARY KEY,
-                    name TEXT NOT NULL UNIQUE, includes_subdomains INTEGER NOT NULL, expires INTEGER
-                ) STRICT;
-                """
-            ],
+            format: StoreFormat(
+                applicationID: 0x506F_4831,  // "PoH1"
+                migrations: [
+                    """
+                    CREATE TABLE host (
+                        number INTEGER PRIMARY KEY,
+                        name TEXT NOT NULL UNIQUE, includes_subdomains INTEGER NOT NULL, expires INTEGER
+                    ) STRICT;
+                    """
+                ]),
             table: "host", keys: ["name"], values: ["includes_subdomains", "expires"], texts: ["name"])
 
         let value: HSTSStorage.Host

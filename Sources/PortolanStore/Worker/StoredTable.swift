@@ -281,16 +281,16 @@
         private func openDatabase(_ access: Database.Access = .readWrite, at path: String? = nil) throws(StoreError) -> OpenFile {
             let path = path ?? self.path
             let database = try Database(path: path, options: options, access: access) { (header) throws(StoreError) in
-                try Self.check(header, of: path)
+                try Self.schema.format.check(header, of: path)
             }
             do throws(StoreError) {
-                let version = try version(of: database)
+                let version = try Self.schema.format.version(of: database, at: path)
                 try mappingErrors(StoreError.init(opening:at:)) { () throws(Database.Failure) in
                     try database.checkIntegrity()
                     if access == .readWrite {
                         try database.useWriteAheadLog()
                         try database.checkWriting(options)
-                        if version < Self.schema.version { try migrate(database) }
+                        if version < Self.schema.format.version { try Self.schema.format.migrate(database) }
                         try database.check([Self.schema.upsert, Self.schema.delete])
                         for pragma in options.pragmas { try database.set(pragma: pragma) }
                     }
@@ -304,56 +304,10 @@
             return OpenFile(database: database, identity: files.identity(of: Self.schema.file), dataVersion: 0)
         }
 
-        /// Refuses files of newer versions and of other programs, which stay as they are.
-        private static func check(_ header: Database.Header, of path: String) throws(StoreError) {
-            // A new file, or one of another program without these numbers.
-            if header.applicationID == 0, header.version == 0 { return }
-            guard header.applicationID == Int64(schema.applicationID) else { throw .foreignFile(path) }
-            guard header.version <= Int64(schema.version) else {
-                throw StoreError(
-                    .newerVersion,
-                    "a newer version of Portolan wrote '\(path)' (format \(header.version), and this version knows \(schema.version)); update Portolan, or choose another folder"
-                )
-            }
-        }
-
-        /// The version of the file; 0 for a new one.
-        private func version(of database: Database) throws(StoreError) -> Int32 {
-            let (application, version, count) = try mappingErrors(StoreError.init(opening:at:)) { () throws(Database.Failure) in
-                try database.transaction(isWrite: false) { statements in
-                    (
-                        try statements.number("PRAGMA application_id"), try statements.number("PRAGMA user_version"),
-                        try statements.number("SELECT count(*) FROM sqlite_schema")
-                    )
-                }
-            }
-            if application == 0, version == 0, count == 0 { return 0 }
-            guard application != 0 else { throw .foreignFile(path) }
-            guard version > 0 else { throw StoreError(.corrupt("it has no version"), at: path) }
-            return Int32(clamping: version)
-        }
-
-        /// Brings the file to the newest version. Another process may have done it in the meantime.
-        private func migrate(_ database: Database) throws(Database.Failure) {
-            try database.transaction(isWrite: true) { statements in
-                let version = Int(try statements.number("PRAGMA user_version"))
-                guard version >= 0, version < Self.schema.migrations.count else { return }
-                for migration in Self.schema.migrations[version...] { try statements.executeAll(migration) }
-                try statements.executeAll("PRAGMA application_id = \(Self.schema.applicationID)")
-                try statements.executeAll("PRAGMA user_version = \(Self.schema.version)")
-            }
-        }
-
         private func mappingErrors<Result>(
             _ makeError: (Database.Failure, String) -> StoreError = StoreError.init(_:at:), _ body: () throws(Database.Failure) -> Result
         ) throws(StoreError) -> Result {
             do throws(Database.Failure) { return try body() } catch { throw makeError(error, path) }
-        }
-    }
-
-    extension StoreError {
-        fileprivate static func foreignFile(_ path: String) -> Self {
-            Self(.foreignFile, "'\(path)' is a database of another program; move it away, or choose another folder")
         }
     }
 

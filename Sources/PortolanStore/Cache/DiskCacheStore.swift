@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import CPortolanLinux
+    package import Logging
+    package import PortolanCache
+    import PortolanCore
+
+    /// Stored responses in a folder. Those that were not used for the longest time go first.
+    ///
+    /// An SQLite file, the index, has the fields of each response, and the bodies of at most 16 KiB. Each other body is a
+    /// file, which is written while it is received. Everything has checksums: what is damaged is not found. Several
+    /// processes can use the folder at the same time. Only the user can read it.
+    ///
+    /// The limit counts bodies, fields and what is being written. It holds at any time and for all processes together,
+    /// also if one is killed.
+    ///
+    /// Threads of the store do all input and output. A change counts at once for the look-ups of this store. It is on
+    /// disk some time later; ``waitForClose()`` waits for that.
+    package final class DiskCacheStore: CacheStore {
+        let core: DiskCacheCore
+
+        /// The limit, if the caller names none and the folder is new.
+        package static let standardByteLimit: Int64 = 256 << 20
+
+        init(_ core: DiskCacheCore) { self.core = core }
+
+        deinit { core.close() }
+
+        /// `portolan` in `$XDG_CACHE_HOME`, or in `~/.cache`. `nil` if the environment has no absolute path for either.
+        ///
+        /// XDG Base Directory Specification
+        package static var standardPath: String? { standardPath { name in unsafe secure_getenv(name).map { unsafe String(cString: $0) } } }
+
+        static func standardPath(_ environment: (String) -> String?) -> String? {
+            func absolute(_ name: String) -> String? { environment(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
+            return (absolute("XDG_CACHE_HOME") ?? absolute("HOME").map { "\($0)/.cache" }).map { "\($0)/portolan" }
+        }
+
+        /// The absolute path of the folder.
+        package var path: String { core.folder.path }
+        package var byteLimit: Int64 { core.byteLimit }
+
+        // MARK: Opening
+
+        /// Opens a folder, and creates it if it is missing.
+        ///
+        /// - Parameters:
+        ///   - folder: its path; `nil` for ``standardPath``.
+        ///   - byteLimit: the limit; `nil` for that of the folder. A response that is larger than an eighth of it is not
+        ///     stored.
+        ///   - logger: receives problems of the files.
+        /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like. A damaged index is no
+        ///   error: the cache is then empty.
+        package static func open(
+            _ folder: String? = nil, byteLimit: Int64? = nil, logger: Logger = Logger(label: "org.portolan.store")
+        ) async throws(StoreError) -> DiskCacheStore {
+            let files = try files(at: folder)
+            let result = await withCheckedContinuation { continuation in
+                start(CacheFolder(files), byteLimit, logger) { continuation.resume(returning: $0) }
+            }
+            return try result.get()
+        }
+
+        /// Does what ``open(_:byteLimit:logger:)`` does, but blocks the calling thread.
+        @available(*, noasync, message: "this blocks the thread; await open(_:byteLimit:logger:) instead")
+        package static func waitForOpen(
+            _ folder: String? = nil, byteLimit: Int64? = nil, logger: Logger = Logger(label: "org.portolan.store")
+        ) throws(StoreError) -> DiskCacheStore {
+            try waitForOpen(folder, byteLimit: byteLimit, logger: logger, clock: SystemClock.shared)
+        }
+
+        /// For tests.
+        static func waitForOpen(
+            _ folder: String?, byteLimit: Int64?, logger: Logger, clock: any LoadClock
+        ) throws(StoreError) -> DiskCacheStore {
+            let files = try files(at: folder)
+            let opened = ConditionLock<Result<DiskCacheStore, StoreError>?>(nil)
+            start(CacheFolder(files), byteLimit, logger, clock) { result in opened.withLockBroadcasting { $0 = result } }
+            // The lock must not keep the store open.
+            return try opened.wait { $0.take() }.get()
+        }
+
+        /// Why there is no cache in a folder; `nil` if there is one. Creates nothing.
+        package static func problemOfMissing(_ folder: String?) throws(StoreError) -> String? {
+            let files = try files(at: folder)
+            guard try files.size(of: CacheFolder.index) == nil else { return nil }
+            return files.exists
+                ? "'\(files.folder)' is no cache: it has no '\(CacheFolder.index)'" : "the cache '\(files.folder)' does not exist"
+        }
+
+        private static func files(at path: String?) throws(StoreError) -> StateFiles {
+            guard let folder = path ?? standardPath else {
+                throw StoreError(.noFolder, "neither XDG_CACHE_HOME nor HOME is an absolute path; set one of them, or name a folder")
+            }
+            return try StateFiles(path: folder)
+        }
+
+        /// Opens the index on a new thread, which then writes.
+        private static func start(
+            _ folder: CacheFolder, _ byteLimit: Int64?, _ logger: Logger, _ clock: any LoadClock = SystemClock.shared,
+            _ completion: @escaping @Sendable (Result<DiskCacheStore, StoreError>) -> Void
+        ) {
+            do throws(LoadError) {
+                try PlatformThread.start {
+                    do throws(StoreError) {
+                        let index = try CacheIndex.open(folder, byteLimit: byteLimit, logger: logger)
+                        let core = DiskCacheCore(folder, byteLimit: index.byteLimit, logger: logger, clock: clock, writing: CacheJobs())
+                        try serve(core, CacheWorker(core, index), completion)
+                    } catch {
+                        completion(.failure(error))
+                    }
+                }
+            } catch {
+                completion(.failure(StoreError(.noResources, error.message)))
+            }
+        }
+
+        /// Runs the threads of an open cache.
+        ///
+        /// - Throws: only before `completion` is called.
+        private static func serve(
+            _ core: DiskCacheCore, _ worker: CacheWorker, _ completion: @Sendable (Result<DiskCacheStore, StoreError>) -> Void
+        ) throws(StoreError) {
+            do throws(LoadError) {
+                try PlatformThread.start { core.reading.run(CacheReading()) }
+            } catch {
+                throw StoreError(.noResources, error.message)
+            }
+            completion(.success(DiskCacheStore(core)))
+            worker.cleanUpOnce()
+            core.writing.run(worker)
+            worker.close()
+            core.didEnd()
+        }
+
+        // MARK: The protocol
+
+        package func lookUp(_ key: CacheKey, _ completion: @escaping @Sendable ([CacheEntry]) -> Void) { core.lookUp(key, completion) }
+
+        /// A response that may not outlive the process is refused.
+        package func openWriter(_ opening: CacheOpening) -> (any CacheWriter)? {
+            guard opening.policy == .allowed else { return nil }
+            return core.open(opening).map { DiskCacheWriter(core, $0, opening) }
+        }
+
+        package func update(_ id: CacheEntry.ID, to stored: StoredResponse) { core.update(id, to: stored) }
+        package func remove(_ selection: CacheSelection) { core.remove(selection) }
+
+        // MARK: Closing
+
+        /// Writes all changes, and closes the files. Then the store finds nothing and accepts nothing. For programs that
+        /// end.
+        package func waitForClose() {
+            core.close()
+            core.waitForEnd()
+        }
+    }
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import CPortolanLinux
+    import FoundationEssentials
+    import PortolanCore
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// The folder of a cache: the index, a folder with the files of bodies, and a folder with a lock for each process.
+    struct CacheFolder: Sendable {
+        static let index = "index.sqlite"
+
+        let files: StateFiles
+        let bodies: StateFiles
+        let processes: StateFiles
+
+        init(_ files: StateFiles) {
+            self.files = files
+            bodies = StateFiles(folder: files.path(of: "bodies"))
+            processes = StateFiles(folder: files.path(of: "processes"))
+        }
+
+        var path: String { files.folder }
+        var indexPath: String { files.path(of: Self.index) }
+
+        /// Creates the folders that are missing, and checks that only the user can change them.
+        func prepare() throws(StoreError) {
+            try files.prepareFolder()
+            try bodies.prepareFolder()
+            try processes.prepareFolder()
+        }
+
+        /// Removes the index with its logs. The bodies then belong to nothing.
+        func removeIndex() throws(StoreError) {
+            for suffix in StateFiles.companions + [""] {
+                let path = indexPath + suffix
+                guard unsafe unlink(path) != 0, errno != ENOENT else { continue }
+                throw .system(errno, "the damaged file '\(path)' can't be removed", at: path)
+            }
+        }
+
+        // MARK: Bodies
+
+        /// The file of a body. The names of files are never used twice.
+        func bodyPath(_ id: Int64) -> String { bodies.path(of: String(UInt64(bitPattern: id), radix: 16)) }
+
+        /// The identifiers that files in the folder of bodies have in their names.
+        func bodyIDs() -> [Int64] {
+            // `try?` because files that can't be listed are not removed.
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: bodies.folder)) ?? []
+            return names.compactMap { UInt64($0, radix: 16).map { Int64(bitPattern: $0) } }
+        }
+
+        func removeBody(_ id: Int64) { _ = unsafe unlink(bodyPath(id)) }
+    }
+
+    /// Says that a process uses the cache: a file with a lock that the kernel releases when the process ends
+    /// (`flock(2)`).
+    final class ProcessLock: Sendable {
+        /// Names the process in the index.
+        let number: Int64
+        private let descriptor: CInt
+        private let path: String
+
+        private init(_ number: Int64, _ descriptor: CInt, _ path: String) {
+            (self.number, self.descriptor, self.path) = (number, descriptor, path)
+        }
+
+        /// - Throws: why the file can't be made or locked.
+        convenience init(in folder: CacheFolder) throws(StoreError) {
+            while true {
+                let number = Int64.random(in: 1 ... .max)
+                let path = Self.path(number, folder)
+                let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+                guard descriptor >= 0 else {
+                    if errno == EEXIST { continue }
+                    throw .system(errno, "'\(path)' can't be made", at: path)
+                }
+                var status = stat()
+                let isLocked = flock(descriptor, LOCK_EX | LOCK_NB) == 0
+                let problem = errno
+                // Another process can examine the new file, and remove it.
+                if isLocked, unsafe fstat(descriptor, &status) == 0, status.st_nlink > 0 {
+                    self.init(number, descriptor, path)
+                    return
+                }
+                close(descriptor)
+                guard isLocked || problem == EWOULDBLOCK else { throw .system(problem, "'\(path)' can't be locked", at: path) }
+            }
+        }
+
+        deinit {
+            _ = unsafe unlink(path)
+            close(descriptor)
+        }
+
+        private static func path(_ number: Int64, _ folder: CacheFolder) -> String { folder.processes.path(of: String(number)) }
+
+        /// Whether no process holds the lock. Removes the file of such a process.
+        static func isDead(_ number: Int64, in folder: CacheFolder) -> Bool {
+            let path = path(number, folder)
+            let descriptor = unsafe open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+            guard descriptor >= 0 else { return errno == ENOENT }
+            defer { close(descriptor) }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
+            _ = unsafe unlink(path)
+            return true
+        }
+
+        /// Removes the files of all processes that have ended.
+        static func removeDead(in folder: CacheFolder) {
+            // `try?` because files that can't be listed are not removed.
+            for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.processes.folder)) ?? [] {
+                if let number = Int64(name), number > 0 { _ = isDead(number, in: folder) }
+            }
+        }
+    }
+#endif

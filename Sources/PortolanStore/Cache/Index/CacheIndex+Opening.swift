@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import Logging
+
+    extension CacheIndex {
+        private static let format = StoreFormat(
+            applicationID: 0x506F_5231,  // "PoR1"
+            migrations: [
+                """
+                CREATE TABLE entry (
+                    id INTEGER PRIMARY KEY,
+                    url INTEGER NOT NULL, origin INTEGER NOT NULL, host INTEGER NOT NULL, received INTEGER NOT NULL,
+                    cost INTEGER NOT NULL, has_file INTEGER NOT NULL, used INTEGER NOT NULL, use_count INTEGER NOT NULL
+                ) STRICT;
+                CREATE INDEX entry_url ON entry (url);
+                CREATE INDEX entry_used ON entry (used);
+                CREATE TABLE content (id INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL, body BLOB) STRICT;
+                CREATE TABLE writing (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, cost INTEGER NOT NULL) STRICT;
+                CREATE TABLE garbage (id INTEGER PRIMARY KEY, cost INTEGER NOT NULL) STRICT;
+                CREATE TABLE removal (time INTEGER NOT NULL, kind TEXT NOT NULL, value INTEGER NOT NULL) STRICT;
+                CREATE TABLE total (
+                    number INTEGER PRIMARY KEY CHECK (number = 1), bytes INTEGER NOT NULL, last_id INTEGER NOT NULL, byte_limit INTEGER
+                ) STRICT;
+                INSERT INTO total (number, bytes, last_id) VALUES (1, 0, abs(random() / 4));
+                """ + ["entry", "writing", "garbage"].map(counting).joined()
+            ])
+
+        /// Triggers that add the cost of a table's rows to the total.
+        private static func counting(_ table: String) -> String {
+            """
+
+            CREATE TRIGGER \(table)_inserted AFTER INSERT ON \(table) BEGIN UPDATE total SET bytes = bytes + NEW.cost; END;
+            CREATE TRIGGER \(table)_deleted AFTER DELETE ON \(table) BEGIN UPDATE total SET bytes = bytes - OLD.cost; END;
+            CREATE TRIGGER \(table)_changed AFTER UPDATE OF cost ON \(table)
+                BEGIN UPDATE total SET bytes = bytes + NEW.cost - OLD.cost; END;
+            """
+        }
+
+        /// Opens the index of a folder to write, and creates it if it is missing. A damaged index is removed, because
+        /// everything in it can be loaded again.
+        static func open(_ folder: CacheFolder, byteLimit: Int64?, logger: Logger) throws(StoreError) -> CacheIndex {
+            try folder.prepare()
+            return try folder.files.whileLocked { () throws(StoreError) in
+                do throws(StoreError) {
+                    return try openOnce(folder, byteLimit)
+                } catch  where error.code == .corrupt {
+                    logger.error("\(error.message): the cache is emptied")
+                    try folder.removeIndex()
+                    return try openOnce(folder, byteLimit)
+                }
+            }
+        }
+
+        private static func openOnce(_ folder: CacheFolder, _ byteLimit: Int64?) throws(StoreError) -> CacheIndex {
+            try folder.files.prepare(CacheFolder.index)
+            let path = folder.indexPath
+            // Nothing waits for the disk: what a power failure damages is found by its checksum.
+            let database = try Database(
+                path: path, options: Database.Options(),
+                pragmas: ["secure_delete = FAST", "synchronous = OFF", "auto_vacuum = INCREMENTAL", "journal_size_limit = 4194304"],
+                wakesOthers: false
+            ) { (header) throws(StoreError) in try format.check(header, of: path) }
+            do throws(StoreError) {
+                let version = try format.version(of: database, at: path)
+                do throws(Database.Failure) {
+                    try database.useWriteAheadLog()
+                    if version < format.version { try format.migrate(database) }
+                    try database.check([columnsOfAllTables])
+                    return CacheIndex(database: database, byteLimit: try Self.byteLimit(of: database, setTo: byteLimit))
+                } catch {
+                    throw StoreError(opening: error, at: path)
+                }
+            } catch {
+                // `try?` because the first error is reported.
+                try? database.close()
+                throw error
+            }
+        }
+
+        /// Fails if a table or a column is missing.
+        private static let columnsOfAllTables = """
+            SELECT entry.id, url, origin, host, received, entry.cost, has_file, used, use_count, content.id, record, checksum, body,
+            writing.id, process, writing.cost, garbage.id, garbage.cost, time, kind, value, bytes, last_id, byte_limit
+            FROM entry, content, writing, garbage, removal, total
+            """
+
+        /// Opens the index of a folder to read it.
+        static func openToRead(_ folder: CacheFolder) throws(StoreError) -> CacheIndex {
+            let path = folder.indexPath
+            try folder.files.prepare(CacheFolder.index)
+            let database = try Database(
+                path: path, options: Database.Options(), access: .readOnly, pragmas: [], wakesOthers: false
+            ) { (header) throws(StoreError) in try format.check(header, of: path) }
+            return CacheIndex(database: database)
+        }
+
+        /// Stores the limit, if the caller has one, and returns the limit that counts.
+        private static func byteLimit(of database: Database, setTo limit: Int64?) throws(Database.Failure) -> Int64 {
+            try database.transaction(isWrite: true) { statements in
+                if let limit { try statements.execute("UPDATE total SET byte_limit = ?", [.integer(limit)]) }
+                let known = try statements.rows("SELECT byte_limit FROM total")
+                guard let row = known.first, known.count == 1 else { throw Database.Failure.corrupt("it has no total") }
+                return row.first?.integer ?? DiskCacheStore.standardByteLimit
+            }
+        }
+
+        func close() {
+            // `try?` because nothing is lost with a cache.
+            try? database.close()
+        }
+    }
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import CPortolanXXHash
+
+    /// A checksum that finds damage, but not an attack: XXH3 with 64 bits (<https://xxhash.com>).
+    enum Checksum {
+        /// - Parameter seed: what the octets belong to, so that intact octets at a wrong place are found, too.
+        static func of(_ octets: RawSpan, seed: Int64) -> UInt64 {
+            unsafe octets.withUnsafeBytes { bytes in
+                unsafe XXH3_64bits_withSeed(bytes.baseAddress, bytes.count, UInt64(bitPattern: seed))
+            }
+        }
+
+        /// The number of a text in an index.
+        static func of(_ text: some StringProtocol) -> Int64 {
+            var text = String(text)
+            return text.withUTF8 { bytes in
+                unsafe Int64(bitPattern: XXH3_64bits_withSeed(bytes.baseAddress, bytes.count, 0))
+            }
+        }
+    }
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import Logging
+    import PortolanCache
+
+    /// Looks up entries in the index, on the thread for it.
+    final class CacheReading {
+        private var index: CacheIndex?
+        private var identity: StateFiles.Identity?
+
+        /// Damaged entries are removed, and not returned.
+        func entries(for lookup: DiskCacheCore.Lookup, _ core: DiskCacheCore) -> [CacheEntry] {
+            do throws(StoreError) {
+                let index = try openIndex(core)
+                do throws(Database.Failure) {
+                    return try index.rows(for: lookup.key).compactMap { entry($0, lookup, core) }
+                } catch {
+                    throw StoreError(error, at: core.folder.indexPath)
+                }
+            } catch {
+                close()
+                core.logger.debug("\(error.message)")
+                if error.code == .corrupt { core.writing.submit { $0.removeDamagedIndex(error.message) } }
+                return []
+            }
+        }
+
+        private func openIndex(_ core: DiskCacheCore) throws(StoreError) -> CacheIndex {
+            let current = core.folder.files.identity(of: CacheFolder.index)
+            if let index, current == identity { return index }
+            close()
+            // The writing thread makes a new index.
+            guard current != nil else {
+                core.writing.submit { $0.openIndexIfMissing() }
+                throw StoreError(.ioFailed, "'\(core.folder.indexPath)' is missing")
+            }
+            let index = try CacheIndex.openToRead(core.folder)
+            (self.index, identity) = (index, current)
+            return index
+        }
+
+        private func entry(
+            _ row: Result<CacheIndex.Row, CacheIndex.DamagedRow>, _ lookup: DiskCacheCore.Lookup, _ core: DiskCacheCore
+        ) -> CacheEntry? {
+            switch row {
+            case .failure(let damaged):
+                core.removeDamaged(damaged.id, because: damaged.reason)
+                return nil
+            case .success(let row):
+                let (id, record) = (CacheEntry.ID(row.id), row.record)
+                guard record.key == lookup.key,
+                    !lookup.removals.contains(where: { $0.contains(id, record.key, responseTime: record.stored.responseTime) })
+                else { return nil }
+                let entry = CacheEntry(
+                    id: id, key: record.key, stored: record.stored, attributes: record.attributes, trailers: record.trailers,
+                    body: DiskCacheBody(id, record.layout, row.body, core))
+                guard let update = lookup.updates[id], update.content.ranges == record.layout.ranges else { return entry }
+                return entry.updated(update)
+            }
+        }
+
+        func close() {
+            index?.close()
+            index = nil
+        }
+    }
+#endif

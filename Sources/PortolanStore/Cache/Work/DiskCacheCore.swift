@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import FoundationEssentials
+    import HTTPTypes
+    import Logging
+    import PortolanCache
+    import PortolanCore
+    import Synchronization
+
+    /// What the threads of an open cache share: the calls that wait for them, and the changes that are not in the index
+    /// yet. Those changes already count for each look-up of this process.
+    final class DiskCacheCore: Sendable {
+        typealias WriterNumber = Int64
+
+        /// A look-up without an answer.
+        struct Lookup: Sendable {
+            let key: CacheKey
+            let start: Duration
+            /// The changes that are not in the index yet.
+            var removals: [CacheSelection]
+            var updates: [CacheEntry.ID: StoredResponse]
+            let completion: @Sendable ([CacheEntry]) -> Void
+        }
+
+        private struct Writing {
+            let key: CacheKey
+            /// The octets that wait for the thread.
+            var waitingCount = 0
+            var isCancelled = false
+        }
+
+        private struct State {
+            var lastNumber: Int64 = 0
+            var lookups: [Int64: Lookup] = [:]
+            /// Look-ups that wait until a response for their key is in the index.
+            var deferredLookups: [CacheKey: [Int64]] = [:]
+            var hasTimer = false
+            /// Whether the reading thread has not answered in time.
+            var isSlow = false
+            var writings: [WriterNumber: Writing] = [:]
+            var waitingCount = 0
+            /// The number of finished responses for a key that are not in the index yet.
+            var unfinished: [CacheKey: Int] = [:]
+            var removals: [(number: Int64, selection: CacheSelection)] = []
+            var updates: [CacheEntry.ID: (number: Int64, stored: StoredResponse)] = [:]
+            /// The entries that were used since their use was recorded.
+            var uses: [Int64: CacheUse] = [:]
+            var lastUse: Int64 = 0
+            var hasUseTimer = false
+            var isClosed = false
+
+            mutating func newNumber() -> Int64 {
+                lastNumber += 1
+                return lastNumber
+            }
+
+            mutating func useTime() -> Int64 {
+                lastUse = max(lastUse + 1, Date().microseconds)
+                return lastUse
+            }
+
+            mutating func use(_ id: Int64) {
+                let time = useTime()
+                uses[id, default: CacheUse(time: time, count: 0)].count += 1
+                uses[id]?.time = time
+            }
+        }
+
+        let folder: CacheFolder
+        let byteLimit: Int64
+        let logger: Logger
+        let clock: any LoadClock
+        let writing: CacheJobs<CacheWorker>
+        let reading = CacheJobs<CacheReading>()
+        /// The threads that read the files of bodies.
+        let fileThreads = LoadThreadPool(limit: 4)
+        let openFileCount = Atomic(0)
+        private let state = Mutex(State())
+
+        /// The largest body and its record.
+        var entryLimit: Int64 { byteLimit / 8 }
+
+        /// A look-up that takes longer finds nothing, so that a slow disk delays no load for long.
+        static let lookupLimit = Duration.seconds(1)
+        /// How many octets of one writer, and of all, wait for a slow disk. A writer with more is discarded.
+        static let writerLimit = 8 << 20
+        static let waitingLimit = 32 << 20
+        /// How many files are open to read. A reader that would exceed it fails before its first octet.
+        static let openFileLimit = 128
+        /// How many used entries are recorded at once, and the longest time before that.
+        static let useLimit = 256
+        static let useInterval = Duration.seconds(5)
+        static let retryInterval = Duration.seconds(2)
+
+        init(
+            _ folder: CacheFolder, byteLimit: Int64, logger: Logger, clock: any LoadClock = SystemClock.shared,
+            writing: CacheJobs<CacheWorker>
+        ) {
+            (self.folder, self.byteLimit, self.logger, self.clock, self.writing) = (folder, max(0, byteLimit), logger, clock, writing)
+        }
+
+        // MARK: - Looking up
+
+        func lookUp(_ key: CacheKey, _ completion: @escaping @Sendable ([CacheEntry]) -> Void) {
+            let (number, needsTimer): (Int64?, Bool) = state.withLock { state in
+                if state.isClosed || state.isSlow { return (nil, false) }
+                let number = state.newNumber()
+                state.lookups[number] = Lookup(
+                    key: key, start: clock.now, removals: state.removals.map { $0.selection },
+                    updates: state.updates.mapValues { $0.stored },
+                    completion: completion)
+                defer { state.hasTimer = true }
+                guard state.unfinished[key] != nil else { return (number, !state.hasTimer) }
+                state.deferredLookups[key, default: []].append(number)
+                return (0, !state.hasTimer)
+            }
+            guard let number else { return completion([]) }
+            if number > 0 { submitLookup(number) }
+            if needsTimer { scheduleTimer() }
+        }
+
+        private func submitLookup(_ number: Int64) {
+            reading.submit { [self] reading in
+                guard let lookup = state.withLock({ $0.lookups[number] }) else { return }
+                answer(number, reading.entries(for: lookup, self))
+                state.withLock { $0.isSlow = false }
+            }
+        }
+
+        private func answer(_ number: Int64, _ entries: [CacheEntry]) {
+            let lookup: Lookup? = state.withLock { state in
+                guard let lookup = state.lookups.removeValue(forKey: number) else { return nil }
+                for entry in entries { state.use(entry.id.rawValue) }
+                return lookup
+            }
+            guard let lookup else { return }
+            if !entries.isEmpty { scheduleUses() }
+            lookup.completion(entries)
+        }
+
+        private func scheduleTimer() {
+            clock.schedule(ScheduledTimer { [weak self] in self?.timerDidFire() }, at: clock.now + Self.lookupLimit)
+        }
+
+        /// Answers the look-ups that wait for too long.
+        private func timerDidFire() {
+            let now = clock.now
+            let (late, isPending) = state.withLock { state in
+                let late = state.lookups.filter { now - $0.value.start >= Self.lookupLimit }
+                for (number, lookup) in late {
+                    state.lookups[number] = nil
+                    // Only the thread that reads is slow then, and not one response that is being written.
+                    if state.deferredLookups[lookup.key]?.contains(number) != true { state.isSlow = true }
+                }
+                state.hasTimer = !state.lookups.isEmpty
+                return (late, state.hasTimer)
+            }
+            if !late.isEmpty {
+                logger.warning("'\(folder.path)': the cache did not answer within \(Self.lookupLimit); the loads go on without it")
+            }
+            if state.withLock({ $0.isSlow }) {
+                // The next look-up is tried as soon as the thread has time.
+                reading.submit { [self] _ in state.withLock { $0.isSlow = false } }
+            }
+            if isPending { scheduleTimer() }
+            for lookup in late.values { lookup.completion([]) }
+        }
+
+        // MARK: - Uses
+
+        /// Records the uses of entries, if there are many, or later.
+        private func scheduleUses() {
+            let (isDue, needsTimer) = state.withLock { state in
+                defer { state.hasUseTimer = true }
+                return (state.uses.count >= Self.useLimit, !state.hasUseTimer)
+            }
+            if isDue { writing.submit { $0.recordUses() } }
+            guard needsTimer else { return }
+            let timer = ScheduledTimer { [weak self] in
+                guard let self else { return }
+                state.withLock { $0.hasUseTimer = false }
+                writing.submit { $0.recordUses() }
+            }
+            clock.schedule(timer, at: clock.now + Self.useInterval)
+        }
+
+        /// A time in microseconds since 1970, later than all before.
+        func useTime() -> Int64 { state.withLock { $0.useTime() } }
+
+        func removeUses() -> [Int64: CacheUse] {
+            state.withLock { state in
+                defer { state.uses = [:] }
+                return state.uses
+            }
+        }
+
+        // MARK: - Writing
+
+        /// - Returns: `nil` if the response is too large, or the cache is closed.
+        func open(_ opening: CacheOpening) -> WriterNumber? {
+            guard opening.position >= 0, opening.expectedLength ?? 0 <= entryLimit else { return nil }
+            return state.withLock { state in
+                if state.isClosed { return nil }
+                let number = state.newNumber()
+                state.writings[number] = Writing(key: opening.key)
+                return number
+            }
+        }
+
+        func isCancelled(_ number: WriterNumber) -> Bool { state.withLock { $0.isClosed || $0.writings[number]?.isCancelled ?? true } }
+
+        /// Does what ``isCancelled(_:)`` does, for octets that were accepted before the cache was closed.
+        private func wasCancelled(_ number: WriterNumber) -> Bool { state.withLock { $0.writings[number]?.isCancelled ?? true } }
+
+        func cancel(_ number: WriterNumber) { state.withLock { $0.writings[number]?.isCancelled = true } }
+
+        /// Passes octets to the thread.
+        ///
+        /// - Returns: `false` if too many wait already.
+        func write(_ octets: [UInt8], _ number: WriterNumber, _ opening: CacheOpening) -> Bool {
+            let isAccepted = state.withLock { state in
+                guard let writing = state.writings[number], !writing.isCancelled, !state.isClosed,
+                    writing.waitingCount + octets.count <= Self.writerLimit, state.waitingCount + octets.count <= Self.waitingLimit
+                else { return false }
+                state.writings[number]?.waitingCount += octets.count
+                state.waitingCount += octets.count
+                return true
+            }
+            guard isAccepted else { return false }
+            writing.submit(isUrgent: false) { [self] worker in
+                if wasCancelled(number) { worker.discard(number) } else if !worker.append(octets, number, opening) { cancel(number) }
+                state.withLock { state in
+                    state.writings[number]?.waitingCount -= octets.count
+                    state.waitingCount -= octets.count
+                }
+            }
+            return true
+        }
+
+        /// - Parameter isSmall: whether the octets are the whole body, which needs no file.
+        func finish(_ finished: FinishedBody, _ number: WriterNumber, isSmall: Bool) {
+            let key = finished.opening.key
+            let isAccepted = state.withLock { state in
+                guard let writing = state.writings[number], !writing.isCancelled, !state.isClosed else { return false }
+                state.unfinished[key, default: 0] += 1
+                return true
+            }
+            guard isAccepted else { return discard(number) }
+            writing.submit(isUrgent: isSmall) { [self] worker in
+                if wasCancelled(number) { worker.discard(number) } else { worker.finish(finished, number) }
+                let lookups = state.withLock { state in
+                    state.writings[number] = nil
+                    state.unfinished[key, default: 1] -= 1
+                    guard state.unfinished[key] == 0 else { return [Int64]() }
+                    state.unfinished[key] = nil
+                    let lookups = state.deferredLookups.removeValue(forKey: key) ?? []
+                    // The changes before the response was finished are in the index now.
+                    for lookup in lookups {
+                        state.lookups[lookup]?.removals = state.removals.map { $0.selection }
+                        state.lookups[lookup]?.updates = state.updates.mapValues { $0.stored }
+                    }
+                    return lookups
+                }
+                for lookup in lookups { submitLookup(lookup) }
+            }
+        }
+
+        func discard(_ number: WriterNumber) {
+            writing.submit(isUrgent: false) { [self] worker in
+                worker.discard(number)
+                state.withLock { $0.writings[number] = nil }
+            }
+        }
+
+        // MARK: - Changing
+
+        func update(_ id: CacheEntry.ID, to stored: StoredResponse) {
+            let number: Int64? = state.withLock { state in
+                if state.isClosed { return nil }
+                let number = state.newNumber()
+                state.updates[id] = (number, stored)
+                return number
+            }
+            guard let number else { return }
+            writing.submit { [self] worker in
+                worker.update(id.rawValue, to: stored)
+                state.withLock { if $0.updates[id]?.number == number { $0.updates[id] = nil } }
+            }
+        }
+
+        func remove(_ selection: CacheSelection) {
+            let time = MonotonicTime.nanoseconds
+            let number: Int64? = state.withLock { state in
+                if state.isClosed { return nil }
+                let number = state.newNumber()
+                state.removals.append((number, selection))
+                for (writer, writing) in state.writings where selection.contains(nil, writing.key, responseTime: .max) {
+                    state.writings[writer]?.isCancelled = true
+                }
+                return number
+            }
+            if let number { remove(selection, time, number) }
+        }
+
+        /// Removes entries in the index. A removal that fails, for example because the disk is full, still counts for the
+        /// look-ups of this process, and is tried again.
+        private func remove(_ selection: CacheSelection, _ time: Int64, _ number: Int64) {
+            writing.submit { [self] worker in
+                if worker.remove(selection, time: time) {
+                    state.withLock { $0.removals.removeAll { $0.number == number } }
+                } else {
+                    let timer = ScheduledTimer { [weak self] in self?.remove(selection, time, number) }
+                    clock.schedule(timer, at: clock.now + Self.retryInterval)
+                }
+            }
+        }
+
+        /// Removes an entry that can't be read.
+        func removeDamaged(_ id: Int64, because reason: String, level: Logger.Level = .warning) {
+            logger.log(level: level, "'\(folder.path)': a stored response is damaged, and is removed: \(reason)")
+            writing.submit { worker in worker.removeDamaged(id) }
+        }
+
+        // MARK: - Closing
+
+        /// - Returns: `false` if the cache was closed before.
+        @discardableResult
+        func close() -> Bool {
+            let lookups: [Lookup]? = state.withLock { state in
+                if state.isClosed { return nil }
+                state.isClosed = true
+                defer { (state.lookups, state.deferredLookups) = ([:], [:]) }
+                return Array(state.lookups.values)
+            }
+            guard let lookups else { return false }
+            // The connection that writes is closed last, because it removes the log.
+            reading.submit { [self] reading in
+                reading.close()
+                self.reading.end()
+                writing.end()
+            }
+            for lookup in lookups { lookup.completion([]) }
+            return true
+        }
+
+        var isClosed: Bool { state.withLock { $0.isClosed } }
+
+        private let isEnded = ConditionLock(false)
+
+        /// Called by the thread that writes when everything is written and closed.
+        func didEnd() { isEnded.withLockBroadcasting { $0 = true } }
+        func waitForEnd() { isEnded.wait { $0 ? () : nil } }
+    }
+
+    /// How often an entry was used, and when it was used last, in microseconds since 1970.
+    struct CacheUse: Sendable {
+        var time: Int64
+        var count: Int64
+    }
+
+    /// A response whose octets have all been received.
+    struct FinishedBody: Sendable {
+        let opening: CacheOpening
+        /// When the writer was opened, by the monotonic clock in nanoseconds.
+        let openingTime: Int64
+        /// The last octets.
+        let octets: [UInt8]
+        /// The number of all octets that were written.
+        let count: Int64
+        let stored: StoredResponse
+        let trailers: HTTPFields?
+    }
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import CacheStoreSuite
+    import HTTPTypes
+    import PortolanCache
+    import PortolanCore
+    import PortolanTestSupport
+    import PortolanURL
+    import Testing
+
+    @testable import PortolanStore
+
+    private typealias Tester = CacheStoreTester
+
+    /// The octets of an entry's record. Each of them can be wrong.
+    @Suite struct CacheRecordTests {
+        private static func record(_ content: StoredContent, _ checksums: [UInt64], partition: String? = nil) throws -> CacheRecord {
+            let url = try URLRecord(parsing: Tester.url)
+            var response = Response(url: url, mimeType: MIMEType(parsing: "text/plain;a=\"b c\""), expectedLength: 7, status: .ok)
+            response.remainingContentCodings = ["br", "x"]
+            var attributes = CacheAttributes(response)
+            attributes.userInfo = ["a": "b"]
+            return CacheRecord(
+                key: CacheKey(url, partition: partition),
+                stored: try Tester.stored("Vary: Foo | A: 1 | B: ", request: "Foo: 1", content: content),
+                attributes: attributes, trailers: try Tester.fields("T: 1"), layout: try #require(BodyLayout(content.ranges, checksums)))
+        }
+
+        private static let contents: [(StoredContent, [UInt64])] = [
+            (.complete(length: 0), []), (.complete(length: 262_144), [1]), (.complete(length: 262_145), [1, .max]),
+            (Tester.parts(5..<10, length: nil), [3]), (Tester.parts(5..<10, length: 11), [3]),
+        ]
+
+        @Test(arguments: contents.indices) func recordIsReadAsItWasWritten(index: Int) throws {
+            let (content, checksums) = Self.contents[index]
+            let record = try Self.record(content, checksums, partition: index == 0 ? nil : "p")
+            let octets = record.octets
+            for expected in [nil, record.key, try Tester.key("https://example.org/other")] {
+                let read = try CacheRecord(octets, key: expected)
+                #expect(read.octets == octets && read.key == record.key && read.layout == record.layout)
+                #expect(read.stored.fields == record.stored.fields && read.stored.content == content && read.trailers == record.trailers)
+                #expect(read.attributes.mimeType == record.attributes.mimeType && read.attributes.userInfo == ["a": "b"])
+            }
+        }
+
+        @Test(arguments: contents.indices) func cutAndLongRecordsAreMalformed(index: Int) throws {
+            let octets = try Self.record(Self.contents[index].0, Self.contents[index].1).octets
+            for count in octets.indices {
+                #expect(throws: RecordDecoder.Malformed.self, "\(count)") { try CacheRecord(Array(octets.prefix(count))) }
+            }
+            #expect(throws: RecordDecoder.Malformed.self) { try CacheRecord(octets + [0]) }
+        }
+
+        /// No octets trap. What is read can be written.
+        @Test(arguments: 0..<20) func changedRecordsDoNotTrap(seed: Int) throws {
+            var random = SeededGenerator(seed: UInt64(seed))
+            let (content, checksums) = Self.contents[seed % Self.contents.count]
+            let octets = try Self.record(content, checksums).octets
+            for _ in 0..<500 {
+                var changed = octets
+                for _ in 0..<Int.random(in: 1...3, using: &random) {
+                    let index = Int.random(in: changed.indices, using: &random)
+                    changed[index] =
+                        [0, 1, 0x7f, 0x80, 0xff, UInt8.random(in: .min ... .max, using: &random)][
+                            Int.random(in: 0..<6, using: &random)]
+                }
+                // `try?` because most are malformed.
+                guard let record = try? CacheRecord(changed) else { continue }
+                #expect(record.layout.length == record.stored.content.ranges.count)
+                #expect(try CacheRecord(record.octets).octets == record.octets)
+            }
+        }
+
+        @Test func storedRangesAreFound() throws {
+            var ranges = ByteRangeSet(10..<20)
+            ranges.insert(30..<40)
+            let layout = try #require(BodyLayout(ranges, [0]))
+            let cases: [(Range<Int64>, Range<Int64>?)] = [
+                (10..<20, 0..<10), (12..<13, 2..<3), (30..<40, 10..<20), (39..<40, 19..<20), (20..<30, nil), (15..<35, nil), (9..<10, nil),
+                (40..<41, nil),
+            ]
+            for (range, stored) in cases { #expect(layout.storedRange(of: range) == stored) }
+            #expect(layout.length == 20 && layout.block(0) == 0..<20)
+            #expect(BodyLayout(ranges, []) == nil && BodyLayout(ranges, [0, 0]) == nil)
+        }
+    }
+#endif

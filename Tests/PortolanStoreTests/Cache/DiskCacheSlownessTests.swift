@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import CacheStoreSuite
+    import HTTPTypes
+    import PortolanCache
+    import PortolanCore
+    import PortolanTestSupport
+    import Synchronization
+    import TestThreads
+    import Testing
+
+    @testable import PortolanStore
+
+    private typealias Tester = CacheStoreTester
+
+    /// A slow disk, for which the threads of the store stand that a test holds.
+    @Suite(.blocking, .timeLimit(.minutes(3))) struct DiskCacheSlownessTests {
+        private let fixture: CacheFixture
+        private let clock = ManualClock()
+
+        init() throws { fixture = try CacheFixture() }
+
+        /// Holds a thread until it is released.
+        private final class Hold: Sendable {
+            private let state = ConditionLock((isReached: false, isReleased: false))
+
+            func reach() {
+                state.withLockBroadcasting { $0.isReached = true }
+                state.wait { $0.isReleased ? () : nil }
+            }
+
+            func waitUntilReached() { state.wait { $0.isReached ? () : nil } }
+            func release() { state.withLockBroadcasting { $0.isReleased = true } }
+        }
+
+        @Test func slowLookUpIsAMiss() async throws {
+            let store = try fixture.open(clock: clock)
+            let tester = Tester(store)
+            try tester.store([1])
+            #expect(try await tester.bodies() == [[1]])
+            let hold = Hold()
+            store.core.reading.submit { _ in hold.reach() }
+            hold.waitUntilReached()
+            let answers = ConditionLock<[Int]>([])
+            func lookUp() throws { store.lookUp(try Tester.key()) { entries in answers.withLockBroadcasting { $0.append(entries.count) } } }
+            try lookUp()
+            clock.advance(by: .milliseconds(900))
+            #expect(answers.withLock { $0 } == [])
+            clock.advance(by: .milliseconds(200))
+            #expect(answers.withLock { $0 } == [0])
+            // The next ones do not wait at all, until the disk answers again.
+            try lookUp()
+            #expect(answers.withLock { $0 } == [0, 0])
+            hold.release()
+            let isIdle = Hold()
+            store.core.reading.submit { _ in isIdle.reach() }
+            isIdle.waitUntilReached()
+            isIdle.release()
+            #expect(try await tester.bodies() == [[1]])
+        }
+
+        @Test func slowWriterIsDiscarded() async throws {
+            let store = try fixture.open(byteLimit: 1 << 30, clock: clock)
+            let hold = Hold()
+            store.core.writing.submit { _ in hold.reach() }
+            hold.waitUntilReached()
+            let writer = try #require(store.openWriter(try Tester.opening()))
+            let block = Tester.pattern(1, count: 1 << 20)
+            #expect(
+                (0..<20).map { _ in Tester.write(block, to: writer) } == Array(repeating: true, count: 8)
+                    + Array(repeating: false, count: 12))
+            // Others go on, and a look-up that waits for one of them does not wait for long.
+            try Tester(store).store([1], at: "https://example.org/b")
+            let answers = ConditionLock<[Int]>([])
+            store.lookUp(try Tester.key("https://example.org/b")) { entries in answers.withLockBroadcasting { $0.append(entries.count) } }
+            clock.advance(by: .seconds(2))
+            #expect(answers.withLock { $0 } == [0])
+            hold.release()
+            _ = try store.summary()
+            #expect(try await Tester(store).bodies("https://example.org/b") == [[1]])
+            #expect(try await Tester(store).entries().isEmpty && fixture.bodyFiles == [])
+        }
+
+        @Test func slowFileFailsBeforeItsFirstOctet() async throws {
+            let store = try fixture.open(clock: clock)
+            let octets = Tester.pattern(1, count: 300_000)
+            try Tester(store).store(octets)
+            let body = try await Tester(store).entry().body
+            let holds = (0..<4).map { _ in Hold() }
+            for hold in holds { try store.core.fileThreads.run { hold.reach() } }
+            for hold in holds { hold.waitUntilReached() }
+            let reader = body.makeReader(of: 0..<300_000)
+            let isReady = ConditionLock(false)
+            guard case .wait = reader.read(atMost: 10, { _ in }, whenReady: { isReady.withLockBroadcasting { $0 = true } }) else {
+                Issue.record("the reader does not wait")
+                return
+            }
+            clock.advance(by: .seconds(2))
+            #expect(isReady.withLock { $0 })
+            guard case .failed = reader.read(atMost: 10, { _ in }, whenReady: {}) else {
+                Issue.record("the reader does not fail")
+                return
+            }
+            reader.close()
+            for hold in holds { hold.release() }
+            // The entry is intact.
+            #expect(try await Tester.octets(of: body) == octets)
+        }
+
+        @Test func numberOfOpenFilesIsLimited() async throws {
+            let store = try fixture.open()
+            try Tester(store).store(Tester.pattern(1, count: 900_000))
+            let body = try await Tester(store).entry().body
+            let readers = (0..<DiskCacheCore.openFileLimit + 3).map { _ in CacheBodyCollector(body.makeReader(of: 0..<900_000)) }
+            var results: [Bool] = []
+            for reader in readers {
+                do { results.append(try await reader.readNext(atMost: 1)) } catch is LoadError { results.append(false) }
+            }
+            #expect(results.count { !$0 } == 3)
+            for reader in readers { reader.close() }
+            #expect(try await Tester.octets(of: body).count == 900_000)
+            #expect(try store.summary().entryCount == 1)
+        }
+    }
+#endif

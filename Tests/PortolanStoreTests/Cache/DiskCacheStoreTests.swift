@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import CacheStoreSuite
+    import Foundation
+    import PortolanCache
+    import PortolanCore
+    import PortolanTestSupport
+    import PortolanURL
+    import TestThreads
+    import Testing
+
+    @testable import PortolanStore
+
+    private typealias Tester = CacheStoreTester
+
+    /// What a cache on disk does besides the rules for all stores: it outlives its process, and says what it has.
+    @Suite(.blocking, .timeLimit(.minutes(3))) struct DiskCacheStoreTests {
+        private let fixture: CacheFixture
+
+        init() throws { fixture = try CacheFixture() }
+
+        private static let bodies = [0, 1, 16_384, 16_385, 262_144, 262_145, 700_000].map { count in
+            ("https://example.org/\(count)", Tester.pattern(count, count: count))
+        }
+
+        @Test func responsesOutliveTheProcess() async throws {
+            try fixture.fill(Dictionary(uniqueKeysWithValues: Self.bodies), "ETag: \"a\"")
+            // Small bodies need no file.
+            #expect(try fixture.bodyFiles.count == 4)
+            for _ in 0..<2 {
+                let store = try await DiskCacheStore.open(fixture.path, logger: fixture.log.logger)
+                for (url, octets) in Self.bodies {
+                    let entry = try await Tester(store).entry(url)
+                    #expect(entry.stored.entityTag != nil)
+                    #expect(try await Tester.octets(of: entry.body) == octets)
+                }
+                close(store)
+            }
+            #expect(fixture.log.messages == [])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.path).sorted() == ["bodies", "index.sqlite", "processes"])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.path + "/processes") == [])
+        }
+
+        private func close(_ store: DiskCacheStore) { store.waitForClose() }
+
+        @Test func contentsAreListed() async throws {
+            let store = try fixture.open(byteLimit: 10 << 20)
+            let tester = Tester(store)
+            try tester.store(Tester.pattern(1, count: 10), "Content-Type: text/plain", at: "https://example.org/a")
+            try tester.store(Tester.pattern(2, count: 300_000), at: "https://example.org/b")
+            try tester.store(Tester.pattern(3, count: 20_000), at: "https://example.org/c", partition: "https://d.example")
+            for _ in 0..<3 { #expect(try await tester.entries("https://example.org/b").count == 1) }
+            let items = try store.items()
+            #expect(items.map(\.key.url.string) == ["a", "b", "c"].map { "https://example.org/\($0)" })
+            #expect(items.map(\.key.partition) == [nil, nil, "https://d.example"])
+            #expect(items.map(\.bodyLength) == [10, 300_000, 20_000] && items.map(\.useCount) == [0, 3, 0])
+            #expect(items.allSatisfy { $0.byteCount >= $0.bodyLength && $0.lastUse > Date(timeIntervalSince1970: 0) })
+            #expect(items[1].lastUse > items[2].lastUse)
+            let summary = try store.summary()
+            #expect(summary.entryCount == 3 && summary.byteCount == items.reduce(0) { $0 + $1.byteCount })
+            #expect(summary.path == fixture.path && summary.byteLimit == 10 << 20)
+            let verification = try store.verify(removing: false)
+            #expect(verification.intactCount == 3 && verification.damages == [] && verification.orphanCount == 0)
+            var count = 0
+            try store.forEachItem { _ in
+                count += 1
+                return false
+            }
+            #expect(count == 1)
+            store.remove(.entry(items[1].id))
+            #expect(try store.items().count == 2 && fixture.bodyFiles.count == 1)
+        }
+
+        @Test func limitOfTheFolderIsKept() throws {
+            try fixture.open(byteLimit: 5 << 20).waitForClose()
+            let store = try fixture.open()
+            #expect(store.byteLimit == 5 << 20)
+            store.waitForClose()
+            let other = try fixture.open(at: fixture.path + "-2")
+            #expect(other.byteLimit == 256 << 20)
+        }
+
+        @Test func smallerLimitRemovesResponses() throws {
+            let store = try fixture.open(byteLimit: 10 << 20)
+            for index in 0..<10 { try Tester(store).store(Tester.pattern(index, count: 500_000), at: "https://example.org/\(index)") }
+            #expect(try store.summary().entryCount == 10)
+            store.waitForClose()
+            let smaller = try fixture.open(byteLimit: 2 << 20)
+            let summary = try smaller.summary()
+            #expect(summary.byteCount <= 2 << 20 && summary.entryCount >= 2)
+            #expect(try fixture.bodyFileSize <= 2 << 20)
+        }
+
+        @Test func closedStoreFindsNothing() async throws {
+            let store = try fixture.open()
+            let tester = Tester(store)
+            try tester.store([1])
+            let writer = try #require(store.openWriter(try Tester.opening("https://example.org/b")))
+            store.waitForClose()
+            #expect(try await tester.entries().isEmpty && store.openWriter(try Tester.opening()) == nil)
+            #expect(!Tester.write([1], to: writer))
+            store.remove(.all)
+            #expect(throws: StoreError.self) { try store.summary() }
+            store.waitForClose()
+            #expect(try fixture.number("SELECT count(*) FROM entry") == 1)
+        }
+
+        @Test func responseForMemoryOnlyIsRefused() throws {
+            let store = try fixture.open()
+            var opening = try Tester.opening()
+            opening.policy = .allowedInMemoryOnly
+            #expect(store.openWriter(opening) == nil)
+        }
+
+        @Test(
+            arguments: [
+                (["XDG_CACHE_HOME": "/c", "HOME": "/h"], "/c/portolan"), (["XDG_CACHE_HOME": "c", "HOME": "/h"], "/h/.cache/portolan"),
+                (["HOME": "/h"], "/h/.cache/portolan"), (["HOME": "h"], nil), ([:], nil),
+            ] as [([String: String], String?)])
+        func standardPathFollowsTheEnvironment(environment: [String: String], path: String?) {
+            #expect(DiskCacheStore.standardPath { environment[$0] } == path)
+        }
+
+        @Test func missingCacheIsReported() throws {
+            #expect(try DiskCacheStore.problemOfMissing(fixture.path)?.contains("does not exist") == true)
+            try fixture.temporary.write([], to: "cache/file")
+            #expect(try DiskCacheStore.problemOfMissing(fixture.path)?.contains("is no cache") == true)
+            try fixture.fill([:])
+            #expect(try DiskCacheStore.problemOfMissing(fixture.path) == nil)
+        }
+
+        @Test func publicCacheUsesTheFolder() async throws {
+            var cache: ResponseCache? = try await ResponseCache.open(folder: fixture.path, byteLimit: 1 << 20, logger: fixture.log.logger)
+            try Tester(try #require(cache).store).store([1])
+            ((cache?.store) as? DiskCacheStore).map(close)
+            cache = try openPublicly()
+            #expect(try await Tester(try #require(cache).store).bodies() == [[1]])
+        }
+
+        private func openPublicly() throws(StoreError) -> ResponseCache { try ResponseCache.waitForOpen(folder: fixture.path) }
+
+        // MARK: Privacy
+
+        @Test func foldersAndFilesArePrivate() throws {
+            let store = try fixture.open()
+            try Tester(store).store(Tester.pattern(1, count: 20_000))
+            _ = try store.summary()
+            func mode(_ name: String) throws -> Int? {
+                try FileManager.default.attributesOfItem(atPath: fixture.path + name)[.posixPermissions] as? Int
+            }
+            for name in ["", "/bodies", "/processes"] { #expect(try mode(name) == 0o700) }
+            let processes = try FileManager.default.contentsOfDirectory(atPath: fixture.path + "/processes").map { "processes/" + $0 }
+            #expect(processes.count == 1)
+            for name in try ["index.sqlite", "index.sqlite-wal", "index.sqlite-shm"] + fixture.bodyFiles + processes {
+                #expect(try mode("/" + name) == 0o600, "\(name)")
+            }
+        }
+
+        @Test(arguments: ["cache", "cache/bodies", "cache/processes", "cache/index.sqlite"])
+        func symbolicLinksAreRefused(name: String) throws {
+            try fixture.fill([Tester.url: [1]])
+            let path = fixture.temporary.path(of: name)
+            try FileManager.default.moveItem(atPath: path, toPath: fixture.temporary.path(of: "moved"))
+            try fixture.temporary.makeLink(name, to: fixture.temporary.path(of: "moved"))
+            #expect(fixture.openingError()?.code == .notPrivate)
+        }
+
+        @Test(arguments: ["cache", "cache/bodies"]) func folderThatOthersCanChangeIsRefused(name: String) throws {
+            try fixture.fill([:])
+            try fixture.temporary.setPermissions(name, 0o770)
+            #expect(fixture.openingError()?.code == .notPrivate)
+        }
+
+        @Test func bodyBehindALinkIsNotRead() async throws {
+            let octets = Tester.pattern(1, count: 20_000)
+            try fixture.fill([Tester.url: octets])
+            let name = try #require(try fixture.bodyFiles.first)
+            try fixture.temporary.write(octets, to: "other")
+            try FileManager.default.removeItem(atPath: fixture.path + "/" + name)
+            try fixture.temporary.makeLink("cache/" + name, to: fixture.temporary.path(of: "other"))
+            let store = try fixture.open()
+            let body = try await Tester(store).entry().body
+            await #expect(throws: LoadError.self) { try await Tester.octets(of: body) }
+        }
+
+        // MARK: Other versions
+
+        @Test(
+            arguments: [
+                ("PRAGMA user_version = 2", .newerVersion), ("PRAGMA application_id = 7", .foreignFile),
+            ] as [(String, StoreError.Code)])
+        func otherFormatIsAnError(sql: String, code: StoreError.Code) throws {
+            try fixture.fill([Tester.url: [1]])
+            try fixture.execute(sql)
+            let error = try #require(fixture.openingError())
+            #expect(error.code == code && error.message.contains("index.sqlite"))
+            #expect(try fixture.number("SELECT count(*) FROM entry") == 1)
+        }
+    }
+#endif
