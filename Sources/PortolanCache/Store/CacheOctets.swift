@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Writes the values of a stored entry one after another.
+package struct CacheOctetWriter {
+    package private(set) var octets: [UInt8] = []
+
+    package init() {}
+
+    package mutating func append(_ value: some FixedWidthInteger) {
+        for index in 0..<value.bitWidth / 8 { octets.append(UInt8(truncatingIfNeeded: value >> (8 * index))) }
+    }
+
+    package mutating func append(_ value: Bool) { octets.append(value ? 1 : 0) }
+
+    package mutating func append(count: Int) { append(UInt32(truncatingIfNeeded: count)) }
+
+    package mutating func append(_ value: [UInt8]) {
+        append(count: value.count)
+        octets.append(contentsOf: value)
+    }
+
+    package mutating func append(_ text: String) {
+        append(count: text.utf8.count)
+        octets.append(contentsOf: text.utf8)
+    }
+
+    package mutating func append<Value>(_ value: Value?, _ body: (inout Self, Value) -> Void) {
+        append(value != nil)
+        if let value { body(&self, value) }
+    }
+}
+
+/// Reads what ``CacheOctetWriter`` has written, or anything else: a value that is not there is `nil`.
+package struct CacheOctetReader {
+    private let octets: [UInt8]
+    private var position: Int
+
+    /// - Parameter start: the number of octets to skip.
+    package init(_ octets: [UInt8], from start: Int = 0) { (self.octets, position) = (octets, min(max(0, start), octets.count)) }
+
+    package var isAtEnd: Bool { position == octets.count }
+    /// The octets that are not read yet.
+    package var remainingCount: Int { octets.count - position }
+
+    package mutating func byte() -> UInt8? { integer(UInt8.self) }
+
+    package mutating func integer<Value: FixedWidthInteger>(_ type: Value.Type) -> Value? {
+        let count = type.bitWidth / 8
+        guard remainingCount >= count else { return nil }
+        var value: Value = 0
+        for index in 0..<count { value |= Value(truncatingIfNeeded: octets[position + index]) << (8 * index) }
+        position += count
+        return value
+    }
+
+    package mutating func boolean() -> Bool? {
+        switch byte() {
+        case 0: false
+        case 1: true
+        default: nil
+        }
+    }
+
+    /// A count of octets or of values, of which each needs at least one octet.
+    package mutating func count() -> Int? {
+        guard let count = integer(UInt32.self), count <= remainingCount else { return nil }
+        return Int(count)
+    }
+
+    package mutating func run() -> [UInt8]? {
+        guard let count = count() else { return nil }
+        defer { position += count }
+        return Array(octets[position..<position + count])
+    }
+
+    package mutating func text() -> String? {
+        run().flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// - Returns: `nil` if the value is malformed, and `.some(nil)` if there is none.
+    package mutating func optional<Value>(_ body: (inout Self) -> Value?) -> Value?? {
+        guard let isPresent = boolean() else { return nil }
+        guard isPresent else { return .some(nil) }
+        return body(&self).map { .some($0) }
+    }
+}
