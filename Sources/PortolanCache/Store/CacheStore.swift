@@ -58,6 +58,13 @@ package protocol CacheStore: Sendable {
     /// Removes entries. What is being written for their keys at this moment does not become visible either: it could
     /// be older than the reason for the removal.
     func remove(_ selection: CacheSelection)
+
+    /// Asks to be the only load that requests a response for a key, among all users of the store on all machines. Not
+    /// asking is no error: two loads then request the same response.
+    ///
+    /// - Parameter completion: called once, on any thread, possibly before this function returns. It must not block.
+    ///   A store lets a load wait only for a short time.
+    func claim(_ key: CacheKey, _ completion: @escaping @Sendable (CacheClaim) -> Void)
 }
 
 /// Receives the body of one response while the caller receives it, too. One call at a time.
