@@ -113,7 +113,7 @@ bench: bench-plugins
 	$(WITH_PEERS) build $(OPTIMISED) --product bench
 	@.build/benchmarks/release/bench $(BENCH)
 
-# The library and the command compile without the package trait.
+# The libraries and the command compile without the package traits.
 traits: $(BUILD_TESTS)
 	@scripts/traits.sh "$$($(WITH_BENCHMARKS) build --show-bin-path)/Modules"
 

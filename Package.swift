@@ -63,6 +63,10 @@ let benchmarks: [Target] =
             name: "BenchTests", dependencies: ["bench", "ServerSupport"], path: "Benchmarks/Tests/BenchTests", swiftSettings: strict),
     ] : []
 
+/// The build of the tests has PortolanRedis, too. It does not turn on the trait, because that would change the flags of
+/// every target, and so build everything again.
+let redis: [SwiftSetting] = hasBenchmarks ? strict + [.define("Redis")] : strict
+
 // Top to bottom: a target uses only targets that stand above it.
 let package = Package(
     name: "portolan",
@@ -71,6 +75,7 @@ let package = Package(
         .library(name: "PortolanHandlers", targets: ["PortolanHandlers"]),
         .library(name: "PortolanPlugins", targets: ["PortolanPlugins"]),
         .library(name: "PortolanStore", targets: ["PortolanStore"]),
+        .library(name: "PortolanRedis", targets: ["PortolanRedis"]),
         .library(name: "PortolanPluginKit", targets: ["PortolanPluginKit"]),
         .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"]),
         .library(name: "PortolanConformance", targets: ["PortolanConformance"]),
@@ -78,6 +83,7 @@ let package = Package(
     ],
     traits: [
         .trait(name: "Persistence", description: "Stores on disk, with SQLite: PortolanStore, and the options of the command that use it."),
+        .trait(name: "Redis", description: "A cache on a server of Redis or Valkey, with the system's hiredis: PortolanRedis."),
         .default(enabledTraits: ["Persistence"]),
     ],
     dependencies: [
@@ -96,6 +102,8 @@ let package = Package(
         .systemLibrary(name: "CPortolanOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CPortolanNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CPortolanXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+        // Without pkgConfig, because SwiftPM would warn those who do not have hiredis and do not use the trait.
+        .systemLibrary(name: "CPortolanHiredis"),
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanURL", swiftSettings: strict),
         .target(
@@ -117,6 +125,13 @@ let package = Package(
                 .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
             ],
             swiftSettings: strict),
+        // Empty without the trait Redis.
+        .target(
+            name: "PortolanRedis",
+            dependencies: [
+                "PortolanCache", "PortolanCore", "PortolanCoding", "PortolanURL", "CPortolanHiredis", "CPortolanLinux", httpTypes, logging,
+            ],
+            swiftSettings: redis),
         .target(
             name: "PortolanStore",
             dependencies: [
@@ -234,6 +249,12 @@ let package = Package(
         .testTarget(
             name: "PortolanCacheTests",
             dependencies: ["PortolanCache", "PortolanCore", "PortolanURL", "CacheStoreSuite", httpTypes], swiftSettings: strict),
+        .testTarget(
+            name: "PortolanRedisTests",
+            dependencies: [
+                "PortolanRedis", "PortolanCache", "PortolanCore", "PortolanURL", "CacheStoreSuite", "ServerSupport", httpTypes, logging,
+            ],
+            swiftSettings: redis),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "PortolanCoreTests",

@@ -28,6 +28,10 @@ bound() {
     [ -e "/usr/lib/$(cc -print-multiarch)/libcurl.so.4" ] || missing+=(libcurl4)
     [ -e "/usr/lib/$(cc -print-multiarch)/libmagic.so.1" ] || missing+=(libmagic1)
 }
+# For the tests of PortolanRedis, which are built with the tests.
+hiredis() {
+    [ -e /usr/include/hiredis/hiredis.h ] || missing+=(libhiredis-dev)
+}
 case ${1:-} in
 run)
     bound
@@ -56,11 +60,17 @@ test)
     # The package apache2 would start a service.
     need apache2 apache2-bin
     need microsocks microsocks
+    # The server is a program of redis-tools. The package redis-server would start a service.
+    need redis-check-rdb redis-tools
+    hiredis
     # Opens the HTML pages that the commands write.
     need chromium chromium
     ;;
 memcheck) need valgrind valgrind ;;
-peers) pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev) ;;
+peers)
+    pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev)
+    hiredis
+    ;;
 bench)
     pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev)
     [ -x /usr/bin/python3 ] || missing+=(python3)

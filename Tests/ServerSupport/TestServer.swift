@@ -48,6 +48,9 @@ package enum TestServer: String, CaseIterable, Sendable {
     case socksLocked = "socks.locked"
     case tftp = "tftp.server"
     case httpbin = "httpbin.http"
+    case redisOpen = "redis.open"
+    /// Requires the password of the other servers.
+    case redisLocked = "redis.locked"
 
     /// The part of `serve` that starts this server: `nginx` for `nginx.http`.
     var part: String { String(rawValue.prefix { $0 != "." }) }
@@ -72,4 +75,8 @@ package enum TestFile: String, CaseIterable, Sendable {
     case squidLog = "squid.log"
     case socksOpenLog = "socks.open.log"
     case socksLockedLog = "socks.locked.log"
+    /// The UNIX socket of the server.
+    case redisSocket = "redis.open.socket"
+    /// The identifier of the server's process, for tests that stop it.
+    case redisProcess = "redis.open.process"
 }

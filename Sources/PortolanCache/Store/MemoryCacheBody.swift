@@ -4,22 +4,24 @@ import PortolanCore
 import Synchronization
 
 /// A body in memory, in pieces that never change.
-final class MemoryCacheBody: CacheBody {
-    struct Piece: Sendable {
+package final class MemoryCacheBody: CacheBody {
+    package struct Piece: Sendable {
         /// The position of the first octet in the representation.
-        let start: Int64
-        let octets: [UInt8]
+        package let start: Int64
+        package let octets: [UInt8]
+
+        package init(start: Int64, octets: [UInt8]) { (self.start, self.octets) = (start, octets) }
 
         var range: Range<Int64> { start..<start + Int64(octets.count) }
     }
 
     /// Sorted. They do not overlap, and none is empty.
-    let pieces: [Piece]
-    let ranges: ByteRangeSet
-    let byteCount: Int
+    package let pieces: [Piece]
+    package let ranges: ByteRangeSet
+    package let byteCount: Int
 
     /// - Parameter pieces: sorted, without overlaps and empty pieces.
-    init(_ pieces: [Piece]) {
+    package init(_ pieces: [Piece]) {
         self.pieces = pieces
         var ranges = ByteRangeSet()
         for piece in pieces { ranges.insert(piece.range) }
@@ -30,7 +32,7 @@ final class MemoryCacheBody: CacheBody {
     /// This body with newer pieces, which count where both have octets.
     ///
     /// - Parameter newer: consecutive.
-    func extended(by newer: [Piece]) -> MemoryCacheBody {
+    package func extended(by newer: [Piece]) -> MemoryCacheBody {
         guard let first = newer.first, let last = newer.last else { return self }
         let (start, end) = (first.start, last.range.upperBound)
         let before = pieces.compactMap { Self.clipped($0, to: 0..<start) }
@@ -47,7 +49,7 @@ final class MemoryCacheBody: CacheBody {
         return Piece(start: common.lowerBound, octets: Array(octets))
     }
 
-    func makeReader(of range: Range<Int64>) -> any CacheBodyReader { Reader(self, range) }
+    package func makeReader(of range: Range<Int64>) -> any CacheBodyReader { Reader(self, range) }
 
     /// The index of the piece that has an octet.
     private func index(ofPieceAt position: Int64) -> Int? {

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CacheStoreSuite
+import Glibc
+import HTTPTypes
+import PortolanCache
+import PortolanCore
+import PortolanURL
+import ServerSupport
+import Testing
+
+@testable import PortolanRedis
+
+private typealias Tester = CacheStoreTester
+private typealias Fixtures = RedisFixtures
+
+/// Stored responses on a real server, used by one or two stores.
+@Suite(.timeLimit(.minutes(5))) struct RedisCacheStoreTests {
+    /// The server chooses what goes if it is full, and each machine has only a part of the entries.
+    private static let rulesOfALimit = ["the least recently used entry goes first", "what can be found stays below the limit"]
+
+    @Test(arguments: CacheStoreCase.all.filter { !rulesOfALimit.contains($0.name) })
+    func storeKeepsTheContract(_ rule: CacheStoreCase) async throws {
+        var configuration = try Fixtures.configuration()
+        // The rules are about an eighth of the limit.
+        configuration.responseLimit = min(rule.byteLimit / 8, 1 << 20)
+        try await rule.run(Tester(RedisCacheStore(configuration)))
+    }
+
+    @Test func machinesShareResponses() async throws {
+        let configuration = try Fixtures.configuration()
+        let (first, second) = (Tester(RedisCacheStore(configuration)), Tester(RedisCacheStore(configuration)))
+        try first.store([1, 2, 3], "A: 1")
+        _ = try await first.entries()
+        let entry = try await second.entry()
+        #expect(try await Tester.octets(of: entry.body) == [1, 2, 3])
+        second.store.update(
+            entry.id, to: entry.stored.updated(by: try Tester.fields("A: 2"), request: nil, requestTime: 5, responseTime: 6).response)
+        #expect(try await second.entry().stored.responseTime == 6)
+        #expect(try await first.entry().stored.fields.map(\.value) == ["2"])
+        // Another prefix is another cache.
+        #expect(try await Tester(RedisCacheStore(try Fixtures.configuration())).entries().isEmpty)
+    }
+
+    /// What one machine removes is not found by another, and what the other is storing at that moment is not stored.
+    @Test(
+        arguments: [
+            .url, .origin, .host, .since, .all,
+        ] as [RemovalKind])
+    func removalOfOneMachineCountsForAnother(_ kind: RemovalKind) async throws {
+        let configuration = try Fixtures.configuration()
+        let (first, second) = (Tester(RedisCacheStore(configuration)), Tester(RedisCacheStore(configuration)))
+        try first.store([1])
+        try first.store([2], at: "https://other.example/")
+        #expect(try await first.entries().count == 1)
+        #expect(try await first.entries("https://other.example/").count == 1)
+        let writer = try #require(second.store.openWriter(try Tester.opening()))
+        #expect(Tester.write([3], to: writer))
+        // The server has opened the writer.
+        #expect(try await second.entries().count == 1)
+        first.store.remove(try kind.selection())
+        #expect(try await first.entries().isEmpty)
+        writer.finish(try Tester.stored(content: .complete(length: 1), received: 1), trailers: nil)
+        if kind != .since { #expect(try await second.entries().isEmpty) }
+        let isOtherRemoved = kind == .all || kind == .since
+        #expect(try await first.entries("https://other.example/").isEmpty == isOtherRemoved)
+        // What is stored later counts.
+        try second.store([4], received: 2)
+        #expect(try await second.bodies() == [[4]])
+        #expect(try await first.bodies() == [[4]])
+    }
+
+    enum RemovalKind: Sendable {
+        case url, origin, host, since, all
+
+        func selection() throws -> CacheSelection {
+            let url = try URLRecord(parsing: Tester.url)
+            return switch self {
+            case .url: .url(url)
+            case .origin: .origin(url)
+            case .host: .host("example.org")
+            case .since: .since(Tester.now)
+            case .all: .all
+            }
+        }
+    }
+
+    /// What does not count any more is deleted, without other commands of the store.
+    @Test func removedResponsesAreDeletedFromTheServer() async throws {
+        let configuration = try Fixtures.configuration()
+        let store = RedisCacheStore(configuration)
+        let tester = Tester(store)
+        for number in 0..<250 { try tester.store([1], at: "https://example.org/\(number)", received: Int64(number)) }
+        for number in 0..<250 { #expect(try await tester.entries("https://example.org/\(number)").count == 1) }
+        store.remove(.since(Tester.now + 100))
+        #expect(try await tester.entries("https://example.org/100").isEmpty)
+        #expect(try await tester.entries("https://example.org/99").count == 1)
+        // A machine that has not removed anything itself sees what the server has.
+        let other = Tester(RedisCacheStore(configuration))
+        var count = 250
+        while count > 100 {
+            count = 0
+            for number in 0..<250 { count += try await other.entries("https://example.org/\(number)").count }
+        }
+        #expect(count == 100)
+        store.remove(.all)
+        #expect(try await tester.entries("https://example.org/1").isEmpty)
+        #expect(try await other.entries("https://example.org/1").isEmpty)
+    }
+
+    @Test func responsesEnd() async throws {
+        var configuration = try Fixtures.configuration()
+        (configuration.staleTime, configuration.longestTime) = (.seconds(50), .seconds(100))
+        let clock = Observed<Int64>(Tester.now)
+        let store = RedisCacheStore(configuration) { clock.state }
+        let tester = Tester(store)
+        for (number, fields) in ["Cache-Control: max-age=10", "A: 1", "Cache-Control: max-age=1000"].enumerated() {
+            try tester.store([UInt8(number)], fields, at: "https://example.org/\(number)")
+            let key = store.keys.entries(of: try Tester.key("https://example.org/\(number)").url)
+            #expect(try await tester.entries("https://example.org/\(number)").count == 1)
+            // The server deletes the key.
+            guard case .integer(let rest) = try await Fixtures.reply(["PTTL", RedisCommand.Word(key)], configuration) else {
+                Issue.record("no time")
+                continue
+            }
+            let limit = [60_000, 50_000, 100_000][number]
+            #expect((limit - 30_000...limit).contains(Int(rest)))
+        }
+        // An entry ends even if another one keeps the key.
+        for (time, rest) in [(49, [0, 1, 2]), (50, [0, 2]), (59, [0, 2]), (60, [2]), (99, [2]), (100, [])] {
+            clock.update { $0 = Tester.now + Int64(time) }
+            var found: [Int] = []
+            for number in 0..<3 where try await !tester.entries("https://example.org/\(number)").isEmpty { found.append(number) }
+            #expect(found == rest)
+        }
+    }
+
+    /// Two machines store variants of one URL at the same time, and none is lost.
+    @Test func concurrentChangesOfOneURLAreAllMade() async throws {
+        let configuration = try Fixtures.configuration()
+        let testers = (0..<3).map { _ in Tester(RedisCacheStore(configuration)) }
+        for number in 0..<4 {
+            for (index, tester) in testers.enumerated() {
+                try tester.store([UInt8(number), UInt8(index)], "Vary: Foo", request: "Foo: \(number) \(index)")
+            }
+        }
+        for tester in testers { _ = try await tester.entries() }
+        let bodies = try await testers[0].bodies().sorted { $0.lexicographicallyPrecedes($1) }
+        var expected: [[UInt8]] = []
+        for number in 0..<4 { for index in 0..<3 { expected.append([UInt8(number), UInt8(index)]) } }
+        #expect(bodies == expected)
+    }
+
+    @Test func passwordSocketAndDatabase() async throws {
+        let servers = try Fixtures.shared()
+        var configuration = try Fixtures.configuration()
+        configuration.address = .unix(path: try servers.path(of: .redisSocket))
+        configuration.database = 3
+        let local = Tester(RedisCacheStore(configuration))
+        try local.store([1])
+        #expect(try await local.bodies() == [[1]])
+        let port = try #require(UInt16(exactly: try servers.endpoint(.redisLocked).port))
+        var locked = try Fixtures.configuration()
+        locked.address = .tcp(host: "localhost", port: port)
+        for (password, expected) in [(nil, 0), ("wrong", 0), (servers.password, 1)] as [(String?, Int)] {
+            locked.password = password
+            let tester = Tester(RedisCacheStore(locked))
+            try tester.store([1])
+            #expect(try await tester.entries().count == expected)
+        }
+    }
+}
