@@ -2,6 +2,7 @@
 
 #if Persistence
     import PortolanCache
+    import PortolanCore
     import PortolanURL
 
     /// The index of a cache on disk: which responses there are, and how much room they take.
@@ -173,15 +174,16 @@
                 "INSERT INTO removal (time, kind, value) VALUES (?, CAST(? AS TEXT), ?)", [.integer(time), .text(kind), .integer(value)])
         }
 
-        /// Whether entries for a key were removed after a time.
+        /// Whether entries for a key were removed after a time. Removals before the last start of the system can have
+        /// later times than now.
         static func hasRemoved(_ key: CacheKey, since time: Int64, _ statements: Database.Statements) throws -> Bool {
             try statements.number(
                 """
-                SELECT count(*) FROM removal WHERE time >= ? AND (kind = 'all' OR (kind = 'url' AND value = ?)
+                SELECT count(*) FROM removal WHERE time BETWEEN ? AND ? AND (kind = 'all' OR (kind = 'url' AND value = ?)
                 OR (kind = 'origin' AND value = ?) OR (kind = 'host' AND value = ?))
                 """,
                 [
-                    .integer(time), .integer(number(of: key.url)), .integer(number(ofOrigin: key.url)),
+                    .integer(time), .integer(MonotonicTime.nanoseconds), .integer(number(of: key.url)), .integer(number(ofOrigin: key.url)),
                     .integer(number(ofHost: key.url.host)),
                 ]
             ) > 0

@@ -199,7 +199,7 @@
 
         /// - Returns: `nil` if the response is too large, or the cache is closed.
         func open(_ opening: CacheOpening) -> WriterNumber? {
-            guard opening.position >= 0, opening.expectedLength ?? 0 <= entryLimit else { return nil }
+            guard opening.position >= 0, 0...entryLimit ~= opening.expectedLength ?? 0 else { return nil }
             return state.withLock { state in
                 if state.isClosed { return nil }
                 let number = state.newNumber()
