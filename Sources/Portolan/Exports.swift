@@ -29,6 +29,8 @@
 @_exported public import struct `PortolanCore`.LoadPriority
 @_exported public import enum `PortolanCore`.CachePolicy
 @_exported public import enum `PortolanCore`.ResponseSource
+@_exported public import struct `PortolanCore`.CacheableResponse
+@_exported public import enum `PortolanCore`.CacheStoragePolicy
 @_exported public import class `PortolanCache`.ResponseCache
 @_exported public import struct `PortolanCache`.CacheStatus
 @_exported public import struct `PortolanCore`.RequestProperties

@@ -56,6 +56,26 @@ extension Loader.Configuration {
     }
 }
 
+extension Loader.Configuration {
+    /// Whether each top-level site has its own part of the cache, so that a site can't find out what another one has
+    /// loaded. `false` by default.
+    ///
+    /// The site is that of ``Request/mainDocumentURL`` or, without one, that of the request's own URL. Documents
+    /// without a host share a part.
+    ///
+    /// Fetch, "determine the HTTP cache partition"
+    public var partitionsCacheBySite: Bool {
+        get { cachePartition != nil }
+        set {
+            guard newValue else { return cachePartition = nil }
+            cachePartition = { request in
+                let document = request.mainDocumentURL ?? request.url
+                return Site(document)?.description ?? "null"
+            }
+        }
+    }
+}
+
 extension Loader {
     /// A loader with the default configuration and the handlers of ``ProtocolRegistry/shared``.
     ///

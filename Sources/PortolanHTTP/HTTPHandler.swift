@@ -10,7 +10,7 @@ public final class HTTPHandler: ProtocolHandler {
     public let identifier = "org.portolan.http"
     public let schemes = SchemeSet.only(["http", "https"])
     /// `multipart/x-mixed-replace` delivers one response for each part.
-    public let traits: HandlerTraits = [.multipart, .stopsAsynchronously, .cookies, .cacheable]
+    public let traits: HandlerTraits = [.multipart, .stopsAsynchronously, .cookies, .cacheable, .httpFields]
     private let configuration: HTTPConfiguration
     private let pools = Mutex<HTTPConnectionPools?>(nil)
 

@@ -16,6 +16,9 @@ extension ForwardingClient {
     public func didReceiveInterim(_ response: Response) { next.didReceiveInterim(response) }
     public func willResend(after response: Response) { next.willResend(after: response) }
     public func requestToResend(_ request: Request) -> Request { next.requestToResend(request) }
+    public func willCache(_ response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void) {
+        next.willCache(response, decide: decide)
+    }
     public func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow { next.didReceive(response, storage: storage) }
     public func didLoad(_ bytes: borrowing RawSpan) -> Flow { next.didLoad(bytes) }
     public func didReceiveTrailers(_ fields: HTTPFields) { next.didReceiveTrailers(fields) }

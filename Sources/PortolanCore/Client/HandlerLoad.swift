@@ -389,6 +389,11 @@ extension HandlerLoad {
         _ = finishDelivery(of: .failure)
     }
 
+    package func willCache(_ response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void) {
+        guard !machine.load(ordering: .relaxed).isOver else { return decide(nil) }
+        next.willCache(response, decide: decide)
+    }
+
     package func requestToResend(_ request: Request) -> Request { next.requestToResend(request) }
 
     package func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {

@@ -19,4 +19,7 @@ public struct HandlerTraits: OptionSet, Hashable, Sendable {
     /// the stored response that it receives. Without this trait, the loader stores no response of the handler, whatever
     /// its storage policy.
     public static let cacheable = Self(rawValue: 1 << 4)
+    /// The fields of a response say whether it may be stored, whatever its storage policy. Loads send the conditions in
+    /// the fields of a request to the server, and do not confirm stored responses themselves (RFC 9111).
+    package static let httpFields = Self(rawValue: 1 << 5)
 }

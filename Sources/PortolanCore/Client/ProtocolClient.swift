@@ -42,6 +42,14 @@ public protocol ProtocolClient: AnyObject, Sendable {
     /// - Returns: the request with the changes since it was made, such as the cookies that the 401 response set.
     func requestToResend(_ request: Request) -> Request
 
+    /// The cache is about to store the response of the load. Called by the cache only, before the response and between
+    /// other events.
+    ///
+    /// Optional.
+    ///
+    /// - Parameter decide: called once, on any thread, with the response to store; `nil` to store nothing.
+    func willCache(_ response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void)
+
     /// The response. If the handler declares ``HandlerTraits/multipart``, each part has its own response.
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow
 
@@ -112,6 +120,7 @@ extension ProtocolClient {
     public func didTransfer(_ report: TransferReport) {}
     public func willResend(after response: Response) {}
     public func requestToResend(_ request: Request) -> Request { request }
+    public func willCache(_ response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void) { decide(response) }
 
     public func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         FailedLoad(LoadError(.notOffered, message: "there is no next handler"), client: client)

@@ -77,6 +77,13 @@ public struct Response: Sendable {
         set { ownParts.anyCacheStatus = newValue }
     }
 
+    /// The texts that the delegate has stored with the response (``CacheableResponse/userInfo``). Empty if the response
+    /// does not come from the cache.
+    public package(set) var cacheUserInfo: [String: String] {
+        get { parts.cacheUserInfo }
+        set { ownParts.cacheUserInfo = newValue }
+    }
+
     public init(
         url: URLRecord, mimeType: MIMEType? = nil, textEncodingName: String? = nil, expectedLength: Int64? = nil,
         suggestedFilename: String? = nil, status: HTTPResponse.Status? = nil, fields: HTTPFields = HTTPFields()
@@ -107,6 +114,7 @@ public struct Response: Sendable {
         var isBodyPart = false
         var source = ResponseSource.network
         var anyCacheStatus: (any Sendable)?
+        var cacheUserInfo: [String: String] = [:]
 
         init(
             url: URLRecord, mimeType: MIMEType?, textEncodingName: String?, expectedLength: Int64?, unsanitizedFilename: String?,
@@ -131,6 +139,7 @@ public struct Response: Sendable {
             isBodyPart = other.isBodyPart
             source = other.source
             anyCacheStatus = other.anyCacheStatus
+            cacheUserInfo = other.cacheUserInfo
         }
     }
 

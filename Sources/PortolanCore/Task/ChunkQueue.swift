@@ -179,7 +179,7 @@ extension ChunkQueue.State {
 }
 
 extension [UInt8] {
-    init(copying bytes: borrowing RawSpan) {
+    package init(copying bytes: borrowing RawSpan) {
         self = unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }
     }
 }

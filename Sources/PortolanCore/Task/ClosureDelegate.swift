@@ -18,6 +18,7 @@ public final class ClosureDelegate: LoadDelegate {
     private let onRedirect: (@Sendable (Request, Response) async -> RedirectDecision)?
     private let onChallenge: (@Sendable (AuthenticationChallenge) async -> ChallengeAnswer)?
     private let onNewBody: (@Sendable (LoadTask) async -> Body?)?
+    private let onCache: (@Sendable (CacheableResponse) -> CacheableResponse?)?
     private let onProgress: (@Sendable (LoadProgress) -> Void)?
     private let onEnd: (@Sendable (LoadTask, LoadError?) -> Void)?
     /// The task that runs the closure of the pending decision. It is cancelled if the decision is no longer needed.
@@ -28,6 +29,8 @@ public final class ClosureDelegate: LoadDelegate {
     ///   - onChallenge: answers a challenge. Without it, challenges get default handling.
     ///   - onNewBody: returns the body to send again; `nil` fails the load. Without it, the request's own body is sent
     ///     again if it can be read twice.
+    ///   - onCache: returns what the loader's cache stores of the response; `nil` for nothing. It decides at once.
+    ///     Without it, the response is stored unchanged.
     ///   - onProgress: called after bytes were sent or received, in the order of events. Several pieces can have one
     ///     call.
     ///   - onEnd: called last, with the error, or `nil` if the load is complete. Then ``LoadTask/metrics`` are
@@ -35,11 +38,12 @@ public final class ClosureDelegate: LoadDelegate {
     public init(
         onRedirect: (@Sendable (_ proposed: Request, _ response: Response) async -> RedirectDecision)? = nil,
         onChallenge: (@Sendable (AuthenticationChallenge) async -> ChallengeAnswer)? = nil,
-        onNewBody: (@Sendable (LoadTask) async -> Body?)? = nil, onProgress: (@Sendable (LoadProgress) -> Void)? = nil,
+        onNewBody: (@Sendable (LoadTask) async -> Body?)? = nil,
+        onCache: (@Sendable (CacheableResponse) -> CacheableResponse?)? = nil, onProgress: (@Sendable (LoadProgress) -> Void)? = nil,
         onEnd: (@Sendable (LoadTask, LoadError?) -> Void)? = nil
     ) {
         (self.onRedirect, self.onChallenge, self.onNewBody) = (onRedirect, onChallenge, onNewBody)
-        (self.onProgress, self.onEnd) = (onProgress, onEnd)
+        (self.onCache, self.onProgress, self.onEnd) = (onCache, onProgress, onEnd)
     }
 
     public func loadTask(
@@ -47,6 +51,12 @@ public final class ClosureDelegate: LoadDelegate {
     ) {
         guard let onRedirect else { return decide(.follow(request)) }
         runDecision { decide(await onRedirect(request, response)) }
+    }
+
+    public func loadTask(
+        _ task: LoadTask, willCache response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void
+    ) {
+        if let onCache { decide(onCache(response)) } else { decide(response) }
     }
 
     public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {

@@ -43,6 +43,12 @@ final class DelegateClient: ProtocolClient {
         task.notifyDelegate(.resend(response))
     }
 
+    func willCache(_ response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void) {
+        guard let task else { return decide(nil) }
+        let question = task.addCachingQuestion(decide)
+        task.notifyDelegate(.willCache(response) { question.answer($0) })
+    }
+
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         guard let task else { return .stopped }
         task.loader.updatePolicies(from: response, of: task)

@@ -19,6 +19,7 @@ enum DelegateEvent {
     case challenge(AuthenticationChallenge)
     case challengeCancelled(AuthenticationChallenge)
     case newBody(@Sendable (Body?) -> Void)
+    case willCache(CacheableResponse, @Sendable (CacheableResponse?) -> Void)
     case nestedLoadBegan(LoadTask)
     case nestedLoadEnded(LoadTask, LoadError?)
     case end(LoadError?)
@@ -35,8 +36,8 @@ enum DelegateEvent {
     var isDelivery: Bool {
         switch self {
         case .response, .data: true
-        case .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody, .nestedLoadBegan,
-            .nestedLoadEnded, .end:
+        case .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody, .willCache,
+            .nestedLoadBegan, .nestedLoadEnded, .end:
             false
         }
     }
@@ -47,7 +48,7 @@ enum DelegateEvent {
         switch self {
         case .nestedLoadBegan, .nestedLoadEnded: true
         case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody,
-            .end:
+            .willCache, .end:
             false
         }
     }
@@ -77,6 +78,7 @@ enum DelegateEvent {
         case .challenge(let challenge): delegate.loadTask(task, didReceive: challenge)
         case .challengeCancelled(let challenge): delegate.loadTask(task, didCancel: challenge)
         case .newBody(let answer): delegate.loadTask(task, needsNewBody: answer)
+        case .willCache(let response, let decide): delegate.loadTask(task, willCache: response, decide: decide)
         case .nestedLoadBegan(let nested): delegate.loadTask(task, didBeginNestedTask: nested)
         case .nestedLoadEnded(let nested, let error): delegate.loadTask(task, nestedTask: nested, didEndWith: error)
         case .end(let error): delegate.loadTask(task, didEndWith: error)

@@ -51,6 +51,18 @@ public protocol LoadDelegate: AnyObject, Sendable {
     ///   - answer: call it once, immediately or later, on any thread. `nil` fails the load.
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void)
 
+    /// The loader's cache is about to store the response. It is stored if `decide` receives a response.
+    ///
+    /// Comes before the response itself. The delivery does not wait for the decision. The body is buffered until then:
+    /// if more than 1 MiB arrives before the decision, or if the load ends, nothing is stored.
+    ///
+    /// - Parameters:
+    ///   - task: the task. For a nested load, the task that the caller made.
+    ///   - response: the response, where it may be stored, and no user information.
+    ///   - decide: call it once, immediately or later, on any thread, with the response to store. `nil` stores nothing.
+    func loadTask(
+        _ task: LoadTask, willCache response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void)
+
     /// A nested load began, at any depth (``LoadTask/parent``). A handler made it as a part
     /// of its own load, for example to load the URL inside a `gzip:` URL.
     ///
@@ -86,6 +98,11 @@ extension LoadDelegate {
         let body = task.currentRequest.body
         answer(body.flatMap { $0.isRewindable ? $0 : nil })
     }
+    public func loadTask(
+        _ task: LoadTask, willCache response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void
+    ) {
+        decide(response)
+    }
     public func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {}
     public func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {}
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
@@ -119,6 +136,11 @@ extension DelegatingDelegate {
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { delegate?.loadTask(task, didCancel: challenge) }
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         decider.loadTask(task, needsNewBody: answer)
+    }
+    func loadTask(
+        _ task: LoadTask, willCache response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void
+    ) {
+        decider.loadTask(task, willCache: response, decide: decide)
     }
     func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) { delegate?.loadTask(task, didBeginNestedTask: nestedTask) }
     func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {

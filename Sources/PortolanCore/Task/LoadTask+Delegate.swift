@@ -103,7 +103,8 @@ extension LoadTask {
         case .nestedLoadBegan(let nested): openNestedLoads.withLock { $0.append(nested) }
         case .nestedLoadEnded(let nested, _): guard reportEndOfNestedLoads(in: nested) else { return }
         case .end: closeDelegate()
-        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody:
+        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody,
+            .willCache:
             break
         }
         let isReaderLimited = delegateSerializer.readerLimit != nil
@@ -139,6 +140,21 @@ extension LoadTask {
     private func closeDelegate() {
         _ = reportEndOfNestedLoads(in: self)
         delegateSerializer.close()
+        let questions = cachingQuestions.withLock { questions in
+            defer { questions = [] }
+            return questions
+        }
+        for question in questions { question.answer(nil) }
+    }
+
+    /// Adds a question about the cache. The task answers it with `nil` before the end, unless the delegate has answered
+    /// it.
+    func addCachingQuestion(
+        _ answer: @escaping @Sendable (CacheableResponse?) -> Void
+    ) -> OneShotCallback<CacheableResponse?> {
+        let question = OneShotCallback(answer, fallback: .some(nil))
+        cachingQuestions.withLock { $0.append(question) }
+        return question
     }
 
     // MARK: Nested loads

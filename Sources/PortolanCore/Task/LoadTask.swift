@@ -29,6 +29,8 @@ public final class LoadTask: Sendable {
     /// The nested loads, at any depth, of which the delegate has received the beginning but not the end. Changed only
     /// while the delegate is acquired.
     let openNestedLoads = Mutex<[LoadTask]>([])
+    /// The questions to the delegate about what is stored.
+    let cachingQuestions = Mutex<[OneShotCallback<CacheableResponse?>]>([])
     /// The number of caller's decisions for which this load and its nested loads wait.
     private let callerWaits = Atomic(0)
     private let queueWaits = Mutex(WaitingHandlerLoads())

@@ -9,10 +9,11 @@ import Synchronization
 public final class Loader: Sendable {
     public let configuration: Configuration
     /// The loader's own handlers.
-    public let handlers = ProtocolRegistry()
+    public let handlers: ProtocolRegistry
     /// The handlers that this loader shares with other loaders.
     package let sharedHandlers: ProtocolRegistry
     let logsSteps: Bool
+    let backgroundLoads = BackgroundLoads()
 
     /// - Parameters:
     ///   - configuration: copied; later changes to the value have no effect.
@@ -21,8 +22,18 @@ public final class Loader: Sendable {
         self.configuration = configuration
         logsSteps = configuration.logger.logLevel <= .debug
         sharedHandlers = registry
+        handlers = ProtocolRegistry()
         for handler in configuration.handlers.reversed() { handlers.register(handler) }
     }
+
+    /// Makes a loader for the background loads of another one, with the same handlers. It does not retain that loader,
+    /// so that the background loads can end with it.
+    init(forBackgroundLoadsOf loader: Loader) {
+        configuration = loader.configuration
+        (handlers, sharedHandlers, logsSteps) = (loader.handlers, loader.sharedHandlers, loader.logsSteps)
+    }
+
+    deinit { backgroundLoads.cancel() }
 
     /// The settings of a loader.
     public struct Configuration: Sendable {
@@ -67,6 +78,8 @@ public final class Loader: Sendable {
         package var upgradePolicy: (any UpgradePolicy)?
         /// The cache for stored responses; `nil` for none. `Loader.Configuration.cache` sets it.
         package var responseCache: (any LoadCache)?
+        /// The part of the cache that a request uses; `nil` if all requests share the cache.
+        package var cachePartition: (@Sendable (Request) -> String)?
 
         public init() {}
     }

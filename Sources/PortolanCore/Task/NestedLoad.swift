@@ -91,6 +91,13 @@ private final class NestedLoadDelegate: LoadDelegate {
     func loadTaskDidSend(_ task: LoadTask) {}
 
     func loadTask(
+        _ task: LoadTask, willCache response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void
+    ) {
+        guard isActive, let parent else { return decide(nil) }
+        parent.outermostTask.notifyDelegateOfNestedLoad(.willCache(response, decide))
+    }
+
+    func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
         guard isActive, let parent else { return decide(.deliver) }

@@ -93,7 +93,8 @@ extension HTTPLoad: HTTPTransaction {
         stage = BodyStages(decoding: configuration.decodingLimits, multipart: configuration.multipartLimits).make(
             for: received.response, isCoded: received.mayBeDecoded, transferCodings: received.head.framing.transferCodings, to: request,
             client: client)
-        let flow = (stage ?? client).didReceive(received.response, storage: received.storage)
+        // The fields say whether the response may be stored (`HandlerTraits.httpFields`).
+        let flow = (stage ?? client).didReceive(received.response, storage: .allowed)
         if flow == .stopped { end() }
         return flow
     }

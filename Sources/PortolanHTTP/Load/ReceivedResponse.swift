@@ -8,7 +8,6 @@ import PortolanHTTPSyntax
 struct ReceivedResponse {
     let head: ResponseHead
     private(set) var response: Response
-    let storage: CacheStoragePolicy
     /// Whether the body has a content coding, or a transfer coding other than chunked.
     let mayBeDecoded: Bool
 
@@ -30,14 +29,6 @@ struct ReceivedResponse {
             suggestedFilename: relevant.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
         if isVerified { response.isVerified = true }
         mayBeDecoded = relevant.hasContentCoding || !head.framing.transferCodings.isEmpty
-        storage = relevant.cacheControl.map(Self.storage) ?? .allowed
-    }
-
-    /// The cache policy of the response (RFC 9111 §3).
-    private static func storage(_ control: String) -> CacheStoragePolicy {
-        let directives = control.split(separator: ",")
-        let forbids = directives.contains { $0.trimmingPrefix { $0 == " " || $0 == "\t" }.lowercased().hasPrefix("no-store") }
-        return forbids ? .notAllowed : .allowed
     }
 
     /// The fields that each load needs, found in one pass. A look-up in `HTTPFields` would first make an index, which
@@ -49,7 +40,6 @@ struct ReceivedResponse {
         /// From the first field, if there are several.
         var contentDisposition: ContentDisposition?
         private var hasDisposition = false
-        var cacheControl: String?
         var hasContentCoding = false
 
         init(_ fields: HTTPFields) {
@@ -61,7 +51,6 @@ struct ReceivedResponse {
                 case .contentDisposition where !hasDisposition:
                     hasDisposition = true
                     contentDisposition = ContentDisposition(parsing: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
-                case .cacheControl: cacheControl = cacheControl.map { "\($0), \(field.value)" } ?? field.value
                 case .contentEncoding: hasContentCoding = true
                 default: break
                 }
