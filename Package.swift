@@ -198,9 +198,9 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Portolan", "PortolanHandlers", "PortolanCoding", "PortolanCookies", "PortolanCore", "PortolanHTTP", "PortolanHTTPSyntax",
-                "PortolanPlugins", "PortolanStore", "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL", httpTypes,
-                logging,
+                "Portolan", "PortolanHandlers", "PortolanCache", "PortolanCoding", "PortolanCookies", "PortolanCore", "PortolanHTTP",
+                "PortolanHTTPSyntax", "PortolanPlugins", "PortolanStore", "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL",
+                httpTypes, logging,
             ],
             // The package of the fuzzers compiles the same files, and has no access to package declarations.
             path: "Fuzzing/Targets", packageAccess: false, swiftSettings: strict),
@@ -248,7 +248,8 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PortolanCacheTests",
-            dependencies: ["PortolanCache", "PortolanCore", "PortolanURL", "CacheStoreSuite", httpTypes], swiftSettings: strict),
+            dependencies: ["PortolanCache", "PortolanCore", "PortolanURL", "PortolanTestSupport", "CacheStoreSuite", httpTypes],
+            swiftSettings: strict),
         .testTarget(
             name: "PortolanRedisTests",
             dependencies: [

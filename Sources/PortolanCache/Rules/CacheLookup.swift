@@ -13,7 +13,7 @@ package struct CacheLookup: Sendable {
     /// ``CachePolicy/useProtocol`` follows the fields of the request. Others are Fetch's cache modes.
     package let policy: CachePolicy
     /// Seconds since 1970.
-    package let now: Int64
+    package private(set) var now: Int64
     private let directives: RequestDirectives
     private let ranges: [ByteRange]?
 
@@ -24,12 +24,22 @@ package struct CacheLookup: Sendable {
         ranges = method == .get ? ByteRange.requested(by: fields) : nil
     }
 
+    /// Whether the request may be sent. If not, only a stored response answers it.
+    var mayLoad: Bool { !directives.isOnlyIfCached && policy != .onlyCached }
+
+    /// The same request at a later time.
+    func at(_ now: Int64) -> CacheLookup {
+        var lookup = self
+        lookup.now = now
+        return lookup
+    }
+
     /// Decides what to do with the request.
     ///
     /// - Parameter responses: those that are stored for the URL of the request.
     package func decide(_ responses: [StoredResponse]) -> CacheDecision {
         let decision = decideWithoutLimit(responses)
-        guard directives.isOnlyIfCached || policy == .onlyCached else { return decision }
+        if mayLoad { return decision }
         switch decision {
         case .use: return decision
         case .validate(_, let reason), .load(let reason), .fail(let reason): return .fail(reason)
@@ -97,11 +107,13 @@ package struct CacheLookup: Sendable {
         if policy == .preferCached || policy == .onlyCached { return .use(.policy) }
         if response.directives.noCache == .always { return .validate(.noCache) }
         if request.isNoCache { return .validate(.requestNoCache) }
-        // Fetch's mode "no-cache" is `max-age=0`. That is what browsers send to reload a page, and `immutable` is for
-        // just that case (RFC 8246 §2). An age of 0 does not satisfy it, because the caller asks for validation.
-        if policy == .revalidate || request.maxAge == 0 {
+        // Fetch's mode "no-cache" always validates.
+        if policy == .revalidate { return .validate(.policy) }
+        // Browsers send `max-age=0` to reload a page, and `immutable` is for just that case (RFC 8246 §2). An age of 0
+        // does not satisfy it, because the caller asks for validation.
+        if request.maxAge == 0 {
             guard freshness.isFresh, response.directives.isImmutable, isAuthenticated(response.url) else {
-                return .validate(policy == .revalidate ? .policy : .requestMaxAge)
+                return .validate(.requestMaxAge)
             }
             return .use(.immutable)
         }
@@ -151,6 +163,16 @@ package struct CacheLookup: Sendable {
     }
 
     // MARK: - Concurrent requests
+
+    /// Whether the response to this request can answer another one.
+    var isShareable: Bool {
+        method == .get && policy != .noStore && policy != .onlyCached && !directives.isNoStore && ranges == nil
+    }
+
+    /// Whether a response that was just received can answer other requests without validation.
+    static func isShareable(_ response: StoredResponse, now: Int64) -> Bool {
+        Freshness(of: response, now: now).isFresh && response.directives.noCache != .always
+    }
 
     /// Whether this request can wait for the response to an equal request that was sent shortly before. When the
     /// response arrives, ``decide(_:)`` says whether it answers this request, too: it must be storable, and must be

@@ -52,6 +52,17 @@ extension StoredResponse {
         return completion.validator == validator && !fields.contains(.eTag) && !fields.contains(.lastModified)
     }
 
+    /// Whether a response to a request for the rest of this response has octets of the same representation.
+    ///
+    /// RFC 9110 §15.3.7.3
+    func hasSameRepresentation(as fields: HTTPFields, _ status: HTTPResponse.Status, now: Int64) -> Bool {
+        guard let validator = strongValidator else { return false }
+        if let received = StrongValidator(of: fields, now: now) { return received == validator }
+        // A 206 response leaves out the `Last-Modified` that was in `If-Range`.
+        guard case .lastModified = validator, status == .partialContent else { return false }
+        return !fields.contains(.eTag) && !fields.contains(.lastModified)
+    }
+
     /// Joins two responses with parts of one representation. The fields are those of this response, updated by the
     /// newer one.
     ///

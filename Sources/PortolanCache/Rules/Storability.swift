@@ -82,11 +82,31 @@ package enum Storability {
         if status == .partialContent {
             guard !transfer.isDecoded, ContentRange(in: fields)?.bytes != nil else { throw .partial }
         }
-        if transfer.isComplete { return }
+        guard transfer.isComplete || canBeCompleted(status, fields, isDecoded: transfer.isDecoded, now) else { throw .incomplete }
+    }
+
+    private static func canBeCompleted(_ status: HTTPResponse.Status, _ fields: HTTPFields, isDecoded: Bool, _ now: Int64) -> Bool {
         let acceptsRanges = fields.forEachMember(of: .acceptRanges) { !$0.equalsIgnoringCase("none") }
-        guard status == .ok || status == .partialContent, !transfer.isDecoded, acceptsRanges,
-            StrongValidator(of: fields, now: now) != nil
-        else { throw .incomplete }
+        return (status == .ok || status == .partialContent) && !isDecoded && acceptsRanges && StrongValidator(of: fields, now: now) != nil
+    }
+
+    /// Whether a part of a storable response may be stored.
+    ///
+    /// RFC 9111 §3.3
+    static func canBeCompleted(_ response: StoredResponse) -> Bool {
+        canBeCompleted(response.status, response.fields, isDecoded: response.isDecoded, response.responseTime)
+    }
+
+    /// Whether a response that may not be stored still replaces a stored one, because it is the newer answer to the
+    /// same request. An answer to the conditions, the range or the credentials of a request does not, nor does an error
+    /// that passes.
+    ///
+    /// RFC 9111 §4: a cache uses the most recent response. Browsers remove the stored response, too.
+    static func replacesStored(_ refusal: Refusal, _ status: HTTPResponse.Status) -> Bool {
+        switch refusal {
+        case .responseNoStore, .varyAll, .noFreshness, .notUseful, .notUnderstood: status.code < 500
+        case .method, .interim, .status, .neverStored, .requestNoStore, .partial, .incomplete: false
+        }
     }
 
     /// Whether another request for the URL can get another response only because of its range, its conditions or its

@@ -46,8 +46,21 @@ package enum StoredFields {
     ///
     /// RFC 9111 §4, §5.1
     package static func answer(_ response: StoredResponse, age: Int64) -> HTTPFields {
-        var fields = response.fields
+        var fields = dated(response)
         fields.set(.age, String(max(0, age)).utf8)
+        return fields
+    }
+
+    /// The fields of a stored response with a `Date`: the time of its reception, if the server has sent none.
+    ///
+    /// The date is not stored, so that it makes no `Last-Modified` a strong validator (RFC 9110 §8.8.2.2): that needs
+    /// the clock of the server.
+    ///
+    /// RFC 9110 §6.6.1
+    package static func dated(_ response: StoredResponse) -> HTTPFields {
+        guard !response.fields.contains(.date), let date = HTTPDate(secondsSince1970: response.responseTime) else { return response.fields }
+        var fields = response.fields
+        fields.set(.date, date.description.utf8)
         return fields
     }
 

@@ -4,36 +4,6 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// What the cache asks the next handler, and why.
-struct CacheQuestion: Sendable {
-    /// The stored responses for the URL.
-    var entries: [CacheEntry] = []
-    /// Why the cache does not answer; `nil` for a request that the cache never answers.
-    var reason: CacheReason?
-    /// The index of the stored response that is to be validated or completed.
-    var chosen: Int?
-    /// The request for the octets that the chosen response lacks.
-    var completion: Completion?
-    /// The request that validates stored responses by its fields.
-    var conditional: Validation.ConditionalRequest?
-    /// The index of the stored response that the next handler received, so that it can confirm it.
-    var offeredIndex: Int?
-    /// Whether the caller has already declined the redirect that the response is expected to be.
-    var declinesRedirects = false
-    /// Whether the request has only the caller's own conditions, because a 304 was about no known response.
-    var isSecond = false
-
-    init(
-        _ entries: [CacheEntry] = [], _ reason: CacheReason? = nil, completion: Completion? = nil, chosen: Int? = nil,
-        declinesRedirects: Bool = false, isSecond: Bool = false
-    ) {
-        (self.entries, self.reason, self.completion, self.chosen) = (entries, reason, completion, chosen)
-        (self.declinesRedirects, self.isSecond) = (declinesRedirects, isSecond)
-    }
-
-    var stored: [StoredResponse] { entries.map(\.stored) }
-}
-
 /// The client of one load by the next handler: it validates stored responses by the response, or stores the response
 /// while it forwards it.
 ///
@@ -49,34 +19,26 @@ final class CacheExchange: ForwardingClient {
         case over
     }
 
+    /// The end of the next handler's load that came while stored octets are being delivered.
+    private enum EarlyEnd {
+        case finished
+        case failed(LoadError)
+    }
+
     private struct State {
         var mode = Mode.forwarding
         var hasResponse = false
-        var writing: Writing?
+        var recorder: ResponseRecorder?
         /// The stored octets after those that the next handler delivers.
-        var rest: (any CacheBodyReader)?
+        var after: StoredPart?
+        /// The number of octets of the next handler to drop, because they were delivered before.
+        var skippedCount: Int64 = 0
         /// The number of octets that the next handler must still deliver to complete a stored response.
         var missingCount: Int64?
+        var earlyEnd: EarlyEnd?
         /// Whether the request was sent again, with other credentials or cookies than those that the cache knows.
         var wasResent = false
         var droppedCount = 0
-    }
-
-    /// A response that is being stored.
-    private struct Writing {
-        let writer: any CacheWriter
-        /// Without its final content.
-        let draft: StoredResponse
-        /// The position of the first octet in the representation.
-        let position: Int64
-        /// The length of the representation; `nil` if it is not known.
-        let completeLength: Int64?
-        /// The stored part that is extended.
-        let extended: StoredResponse?
-        /// The number of octets of a 206 response, by its `Content-Range`; `nil` for another response.
-        let partLength: Int64?
-        var count: Int64 = 0
-        var trailers: HTTPFields?
     }
 
     /// The largest body of a dropped response. A load with a larger one is stopped.
@@ -115,7 +77,7 @@ final class CacheExchange: ForwardingClient {
             return state.mode
         }
         if case .delivering(let delivery) = mode { delivery.stop() }
-        finishWriting(isComplete: false)
+        finishRecording(isComplete: false)
     }
 
     private var isOver: Bool {
@@ -124,12 +86,24 @@ final class CacheExchange: ForwardingClient {
 
     func willResend(after response: Response) {
         state.withLock { $0.wasResent = true }
-        next.willResend(after: response)
+        if question.rest == nil { next.willResend(after: response) }
+    }
+
+    func didReceiveInterim(_ response: Response) {
+        // The head of the rest's response was delivered before.
+        if question.rest == nil { next.didReceiveInterim(response) }
+    }
+
+    func didReceive(_ challenge: AuthenticationChallenge) {
+        // The caller may need time for a password or a certificate.
+        if case .serverTrust = challenge.protectionSpace.kind {} else { load.endSharing(.alone) }
+        next.didReceive(challenge)
     }
 
     // MARK: - Redirects
 
     func wasRedirected(to request: Request, redirectResponse response: Response) -> Flow {
+        if question.rest != nil { return failRest(because: "the server redirects the request") }
         invalidate(after: response)
         if question.declinesRedirects { return .keepGoing }
         storeRedirect(response)
@@ -141,10 +115,12 @@ final class CacheExchange: ForwardingClient {
     /// Stores a redirect without its body, which is delivered only if the caller declines the redirect. The response is
     /// then stored again.
     private func storeRedirect(_ response: Response) {
-        // Only the fields of a redirect by HTTP say that it may be stored. `try?` because it is no failure if it may not.
-        guard load.usesHTTPConditions, let draft = try? draft(of: response) else { return }
-        openWriter(CacheOpening(load.key, CacheAttributes(response), request: lookup.fields))?
-            .finish(draft.withContent(.complete(length: 0)), trailers: nil)
+        // Only the fields of a redirect by HTTP say that it may be stored.
+        guard load.usesHTTPFields, let draft = makeDraft(of: response) else { return load.endSharing(.alone) }
+        let recorder = makeRecorder(draft, isHeadOnly: true)
+        recorder.ask(next, .allowed)
+        let isStored = recorder.finish(isComplete: true)
+        load.endSharing(isStored && load.isShareable(draft.stored) ? .stored : .alone)
     }
 
     // MARK: - The response
@@ -156,21 +132,24 @@ final class CacheExchange: ForwardingClient {
         }
         guard isFirst else {
             // A later part of a multipart response is not stored, and so the first one is not either.
-            state.withLock { $0.writing.take() }?.writer.discard()
+            discardRecording()
             return next.didReceive(response, storage: storage)
         }
         invalidate(after: response)
+        if let rest = question.rest { return receiveRest(rest, response) }
         if let conditional = question.conditional, response.status == .notModified, !question.isSecond {
             return validate(by: response, conditional, storage)
         }
-        if response.status?.kind == .serverError, let use = lookup.decide(afterError: response.status, question.stored) {
+        if response.status?.kind == .serverError, let use = lookup.at(load.cache.now()).decide(afterError: response.status, question.stored)
+        {
             state.withLock { $0.mode = .over }
             load.answer(with: question.entries, use)
             return .stopped
         }
-        if let completion = question.completion, response.status != .ok {
-            guard response.status == .partialContent else { return resend() }
-            return complete(completion, with: response)
+        if let completion = question.completion {
+            if response.status == .partialContent { return complete(completion, with: response) }
+            // Without the added range, the request has another answer. Other responses do not depend on the range.
+            if response.status == .rangeNotSatisfiable || response.status == .notModified { return resend() }
         }
         if lookup.method == .head, lookup.policy != .noStore { updateFromHead(response) }
         return store(response, storage)
@@ -200,6 +179,7 @@ final class CacheExchange: ForwardingClient {
                 if index == first { updated = newer }
             }
             guard let updated, let answer = lookup.answer(from: updated) else { return resend() }
+            load.responseDidBegin(isShareable: load.isShareable(updated))
             return drop { [self] in
                 load.answer(withValidated: question.entries[first], updated, answer, question.reason ?? .stale)
             }
@@ -248,49 +228,69 @@ final class CacheExchange: ForwardingClient {
     // MARK: - Storing
 
     private func store(_ response: Response, _ storage: CacheStoragePolicy) -> Flow {
-        // `http:` derives its policy from the fields, as the rules do.
-        let isAllowed = !response.isBodyPart && (storage != .notAllowed || load.usesHTTPConditions)
-        // `try?` because a response that may not be stored is no failure.
-        let isStored = isAllowed ? (try? draft(of: response)).map { begin($0, response, storage) } ?? false : false
-        return next.didReceive(described(response, isStored: isStored), storage: storage)
+        let isAllowed = !response.isBodyPart && (storage != .notAllowed || load.usesHTTPFields)
+        let draft = isAllowed ? makeDraft(of: response) : nil
+        let isStored = draft.map { record($0, storage) } ?? false
+        load.responseDidBegin(isShareable: isStored && draft.map { load.isShareable($0.stored) } ?? false)
+        let flow = next.didReceive(described(response, isStored: isStored), storage: storage)
+        if flow != .keepGoing { load.endSharing(.alone) }
+        return flow
     }
 
     /// Begins to store the response.
     ///
     /// - Returns: `false` if it is not stored.
-    private func begin(_ draft: StoredResponse, _ response: Response, _ storage: CacheStoragePolicy) -> Bool {
-        let range = response.status == .partialContent ? ContentRange(in: response.fields) : nil
-        let extended = range.flatMap { _ in
-            question.entries.first { $0.stored.combined(with: draft, answering: question.completion) != nil }
+    private func record(_ draft: ResponseRecorder.Draft, _ storage: CacheStoragePolicy) -> Bool {
+        let recorder = makeRecorder(draft)
+        state.withLock { $0.recorder = recorder }
+        // Where the fields decide, the policy of the handler says nothing more.
+        recorder.ask(next, storage == .notAllowed ? .allowed : storage)
+        return recorder.isRecording
+    }
+
+    private func makeRecorder(_ draft: ResponseRecorder.Draft, isHeadOnly: Bool = false) -> ResponseRecorder {
+        ResponseRecorder(draft, isHeadOnly: isHeadOnly) { [self] in
+            makeDraft(of: $0, at: draft.stored.responseTime)
+        } open: { [self] draft, answer in
+            openWriter(draft, answer)
+        } combine: { [question] in
+            $0.stored.combined(with: $1, answering: question.completion)
         }
-        var opening = CacheOpening(load.key, CacheAttributes(response), request: lookup.fields)
-        opening.expectedLength = response.expectedLength
-        opening.position = range?.bytes?.lowerBound ?? 0
-        opening.extended = extended?.id
-        // The policy of `http:` is only about `no-store`, which the rules know better.
-        opening.policy = storage == .notAllowed ? .allowed : storage
-        guard let writer = openWriter(opening) else { return false }
-        let writing = Writing(
-            writer: writer, draft: draft, position: opening.position, completeLength: range.map(\.size) ?? response.expectedLength,
-            extended: extended?.stored, partLength: range.map { Int64($0.bytes?.count ?? 0) })
-        state.withLock { $0.writing = writing }
-        return true
     }
 
     /// - Returns: `nil` if there is no room, or if the response could be older than the reason for a removal.
-    private func openWriter(_ opening: CacheOpening) -> (any CacheWriter)? {
-        load.cache.mayHaveRemoved(load.key, since: removalCount) ? nil : store.openWriter(opening)
+    private func openWriter(_ draft: ResponseRecorder.Draft, _ answer: CacheableResponse) -> (any CacheWriter)? {
+        guard !load.cache.mayHaveRemoved(load.key, since: removalCount) else { return nil }
+        var attributes = CacheAttributes(draft.response)
+        attributes.userInfo = answer.userInfo
+        var opening = CacheOpening(load.key, attributes, request: lookup.fields)
+        opening.expectedLength = draft.response.expectedLength
+        opening.position = draft.range?.bytes?.lowerBound ?? 0
+        opening.extended = draft.extended?.id
+        opening.policy = answer.storagePolicy
+        return store.openWriter(opening)
     }
 
-    /// The response as it is stored, without its final content.
-    private func draft(of response: Response) throws(Storability.Refusal) -> StoredResponse {
+    /// The response as it is stored; `nil` if it may not be stored. It then removes older stored responses.
+    private func makeDraft(of response: Response, at time: Int64? = nil) -> ResponseRecorder.Draft? {
+        do throws(Storability.Refusal) {
+            return try draft(of: response, at: time ?? load.cache.now())
+        } catch {
+            guard Storability.replacesStored(error, response.status ?? .ok), lookup.method == .get, lookup.policy != .noStore else {
+                return nil
+            }
+            for entry in question.entries where entry.stored.selectingFields.matches(lookup.fields) { store.remove(.entry(entry.id)) }
+            return nil
+        }
+    }
+
+    private func draft(of response: Response, at now: Int64) throws(Storability.Refusal) -> ResponseRecorder.Draft {
         let status = response.status ?? .ok
-        let isDecoded = response.fields.contains(.contentEncoding) && response.remainingContentCodings.isEmpty
-        let now = load.cache.now()
+        guard lookup.policy != .noStore, !load.bypassesCache else { throw .requestNoStore }
+        let isDecoded = response.isDecoded
         try Storability.check(
             method: lookup.method, request: lookup.fields, status: status, fields: response.fields,
             transfer: Storability.Transfer(isDecoded: isDecoded), now: now)
-        guard lookup.policy != .noStore else { throw .requestNoStore }
         guard let selecting = SelectingFields(vary: response.fields, request: lookup.fields),
             !selecting.namesCredentials(missingIn: lookup.fields, wasResent: state.withLock { $0.wasResent })
         else { throw .varyAll }
@@ -298,9 +298,12 @@ final class CacheExchange: ForwardingClient {
         let content = range.flatMap { range in
             range.bytes.map { StoredContent(ByteRangeSet($0), completeLength: range.size) }
         }
-        return StoredResponse(
+        let stored = StoredResponse(
             url: load.request.url, status: status, fields: StoredFields.storable(response.fields), requestTime: requestTime,
             responseTime: now, selectingFields: selecting, content: content ?? .complete(length: 0), isDecoded: isDecoded)
+        let extended =
+            range == nil ? nil : question.entries.first { $0.stored.combined(with: stored, answering: question.completion) != nil }
+        return ResponseRecorder.Draft(stored: stored, range: range, response: response, extended: extended)
     }
 
     private func described(_ response: Response, isStored: Bool) -> Response {
@@ -327,54 +330,70 @@ final class CacheExchange: ForwardingClient {
             return .stopped
         }
         if isOver { return .stopped }
-        let (writer, isAccepted, missing) = state.withLock { state in
-            state.missingCount? -= Int64(count)
-            state.writing?.count += Int64(count)
-            // A part that is longer than its Content-Range says is not stored.
-            let isAccepted = (state.writing?.count ?? 0) <= state.writing?.partLength ?? .max
-            let writer = state.writing?.writer
-            if !isAccepted { state.writing = nil }
-            return (writer, isAccepted, state.missingCount ?? 0)
+        let (skipped, missing, recorder) = state.withLock { state in
+            let skipped = min(state.skippedCount, Int64(count))
+            state.skippedCount -= skipped
+            let missing = state.missingCount.map { $0 - (Int64(count) - skipped) } ?? 0
+            if state.missingCount != nil { state.missingCount = max(0, missing) }
+            return (Int(skipped), missing, state.recorder)
         }
-        if missing < 0 { return failCompletion() }
-        if let writer {
-            if !isAccepted { writer.discard() } else if !writer.write(bytes) { state.withLock { $0.writing = nil } }
+        if missing < 0 { return question.rest == nil ? failCompletion() : finishRest(bytes.extracting(skipped..<count + Int(missing))) }
+        guard skipped < count else { return .keepGoing }
+        if let recorder {
+            recorder.write(bytes)
+            if !recorder.isRecording { load.endSharing(.alone) }
         }
-        return next.didLoad(bytes)
+        let flow = next.didLoad(bytes.extracting(skipped..<count))
+        if flow != .keepGoing { load.endSharing(.alone) }
+        return flow
     }
 
     func didReceiveTrailers(_ fields: HTTPFields) {
         let isDropped = state.withLock { state in
             if case .dropping = state.mode { return true }
-            state.writing?.trailers = fields
+            state.recorder?.receiveTrailers(fields)
             return false
         }
-        if !isDropped { next.didReceiveTrailers(fields) }
+        if !isDropped, !isOver { next.didReceiveTrailers(fields) }
     }
 
     // MARK: - The end
 
     func didFinishLoading() {
-        if finishDropping() || isOver { return }
+        if finishDropping() || isOver || postpone(.finished) { return }
         if let missing = state.withLock({ $0.missingCount }), missing != 0 {
-            _ = failCompletion()
+            _ = question.rest == nil ? failCompletion() : failRest(because: "the server sends fewer octets than the rest has")
             return
         }
-        guard let rest = state.withLock({ $0.rest.take() }) else { return finish() }
-        deliver(StoredDelivery.Content(reader: rest)) { [self] in finish() }
+        guard let after = state.withLock({ $0.after.take() }) else { return finish() }
+        deliver(StoredDelivery.Content(part: after), of: after.range.upperBound) { [self] in finish() }
+    }
+
+    /// Keeps the end of the next handler's load until the stored octets are delivered.
+    ///
+    /// - Returns: `false` if none are being delivered.
+    private func postpone(_ end: EarlyEnd) -> Bool {
+        state.withLock { state in
+            guard case .delivering = state.mode else { return false }
+            if state.earlyEnd == nil { state.earlyEnd = end }
+            return true
+        }
     }
 
     private func finish() {
         state.withLock { $0.mode = .over }
-        finishWriting(isComplete: true)
+        let isStored = finishRecording(isComplete: true)
         load.exchangeDidEnd()
         next.didFinishLoading()
+        load.endSharing(isStored ? .stored : .alone)
     }
 
     func didFail(with error: LoadError) {
-        if finishDropping() || isOver { return }
+        if finishDropping() || isOver || postpone(.failed(error)) { return }
         let hasResponse = state.withLock { $0.hasResponse }
-        if !hasResponse, Self.serverIsUnavailable(error), let use = lookup.decide(afterError: nil, question.stored) {
+        if !hasResponse, question.rest == nil, Self.serverIsUnavailable(error),
+            let use = lookup.at(load.cache.now()).decide(afterError: nil, question.stored)
+        {
             state.withLock { $0.mode = .over }
             return load.answer(with: question.entries, use)
         }
@@ -393,22 +412,28 @@ final class CacheExchange: ForwardingClient {
     /// The server sent more or fewer octets than it said, so that the stored response can't be completed.
     private func failCompletion() -> Flow {
         if let chosen = question.chosen { store.remove(.entry(question.entries[chosen].id)) }
-        state.withLock { $0.writing.take() }?.writer.discard()
-        state.withLock { $0.mode = .over }
-        load.stopExchange()
-        next.didFail(
-            with: LoadError(
+        return stop(
+            LoadError(
                 .badResponse,
                 message: "the 206 response for \(load.request.url.shortDescription) has not the octets of its Content-Range; load it again")
         )
+    }
+
+    /// Stops the next handler's load, stores nothing, and fails.
+    private func stop(_ error: LoadError) -> Flow {
+        discardRecording()
+        state.withLock { $0.mode = .over }
+        load.stopExchange()
+        next.didFail(with: error)
         return .stopped
     }
 
     private func fail(_ error: LoadError) {
         state.withLock { $0.mode = .over }
-        finishWriting(isComplete: false)
+        finishRecording(isComplete: false)
         load.exchangeDidEnd()
         next.didFail(with: error)
+        load.endSharing(.alone)
     }
 
     /// - Returns: whether events are being dropped.
@@ -423,34 +448,14 @@ final class CacheExchange: ForwardingClient {
         return action != nil
     }
 
-    /// Makes the stored response visible, if it is complete or can be completed later.
-    private func finishWriting(isComplete: Bool) {
-        guard let writing = state.withLock({ $0.writing.take() }) else { return }
-        let (draft, received) = (writing.draft, writing.position..<writing.position + writing.count)
-        var content = StoredContent(ByteRangeSet(received), completeLength: writing.completeLength)
-        if let partLength = writing.partLength {
-            guard !isComplete || writing.count == partLength else { return writing.writer.discard() }
-        } else if isComplete {
-            content = .complete(length: writing.count)
-        }
-        var stored: StoredResponse? = draft.withContent(content)
-        if let extended = writing.extended {
-            stored = stored.flatMap { extended.combined(with: $0, answering: question.completion) }
-        }
-        guard let stored, isComplete || (writing.count > 0 && canBeCompleted(draft)) else { return writing.writer.discard() }
-        writing.writer.finish(stored, trailers: writing.trailers)
+    @discardableResult
+    private func finishRecording(isComplete: Bool) -> Bool {
+        state.withLock { $0.recorder.take() }?.finish(isComplete: isComplete) ?? false
     }
 
-    /// RFC 9111 §3.3
-    private func canBeCompleted(_ draft: StoredResponse) -> Bool {
-        do throws(Storability.Refusal) {
-            try Storability.check(
-                method: lookup.method, request: lookup.fields, status: draft.status, fields: draft.fields,
-                transfer: Storability.Transfer(isComplete: false, isDecoded: draft.isDecoded), now: draft.responseTime)
-            return true
-        } catch {
-            return false
-        }
+    private func discardRecording() {
+        state.withLock { $0.recorder.take() }?.discard()
+        load.endSharing(.alone)
     }
 
     // MARK: - Completion
@@ -459,35 +464,38 @@ final class CacheExchange: ForwardingClient {
     ///
     /// RFC 9111 §3.4
     private func complete(_ completion: Completion, with response: Response) -> Flow {
-        guard let chosen = question.chosen, let range = ContentRange(in: response.fields), let bytes = range.bytes,
-            bytes.lowerBound == completion.first, let draft = try? draft(of: response)
+        guard let chosen = question.chosen, let draft = makeDraft(of: response), let bytes = draft.range?.bytes,
+            bytes.lowerBound == completion.first
         else { return resend() }
         let entry = question.entries[chosen]
-        guard let combined = entry.stored.combined(with: draft, answering: completion),
+        guard let combined = entry.stored.combined(with: draft.stored, answering: completion),
             let length = combined.content.completeLength, combined.content.isComplete
         else { return resend() }
-        let isStored = begin(draft, response, .allowed)
-        var head = entry.response(.ok, combined.fields, length: length)
+        let isStored = record(draft, .allowed)
+        load.responseDidBegin(isShareable: isStored && load.isShareable(combined))
+        var head = entry.response(.ok, StoredFields.dated(combined), length: length)
         (head.url, head.source) = (load.request.url, .validated)
         head.cacheStatus = .forwarded(because: .incomplete, status: 206, isStored: isStored)
-        let before = bytes.lowerBound > 0 ? entry.body.makeReader(of: 0..<bytes.lowerBound) : nil
-        state.withLock { $0.missingCount = Int64(bytes.count) }
-        if bytes.upperBound < length {
-            let rest = entry.body.makeReader(of: bytes.upperBound..<length)
-            state.withLock { $0.rest = rest }
+        state.withLock { state in
+            state.missingCount = Int64(bytes.count)
+            if bytes.upperBound < length { state.after = StoredPart(entry: entry, range: bytes.upperBound..<length) }
         }
-        deliver(StoredDelivery.Content(head: head, reader: before)) { [self] in
+        deliver(StoredDelivery.Content(head: head, part: StoredPart(entry: entry, range: 0..<bytes.lowerBound)), of: length) { [self] in
             state.withLock { $0.mode = .forwarding }
             load.resumeExchange()
         }
         return .pause
     }
 
-    private func deliver(_ content: StoredDelivery.Content, then action: @escaping @Sendable () -> Void) {
-        let delivery = StoredDelivery(content, to: next) { [self] end in
+    /// - Parameter length: the length of the body that the caller receives.
+    private func deliver(_ content: StoredDelivery.Content, of length: Int64, then action: @escaping @Sendable () -> Void) {
+        let delivery = StoredDelivery(content, to: next) { [self] delivery, end in
             switch end {
-            case .complete, .redirectDeclined: action()
-            case .failed(let error): fail(error)
+            case .complete, .redirectDeclined: deliveryDidEnd(then: action)
+            case .failed(let error):
+                discardRecording()
+                state.withLock { $0.mode = .over }
+                load.storedOctetsAreDamaged(delivery, error, end: length)
             case .stopped:
                 stop()
                 load.stopExchange()
@@ -495,15 +503,65 @@ final class CacheExchange: ForwardingClient {
         }
         state.withLock { $0.mode = .delivering(delivery) }
         delivery.start()
+        // A delivery that has not ended waits for its reader, or for a disk.
+        if case .delivering = state.withLock({ $0.mode }) { load.endSharing(.alone) }
+    }
+
+    /// Continues after stored octets, also with an end of the next handler's load that came meanwhile.
+    private func deliveryDidEnd(then action: () -> Void) {
+        let end = state.withLock { state -> EarlyEnd? in
+            if state.earlyEnd != nil { state.mode = .forwarding }
+            return state.earlyEnd.take()
+        }
+        switch end {
+        case .finished: didFinishLoading()
+        case .failed(let error): fail(error)
+        case nil: action()
+        }
+    }
+
+    // MARK: - The rest of a damaged body
+
+    /// Continues with a response to the request for the rest, if it has the same representation.
+    private func receiveRest(_ rest: StoredPart, _ response: Response) -> Flow {
+        let stored = rest.entry.stored
+        guard let status = response.status, response.isDecoded == stored.isDecoded,
+            stored.hasSameRepresentation(as: response.fields, status, now: load.cache.now())
+        else { return failRest(because: "the server has another version now") }
+        let skippedCount: Int64
+        switch status {
+        case .ok: skippedCount = rest.range.lowerBound
+        case .partialContent where ContentRange(in: response.fields)?.bytes == rest.range: skippedCount = 0
+        default: return failRest(because: "the status is \(status.code)")
+        }
+        state.withLock { ($0.skippedCount, $0.missingCount) = (skippedCount, Int64(rest.range.count)) }
+        return .keepGoing
+    }
+
+    /// Delivers the last octets of the rest, and stops a response that has more.
+    private func finishRest(_ bytes: borrowing RawSpan) -> Flow {
+        let flow = bytes.byteCount > 0 ? next.didLoad(bytes) : .keepGoing
+        // The load then ends with the next octets, or with its own end.
+        if flow == .pause { return .pause }
+        state.withLock { $0.mode = .over }
+        load.stopExchange()
+        if flow != .stopped { next.didFinishLoading() }
+        return .stopped
+    }
+
+    private func failRest(because reason: String) -> Flow {
+        stop(
+            LoadError(
+                .ioFailed,
+                message:
+                    "the stored response for \(load.request.url.shortDescription) is damaged, and its rest can't be loaded: \(reason); "
+                    + "load it again"))
     }
 }
 
-extension StoredResponse {
-    func withContent(_ content: StoredContent) -> StoredResponse {
-        var response = self
-        response.content = content
-        return response
-    }
+extension Response {
+    /// Whether content codings were removed from the body.
+    fileprivate var isDecoded: Bool { fields.contains(.contentEncoding) && remainingContentCodings.isEmpty }
 }
 
 extension SelectingFields {

@@ -10,6 +10,8 @@ import Synchronization
 final class CachingLoad: ProtocolLoad {
     private enum Phase {
         case created, lookingUp
+        /// The load waits for the response to an equal request.
+        case waiting(WaitingLoad)
         case delivering(StoredDelivery)
         case loading(any ProtocolLoad, CacheExchange)
         case over
@@ -23,13 +25,29 @@ final class CachingLoad: ProtocolLoad {
     private let next: any ProtocolHandler
     private let loader: Loader
     private let phase = Mutex(Phase.created)
+    /// The request whose response other loads wait for.
+    private let shared = Mutex<CollapsedRequests.RequestID?>(nil)
+    /// When the wait for other loads ends; `nil` before the first wait.
+    private let waitDeadline = Mutex<Duration?>(nil)
+    /// Whether the handler distinguishes the request from others for its URL, so that a stored response is not for it.
+    let bypassesCache: Bool
+    /// Whether the fields of requests and responses rule the cache. Other handlers receive the stored response itself,
+    /// and say with each response whether it may be stored.
+    let usesHTTPFields: Bool
+
+    /// The longest time that a load waits for the response to an equal request. Then it sends its own.
+    static let waitLimit = Duration.seconds(20)
 
     init(_ request: Request, cache: ResponseCache, next: any ProtocolHandler, loader: Loader, client: any ProtocolClient) {
         (self.request, self.cache, self.next, self.loader, self.client) = (request, cache, next, loader, client)
-        key = CacheKey(request.url)
+        key = CacheKey(request.url, partition: loader.configuration.cachePartition?(request))
+        usesHTTPFields = next.traits.contains(.httpFields)
+        bypassesCache = !usesHTTPFields && !request.isEquivalentToItsURL(by: next)
         lookup = CacheLookup(
             method: request.method, fields: loader.fieldsAsSent(request, by: next), policy: request.cachePolicy, now: cache.now())
     }
+
+    deinit { endSharing(.alone) }
 
     /// Always `true`, because the store and the next handler call on other threads.
     var stopsAsynchronously: Bool { true }
@@ -41,8 +59,12 @@ final class CachingLoad: ProtocolLoad {
             return true
         }
         guard mustStart else { return }
-        guard (lookup.method == .get || lookup.method == .head) && request.body == nil else { return decide([]) }
-        cache.store.lookUp(key) { [self] entries in decide(entries.filter(isUsable)) }
+        guard !bypassesCache, (lookup.method == .get || lookup.method == .head) && request.body == nil else { return decide([]) }
+        lookUp { [self] entries in decide(entries) }
+    }
+
+    private func lookUp(_ completion: @escaping @Sendable ([CacheEntry]) -> Void) {
+        cache.store.lookUp(key) { [self] entries in completion(entries.filter(isUsable)) }
     }
 
     func stopLoading() {
@@ -51,8 +73,10 @@ final class CachingLoad: ProtocolLoad {
         case .loading(let load, let exchange):
             load.stopLoading()
             exchange.stop()
+        case .waiting(let waiting): cache.remove(waiting, key)
         case .created, .lookingUp, .over: break
         }
+        endSharing(.stopped)
     }
 
     func resumeLoading() {
@@ -60,7 +84,7 @@ final class CachingLoad: ProtocolLoad {
         case .delivering(let delivery): delivery.resume()
         case .loading(let load, let exchange):
             if !exchange.resumeDelivery() { load.resumeLoading() }
-        case .created, .lookingUp, .over: break
+        case .created, .lookingUp, .waiting, .over: break
         }
     }
 
@@ -93,28 +117,108 @@ final class CachingLoad: ProtocolLoad {
         return entry.attributes.remainingContentCodings.isEmpty || !request.decodesContent
     }
 
-    private func decide(_ entries: [CacheEntry]) {
+    /// - Parameter waitEnd: how the load's wait for another one has ended; `nil` if it has not waited.
+    private func decide(_ entries: [CacheEntry], after waitEnd: WaitingLoad.End? = nil) {
         let responses = entries.map(\.stored)
+        let lookup = waitEnd == nil ? lookup : self.lookup.at(cache.now())
+        let question: CacheQuestion
         switch lookup.decide(responses) {
         case .use(let use):
             if use.isRevalidated { cache.validateInBackground(request, key, by: loader) }
-            answer(with: entries, use)
-        case .validate(let index, let reason): load(CacheQuestion(entries, reason, chosen: index))
+            return answer(with: entries, use, isCollapsed: waitEnd == .stored)
+        case .validate(let index, let reason): question = CacheQuestion(entries, reason, chosen: index)
         // The caller's conditions are about the whole representation, so the server evaluates them.
         case .complete where lookup.fields.contains(.ifNoneMatch) || lookup.fields.contains(.ifModifiedSince):
-            load(CacheQuestion(entries, .incomplete))
-        case .complete(let index): load(CacheQuestion(entries, .incomplete, completion: Completion(of: responses[index]), chosen: index))
-        case .load(let reason): load(CacheQuestion(entries, reason, chosen: lookup.choose(responses)))
-        case .fail(let reason): fail(reason)
+            question = CacheQuestion(entries, .incomplete)
+        case .complete(let index):
+            question = CacheQuestion(entries, .incomplete, completion: Completion(of: responses[index]), chosen: index)
+        case .load(let reason): question = CacheQuestion(entries, reason, chosen: lookup.choose(responses))
+        case .fail(let reason): return fail(reason)
+        }
+        // A stored response that needs validation although it was just received needs it for each request.
+        let isAlone = bypassesCache || lookup.method != .get || waitEnd == .alone || (waitEnd == .stored && question.reason != .noMatch)
+        if isAlone { load(question) } else { share(question, hasWaited: waitEnd == .stored) }
+    }
+
+    // MARK: - Equal requests
+
+    /// Sends the request, or waits for the response to an equal request that was sent before.
+    private func share(_ question: CacheQuestion, hasWaited: Bool) {
+        let candidate = CollapsedRequests.Candidate(
+            lookup: lookup, priority: request.priority, nestingDepth: request.nestingDepth, decodesContent: request.decodesContent)
+        let waiting = WaitingLoad { [weak self] in
+            self?.waitDidTimeOut()
+        } resume: { [weak self] in
+            self?.waitDidEnd($0)
+        }
+        guard enter(.waiting(waiting)) else { return }
+        switch cache.begin(key, candidate, waiting, isRepeated: hasWaited) {
+        case .first(let id):
+            shared.withLock { $0 = id }
+            load(question)
+        case .alone: load(question)
+        case .wait: wait(waiting)
         }
     }
+
+    private func wait(_ waiting: WaitingLoad) {
+        let reason = "waits for the response to an equal request of another load"
+        (client as? any QueueingClient)?.didEnterQueue(
+            QueueWait(reason, limit: nil, remedy: .raiseTimeout, error: LoadError(.timedOut, message: reason)))
+        let clock = loader.configuration.clock
+        let deadline = waitDeadline.withLock { deadline in
+            let first = deadline ?? clock.now + Self.waitLimit
+            deadline = first
+            return first
+        }
+        clock.schedule(waiting.timer, at: deadline)
+        // The load was stopped, or has continued, meanwhile.
+        guard case .waiting(let current) = phase.withLock({ $0 }), current === waiting else {
+            cache.remove(waiting, key)
+            (client as? any QueueingClient)?.didLeaveQueue(mayReturn: false)
+            return
+        }
+    }
+
+    private func waitDidTimeOut() {
+        guard case .waiting(let waiting) = phase.withLock({ $0 }), cache.remove(waiting, key) else { return }
+        waitDidEnd(.alone)
+    }
+
+    private func waitDidEnd(_ end: WaitingLoad.End) {
+        let wasWaiting = phase.withLock { phase in
+            guard case .waiting = phase else { return false }
+            phase = .lookingUp
+            return true
+        }
+        guard wasWaiting else { return }
+        (client as? any QueueingClient)?.didLeaveQueue(mayReturn: false)
+        lookUp { [self] entries in decide(entries, after: end) }
+    }
+
+    /// Ends the wait of the loads that wait for the response of this one.
+    func endSharing(_ end: WaitingLoad.End) {
+        if let id = shared.withLock({ $0.take() }) { cache.end(key, id, end) }
+    }
+
+    /// The head of the response is here, and the response is being stored if that is possible.
+    ///
+    /// - Parameter isShareable: whether it can answer other requests.
+    func responseDidBegin(isShareable: Bool) {
+        guard lookup.isShareable, !bypassesCache else { return }
+        cache.record(key, isShareable: isShareable)
+        if !isShareable { endSharing(.alone) }
+    }
+
+    func isShareable(_ response: StoredResponse) -> Bool { CacheLookup.isShareable(response, now: cache.now()) }
 
     /// Only a stored response may answer, and there is none.
     private func fail(_ reason: CacheReason) {
         guard request.cachePolicy != .onlyCached else {
             let message = "\(request.url.shortDescription) must come from the cache: \(reason.rawValue)"
             if case .over = end() { return }
-            return client.didFail(with: LoadError(.notOffered, message: message))
+            client.didFail(with: LoadError(.notOffered, message: message))
+            return endSharing(.alone)
         }
         // RFC 9111 §5.2.1.7
         var response = Response(url: request.url, expectedLength: 0, status: .gatewayTimeout)
@@ -125,11 +229,16 @@ final class CachingLoad: ProtocolLoad {
     // MARK: - Answers from the store
 
     /// Answers with a stored response that needs no validation.
-    func answer(with entries: [CacheEntry], _ use: CacheDecision.Use) {
+    ///
+    /// - Parameter isCollapsed: whether it is the response to another request for which the load has waited.
+    func answer(with entries: [CacheEntry], _ use: CacheDecision.Use, isCollapsed: Bool = false) {
         let entry = entries[use.index]
         var content = self.content(entry, entry.stored, use.answer, age: use.age)
         content.head?.source = .cache
-        content.head?.cacheStatus = .hit(use, of: entry.stored)
+        content.head?.cacheStatus =
+            isCollapsed ? .forwarded(because: .noResponse, status: nil, isStored: true, isCollapsed: true) : .hit(use, of: entry.stored)
+        // The server has failed if other loads wait for this one.
+        endSharing(.alone)
         deliver(content)
     }
 
@@ -138,11 +247,13 @@ final class CachingLoad: ProtocolLoad {
         var content = self.content(entry, stored, answer, age: nil)
         content.head?.source = .validated
         content.head?.cacheStatus = .forwarded(because: reason, status: 304, isStored: true)
+        let id = shared.withLock { $0.take() }
         deliver(content)
+        if let id { cache.end(key, id, .stored) }
     }
 
     private func deliver(_ content: StoredDelivery.Content) {
-        let delivery = StoredDelivery(content, to: client) { [self] in deliveryDidEnd($0) }
+        let delivery = StoredDelivery(content, to: client) { [self] in deliveryDidEnd($0, $1) }
         if enter(.delivering(delivery)) { delivery.start() }
     }
 
@@ -154,7 +265,7 @@ final class CachingLoad: ProtocolLoad {
         var range: Range<Int64>?
         switch answer {
         case .full:
-            let fields = age == nil ? stored.fields : StoredFields.answer(stored, age: shownAge)
+            let fields = age == nil ? StoredFields.dated(stored) : StoredFields.answer(stored, age: shownAge)
             head = entry.response(stored.status, fields, length: stored.content.completeLength)
             range = 0..<(stored.content.completeLength ?? 0)
             content.trailers = request.method == .head ? nil : entry.trailers
@@ -169,28 +280,44 @@ final class CachingLoad: ProtocolLoad {
         }
         content.head = head
         content.head?.url = request.url
-        if request.method != .head, let range, !range.isEmpty { content.reader = entry.body.makeReader(of: range) }
+        if request.method != .head, let range, !range.isEmpty { content.part = StoredPart(entry: entry, range: range) }
         return content
     }
 
-    private func deliveryDidEnd(_ end: StoredDelivery.End) {
-        guard case .delivering(let delivery) = phase.withLock({ $0 }) else { return }
+    private func deliveryDidEnd(_ delivery: StoredDelivery, _ end: StoredDelivery.End) {
+        guard case .delivering(let current) = phase.withLock({ $0 }), current === delivery else { return }
         switch end {
         case .complete:
             self.end()
             client.didFinishLoading()
-        case .stopped: self.end()
-        case .redirectDeclined: loadAgain(CacheQuestion([], .incomplete, declinesRedirects: true))
-        case .failed(let error):
-            if delivery.hasDeliveredNothing { return loadAgain(CacheQuestion([], .noResponse)) }
+            endSharing(.alone)
+        case .stopped:
             self.end()
-            client.didFail(with: error)
+            endSharing(.alone)
+        case .redirectDeclined: loadAgain(CacheQuestion([], .incomplete, declinesRedirects: true))
+        case .failed(let error): storedOctetsAreDamaged(delivery, error)
         }
+    }
+
+    /// Removes a damaged response, and loads what the caller has not received.
+    ///
+    /// - Parameter end: the end of what the caller receives; `nil` for the end of the delivery.
+    func storedOctetsAreDamaged(_ delivery: StoredDelivery, _ error: LoadError, end: Int64? = nil) {
+        let missing = delivery.missingPart
+        if let missing { cache.store.remove(.entry(missing.entry.id)) }
+        if delivery.hasDeliveredNothing { return loadAgain(CacheQuestion([], .noResponse)) }
+        if let missing, lookup.mayLoad, missing.entry.stored.strongValidator != nil {
+            let rest = StoredPart(entry: missing.entry, range: missing.range.lowerBound..<(end ?? missing.range.upperBound))
+            return load(CacheQuestion([], .incomplete, rest: rest))
+        }
+        if case .over = self.end() { return }
+        client.didFail(with: error)
+        endSharing(.alone)
     }
 
     /// Loads with the next handler because a stored response can't be used, unless only a stored response may answer.
     private func loadAgain(_ question: CacheQuestion) {
-        if case .fail(let reason) = lookup.decide([]) { fail(reason) } else { load(question) }
+        if lookup.mayLoad { load(question) } else { fail(question.reason ?? .noResponse) }
     }
 
     // MARK: - The next handler
@@ -200,12 +327,16 @@ final class CachingLoad: ProtocolLoad {
         let (entries, chosen) = (question.entries, question.chosen)
         var (question, sent) = (question, request)
         var offered: CachedResponse?
-        if let completion = question.completion {
+        if let rest = question.rest {
+            sent.fields = rest.fields(request.fields)
+        } else if bypassesCache {
+            // The request is sent as it is.
+        } else if let completion = question.completion {
             sent.fields = completion.fields(request.fields)
         } else if lookup.policy == .reload || lookup.policy == .noStore || question.reason == .requestNoStore {
             // What is stored does not matter, so the server is not asked about it.
             sent.fields = fieldsToSend(lookup.forwardedFields)
-        } else if usesHTTPConditions {
+        } else if usesHTTPFields {
             let conditional = Validation.request(lookup, entries.map(\.stored), chosen: chosen)
             question.conditional = conditional
             sent.fields = fieldsToSend(conditional.fields)
@@ -229,20 +360,25 @@ final class CachingLoad: ProtocolLoad {
         return fields
     }
 
-    /// Whether the next handler sends the fields of the request, such as `If-None-Match`, to a server. Others receive
-    /// the stored response itself.
-    var usesHTTPConditions: Bool { request.url.scheme == "http" || request.url.scheme == "https" }
-
     /// The load of the exchange is over.
     func exchangeDidEnd() { end() }
 
     /// Stops the load of the exchange, because the exchange has failed.
     func stopExchange() {
         if case .loading(let load, _) = end() { load.stopLoading() }
+        endSharing(.alone)
     }
 
     /// Continues the load of the exchange.
     func resumeExchange() {
         if case .loading(let load, _) = phase.withLock({ $0 }) { load.resumeLoading() }
+    }
+}
+
+extension Request {
+    /// Whether a handler serves the request like one that has only its URL and method. If not, the key of the cache
+    /// does not name its response.
+    fileprivate func isEquivalentToItsURL(by handler: any ProtocolHandler) -> Bool {
+        handler.isCacheEquivalent(self, to: handler.canonicalRequest(for: Request(url: url, method: method)))
     }
 }

@@ -20,6 +20,7 @@ public final class ResponseCache: Sendable {
     /// The keys whose responses are being validated in the background.
     private let validatedKeys = Mutex<Set<CacheKey>>([])
     private let removals = Mutex(Removals())
+    private let collapsed = Mutex(CollapsedRequests())
 
     /// The last removals. A response whose request was sent before one of them is not stored: it could be older than
     /// the reason for the removal.
@@ -70,11 +71,41 @@ public final class ResponseCache: Sendable {
     /// Validates a stored response, which answers a request meanwhile (RFC 5861 §3). Only one validation of a URL runs
     /// at a time.
     func validateInBackground(_ request: Request, _ key: CacheKey, by loader: Loader) {
-        guard validatedKeys.withLock({ $0.insert(key).inserted }) else { return }
+        guard !collapsed.withLock({ $0.isUnderWay(key) }), validatedKeys.withLock({ $0.insert(key).inserted }) else { return }
         var request = request
         request.cachePolicy = .revalidate
         loader.loadInBackground(request) { [self] in _ = validatedKeys.withLock { $0.remove(key) } }
     }
+}
+
+// MARK: - Equal requests
+
+extension ResponseCache {
+    func begin(
+        _ key: CacheKey, _ candidate: CollapsedRequests.Candidate, _ load: WaitingLoad, isRepeated: Bool
+    ) -> CollapsedRequests.Role {
+        collapsed.withLock { $0.begin(key, candidate, load, isRepeated: isRepeated) }
+    }
+
+    /// The response to a request answers no more loads. Those that wait for it continue.
+    func end(_ key: CacheKey, _ id: CollapsedRequests.RequestID, _ end: WaitingLoad.End) {
+        for load in collapsed.withLock({ $0.end(key, id) }) { load.end(end) }
+    }
+
+    /// - Returns: whether the load was waiting.
+    @discardableResult
+    func remove(_ load: WaitingLoad, _ key: CacheKey) -> Bool {
+        // If it is not in the list, its wait is ending on another thread.
+        guard collapsed.withLock({ $0.remove(load, key) }) else { return false }
+        load.cancel()
+        return true
+    }
+
+    func record(_ key: CacheKey, isShareable: Bool) { collapsed.withLock { $0.record(key, isShareable: isShareable) } }
+
+    /// The number of loads that wait for other ones.
+    var waitingLoadCount: Int { collapsed.withLock { $0.waitingCount } }
+    var sentRequestCount: Int { collapsed.withLock { $0.sentCount } }
 }
 
 extension Loader.Configuration {
@@ -86,8 +117,8 @@ extension Loader.Configuration {
 }
 
 extension Response {
-    /// What the loader's cache did with the request (RFC 9211); `nil` if it has no cache, or if the cache was not asked.
-    /// ``CacheStatus/statuses(in:)`` reads what other caches say in the fields.
+    /// What the loader's cache did with the request (RFC 9211); `nil` if it has no cache, or if the cache was not
+    /// asked. ``CacheStatus/statuses(in:)`` reads what other caches say in the fields.
     public internal(set) var cacheStatus: CacheStatus? {
         get { anyCacheStatus as? CacheStatus }
         set { anyCacheStatus = newValue }
@@ -116,7 +147,7 @@ struct CachingHandler: ProtocolHandler {
 
     var identifier: String { Self.identifier }
     let schemes = SchemeSet.any
-    var traits: HandlerTraits { next.traits.union(.stopsAsynchronously).subtracting([.cookies, .cacheable, .blocking]) }
+    var traits: HandlerTraits { next.traits.union(.stopsAsynchronously).subtracting([.cookies, .cacheable, .blocking, .httpFields]) }
 
     func canonicalRequest(for request: Request) -> Request { next.canonicalRequest(for: request) }
 

@@ -12,8 +12,8 @@ final class StoredDelivery: Sendable {
         var redirect: Request?
         /// `nil` if the head was already delivered.
         var head: Response?
-        /// `nil` for a response without a body.
-        var reader: (any CacheBodyReader)?
+        /// The octets; `nil` for a response without a body.
+        var part: StoredPart?
         var trailers: HTTPFields?
         /// Whether the body of a redirect is stored. It is delivered only if the client declines the redirect.
         var hasBody = true
@@ -37,6 +37,9 @@ final class StoredDelivery: Sendable {
         /// Whether the head must still be delivered. It waits for the first octets, so that a load can begin again
         /// without a damaged entry.
         var hasHead: Bool
+        var deliveredCount: Int64 = 0
+        /// Octets that were read, and wait for a client that paused at the head.
+        var held: [UInt8]?
     }
 
     /// The largest number of octets in one delivery.
@@ -44,20 +47,24 @@ final class StoredDelivery: Sendable {
 
     private let content: Content
     private let client: any ProtocolClient
-    private let onEnd: @Sendable (End) -> Void
+    private let reader: (any CacheBodyReader)?
+    private let onEnd: @Sendable (StoredDelivery, End) -> Void
     private let calls = SerialCalls()
     private let state: Mutex<State>
 
     /// - Parameter onEnd: called once, unless ``stop()`` came first. It reports the end to the client.
-    init(_ content: Content, to client: any ProtocolClient, onEnd: @escaping @Sendable (End) -> Void) {
+    init(_ content: Content, to client: any ProtocolClient, onEnd: @escaping @Sendable (StoredDelivery, End) -> Void) {
         (self.content, self.client, self.onEnd) = (content, client, onEnd)
+        reader = content.part.flatMap { $0.range.isEmpty ? nil : $0.entry.body.makeReader(of: $0.range) }
         state = Mutex(State(hasHead: content.head != nil))
     }
 
-    deinit { content.reader?.close() }
+    deinit { reader?.close() }
 
     /// Whether the client has received nothing yet.
     var hasDeliveredNothing: Bool { state.withLock { $0.hasHead } }
+    /// The octets that the client has not received; `nil` for a response without a body.
+    var missingPart: StoredPart? { content.part.map { $0.dropping(state.withLock { $0.deliveredCount }) } }
 
     func start() { calls.submit(.start, perform: perform) }
     func resume() { calls.submit(.resume, perform: perform) }
@@ -89,40 +96,59 @@ final class StoredDelivery: Sendable {
         if content.hasBody { deliverBody() } else { end(.redirectDeclined) }
     }
 
-    /// - Returns: whether the body can follow now.
-    private func deliverHead() -> Bool {
+    /// Delivers the head, unless it was delivered before.
+    private func deliverHead() -> Flow {
         guard let head = content.head,
             state.withLock({ state in
                 defer { state.hasHead = false }
                 return state.hasHead
             })
-        else { return true }
-        switch client.didReceive(head, storage: .allowed) {
-        case .keepGoing: return true
-        case .pause: return false
-        case .stopped:
-            end(.stopped)
-            return false
-        }
+        else { return .keepGoing }
+        return client.didReceive(head, storage: .allowed)
     }
 
     private func deliverBody() {
-        guard deliverHead() else { return }
-        guard let reader = content.reader else { return finish() }
+        guard let reader else { return finish(after: deliverHead()) }
+        var held = state.withLock { $0.held.take() }
         while !state.withLock({ $0.isStopped }) {
             var flow = Flow.keepGoing
-            let result = reader.read(atMost: Self.pieceLimit) {
-                flow = client.didLoad($0)
-            } whenReady: { [self] in
-                resume()
+            var result = BodyRead.bytes
+            if let octets = held.take() {
+                let span = octets.span
+                flow = unsafe deliver(span.bytes)
+            } else {
+                result = reader.read(atMost: Self.pieceLimit) { bytes in
+                    flow = deliverHead()
+                    if flow == .keepGoing { flow = deliver(bytes) } else { hold([UInt8](copying: bytes)) }
+                } whenReady: { [self] in
+                    resume()
+                }
             }
             switch (result, flow) {
             case (.bytes, .keepGoing): break
             case (.bytes, .pause), (.wait, _): return
             case (.bytes, .stopped): return end(.stopped)
-            case (.end, _): return finish()
+            case (.end, _): return finish(after: deliverHead())
             case (.failed(let error), _): return end(.failed(error))
             }
+        }
+    }
+
+    private func deliver(_ bytes: borrowing RawSpan) -> Flow {
+        let count = Int64(bytes.byteCount)
+        state.withLock { $0.deliveredCount += count }
+        return client.didLoad(bytes)
+    }
+
+    /// Keeps octets that were read, because the client paused at the head.
+    private func hold(_ octets: [UInt8]) { state.withLock { $0.held = octets } }
+
+    /// - Parameter flow: the client's answer to the head.
+    private func finish(after flow: Flow) {
+        switch flow {
+        case .keepGoing: finish()
+        case .pause: break
+        case .stopped: end(.stopped)
         }
     }
 
@@ -136,6 +162,6 @@ final class StoredDelivery: Sendable {
             defer { state.isStopped = true }
             return !state.isStopped
         }
-        if isFirst { onEnd(end) }
+        if isFirst { onEnd(self, end) }
     }
 }

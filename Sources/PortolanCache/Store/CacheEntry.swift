@@ -72,6 +72,7 @@ extension CacheEntry {
             status: attributes.hasStatus || status != stored.status ? status : nil, fields: fields)
         response.remainingContentCodings = attributes.remainingContentCodings
         response.isVerified = attributes.isVerified
+        response.cacheUserInfo = attributes.userInfo
         return response
     }
 }

@@ -77,7 +77,8 @@ package protocol CacheWriter: AnyObject, Sendable {
     ///   too slow. The writer is then discarded, and further calls do nothing.
     func write(_ bytes: borrowing RawSpan) -> Bool
 
-    /// Makes the entry visible, and removes those that it replaces (``Variants``). The last call.
+    /// Makes the entry visible, and removes those that it replaces (``Variants``). The last call. A look-up that begins
+    /// after it finds the entry: loads that wait for the response begin it then.
     ///
     /// - Parameter stored: the response, whose content says which octets it has: all of them, or the part that was
     ///   received. They must be the octets that were written, together with those of the extended entry. Otherwise

@@ -13,7 +13,7 @@ import Synchronization
 final class OriginHandler: ProtocolHandler {
     let identifier = "test.origin"
     let schemes: SchemeSet
-    let traits: HandlerTraits = [.cacheable, .cookies, .stopsAsynchronously]
+    let traits: HandlerTraits
     private let answer: @Sendable (_ request: Request, _ number: Int) -> [ScriptedLoad.Event]
     private let log = Mutex<[Request]>([])
 
@@ -21,6 +21,8 @@ final class OriginHandler: ProtocolHandler {
         schemes: [String] = ["http", "https"], _ answer: @escaping @Sendable (_ request: Request, _ number: Int) -> [ScriptedLoad.Event]
     ) {
         (self.schemes, self.answer) = (.only(schemes), answer)
+        let common: HandlerTraits = [.cacheable, .cookies, .stopsAsynchronously]
+        traits = schemes == ["http", "https"] ? common.union(.httpFields) : common
     }
 
     var requests: [Request] { log.withLock { $0 } }

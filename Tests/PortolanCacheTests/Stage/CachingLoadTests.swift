@@ -351,7 +351,7 @@ import Testing
     private struct ResendingHandler: ProtocolHandler {
         let identifier = "test.resending"
         let schemes = SchemeSet.only(["http"])
-        let traits: HandlerTraits = [.cacheable, .stopsAsynchronously]
+        let traits: HandlerTraits = [.cacheable, .httpFields, .stopsAsynchronously]
         let wasResent: Bool
         let vary: String
 
