@@ -38,10 +38,11 @@ extension FuzzTarget {
     public static let cookieFile = FuzzTarget("cookiefile") { input throws(FuzzFinding) in try CookieFileCase.check(input) }
     public static let challenge = FuzzTarget("challenge") { input throws(FuzzFinding) in try ChallengeCase.check(input) }
     public static let netrc = FuzzTarget("netrc") { input throws(FuzzFinding) in try NetrcCase.check(input) }
+    public static let cacheDirectives = FuzzTarget("cachedirectives") { input throws(FuzzFinding) in try CacheDirectivesCase.check(input) }
     public static let diskCache = FuzzTarget("diskcache") { input throws(FuzzFinding) in try DiskCacheCase.check(input) }
 
     public static let all = [
         data, mime, url, manifest, events, gzip, head, chunked, coding, http2, tls, setCookie, cookieDate, cookieFile, challenge, netrc,
-        diskCache,
+        cacheDirectives, diskCache,
     ]
 }
