@@ -106,7 +106,7 @@
             do throws(Database.Failure) {
                 return try body(index)
             } catch {
-                throw StoreError(error, at: core.folder.indexPath)
+                throw StoreError(index: error, at: core.folder.indexPath)
             }
         }
 
@@ -114,39 +114,51 @@
 
         /// Reads everything, and compares it with its checksums.
         ///
-        /// - Parameter removing: whether damaged responses, and files that belong to none, are removed.
+        /// - Parameter removing: whether damaged responses, and files that belong to none, are removed. A damaged index is
+        ///   then emptied.
         package func verify(removing: Bool) throws(StoreError) -> Verification {
             try waitForWrites()
             // Before the index is read, so that a file without a row is never a new one.
             let files = core.folder.bodyIDs()
             var verification = Verification(summary: Summary(path: path, entryCount: 0, byteCount: 0, byteLimit: byteLimit))
             var damagedIDs: [Int64] = []
-            let known: Set<Int64> = try reading { (index) throws(Database.Failure) in
-                var last = Int64.min
-                while case let rows = try index.rows(after: last, atMost: 64), !rows.isEmpty {
-                    for row in rows {
-                        let (id, damage) = damage(of: row)
-                        last = id
-                        guard let damage else {
-                            verification.intactCount += 1
-                            continue
-                        }
-                        // Another process can have removed the response in the meantime.
-                        guard try index.hasEntry(id) else { continue }
-                        verification.damages.append(damage)
-                        damagedIDs.append(id)
-                    }
-                }
-                verification.summary = try summary(index)
-                return try index.bodyIDs()
+            do throws(StoreError) {
+                let known = try reading { (index) throws(Database.Failure) in try verify(index, &verification, &damagedIDs) }
+                let orphans = files.filter { !known.contains($0) }
+                verification.orphanCount = orphans.count
+                guard removing else { return verification }
+                for id in damagedIDs { core.writing.submit { $0.removeDamaged(id) } }
+                for id in orphans { core.folder.removeBody(id) }
+            } catch  where error.code == .corrupt {
+                verification.damages.append(Verification.Damage(url: nil, reason: error.message))
+                guard removing else { return verification }
+                core.writing.submit { $0.removeDamagedIndex(error.message) }
             }
-            let orphans = files.filter { !known.contains($0) }
-            verification.orphanCount = orphans.count
-            guard removing else { return verification }
-            for id in damagedIDs { core.writing.submit { $0.removeDamaged(id) } }
-            for id in orphans { core.folder.removeBody(id) }
-            verification.summary = try self.summary()
+            verification.summary = try summary()
             return verification
+        }
+
+        /// - Returns: the identifiers that files can have.
+        private func verify(
+            _ index: CacheIndex, _ verification: inout Verification, _ damagedIDs: inout [Int64]
+        ) throws(Database.Failure) -> Set<Int64> {
+            var last = Int64.min
+            while case let rows = try index.rows(after: last, atMost: 64), !rows.isEmpty {
+                for row in rows {
+                    let (id, damage) = damage(of: row)
+                    last = id
+                    guard let damage else {
+                        verification.intactCount += 1
+                        continue
+                    }
+                    // Another process can have removed the response in the meantime.
+                    guard try index.hasEntry(id) else { continue }
+                    verification.damages.append(damage)
+                    damagedIDs.append(id)
+                }
+            }
+            verification.summary = try summary(index)
+            return try index.bodyIDs()
         }
 
         private func damage(of row: Result<CacheIndex.Row, CacheIndex.DamagedRow>) -> (id: Int64, damage: Verification.Damage?) {

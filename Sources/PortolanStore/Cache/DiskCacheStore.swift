@@ -20,9 +20,6 @@
     package final class DiskCacheStore: CacheStore {
         let core: DiskCacheCore
 
-        /// The limit, if the caller names none and the folder is new.
-        package static let standardByteLimit: Int64 = 256 << 20
-
         init(_ core: DiskCacheCore) { self.core = core }
 
         deinit { core.close() }
@@ -47,7 +44,7 @@
         ///
         /// - Parameters:
         ///   - folder: its path; `nil` for ``standardPath``.
-        ///   - byteLimit: the limit; `nil` for that of the folder. A response that is larger than an eighth of it is not
+        ///   - byteLimit: the limit; `nil` for that of the folder, which is 256 MiB if it is new. A response that is larger than an eighth of it is not
         ///     stored.
         ///   - logger: receives problems of the files.
         /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like. A damaged index is no

@@ -95,19 +95,32 @@
             return CacheIndex(database: database)
         }
 
+        /// The limit of a new index, if the caller has none.
+        static let standardByteLimit: Int64 = 256 << 20
+
         /// Stores the limit, if the caller has one, and returns the limit that counts.
         private static func byteLimit(of database: Database, setTo limit: Int64?) throws(Database.Failure) -> Int64 {
             try database.transaction(isWrite: true) { statements in
                 if let limit { try statements.execute("UPDATE total SET byte_limit = ?", [.integer(limit)]) }
                 let known = try statements.rows("SELECT byte_limit FROM total")
                 guard let row = known.first, known.count == 1 else { throw Database.Failure.corrupt("it has no total") }
-                return row.first?.integer ?? DiskCacheStore.standardByteLimit
+                return row.first?.integer ?? Self.standardByteLimit
             }
         }
 
         func close() {
             // `try?` because nothing is lost with a cache.
             try? database.close()
+        }
+    }
+
+    extension StoreError {
+        /// Returns the error for a statement of the index. The statements are right, so a statement that fails for itself
+        /// finds a damaged index.
+        init(index failure: Database.Failure, at path: String) {
+            // SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH
+            let isDamaged = [1, 19, 20].contains(failure.primaryCode)
+            self.init(isDamaged ? .corrupt("\(failure.text) (SQLite \(failure.code))") : failure, at: path)
         }
     }
 #endif

@@ -16,7 +16,7 @@
                 do throws(Database.Failure) {
                     return try index.rows(for: lookup.key).compactMap { entry($0, lookup, core) }
                 } catch {
-                    throw StoreError(error, at: core.folder.indexPath)
+                    throw StoreError(index: error, at: core.folder.indexPath)
                 }
             } catch {
                 close()

@@ -43,7 +43,7 @@
             do throws(Database.Failure) {
                 return try body(index)
             } catch {
-                let error = StoreError(error, at: core.folder.indexPath)
+                let error = StoreError(index: error, at: core.folder.indexPath)
                 if error.code == .corrupt { removeDamagedIndex(error.message) }
                 throw error
             }
