@@ -14,7 +14,7 @@ private typealias Tester = CacheStoreTester
 private typealias Fixtures = RedisFixtures
 
 /// Values that another machine, or nobody who knows the format, has written.
-@Suite(.timeLimit(.minutes(5))) struct RedisDamageTests {
+@Suite(.timeLimit(.minutes(2))) struct RedisDamageTests {
     private static let epochs = RedisEpochs([[1], [2], [3], [4]])
 
     private static func record() throws -> (record: RedisRecord, body: [UInt8]) {
@@ -97,6 +97,31 @@ private typealias Fixtures = RedisFixtures
         #expect(try await tester.entries().isEmpty)
     }
 
+    /// A removal of what was received since a time leaves what was requested after it.
+    @Test(arguments: [(-1, [9], false), (0, [9], true), (1, [9], true), (0, [4], false)] as [(Int64, [UInt8], Bool)])
+    func removalSinceATimeIsNotForLaterWriters(_ received: Int64, _ epoch: [UInt8], _ isRemoved: Bool) throws {
+        let record = try Self.record().record
+        let sweep = RedisSweep(since: RedisSweep.Limit(time: Tester.now - received, epoch: epoch))
+        #expect(sweep.removes(record) == isRemoved)
+        #expect(!RedisSweep().removes(record))
+    }
+
+    /// A reply that never ends is not kept in memory.
+    @Test func endlessReplyEndsTheConnection() async throws {
+        let block = [UInt8](repeating: 0, count: 1 << 20)
+        let server = try ScriptedServer([.send(text: "+PONG\r\n$2000000000\r\n"), .forever([.send(block)])])
+        var configuration = try Fixtures.configuration()
+        configuration.responseLimit = 0
+        configuration.address = .tcp(host: "127.0.0.1", port: try #require(UInt16(exactly: server.port)))
+        let client = RedisClient(configuration) { _ in [] }
+        let reply = await withCheckedContinuation { continuation in
+            client.send(RedisCommand(["GET", "x"])) { continuation.resume(returning: $0) }
+        }
+        #expect(reply == nil)
+        try await server.waitUntilClosed()
+        client.close()
+    }
+
     /// A server of another protocol, or one that sends what it wants.
     @Test(
         arguments: [
@@ -111,5 +136,9 @@ private typealias Fixtures = RedisFixtures
         configuration.address = .tcp(host: "127.0.0.1", port: try #require(UInt16(exactly: server.port)))
         let store = RedisCacheStore(configuration)
         #expect(try await Tester(store).entries().isEmpty)
+        // A request without a time limit ends with its connection, too.
+        let client = RedisClient(configuration) { _ in [] }
+        await withCheckedContinuation { continuation in client.send(RedisCommand(["GET", "x"])) { _ in continuation.resume() } }
+        client.close()
     }
 }

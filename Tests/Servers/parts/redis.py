@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Redis without storage: open, and with a password. The files redis.NAME.process have the process identifiers, for tests that stop the server."""
 
-from .group import Server
+import functools
+
+from .group import Server, accepts
 from .workspace import Missing
 
 
@@ -19,8 +21,14 @@ def servers(workspace):
         command = [
             program, "--port", port, "--bind", "127.0.0.1", "--unixsocket", socket, "--pidfile", process, "--dir", folder,
             "--save", "", "--appendonly", "no", *options]
-        servers_of_part.append(Server(f"redis.{name}", command, [port], log))
+        responds = functools.partial(has_started, process)
+        servers_of_part.append(Server(f"redis.{name}", command, [port], log, responds=responds))
     return servers_of_part
+
+
+def has_started(process, port):
+    """The server listens before it writes the file with its process identifier."""
+    return accepts(port) and process.exists() and process.read_text().strip() != ""
 
 
 def server_program(workspace, folder):
