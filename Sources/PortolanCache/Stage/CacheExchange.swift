@@ -39,6 +39,8 @@ final class CacheExchange: ForwardingClient {
         /// Whether the request was sent again, with other credentials or cookies than those that the cache knows.
         var wasResent = false
         var droppedCount = 0
+        /// Why the response is not stored.
+        var refusal: String?
     }
 
     /// The largest body of a dropped response. A load with a larger one is stopped.
@@ -106,21 +108,27 @@ final class CacheExchange: ForwardingClient {
         if question.rest != nil { return failRest(because: "the server redirects the request") }
         invalidate(after: response)
         if question.declinesRedirects { return .keepGoing }
-        storeRedirect(response)
-        let flow = next.wasRedirected(to: request, redirectResponse: response)
+        let isStored = storeRedirect(response)
+        let flow = next.wasRedirected(to: request, redirectResponse: described(response, isStored: isStored))
         if flow == .stopped { load.exchangeDidEnd() }
         return flow
     }
 
     /// Stores a redirect without its body, which is delivered only if the caller declines the redirect. The response is
     /// then stored again.
-    private func storeRedirect(_ response: Response) {
+    ///
+    /// - Returns: `false` if it is not stored.
+    private func storeRedirect(_ response: Response) -> Bool {
         // Only the fields of a redirect by HTTP say that it may be stored.
-        guard load.usesHTTPFields, let draft = makeDraft(of: response) else { return load.endSharing(.alone) }
+        guard load.usesHTTPFields, let draft = makeDraft(of: response) else {
+            load.endSharing(.alone)
+            return false
+        }
         let recorder = makeRecorder(draft, isHeadOnly: true)
         recorder.ask(next, .allowed)
         let isStored = recorder.finish(isComplete: true)
         load.endSharing(isStored && load.isShareable(draft.stored) ? .stored : .alone)
+        return isStored
     }
 
     // MARK: - The response
@@ -229,6 +237,7 @@ final class CacheExchange: ForwardingClient {
 
     private func store(_ response: Response, _ storage: CacheStoragePolicy) -> Flow {
         let isAllowed = !response.isBodyPart && (storage != .notAllowed || load.usesHTTPFields)
+        if !isAllowed { refuse(response.isBodyPart ? "it is one part of a body" : "its handler does not allow it") }
         let draft = isAllowed ? makeDraft(of: response) : nil
         let isStored = draft.map { record($0, storage) } ?? false
         load.responseDidBegin(isShareable: isStored && draft.map { load.isShareable($0.stored) } ?? false)
@@ -260,7 +269,10 @@ final class CacheExchange: ForwardingClient {
 
     /// - Returns: `nil` if there is no room, or if the response could be older than the reason for a removal.
     private func openWriter(_ draft: ResponseRecorder.Draft, _ answer: CacheableResponse) -> (any CacheWriter)? {
-        guard !load.cache.mayHaveRemoved(load.key, since: removalCount) else { return nil }
+        guard !load.cache.mayHaveRemoved(load.key, since: removalCount) else {
+            refuse("the cache removes responses of the URL at this moment")
+            return nil
+        }
         var attributes = CacheAttributes(draft.response)
         attributes.userInfo = answer.userInfo
         var opening = CacheOpening(load.key, attributes, request: lookup.fields)
@@ -268,14 +280,20 @@ final class CacheExchange: ForwardingClient {
         opening.position = draft.range?.bytes?.lowerBound ?? 0
         opening.extended = draft.extended?.id
         opening.policy = answer.storagePolicy
-        return store.openWriter(opening)
+        let writer = store.openWriter(opening)
+        if writer == nil { refuse("the cache has no room for it") }
+        return writer
     }
+
+    /// Sets why the response is not stored.
+    private func refuse(_ reason: String) { state.withLock { $0.refusal = reason } }
 
     /// The response as it is stored; `nil` if it may not be stored. It then removes older stored responses.
     private func makeDraft(of response: Response, at time: Int64? = nil) -> ResponseRecorder.Draft? {
         do throws(Storability.Refusal) {
             return try draft(of: response, at: time ?? load.cache.now())
         } catch {
+            refuse(error.rawValue)
             guard Storability.replacesStored(error, response.status ?? .ok), lookup.method == .get, lookup.policy != .noStore else {
                 return nil
             }
@@ -309,7 +327,8 @@ final class CacheExchange: ForwardingClient {
     private func described(_ response: Response, isStored: Bool) -> Response {
         var response = response
         if let reason = question.reason {
-            response.cacheStatus = .forwarded(because: reason, status: response.status?.code, isStored: isStored)
+            response.cacheStatus = .forwarded(
+                because: reason, status: response.status?.code, isStored: isStored, refusal: state.withLock { $0.refusal })
         }
         return response
     }

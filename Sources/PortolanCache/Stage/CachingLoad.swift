@@ -223,6 +223,7 @@ final class CachingLoad: ProtocolLoad {
         // RFC 9111 §5.2.1.7
         var response = Response(url: request.url, expectedLength: 0, status: .gatewayTimeout)
         response.source = .cache
+        response.cacheStatus = .unanswered(because: reason)
         deliver(StoredDelivery.Content(head: response))
     }
 

@@ -6,17 +6,30 @@ extension CacheStatus {
 
     /// The status of a request that a stored response answers.
     package static func hit(_ use: CacheDecision.Use, of response: StoredResponse, key: String? = nil) -> CacheStatus {
-        CacheStatus(
+        var status = CacheStatus(
             cacheName: ownName, source: .hit, timeToLive: DeltaSeconds.difference(response.freshness.lifetime, use.age), key: key,
             detail: use.reason.name)
+        status.reason = use.reason
+        return status
     }
 
     /// The status of a request that was sent on.
+    ///
+    /// - Parameter refusal: why the response is not stored.
     package static func forwarded(
-        because reason: CacheReason, status: Int?, isStored: Bool, isCollapsed: Bool = false, key: String? = nil
+        because reason: CacheReason, status: Int?, isStored: Bool, isCollapsed: Bool = false, key: String? = nil, refusal: String? = nil
     ) -> CacheStatus {
         let forward = Forward(reason.forwardReason, status: status, isStored: isStored, isCollapsed: isCollapsed)
-        return CacheStatus(cacheName: ownName, source: .forward(forward), key: key, detail: reason.name)
+        var status = CacheStatus(cacheName: ownName, source: .forward(forward), key: key, detail: reason.name)
+        (status.reason, status.refusal) = (reason, isStored ? nil : refusal)
+        return status
+    }
+
+    /// The status of a request that only a stored response may answer, and none does.
+    static func unanswered(because reason: CacheReason) -> CacheStatus {
+        var status = CacheStatus(cacheName: ownName, detail: reason.name)
+        status.reason = reason
+        return status
     }
 }
 

@@ -64,6 +64,11 @@ public struct CacheStatus: Hashable, Sendable {
     /// Additional information, in no particular form.
     public var detail: String?
 
+    /// Why the loader's cache has answered the request, or has sent it on; `nil` for another cache.
+    package internal(set) var reason: CacheReason?
+    /// Why the loader's cache does not store the response; `nil` if it does, or if there is nothing to store.
+    package internal(set) var refusal: String?
+
     public init(cacheName: String, source: Source? = nil, timeToLive: Int64? = nil, key: String? = nil, detail: String? = nil) {
         (self.cacheName, self.source, self.timeToLive) = (cacheName, source, timeToLive)
         (self.key, self.detail) = (key, detail)
