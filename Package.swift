@@ -300,8 +300,8 @@ let package = Package(
         .testTarget(
             name: "PortolanCLITests",
             dependencies: [
-                "PortolanCLI", "Portolan", "PortolanCore", "PortolanHTML", "PortolanJSON", "PortolanPlugins", "PortolanTrace",
-                "PortolanTestSupport",
+                "PortolanCLI", "Portolan", "PortolanCore", "PortolanCache", "PortolanHTML", "PortolanJSON", "PortolanPlugins",
+                "PortolanTrace", "PortolanTestSupport", "PortolanURL",
                 httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: strict),

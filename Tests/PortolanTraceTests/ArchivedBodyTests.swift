@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanJSON
 import PortolanTestSupport
 import Testing
 
@@ -72,5 +73,16 @@ import Testing
         #expect(archivedTransaction.incompleteness == "it has 2 responses, and an HTTP Archive can hold only one; record it as .json")
         let tracedTransaction = try #require(try Recording(parsing: recording.bytes(as: .json)).transactions.first)
         #expect(tracedTransaction.receivedBody.bytes == Array("onetwo".utf8) && tracedTransaction.incompleteness == nil)
+    }
+
+    @Test(arguments: [(ResponseSource.network, nil), (.validated, nil), (.cache, JSONValue.string("disk"))])
+    func responseThatNeededNoRequestIsMarked(source: ResponseSource, member: JSONValue?) throws {
+        let url = try Request("http://h/").url
+        var response = Response(url: url, status: .ok)
+        response.source = source
+        var transaction = Transaction(.get, url, began: 0)
+        transaction.append(.response(response), at: .zero)
+        transaction.append(.finished, at: .zero)
+        #expect(HTTPArchive.entry(transaction)["_fromCache"] == member)
     }
 }

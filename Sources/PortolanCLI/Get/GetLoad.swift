@@ -120,6 +120,7 @@ final class GetLoad: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         catchFailure { () throws(Failure) in
+            if let report = CacheReport(response) { try notify(.cache(report)) }
             try notify(.response(response))
             if let retryableFailure = RetryableFailure(response, now: SystemTime.secondsSince1970), prepareRetry(after: retryableFailure) {
                 throw Failure(.httpError, "the response for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
@@ -153,6 +154,7 @@ final class GetLoad: LoadDelegate {
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
         responders.didRedirect(to: request.url, response)
+        if let report = CacheReport(response) { notifyOrCancel(task, .cache(report)) }
         notifyOrCancel(task, .redirected(to: request, response))
         var request = request
         if let netrc, netrc.hasCredential(for: request) { apply(netrc, to: &request, of: task) }

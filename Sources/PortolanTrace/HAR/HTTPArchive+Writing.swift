@@ -14,8 +14,8 @@ package import PortolanJSON
 /// The standard permits these additional members: `_error` is the code of a failure, whose message is the entry's
 /// comment. `_encoding` is `base64` for a sent body that is no text. `_codings` are the content codings that a body
 /// still has. `_bodySHA256` is the digest of a body that was too large to record. `_hasStatus` means that the server
-/// sent a status of 0. `_repeated` means that the request was sent again after this response, so the response is never
-/// replayed.
+/// sent a status of 0. `_fromCache` means that the response came from the cache without a request. `_repeated` means
+/// that the request was sent again after this response, so the response is never replayed.
 ///
 /// Source: HTTP Archive 1.2 Spec (Jan Odvarko)
 package enum HTTPArchive {
@@ -44,6 +44,8 @@ package enum HTTPArchive {
         if let address = report?.remoteAddress?.split(separator: ":").dropLast().joined(separator: ":") {
             members.append(.init(name: "serverIPAddress", value: .string(address.filter { $0 != "[" && $0 != "]" })))
         }
+        // As in the archives of browsers, for a response that needed no request.
+        if transaction.response?.source == .cache { members.append(.init(name: "_fromCache", value: "disk")) }
         if transaction.wasRepeated { members.append(.init(name: "_repeated", value: .bool(true))) }
         switch transaction.moments.last?.event {
         case .failed(let error):

@@ -44,6 +44,7 @@ final class RecordingOutput: BodyOutput, LoadObserver {
             add("innerEnd \(inner.depth) \(inner.url) \(bytes) \(error?.name ?? "whole")")
         case .interim(let response): add("interim \(response.status?.code ?? 0)")
         case .response(let response): add("response \(response.status?.code ?? 0)")
+        case .cache(let report): add("cache \(report.result)")
         case .trailers(let fields): add("trailers \(fields.count)")
         case .sent(let progress): add("sent \(progress.bytesSent)")
         case .step(let step): add("step \(step)")

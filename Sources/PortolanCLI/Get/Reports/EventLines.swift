@@ -40,6 +40,7 @@ final class EventLines: LoadObserver {
         case .nestedLoadEnded: "innerEnd"
         case .interim: "interim"
         case .response: "response"
+        case .cache: "cache"
         case .trailers: "trailers"
         case .sent: "sent"
         case .step: "step"
@@ -67,6 +68,7 @@ final class EventLines: LoadObserver {
             ]
         case .interim(let response): EventJSON.interim(response)
         case .response(let response): EventJSON.response(response)
+        case .cache(let report): report.json
         case .trailers(let fields): ["headers": FieldList(fields).json]
         case .sent(let progress): ["bytes": .integer(progress.bytesSent), "expected": .count(progress.expectedBytesToSend)]
         case .step(let step): ["step": .string(step.name)]

@@ -17,6 +17,8 @@ enum LoadEvent: Sendable {
     case nestedLoadEnded(NestedLoadReport, bytes: Int64, LoadError?)
     case interim(Response)
     case response(Response)
+    /// Precedes the response or the redirect that it is about.
+    case cache(CacheReport)
     case trailers(HTTPFields)
     case sent(LoadProgress)
     case step(LoadStep)

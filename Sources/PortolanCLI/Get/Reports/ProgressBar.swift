@@ -23,7 +23,8 @@ final class ProgressBar: LoadObserver {
         case .started: attemptStart.withLock { $0 = time }
         case .finished, .failed, .retrying: clear()
         case .sent(let progress) where progress.bytesReceived == 0: draw(progress.bytesSent, of: progress.expectedBytesToSend, at: time)
-        case .redirected, .challenged, .nestedLoadBegan, .nestedLoadEnded, .interim, .response, .trailers, .sent, .step, .metrics: break
+        case .redirected, .challenged, .nestedLoadBegan, .nestedLoadEnded, .interim, .response, .cache, .trailers, .sent, .step, .metrics:
+            break
         }
     }
 

@@ -55,6 +55,7 @@ final class VerboseLines: LoadObserver {
                 + [UnsupportedSchemes.line(for: response), "response after \(moment)"].compactMap {
                     $0.map { "* \($0)" }
                 }
+        case .cache(let report): ["* cache: \(report.text)"]
         case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }
         case .sent(let progress):
             ["* sent \(String(progress.bytesSent, of: "byte"))\(progress.expectedBytesToSend.map { " of \($0)" } ?? "")"]
@@ -82,7 +83,7 @@ final class VerboseLines: LoadObserver {
     }
 
     /// Replaces the value of the cookie in a `Set-Cookie` line, which can be as secret as a password.
-    private static func hidingCookieValue(of line: String) -> String {
+    static func hidingCookieValue(of line: String) -> String {
         guard line.lowercased().hasPrefix("set-cookie:") else { return line }
         let pair = line.prefix { $0 != ";" }
         let name = pair.contains("=") ? pair.prefix { $0 != "=" } + "=" : line.prefix(11) + " "

@@ -15,8 +15,8 @@ struct TracedLoad: Sendable {
     var events: [TraceEvent] = []
     /// The number of events that a replay needs, but that were not recorded, because the record had reached its limit.
     private(set) var lostEvents = 0
-    /// The number of events that were not recorded and that a replay does not need: steps, progress, challenges and
-    /// nested loads.
+    /// The number of events that were not recorded and that a replay does not need: steps, progress, challenges,
+    /// nested loads, and what the cache did.
     private(set) var lostTransportEvents = 0
 
     enum TraceEventKind: Sendable {
@@ -76,7 +76,8 @@ struct TracedLoad: Sendable {
             // The number of these events is limited, too, because `--retry` and multipart responses can cause any
             // number.
             if events.count < Transaction.maximumEventCount + Self.extraEventCount { events.append(event) } else { lostEvents += 1 }
-        case .event(.challenged), .event(.nestedLoadBegan), .event(.nestedLoadEnded), .event(.sent), .event(.step): lostTransportEvents += 1
+        case .event(.challenged), .event(.nestedLoadBegan), .event(.nestedLoadEnded), .event(.sent), .event(.step), .event(.cache):
+            lostTransportEvents += 1
         }
     }
 

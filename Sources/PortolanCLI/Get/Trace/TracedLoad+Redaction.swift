@@ -45,7 +45,7 @@ extension LoadEvent {
         case .retrying(let failure, let wait, let attemptsLeft):
             .retrying(failure.redacted(by: redaction), after: wait, attemptsLeft: attemptsLeft)
         case .failed(let failure): .failed(failure.redacted(by: redaction))
-        case .sent, .step, .metrics, .finished: self
+        case .cache, .sent, .step, .metrics, .finished: self
         }
     }
 }
