@@ -28,6 +28,9 @@ enum Entry {
     }
 
     static func run(_ arguments: [String]) -> ExitStatus {
+        #if Persistence
+            let arguments = CacheFolderOption.completed(arguments)
+        #endif
         // For `help nosuch`, the argument parser would print the help of the whole program.
         if arguments.first == "help", let problem = CommandPath(of: Array(arguments.dropFirst())).problem, arguments != ["help", "help"] {
             Diagnostics.report("\(problem) (see 'portolan help')")

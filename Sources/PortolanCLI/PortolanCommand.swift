@@ -16,7 +16,7 @@ struct PortolanCommand: ParsableCommand {
 
     private static var ofState: [any ParsableCommand.Type] {
         #if Persistence
-            [CookiesCommand.self]
+            [CookiesCommand.self, CacheCommand.self]
         #else
             []
         #endif

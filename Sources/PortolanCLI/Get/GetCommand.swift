@@ -20,6 +20,7 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var retries: RetryOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var stateFolder: StateFolderOption
+    @OptionGroup var cache: CacheOptions
     @OptionGroup var netrc: NetrcOptions
     @OptionGroup var http: HTTPOptions
     @OptionGroup var loaderOptions: LoaderOptions
@@ -56,6 +57,7 @@ struct GetCommand: ParsableCommand {
         for (index, (option, path)) in written.enumerated() where !path.isEmpty && path != "-" {
             #if Persistence
                 try StateFolderOption.check(path, isOutside: stateFolder.path)
+                try StateFolderOption.check(path, isOutside: cache.storage.folder, "the cache")
             #endif
             let others = written.dropFirst(index + 1) + (option == "-c" ? read.filter { $0.0 != "-b" } : read)
             for (other, otherPath) in others where !otherPath.isEmpty && FileSystem.isSame(path, otherPath) {
@@ -87,6 +89,8 @@ struct GetCommand: ParsableCommand {
         // A reader can pause the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
         let openFolder = try stateFolder.open()
+        let openCache = try cache.storage.open()
+        setup.configuration.cache = openCache?.cache
         let cookies = try state.cookieFile(within: request.timeLimit?.duration)
         setup.configuration.cookies = cookies?.storage ?? openFolder?.cookies
         let cookieObservation = output.isVerbose ? setup.configuration.cookies?.observe(VerboseLines.report) : nil
@@ -94,8 +98,9 @@ struct GetCommand: ParsableCommand {
         setup.configuration.credentials = openFolder?.credentials
         let hstsFile = try state.hstsFile.map { place throws(Failure) in try HSTSFileOption(place) }
         setup.configuration.strictTransportSecurity = hstsFile?.storage ?? openFolder?.strictHosts
-        if cookies != nil || hstsFile != nil || openFolder != nil {
+        if cookies != nil || hstsFile != nil || openFolder != nil || openCache != nil {
             session.setSaving { () throws(Failure) in
+                defer { openCache?.close() }
                 try cookies?.write()
                 try hstsFile?.write()
                 try openFolder?.close()

@@ -110,6 +110,7 @@ final class GetSession: Sendable {
         let netrcPassword = netrc?.apply(to: &request)
         let urlCredentials = command.request.removeURLCredentials(from: &request)
         command.state.addCookies(to: &request)
+        request.cachePolicy = command.cache.policy
         let output = try command.output.makeOutput(for: &request)
         command.request.removeOmittedFields(of: &request)
         let load = GetLoad(

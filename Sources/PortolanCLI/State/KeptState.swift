@@ -37,14 +37,14 @@ struct StateFolderOption: ParsableArguments {
         #endif
     }
 
-    /// Throws if a file that is written is in the state folder, because it could replace a database.
+    /// Throws if a file that is written is in the state folder or the cache, because it could replace a database.
     ///
     /// - Parameter folder: `nil` for no folder.
-    static func check(_ file: String, isOutside folder: String?) throws {
+    static func check(_ file: String, isOutside folder: String?, _ name: String = "the state folder") throws {
         guard let folder, FileSystem.isSame(FileSystem.split(file).folder.isEmpty ? "." : FileSystem.split(file).folder, folder) else {
             return
         }
-        throw ValidationError("'\(file)' is in the state folder, whose files it could replace; choose another folder")
+        throw ValidationError("'\(file)' is in \(name), whose files it could replace; choose another folder")
     }
 
     /// Opens the folder; `nil` without the option.
@@ -75,14 +75,16 @@ struct KeptState: Sendable {
             do throws(StoreError) {
                 folder = try StateFolder.waitForOpen(path, logger: DiagnosticLines.logger)
             } catch {
-                throw Failure(error)
+                throw Failure(error, option: "--state")
             }
             (cookies, credentials, strictHosts) = (folder.cookies, folder.credentials, folder.strictTransportSecurity)
         }
 
         private static func checkExistence(of path: String?) throws(Failure) {
             let problem: String?
-            do throws(StoreError) { problem = try StateFolder.problemOfMissing(path) } catch { throw Failure(error) }
+            do throws(StoreError) { problem = try StateFolder.problemOfMissing(path) } catch {
+                throw Failure(error, option: "--state")
+            }
             if let problem { throw Failure(.unreadable, "--state: \(problem)") }
         }
     #endif
@@ -93,7 +95,7 @@ struct KeptState: Sendable {
             do throws(StoreError) {
                 try folder.waitForFlush()
             } catch {
-                if error.code != .closed { throw Failure(error) }
+                if error.code != .closed { throw Failure(error, option: "--state") }
             }
             folder.waitForClose()
         #endif
@@ -102,9 +104,10 @@ struct KeptState: Sendable {
 
 #if Persistence
     extension Failure {
-        init(_ error: StoreError) {
+        /// - Parameter option: the option that names the folder.
+        init(_ error: StoreError, option: String) {
             let isWriteFailure = [.busy, .readOnly, .full].contains(error.code)
-            self.init(isWriteFailure ? .writeFailed : .unreadable, "--state: \(error.message)")
+            self.init(isWriteFailure ? .writeFailed : .unreadable, "\(option): \(error.message)")
         }
     }
 #endif

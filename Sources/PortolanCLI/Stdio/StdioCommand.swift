@@ -20,18 +20,22 @@ struct StdioCommand: ParsableCommand {
 
     @OptionGroup var http: HTTPOptions
     @OptionGroup var stateFolder: StateFolderOption
+    @OptionGroup var cacheFolder: CacheFolderOption
     @OptionGroup var loader: LoaderOptions
 
     func run() throws {
         let state = try stateFolder.open()
-        let server = StdioServer(proxyCredentials: { http.proxyCredentials }, state: state)
+        let cache = try cacheFolder.open()
+        let server = StdioServer(proxyCredentials: { http.proxyCredentials }, state: state, cache: cache)
         try SignalHandler.observe { server.interrupt($0) }
         var configuration = try http.configuration()
         // One connection for each load that can run, so that no load waits for a connection.
         configuration.connectionLimits.perHost = StdioServer.loadLimit
         let handler = HTTPHandler(configuration: configuration)
         let setup = try loader.setUp(http: handler)
-        let result = Result { try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler, state: state)) }
+        let loaders = StdioLoaders(setup, http: handler, state: state, cache: cache?.cache)
+        let result = Result { try server.serve(.standardInput, loaders: loaders) }
+        cache?.close()
         try state?.close()
         // After a signal the recording is incomplete, and must not replace a complete file.
         if !server.isInterrupted { try setup.replay?.write() }

@@ -25,7 +25,7 @@ struct StdioLoadRequest: Sendable {
         }
         request.fields = try Self.fields(json["headers"])
         request.body = try Self.body(json)
-        request.cachePolicy = try Self.cachePolicy(json.string("cache") ?? "default")
+        request.cachePolicy = try Self.cachePolicy(json.string("cache"))
         request.timeouts.total = try Self.timeout(json["timeoutMs"])
         redirects = try Self.redirects(json.string("redirect") ?? "follow")
         credentials = try Self.credentials(json["credentials"], for: request.url)
@@ -68,22 +68,12 @@ struct StdioLoadRequest: Sendable {
         }
     }
 
-    /// Fetch, "request cache mode"
-    private static func cachePolicy(_ mode: String) throws(LoadError) -> CachePolicy {
-        switch mode {
-        case "default": return .useProtocol
-        case "reload": return .reload
-        case "no-store": return .noStore
-        case "no-cache": return .revalidate
-        case "force-cache": return .preferCached
-        case "only-if-cached": return .onlyCached
-        default:
-            throw LoadError(
-                .badRequest,
-                message:
-                    "\(QuotedText(mode)) is not a cache mode; the modes are default, reload, no-store, no-cache, force-cache and only-if-cached"
-            )
+    private static func cachePolicy(_ mode: String?) throws(LoadError) -> CachePolicy {
+        guard let mode else { return .useProtocol }
+        guard let policy = CachePolicy(mode: mode) else {
+            throw LoadError(.badRequest, message: "\(QuotedText(mode)) is not a cache mode; the modes are \(CachePolicy.modeList)")
         }
+        return policy
     }
 
     /// Fetch, "request redirect mode"

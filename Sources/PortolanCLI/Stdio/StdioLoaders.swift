@@ -14,13 +14,15 @@ struct StdioLoaders: Sendable {
     let credentials: CredentialStorage
     /// The hosts that are reached over HTTPS only (RFC 6797).
     let strictHosts: HSTSStorage
-    /// The stored responses of all loads, in memory.
-    let cache = ResponseCache()
+    /// The stored responses of all loads.
+    let cache: ResponseCache
 
     /// - Parameters:
     ///   - http: the handler for `http:` and `https:` in `setup`.
     ///   - state: the cookies, credentials and hosts; `nil` to keep them in memory.
-    init(_ setup: LoaderSetup, http: HTTPHandler, state: KeptState? = nil) {
+    ///   - cache: the stored responses; `nil` to keep them in memory.
+    init(_ setup: LoaderSetup, http: HTTPHandler, state: KeptState? = nil, cache: ResponseCache? = nil) {
+        self.cache = cache ?? ResponseCache()
         cookies = state?.cookies ?? CookieStorage()
         credentials = state?.credentials ?? CredentialStorage()
         strictHosts = state?.strictHosts ?? HSTSStorage()
@@ -28,7 +30,7 @@ struct StdioLoaders: Sendable {
         setup.configuration.cookies = cookies
         setup.configuration.credentials = credentials
         setup.configuration.strictTransportSecurity = strictHosts
-        setup.configuration.cache = cache
+        setup.configuration.cache = self.cache
         func loader(_ mode: RedirectPolicy.Mode) -> Loader {
             var setup = setup
             setup.configuration.redirects.mode = mode

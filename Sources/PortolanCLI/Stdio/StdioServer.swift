@@ -27,13 +27,18 @@ final class StdioServer: Sendable {
     /// Makes the proxy credentials for one load. Loads cannot share them, because they count how often they are sent.
     private let proxyCredentials: @Sendable () -> ChallengeResponder?
     private let state: KeptState?
+    private let cache: KeptCache?
     private let stateLock = ConditionLock(State())
     /// Locked while a line is written, so that lines do not mix.
     private let outputLock = Mutex(())
 
-    /// - Parameter state: the state folder. The server closes it before a signal ends the program.
-    init(proxyCredentials: @escaping @Sendable () -> ChallengeResponder? = { nil }, state: KeptState? = nil) {
-        (self.proxyCredentials, self.state) = (proxyCredentials, state)
+    /// - Parameters:
+    ///   - state: the state folder. The server closes it before a signal ends the program.
+    ///   - cache: the cache on disk. The server closes it, too.
+    init(
+        proxyCredentials: @escaping @Sendable () -> ChallengeResponder? = { nil }, state: KeptState? = nil, cache: KeptCache? = nil
+    ) {
+        (self.proxyCredentials, self.state, self.cache) = (proxyCredentials, state, cache)
     }
 
     /// Serves until the input ends and every response line is written.
@@ -59,6 +64,7 @@ final class StdioServer: Sendable {
         }
         for task in tasks { SignalHandler.runOnSeparateThread { task.cancel() } }
         _ = stateLock.wait(atMost: Self.gracePeriod) { $0.loadCount == 0 ? true : nil }
+        cache?.close()
         do throws(Failure) { try state?.close() } catch { Diagnostics.report(error.message ?? "") }
         // SIGTERM is the regular way to end a server, so it is a success.
         (status == .terminated ? ExitStatus.success : status).exitNow()

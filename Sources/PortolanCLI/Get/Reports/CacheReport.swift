@@ -5,20 +5,21 @@ import Portolan
 import PortolanCache
 import PortolanJSON
 
+/// What the cache did with a request.
+enum CacheResult: String, Sendable {
+    /// A stored response answers the request, and is fresh.
+    case hit
+    /// A stored response answers the request, although it is stale.
+    case stale
+    /// The server has confirmed a stored response, or has completed it.
+    case validated
+    /// The server has sent the response, or nobody has.
+    case miss
+}
+
 /// What the cache did with a request, and why.
 struct CacheReport: Equatable, Sendable {
-    enum Result: String, Sendable {
-        /// A stored response answers the request, and is fresh.
-        case hit
-        /// A stored response answers the request, although it is stale.
-        case stale
-        /// The server has confirmed a stored response, or has completed it.
-        case validated
-        /// The server has sent the response, or nobody has.
-        case miss
-    }
-
-    let result: Result
+    let result: CacheResult
     /// The name of the reason, for programs.
     let reason: String
     /// The reason, for people.
@@ -32,7 +33,7 @@ struct CacheReport: Equatable, Sendable {
     /// Why the response is not stored.
     var refusal: String?
 
-    init(_ result: Result, reason: String, message: String) {
+    init(_ result: CacheResult, reason: String, message: String) {
         (self.result, self.reason, self.message) = (result, reason, message)
     }
 
@@ -51,7 +52,7 @@ struct CacheReport: Equatable, Sendable {
         }
     }
 
-    private static func result(_ status: CacheStatus, _ source: ResponseSource) -> Result {
+    private static func result(_ status: CacheStatus, _ source: ResponseSource) -> CacheResult {
         switch (source, status.source) {
         case (.validated, _): .validated
         case (.cache, .hit): status.timeToLive ?? 1 > 0 ? .hit : .stale
