@@ -6,8 +6,8 @@ import HTTPTypes
 /// Applies the rules of the cache to two exchanges, and reads directives.
 ///
 /// The first byte selects the statuses. Then come the fields of a request, its response, a second request and its
-/// response, as lines, with an empty line between two messages. The value of each `Cache-Control` field without quotes is
-/// compared with a reference.
+/// response, as lines, with an empty line between two messages. The value of each `Cache-Control` field without quotes
+/// is compared with a reference.
 ///
 /// Source: RFC 9111 §1.2.2, §3, §5.2.
 enum CacheDirectivesCase {
@@ -35,8 +35,8 @@ enum CacheDirectivesCase {
             !has("no-cache", in: first.response) || mayHave("no-cache=", in: first.response), "a response with no-cache is used")
     }
 
-    /// Numbers are in their limits, the case of letters and unknown directives do not matter, and the numbers of a value
-    /// without quotes are those of the reference.
+    /// Numbers are in their limits, the case of letters and unknown directives do not matter, and the numbers of a
+    /// value without quotes are those of the reference.
     private static func checkDirectives(_ value: [UInt8]) throws(FuzzFinding) {
         let seconds = CacheFuzzing.seconds(inDirectives: value)
         try require(

@@ -16,8 +16,8 @@ enum DiskCacheCase {
         try require(DiskCacheFuzzing.rewrittenRecord(once) == once, "a record that is read and written again is different")
     }
 
-    /// The first octet is the number of changes. Each of them has three octets: a position, and what is added there. The
-    /// rest is the body.
+    /// The first octet is the number of changes. Each of them has three octets: a position, and what is added there.
+    /// The rest is the body.
     private static func checkChangedRow(_ input: [UInt8]) throws(FuzzFinding) {
         let count = min(Int(input.first ?? 0) % 8, input.count / 3)
         let changes = input.dropFirst().prefix(count * 3)

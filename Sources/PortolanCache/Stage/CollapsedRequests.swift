@@ -14,8 +14,8 @@ struct CollapsedRequests {
     struct Candidate: Sendable {
         let lookup: CacheLookup
         let priority: LoadPriority
-        /// A load waits only for loads that are nested at least as deep. Otherwise two loads could wait for each other's
-        /// nested loads.
+        /// A load waits only for loads that are nested at least as deep. Otherwise two loads could wait for each
+        /// other's nested loads.
         let nestingDepth: Int
         let decodesContent: Bool
 
@@ -52,8 +52,8 @@ struct CollapsedRequests {
     private var unshared: Set<CacheKey> = []
     private var unsharedOrder: [CacheKey] = []
 
-    /// - Parameter isRepeated: whether the load has waited before, for a response that did not match its request. It then
-    ///   waits only for an equal request.
+    /// - Parameter isRepeated: whether the load has waited before, for a response that did not match its request. It
+    ///   then waits only for an equal request.
     mutating func begin(_ key: CacheKey, _ candidate: Candidate, _ load: WaitingLoad, isRepeated: Bool) -> Role {
         if unshared.contains(key) { return .alone }
         lastNumber += 1

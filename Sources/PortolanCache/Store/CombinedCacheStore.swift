@@ -3,8 +3,8 @@
 import HTTPTypes
 import PortolanCore
 
-/// A store in memory in front of another store, which outlives the process. A response is stored in memory if its policy
-/// allows nothing else. Otherwise it is stored in the other store.
+/// A store in memory in front of another store, which outlives the process. A response is stored in memory if its
+/// policy allows nothing else. Otherwise it is stored in the other store.
 package final class CombinedCacheStore: CacheStore {
     private let memory: any CacheStore
     private let persistent: any CacheStore

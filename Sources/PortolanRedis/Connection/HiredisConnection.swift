@@ -12,8 +12,8 @@
     /// A connection to the server. hiredis connects it and parses the replies. One thread uses it at a time.
     ///
     /// Nothing blocks except for ``init(_:timeout:)``.
-    // `@unchecked` because the thread that connects it passes it on to the thread that uses it. `@safe` because only this
-    // class uses the context, and releases it at its end.
+    // `@unchecked` because the thread that connects it passes it on to the thread that uses it. `@safe` because only
+    // this class uses the context, and releases it at its end.
     @safe final class HiredisConnection: @unchecked Sendable {
         struct Failure: Error {
             let message: String

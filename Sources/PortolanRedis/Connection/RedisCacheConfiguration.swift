@@ -41,7 +41,8 @@
         public var longestTime = Duration.seconds(30 * 24 * 3600)
         /// How long a load waits for the server before it continues without it.
         public var timeout = Duration.milliseconds(100)
-        /// How long a load waits while another machine requests the same response. It then requests the response itself.
+        /// How long a load waits while another machine requests the same response. It then requests the response
+        /// itself.
         public var leaseTime = Duration.seconds(1)
         /// Receives a message when the server becomes unavailable, and when it is available again.
         public var logger: Logger?

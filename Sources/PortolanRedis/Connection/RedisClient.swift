@@ -5,7 +5,8 @@
     import PortolanCore
     import Synchronization
 
-    /// Sends commands to the server, in order and without waiting for the replies before them, on a thread that it owns.
+    /// Sends commands to the server, in order and without waiting for the replies before them, on a thread that it
+    /// owns.
     ///
     /// No call blocks. A request that fails, or that the server does not answer in time, has no reply. After a failure,
     /// requests fail at once for a time (``RedisAvailability``), so that a dead server costs nothing. Any thread.
@@ -208,7 +209,8 @@
             if isNew { configuration.logger?.notice("the cache server at \(configuration.address) answers") }
         }
 
-        /// The connection ended while no request waited for a reply. If one waits for the connection, that is a failure.
+        /// The connection ended while no request waited for a reply. If one waits for the connection, that is a
+        /// failure.
         func didClose(because message: String) {
             let isUnused = state.withLock { state in
                 if state.queue.isEmpty { state.availability.didClose() }

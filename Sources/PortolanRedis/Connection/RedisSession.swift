@@ -146,7 +146,8 @@
             guard connection != nil, oldest != nil || missingGreetings > 0 else { return nil }
             let stall = max(lastProgress, oldest?.sent ?? lastProgress) + timeout
             let isLate = pending[pendingStart...].contains { !$0.isOver && $0.request.deadline.map { $0 <= now } ?? false }
-            // A request that waited before it was sent is late before the connection is. Its load must not send another one.
+            // A request that waited before it was sent is late before the connection is. Its load must not send another
+            // one.
             guard now < (isLate ? stall - timeout / 10 : stall) else {
                 fail("nothing was sent or received for \(timeout)")
                 return nil

@@ -10,8 +10,8 @@
 
     /// Stored responses on a server, which many machines share. Any thread.
     ///
-    /// A lookup that the server does not answer in time finds nothing. Everything else is done in the background: if the
-    /// server is not reachable, nothing is stored, and removals are sent later.
+    /// A lookup that the server does not answer in time finds nothing. Everything else is done in the background: if
+    /// the server is not reachable, nothing is stored, and removals are sent later.
     package final class RedisCacheStore: CacheStore {
         let configuration: RedisCacheConfiguration
         let client: RedisClient

@@ -5,8 +5,8 @@
     import PortolanCore
     import Synchronization
 
-    /// The keys of the entries that were looked up, because the server finds an entry only by its URL. A key is known as
-    /// long as something refers to the body of its entry, and for some time after that.
+    /// The keys of the entries that were looked up, because the server finds an entry only by its URL. A key is known
+    /// as long as something refers to the body of its entry, and for some time after that.
     final class RedisEntryKeys: Sendable {
         private struct State {
             var keys: [CacheEntry.ID: (key: CacheKey, count: Int)] = [:]

@@ -9,8 +9,8 @@
     ///
     /// - `e:URL`: a hash with the entries of a URL, in all partitions. `mID` is an entry without its body
     ///   (``RedisRecord``), `bID` its body, `v` the version of the hash, and `r` the mark of its last removal.
-    /// - `all`, `writers`, `h:HOST`, `o:ORIGIN`: epochs. An entry counts only as long as the epochs are those with which
-    ///   it was stored, so that a removal only changes an epoch. If the server loses an epoch, nothing counts.
+    /// - `all`, `writers`, `h:HOST`, `o:ORIGIN`: epochs. An entry counts only as long as the epochs are those with
+    ///   which it was stored, so that a removal only changes an epoch. If the server loses an epoch, nothing counts.
     /// - `l:PARTITION URL`: a lease.
     struct RedisKeys: Sendable {
         /// With the version of what is stored.

@@ -34,8 +34,8 @@ import Testing
         expectNoRest()
     }
 
-    /// The body of a response that may not be stored, or not be used again, is not awaited. Later loads of its URL do not
-    /// wait either, until a response can be shared.
+    /// The body of a response that may not be stored, or not be used again, is not awaited. Later loads of its URL do
+    /// not wait either, until a response can be shared.
     @Test(arguments: ["no-store", "no-cache", "max-age=0"])
     func responseThatCannotBeSharedHoldsNobody(_ control: String) throws {
         let loads = try start(10)

@@ -38,8 +38,8 @@ import Testing
         #expect(try world.entries().isEmpty)
     }
 
-    /// A date is a strong validator if it is a minute older than the response (RFC 9110 §8.8.2.2). The 206 response leaves
-    /// it out.
+    /// A date is a strong validator if it is a minute older than the response (RFC 9110 §8.8.2.2). The 206 response
+    /// leaves it out.
     @Test func dateCanBeTheValidator() throws {
         let modified = "Tue, 14 Nov 2023 20:00:00 GMT"
         try store(["Last-Modified: \(modified)", "Date: Tue, 14 Nov 2023 22:13:20 GMT"])

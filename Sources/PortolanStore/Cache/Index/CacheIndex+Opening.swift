@@ -115,8 +115,8 @@
     }
 
     extension StoreError {
-        /// Returns the error for a statement of the index. The statements are right, so a statement that fails for itself
-        /// finds a damaged index.
+        /// Returns the error for a statement of the index. The statements are right, so a statement that fails for
+        /// itself finds a damaged index.
         init(index failure: Database.Failure, at path: String) {
             // SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH
             let isDamaged = [1, 19, 20].contains(failure.primaryCode)

@@ -303,8 +303,8 @@
             if let number { remove(selection, time, number) }
         }
 
-        /// Removes entries in the index. A removal that fails, for example because the disk is full, still counts for the
-        /// look-ups of this process, and is tried again.
+        /// Removes entries in the index. A removal that fails, for example because the disk is full, still counts for
+        /// the look-ups of this process, and is tried again.
         private func remove(_ selection: CacheSelection, _ time: Int64, _ number: Int64) {
             writing.submit { [self] worker in
                 if worker.remove(selection, time: time) {
