@@ -114,8 +114,8 @@
 
         /// Reads everything, and compares it with its checksums.
         ///
-        /// - Parameter removing: whether damaged responses, and files that belong to none, are removed. A damaged index
-        ///   is then emptied.
+        /// - Parameter removing: whether damaged responses, and files that belong to none, are removed. A damaged
+        ///   index is then emptied.
         package func verify(removing: Bool) throws(StoreError) -> Verification {
             try waitForWrites()
             // Before the index is read, so that a file without a row is never a new one.

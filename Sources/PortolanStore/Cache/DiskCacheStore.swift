@@ -8,9 +8,9 @@
 
     /// Stored responses in a folder. Those that were not used for the longest time go first.
     ///
-    /// An SQLite file, the index, has the fields of each response, and the bodies of at most 16 KiB. Each other body is
-    /// a file, which is written while it is received. Everything has checksums: what is damaged is not found. Several
-    /// processes can use the folder at the same time. Only the user can read it.
+    /// An SQLite file, the index, has the fields of each response, and the bodies of at most 16 KiB. Each other body
+    /// is a file, which is written while it is received. Everything has checksums: what is damaged is not found.
+    /// Several processes can use the folder at the same time. Only the user can read it.
     ///
     /// The limit counts bodies, fields and what is being written. It holds at any time and for all processes together,
     /// also if one is killed.
@@ -45,7 +45,7 @@
         /// - Parameters:
         ///   - folder: its path; `nil` for ``standardPath``.
         ///   - byteLimit: the limit; `nil` for that of the folder, which is 256 MiB if it is new. A response that is
-        ///   larger than an eighth of it is not stored.
+        ///     larger than an eighth of it is not stored.
         ///   - logger: receives problems of the files.
         /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like. A damaged index is
         ///   no error: the cache is then empty.

@@ -20,8 +20,8 @@
         ///   - byteLimit: the largest number of bytes in the folder. The responses that were not used for the longest
         ///     time make room for new ones. A body of more than an eighth of the limit is not stored.
         ///   - logger: receives problems of the files.
-        /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like. A damaged folder is
-        ///   no error: the cache is then empty.
+        /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like. A damaged folder
+        ///   is no error: the cache is then empty.
         public static func open(
             folder: String? = nil, byteLimit: Int64 = 256 << 20, logger: Logger = Logger(label: "org.portolan.store")
         ) async throws(StoreError) -> ResponseCache {

@@ -30,7 +30,7 @@
         ///
         /// - Returns: how many responses are there.
         private func check(_ comment: String) async throws -> Int {
-            let store = try await DiskCacheStore.open(fixture.path, logger: fixture.log.logger)
+            let store = try fixture.open()
             var count = 0
             for (name, octets) in [("s", Self.small), ("l", Self.large)] {
                 for entry in try await Tester(store).entries("https://example.org/\(name)") {
@@ -140,7 +140,7 @@
             // The bodies go with it.
             #expect(try fixture.bodyFiles == [])
             try fixture.fill([Tester.url: [1]])
-            let store = try await DiskCacheStore.open(fixture.path)
+            let store = try fixture.open()
             #expect(try await Tester(store).bodies() == [[1]])
         }
 

@@ -20,7 +20,8 @@
         var path: String { temporary.path(of: "cache") }
         var folder: CacheFolder { CacheFolder(StateFiles(folder: path)) }
 
-        func open(byteLimit: Int64? = nil, at path: String? = nil, clock: any LoadClock = SystemClock.shared) throws(StoreError)
+        /// - Parameter clock: by default, one that stands still, so that a slow machine causes no miss.
+        func open(byteLimit: Int64? = nil, at path: String? = nil, clock: any LoadClock = ManualClock()) throws(StoreError)
             -> DiskCacheStore
         {
             try DiskCacheStore.waitForOpen(path ?? self.path, byteLimit: byteLimit, logger: log.logger, clock: clock)

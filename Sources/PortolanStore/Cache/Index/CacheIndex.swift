@@ -88,6 +88,12 @@
         /// The octets that count against the limit.
         static func byteCount(_ statements: Database.Statements) throws -> Int64 { try statements.number("SELECT bytes FROM total") }
 
+        /// Counts these octets again.
+        static func recount(_ statements: Database.Statements) throws {
+            let sums = ["entry", "writing", "garbage"].map { "(SELECT COALESCE(sum(cost), 0) FROM \($0))" }
+            try statements.execute("UPDATE total SET bytes = \(sums.joined(separator: " + "))")
+        }
+
         /// A new identifier. It is never used again, not even by a later index.
         static func newID(_ statements: Database.Statements) throws -> Int64 {
             try statements.execute("UPDATE total SET last_id = last_id + 1")

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import PortolanCache
+
+    /// Changes of entries that are in the index.
+    extension CacheWorker {
+        func update(_ id: Int64, to stored: StoredResponse) {
+            attempt { () throws(StoreError) in
+                guard let row = try row(id), row.record.layout.ranges == stored.content.ranges else { return }
+                var record = row.record
+                record.stored = stored
+                let octets = record.octets
+                let cost = BodyBuilder.cost(record.layout.length, hasFile: row.body == nil) + Int64(octets.count) + Self.overhead
+                let time = core.useTime()
+                let isUpdated: Void? =
+                    try cost > core.entryLimit
+                    ? nil
+                    : withRoom(max(0, cost - row.cost)) { statements in
+                        try self.record([id: CacheUse(time: time, count: 0)], statements)
+                        try CacheIndex.update(id, octets, received: stored.responseTime, cost: cost, statements)
+                    }
+                if isUpdated == nil { try removeOnce(.entry(CacheEntry.ID(id)), time: nil) }
+            }
+        }
+
+        /// - Returns: whether it succeeded.
+        func remove(_ selection: CacheSelection, time: Int64) -> Bool {
+            attempt { () throws(StoreError) in try removeOnce(selection, time: time) }
+        }
+
+        func removeDamaged(_ id: Int64) {
+            attempt { () throws(StoreError) in try removeOnce(.entry(CacheEntry.ID(id)), time: nil) }
+        }
+
+        private func removeOnce(_ selection: CacheSelection, time: Int64?) throws(StoreError) {
+            let (condition, values) = CacheIndex.condition(of: selection)
+            try transaction { statements in
+                try CacheIndex.remove(where: condition, values, statements)
+                if let time { try CacheIndex.insert(selection, time: time, statements) }
+            }
+            try collectGarbage()
+            if case .entry = selection { return }
+            try shrinkIndex()
+        }
+    }
+#endif
