@@ -6,8 +6,8 @@ import HTTPTypes
 /// Applies the rules of the cache to two exchanges, and reads directives.
 ///
 /// The first byte selects the statuses. Then come the fields of a request, its response, a second request and its
-/// response, as lines, with an empty line between two messages. The value of each `Cache-Control` field without quotes
-/// is compared with a reference.
+/// response, as lines, with an empty line between two messages. The value of each `Cache-Control` field without
+/// quotes is compared with a reference.
 ///
 /// Source: RFC 9111 §1.2.2, §3, §5.2.
 enum CacheDirectivesCase {
@@ -70,7 +70,8 @@ enum CacheDirectivesCase {
             let argument = member.dropFirst(name.count + 1)
             let hasBlank = trimmed(name).count != name.count || argument.first == 0x20 || argument.first == 0x09
             let isNumber = !argument.isEmpty && argument.allSatisfy { (0x30...0x39).contains($0) } && !hasBlank
-            let number = argument.reduce(Int64(0)) { min(largest, $0 * 10 + Int64($1) - 0x30) }
+            let digits = isNumber ? argument : []
+            let number = digits.reduce(Int64(0)) { min(largest, $0 * 10 + Int64($1) - 0x30) }
             return Directive(name: text(trimmed(name)).lowercased(), seconds: isNumber ? number : nil)
         }
     }
