@@ -18,9 +18,9 @@ import Testing
     /// Stores the digits from 0 to 9.
     private func store(_ lines: [String] = ["ETag: \"x\""]) throws {
         try world.start()
-        world.sent[0].respond(200, "Cache-Control: max-age=60", lines[0], lines.count > 1 ? lines[1] : "X-None: 1", length: 10)
-        world.sent[0].deliver("0123456789")
-        world.sent[0].finish()
+        try world.load(0).respond(200, "Cache-Control: max-age=60", lines[0], lines.count > 1 ? lines[1] : "X-None: 1", length: 10)
+        try world.load(0).deliver("0123456789")
+        try world.load(0).finish()
     }
 
     @Test func restComesFromTheServer() throws {
@@ -28,12 +28,12 @@ import Testing
         damage.begin(at: 4)
         let load = try world.start(fields: [.accept: "text/plain"])
         #expect(load.body == "0123" && !load.received.hasEnded && world.sent.count == 2)
-        let fields = world.sent[1].request.fields
+        let fields = try world.load(1).request.fields
         #expect(fields[.range] == "bytes=4-9" && fields[.ifRange] == "\"x\"" && fields[.accept] == "text/plain")
-        world.sent[1].respond(206, "ETag: \"x\"", "Content-Range: bytes 4-9/10", length: 6)
-        world.sent[1].deliver("456")
-        world.sent[1].deliver("789")
-        world.sent[1].finish()
+        try world.load(1).respond(206, "ETag: \"x\"", "Content-Range: bytes 4-9/10", length: 6)
+        try world.load(1).deliver("456")
+        try world.load(1).deliver("789")
+        try world.load(1).finish()
         #expect(load.isComplete && load.body == "0123456789" && load.received.response?.source == .cache)
         #expect(try world.entries().isEmpty)
     }
@@ -46,9 +46,9 @@ import Testing
         damage.begin(at: 4)
         let load = try world.start()
         #expect(world.sent.last?.request.fields[.ifRange] == modified)
-        world.sent[1].respond(206, "Content-Range: bytes 4-9/10", "Date: Tue, 14 Nov 2023 22:13:20 GMT")
-        world.sent[1].deliver("456789")
-        world.sent[1].finish()
+        try world.load(1).respond(206, "Content-Range: bytes 4-9/10", "Date: Tue, 14 Nov 2023 22:13:20 GMT")
+        try world.load(1).deliver("456789")
+        try world.load(1).finish()
         #expect(load.isComplete && load.body == "0123456789")
     }
 
@@ -58,9 +58,9 @@ import Testing
         try store()
         damage.begin(at: 4)
         let load = try world.start()
-        world.sent[1].respond(200, "ETag: \"x\"", length: 10)
-        for piece in pieces { world.sent[1].deliver(piece) }
-        world.sent[1].finish()
+        try world.load(1).respond(200, "ETag: \"x\"", length: 10)
+        for piece in pieces { try world.load(1).deliver(piece) }
+        try world.load(1).finish()
         #expect(load.isComplete && load.body == "0123456789")
     }
 
@@ -68,10 +68,10 @@ import Testing
         try store()
         damage.begin(at: 4)
         let load = try world.start(fields: [.range: "bytes=2-6"])
-        #expect(load.body == "23" && world.sent[1].request.fields[.range] == "bytes=4-6")
-        world.sent[1].respond(200, "ETag: \"x\"")
-        world.sent[1].deliver("0123456789")
-        #expect(load.isComplete && load.body == "23456" && world.sent[1].isStopped)
+        #expect(try load.body == "23" && world.load(1).request.fields[.range] == "bytes=4-6")
+        try world.load(1).respond(200, "ETag: \"x\"")
+        try world.load(1).deliver("0123456789")
+        #expect(try load.isComplete && load.body == "23456" && world.load(1).isStopped)
     }
 
     @Test(
@@ -84,9 +84,9 @@ import Testing
         try store()
         damage.begin(at: 4)
         let load = try world.start()
-        if world.sent[1].respond(status, tag, range.isEmpty ? "X: 1" : range) != .stopped {
-            world.sent[1].deliver(body)
-            world.sent[1].finish()
+        if try world.load(1).respond(status, tag, range.isEmpty ? "X: 1" : range) != .stopped {
+            try world.load(1).deliver(body)
+            try world.load(1).finish()
         }
         #expect(load.received.error?.code == .ioFailed && load.body == "0123" + body)
         damage.begin(at: nil)
@@ -98,7 +98,7 @@ import Testing
         try store()
         damage.begin(at: 4)
         let load = try world.start()
-        world.sent[1].fail(.cannotConnect)
+        try world.load(1).fail(.cannotConnect)
         #expect(load.received.error?.code == .cannotConnect)
     }
 
@@ -119,9 +119,9 @@ import Testing
             #expect(load.received.error?.code == .notOffered)
             return
         }
-        world.sent[1].respond(200, "Cache-Control: max-age=60")
-        world.sent[1].deliver("new")
-        world.sent[1].finish()
+        try world.load(1).respond(200, "Cache-Control: max-age=60")
+        try world.load(1).deliver("new")
+        try world.load(1).finish()
         #expect(load.isComplete && load.body == "new")
     }
 
@@ -135,17 +135,17 @@ import Testing
     /// The stored octets before those of a 206 response are damaged, too.
     @Test func damagedPartIsLoadedWhileItIsCompleted() throws {
         try world.start()
-        world.sent[0].respond(200, "Cache-Control: max-age=60", "ETag: \"x\"", length: 10)
-        world.sent[0].deliver("0123")
-        world.sent[0].fail()
+        try world.load(0).respond(200, "Cache-Control: max-age=60", "ETag: \"x\"", length: 10)
+        try world.load(0).deliver("0123")
+        try world.load(0).fail()
         damage.begin(at: 2)
         let load = try world.start()
-        world.sent[1].respond(206, "ETag: \"x\"", "Content-Range: bytes 4-9/10")
-        #expect(load.body == "01" && world.sent[1].isStopped)
-        #expect(world.sent[2].request.fields[.range] == "bytes=2-9")
-        world.sent[2].respond(206, "ETag: \"x\"", "Content-Range: bytes 2-9/10")
-        world.sent[2].deliver("23456789")
-        world.sent[2].finish()
+        try world.load(1).respond(206, "ETag: \"x\"", "Content-Range: bytes 4-9/10")
+        #expect(try load.body == "01" && world.load(1).isStopped)
+        #expect(try world.load(2).request.fields[.range] == "bytes=2-9")
+        try world.load(2).respond(206, "ETag: \"x\"", "Content-Range: bytes 2-9/10")
+        try world.load(2).deliver("23456789")
+        try world.load(2).finish()
         #expect(load.isComplete && load.body == "0123456789")
     }
 
@@ -177,13 +177,13 @@ import Testing
         let count = 3 * MemoryCacheWriter.pieceSize
         let world = ManualWorld()
         try world.start()
-        world.sent[0].respond(200, "Cache-Control: max-age=60", "ETag: \"x\"", length: Int64(count + 6))
-        world.sent[0].deliver([UInt8](repeating: 1, count: count))
-        world.sent[0].fail()
+        try world.load(0).respond(200, "Cache-Control: max-age=60", "ETag: \"x\"", length: Int64(count + 6))
+        try world.load(0).deliver([UInt8](repeating: 1, count: count))
+        try world.load(0).fail()
         let origin = world.origin
-        let load = InterruptingLoad(flow) { origin.loads[1].fail(.connectionLost) }
+        let load = InterruptingLoad(flow) { origin.loads.last?.fail(.connectionLost) }
         try world.start(load)
-        world.sent[1].respond(206, "ETag: \"x\"", "Content-Range: bytes \(count)-\(count + 5)/\(count + 6)")
+        try world.load(1).respond(206, "ETag: \"x\"", "Content-Range: bytes \(count)-\(count + 5)/\(count + 6)")
         #expect(load.received.body.count == MemoryCacheWriter.pieceSize)
         load.resume()
         if flow == .pause {

@@ -5,6 +5,7 @@ import PortolanCore
 import PortolanTestSupport
 import PortolanURL
 import Synchronization
+import Testing
 
 @testable import PortolanCache
 
@@ -47,7 +48,10 @@ struct ManualWorld: Sendable {
     /// The loads that the server has received.
     var sent: [ManualLoad] { origin.loads }
 
-    /// The lengths of the octets of all entries for a URL.
+    /// The load that the server has received after `index` others.
+    func load(_ index: Int) throws -> ManualLoad { try #require(sent.dropFirst(index).first, "no load \(index) was sent") }
+
+    /// All entries for a URL.
     func entries(_ url: String = "http://host.example/a") throws -> [CacheEntry] {
         try CacheStoreFixtures.entries(url, in: AnyStore(store: store))
     }

@@ -111,12 +111,12 @@ import Testing
         let question = Question()
         let load = DecidingLoad { question.ask($0, $1) }
         try world.start(load)
-        world.sent[0].respond(200, "Cache-Control: max-age=60")
-        world.sent[0].deliver("hel")
+        try world.load(0).respond(200, "Cache-Control: max-age=60")
+        try world.load(0).deliver("hel")
         #expect(load.body == "hel")
         try question.answer { $0.userInfo["a"] = "b" }
-        world.sent[0].deliver("lo")
-        world.sent[0].finish()
+        try world.load(0).deliver("lo")
+        try world.load(0).finish()
         let second = try world.start()
         #expect(second.body == "hello" && second.received.response?.cacheUserInfo == ["a": "b"] && world.sent.count == 1)
     }
@@ -144,10 +144,10 @@ import Testing
         let question = Question()
         let load = DecidingLoad { question.ask($0, $1) }
         try world.start(load)
-        world.sent[0].respond(200, "Cache-Control: max-age=60")
-        world.sent[0].deliver([UInt8](repeating: 1, count: count))
+        try world.load(0).respond(200, "Cache-Control: max-age=60")
+        try world.load(0).deliver([UInt8](repeating: 1, count: count))
         try question.answer()
-        world.sent[0].finish()
+        try world.load(0).finish()
         #expect(try load.isComplete && world.entries().count == (isStored ? 1 : 0))
     }
 
@@ -155,9 +155,9 @@ import Testing
         let question = Question()
         let load = DecidingLoad { question.ask($0, $1) }
         try world.start(load)
-        world.sent[0].respond(200, "Cache-Control: max-age=60", "ETag: \"x\"", length: 10)
-        world.sent[0].deliver("0123")
-        if isCancelled { load.cancel() } else { world.sent[0].fail() }
+        try world.load(0).respond(200, "Cache-Control: max-age=60", "ETag: \"x\"", length: 10)
+        try world.load(0).deliver("0123")
+        if isCancelled { load.cancel() } else { try world.load(0).fail() }
         try question.answer()
         #expect(try world.entries().isEmpty)
     }
@@ -168,19 +168,19 @@ import Testing
         let first = DecidingLoad { question.ask($0, $1) }
         try world.start(first)
         let second = try world.start()
-        world.sent[0].respond(200, "Cache-Control: max-age=60")
-        world.sent[0].finish()
+        try world.load(0).respond(200, "Cache-Control: max-age=60")
+        try world.load(0).finish()
         #expect(world.sent.count == 2)
-        world.sent[1].respond(200, "Cache-Control: max-age=60")
-        world.sent[1].finish()
+        try world.load(1).respond(200, "Cache-Control: max-age=60")
+        try world.load(1).finish()
         #expect(first.isComplete && second.isComplete)
     }
 
     @Test func delegateIsNotAskedAboutWhatIsNotStored() throws {
         let load = DecidingLoad { _, _ in Issue.record("the response may not be stored") }
         try world.start(load)
-        world.sent[0].respond(200, "Cache-Control: no-store")
-        world.sent[0].finish()
+        try world.load(0).respond(200, "Cache-Control: no-store")
+        try world.load(0).finish()
         #expect(load.isComplete)
     }
 
