@@ -3,8 +3,8 @@
 /// A response that the loader's cache is about to store. The delegate can change what is stored.
 ///
 ///     func loadTask(
-///         _ task: LoadTask, willCache response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?)
-/// -> Void
+///         _ task: LoadTask, willCache response: CacheableResponse,
+///         decide: @escaping @Sendable (CacheableResponse?) -> Void
 ///     ) {
 ///         var response = response
 ///         response.storagePolicy = .allowedInMemoryOnly
