@@ -27,6 +27,8 @@ final class CachingLoad: ProtocolLoad {
     private let phase = Mutex(Phase.created)
     /// The request whose response other loads wait for.
     private let shared = Mutex<CollapsedRequests.RequestID?>(nil)
+    /// The right to be the only load for the key among all users of the store.
+    private let lease = Mutex<CacheLease?>(nil)
     /// When the wait for other loads ends; `nil` before the first wait.
     private let waitDeadline = Mutex<Duration?>(nil)
     /// Whether the handler distinguishes the request from others for its URL, so that a stored response is not for it.
@@ -155,9 +157,21 @@ final class CachingLoad: ProtocolLoad {
         switch cache.begin(key, candidate, waiting, isRepeated: hasWaited) {
         case .first(let id):
             shared.withLock { $0 = id }
-            load(question)
+            claim(question)
         case .alone: load(question)
         case .wait: wait(waiting)
+        }
+    }
+
+    /// Sends the request, unless another process or machine that uses the store has just stored a response.
+    private func claim(_ question: CacheQuestion) {
+        cache.store.claim(key) { [self] claim in
+            switch claim {
+            case .load(let claimed):
+                lease.withLock { $0 = claimed }
+                load(question)
+            case .lookUp: lookUp { [self] entries in decide(entries, after: .alone) }
+            }
         }
     }
 
@@ -199,7 +213,10 @@ final class CachingLoad: ProtocolLoad {
     /// Ends the wait of the loads that wait for the response of this one.
     func endSharing(_ end: WaitingLoad.End) {
         if let id = shared.withLock({ $0.take() }) { cache.end(key, id, end) }
+        releaseLease()
     }
+
+    private func releaseLease() { lease.withLock { $0.take() }?.release() }
 
     /// The head of the response is here, and the response is being stored if that is possible.
     ///
@@ -251,6 +268,7 @@ final class CachingLoad: ProtocolLoad {
         let id = shared.withLock { $0.take() }
         deliver(content)
         if let id { cache.end(key, id, .stored) }
+        releaseLease()
     }
 
     private func deliver(_ content: StoredDelivery.Content) {

@@ -49,6 +49,8 @@ package final class CombinedCacheStore: CacheStore {
         }
     }
 
+    package func claim(_ key: CacheKey, _ completion: @escaping @Sendable (CacheClaim) -> Void) { persistent.claim(key, completion) }
+
     private func store(_ place: Place) -> any CacheStore { place == .memory ? memory : persistent }
 }
 
