@@ -22,6 +22,7 @@ import Testing
         ("PortolanHandlers", ["PortolanURL", "PortolanCore", "PortolanHandlers"], nil),
         ("PortolanPlugins", ["PortolanPlugins"], nil),
         ("PortolanStore", ["PortolanStore"], nil),
+        ("PortolanRedis", ["PortolanRedis"], nil),
         ("PortolanTestSupport", ["PortolanTestSupport", "PortolanTrace"], nil),
         ("PortolanConformance", ["PortolanConformance", "PortolanPlugins"], "Sources/PortolanConformance/Exports.swift"),
         ("PortolanPluginKit", ["PortolanPluginKit"], nil),
@@ -169,12 +170,12 @@ private struct PublicDeclarations {
         }
     }
 
-    /// The lines of a file. The lines within `#if Persistence` lose their additional indentation.
+    /// The lines of a file. The lines within `#if` of a package trait lose their additional indentation.
     private static func unconditionalLines(of source: String) -> [String] {
         var isConditional = false
         return source.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             switch line {
-            case "#if Persistence": isConditional = true
+            case "#if Persistence", "#if Redis": isConditional = true
             case "#endif": isConditional = false
             default: return String(isConditional ? line.dropFirst(4) : line)
             }
