@@ -5,5 +5,6 @@
 #   scripts/cache-kill.sh [ROUNDS [LOADS]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export PORTOLAN_CACHE_KILLS=${1:-200} PORTOLAN_CACHE_LOADS=${2:-100000}
+# The same package as in build-tests, so that nothing is built again.
+export PORTOLAN_BENCHMARKS=1 PORTOLAN_CACHE_KILLS=${1:-200} PORTOLAN_CACHE_LOADS=${2:-100000}
 exec swift test --ignore-lock --disable-xctest --filter 'DiskCacheSharingTests/(killedProcessLeavesTheCacheIntact|processesFillAndReadOneFolder)'
