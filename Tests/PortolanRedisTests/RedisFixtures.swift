@@ -70,7 +70,7 @@ struct RedisProcess {
 final class CountingHandler: ProtocolHandler {
     let identifier = "test.counting"
     let schemes = SchemeSet.only(["http"])
-    let traits: HandlerTraits = [.cacheable, .stopsAsynchronously]
+    let traits: HandlerTraits = [.cacheable, .httpFields, .stopsAsynchronously]
     private let count = Mutex(0)
 
     var requestCount: Int { count.withLock { $0 } }
