@@ -41,6 +41,8 @@ import Testing
             ("no-cache=set-cookie", .fields([.setCookie])), ("no-cache=\"\"", .always), ("no-cache=", .always),
             ("no-cache=\"a b\"", .always), ("no-cache=\"a", .always), ("no-cache =\"a\"", .always),
             ("no-cache=\",,a,\"", .fields([HTTPField.Name("a")])),
+            // The rules need these fields.
+            ("no-cache=\"expires\"", .always), ("no-cache=\"a, Vary\"", .always), ("no-cache=\"a\", no-cache=date", .always),
             ("no-cache=\"a\", no-cache", .always), ("no-cache, no-cache=\"a\"", .always),
             ("no-cache=\"a\", no-cache=b", .fields([HTTPField.Name("a"), HTTPField.Name("b")])), ("x=\"no-cache\"", .absent),
             ("max-age=1", .absent),

@@ -68,10 +68,13 @@ package struct ResponseDirectives: Hashable, Sendable {
         }
     }
 
+    /// A response whose named fields the rules need can't be used without them, so it is validated each time.
+    ///
     /// - Parameter names: `nil` for a directive without field names.
     private mutating func addNoCache(_ names: [HTTPField.Name]?) {
         switch (noCache, names) {
         case (.always, _), (_, nil): noCache = .always
+        case (_, let names?) where names.contains(where: StoredFields.isNeeded): noCache = .always
         case (.absent, let names?): noCache = .fields(names)
         case (.fields(let old), let names?): noCache = .fields(old + names)
         }

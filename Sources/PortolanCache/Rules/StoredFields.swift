@@ -103,9 +103,12 @@ package enum StoredFields {
         "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// Fields that the rules need. A response can't remove them by naming them in `Connection` or `no-cache`: without
-    /// `Cache-Control` or `Vary`, a response would be used where it must not be (RFC 9110 §7.6.1).
+    /// Fields that the rules need. A response can't remove them by naming them in `Connection`: without `Cache-Control`
+    /// or `Vary`, a response would be used where it must not be (RFC 9110 §7.6.1).
     private static let keptNames: Set = ["age", "cache-control", "date", "expires", "vary"]
+
+    /// Whether the rules need the field.
+    static func isNeeded(_ name: HTTPField.Name) -> Bool { keptNames.contains(name.canonicalName) }
 
     /// The largest number of names in `Connection`. The others are ignored.
     private static let connectionOptionLimit = 256
