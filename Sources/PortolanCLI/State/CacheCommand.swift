@@ -29,8 +29,10 @@
 
         /// Opens a folder that is a cache, and closes it after `body`. Creates nothing in place of one that was
         /// mistyped.
-        func withStore<Result>(_ body: (DiskCacheStore) throws(StoreError) -> Result) throws(Failure) -> Result {
-            let cache = try KeptCache(argument.isEmpty ? nil : argument, createsMissing: false)
+        ///
+        /// - Parameter repairs: whether a cache whose index is damaged is emptied, and no failure.
+        func withStore<Result>(repairs: Bool = false, _ body: (DiskCacheStore) throws(StoreError) -> Result) throws(Failure) -> Result {
+            let cache = try KeptCache(argument.isEmpty ? nil : argument, createsMissing: false, repairs: repairs)
             defer { cache.close() }
             do throws(StoreError) {
                 return try body(cache.store)
@@ -80,7 +82,7 @@
         func run() throws {
             let url = try url.map { argument throws(Failure) in try Request(argument: argument).url }
             let now = SystemTime.secondsSince1970
-            try folder.withStore { store throws(StoreError) in
+            try folder.withStore(repairs: true) { store throws(StoreError) in
                 if let age {
                     let limit = age.duration?.components.seconds ?? 0
                     for item in try store.items() where url.map({ item.isStored(for: $0) }) ?? true {
@@ -108,7 +110,7 @@
 
         func run() throws {
             SignalHandler.ignoreClosedPipes()
-            let result = try folder.withStore { store throws(StoreError) in try store.verify(removing: removes) }
+            let result = try folder.withStore(repairs: removes) { store throws(StoreError) in try store.verify(removing: removes) }
             try StandardOutput.write(format.isJSON ? result.json(isRemoved: removes) : result.text(isRemoved: removes))
             if !result.damages.isEmpty {
                 throw Failure(

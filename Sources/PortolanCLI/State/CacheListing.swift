@@ -184,6 +184,11 @@
             ["authorization", "cookie", "proxy-authorization"].contains(name) ? "…" : String(decoding: octets, as: UTF8.self)
         }
 
+        /// The value of a field, without that of a cookie.
+        private static func shown(_ field: FieldList.Pair) -> String {
+            String(VerboseLines.hidingCookieValue(of: "\(field.name): \(field.value)").dropFirst(field.name.count + 2))
+        }
+
         private static func date(_ seconds: Int64) -> String { Date(timeIntervalSince1970: Double(seconds)).ISO8601Format() }
 
         var detailedJSON: JSONValue {
@@ -191,7 +196,8 @@
             return .object(
                 members + [
                     .init(name: "reason", value: .string(stored.status.reasonPhrase)),
-                    .init(name: "headers", value: FieldList(stored.fields).json),
+                    .init(
+                        name: "headers", value: .array(FieldList(stored.fields).pairs.map { [.string($0.name), .string(Self.shown($0))] })),
                     .init(
                         name: "ranges",
                         value: .array(stored.content.ranges.ranges.map { [.integer($0.lowerBound), .integer($0.upperBound - 1)] })),

@@ -62,12 +62,13 @@ struct KeptCache: Sendable {
         /// - Parameters:
         ///   - path: `nil` for the user's standard folder.
         ///   - createsMissing: whether a folder without a cache is no failure.
-        init(_ path: String?, createsMissing: Bool = true) throws(Failure) {
+        ///   - repairs: whether a cache whose index is damaged is emptied, and no failure.
+        init(_ path: String?, createsMissing: Bool = true, repairs: Bool = true) throws(Failure) {
             do throws(StoreError) {
                 if !createsMissing, let problem = try DiskCacheStore.problemOfMissing(path) {
                     throw StoreError(.noFolder, problem)
                 }
-                store = try DiskCacheStore.waitForOpen(path, logger: DiagnosticLines.logger)
+                store = try DiskCacheStore.waitForOpen(path, repairsIndex: repairs, logger: DiagnosticLines.logger)
             } catch {
                 throw Failure(error, option: "--cache")
             }

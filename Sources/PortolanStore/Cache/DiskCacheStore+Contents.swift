@@ -142,6 +142,7 @@
         private func verify(
             _ index: CacheIndex, _ verification: inout Verification, _ damagedIDs: inout [Int64]
         ) throws(Database.Failure) -> Set<Int64> {
+            try index.database.checkIntegrity()
             var last = Int64.min
             while case let rows = try index.rows(after: last, atMost: 64), !rows.isEmpty {
                 for row in rows {

@@ -46,9 +46,9 @@
         ///   - folder: its path; `nil` for ``standardPath``.
         ///   - byteLimit: the limit; `nil` for that of the folder, which is 256 MiB if it is new. A response that is
         ///     larger than an eighth of it is not stored.
+        ///   - repairsIndex: whether a damaged index is no error: the cache is then empty.
         ///   - logger: receives problems of the files.
-        /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like. A damaged index is
-        ///   no error: the cache is then empty.
+        /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like.
         package static func open(
             _ folder: String? = nil, byteLimit: Int64? = nil, logger: Logger = Logger(label: "org.portolan.store")
         ) async throws(StoreError) -> DiskCacheStore {
@@ -62,18 +62,21 @@
         /// Does what ``open(_:byteLimit:logger:)`` does, but blocks the calling thread.
         @available(*, noasync, message: "this blocks the thread; await open(_:byteLimit:logger:) instead")
         package static func waitForOpen(
-            _ folder: String? = nil, byteLimit: Int64? = nil, logger: Logger = Logger(label: "org.portolan.store")
+            _ folder: String? = nil, byteLimit: Int64? = nil, repairsIndex: Bool = true,
+            logger: Logger = Logger(label: "org.portolan.store")
         ) throws(StoreError) -> DiskCacheStore {
-            try waitForOpen(folder, byteLimit: byteLimit, logger: logger, clock: SystemClock.shared)
+            try waitForOpen(folder, byteLimit: byteLimit, repairsIndex: repairsIndex, logger: logger, clock: SystemClock.shared)
         }
 
         /// For tests.
         static func waitForOpen(
-            _ folder: String?, byteLimit: Int64?, logger: Logger, clock: any LoadClock
+            _ folder: String?, byteLimit: Int64?, repairsIndex: Bool = true, logger: Logger, clock: any LoadClock
         ) throws(StoreError) -> DiskCacheStore {
             let files = try files(at: folder)
             let opened = ConditionLock<Result<DiskCacheStore, StoreError>?>(nil)
-            start(CacheFolder(files), byteLimit, logger, clock) { result in opened.withLockBroadcasting { $0 = result } }
+            start(CacheFolder(files, repairsIndex: repairsIndex), byteLimit, logger, clock) { result in
+                opened.withLockBroadcasting { $0 = result }
+            }
             // The lock must not keep the store open.
             return try opened.wait { $0.take() }.get()
         }
@@ -147,8 +150,9 @@
         // MARK: Closing
 
         /// Writes all changes, and closes the files. Then the store finds nothing and accepts nothing. For programs
-        /// that end.
+        /// that end, when their loads have ended: it waits a short time for responses that are still being stored.
         package func waitForClose() {
+            core.waitForWriters()
             core.close()
             core.waitForEnd()
         }

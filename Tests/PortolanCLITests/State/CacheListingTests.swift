@@ -61,7 +61,10 @@
                 SelectingFields.Selector(name: "origin", value: nil),
             ])
             let listing = try Self.listing(
-                [.cacheControl: "max-age=60", .eTag: "\"a\"", .vary: "Accept, Cookie, Origin", .acceptRanges: "bytes"],
+                [
+                    .cacheControl: "max-age=60", .eTag: "\"a\"", .vary: "Accept, Cookie, Origin", .acceptRanges: "bytes",
+                    .setCookie: "a=s3cr3t",
+                ],
                 content: .partial(ranges, completeLength: 1000), selecting: selecting)
             #expect(
                 CacheListing.table(of: [listing])
@@ -74,6 +77,8 @@
             #expect(!lines.contains { $0.hasPrefix("* until") || $0.contains("s3cr3t") })
             #expect(listing.detailedJSON["ranges"] == .array([[.integer(0), .integer(99)], [.integer(200), .integer(299)]]))
             #expect(listing.detailedJSON["usableUntil"] == .null)
+            let headers = try #require(listing.detailedJSON["headers"])
+            #expect("\(headers)".contains("a=…") && !"\(headers)".contains("s3cr3t"))
         }
 
         @Test(arguments: [

@@ -164,12 +164,39 @@
             let store = try fixture.open()
             // Not at the opening, which removes such files.
             _ = try store.summary()
-            try fixture.replace("bodies/123", by: [1])
+            try fixture.replace("bodies/0000000000000123.body", by: [1])
             let found = try store.verify(removing: false)
             #expect(found.damages.count == 1 && found.damages[0].url == nil && found.orphanCount == 1 && found.intactCount == 1)
             #expect(try store.verify(removing: true).summary.entryCount == 1)
             let clean = try store.verify(removing: true)
             #expect(clean.damages == [] && clean.orphanCount == 0)
+        }
+
+        /// What is in the folder of another program stays, whatever its name is.
+        @Test(arguments: ["2024", "cafe", "123", "0000000000000123", "000000000000012G.body", "0000000000000ABC.body"])
+        func filesOfOthersStay(name: String) throws {
+            try fixture.replace("bodies/" + name, by: [1])
+            let store = try fixture.open()
+            _ = try store.verify(removing: true)
+            #expect(try fixture.bodyFiles.contains("bodies/" + name))
+        }
+
+        @Test func fileThatWasNeverAnIndexStays() throws {
+            let text = Array("my precious notes, which are longer than the header of a database, and have nothing to do with a cache".utf8)
+            try fixture.replace("index.sqlite", by: text)
+            let error = try #require(throws: StoreError.self) { try fixture.open() }
+            #expect(error.code == .foreignFile)
+            #expect(try fixture.bytes(of: "index.sqlite") == text)
+        }
+
+        /// A command that only shows the cache does not empty it.
+        @Test func damagedIndexIsAnErrorForThoseWhoDoNotRepairIt() throws {
+            var damaged = try fixture.bytes(of: "index.sqlite")
+            damaged[100] ^= 0xFF
+            try fixture.replace("index.sqlite", by: damaged)
+            let error = try #require(throws: StoreError.self) { try fixture.open(repairsIndex: false) }
+            #expect(error.code == .corrupt)
+            #expect(try fixture.bytes(of: "index.sqlite") == damaged && fixture.bodyFiles.count == 1)
         }
 
         // MARK: While the cache is open

@@ -21,10 +21,11 @@
         var folder: CacheFolder { CacheFolder(StateFiles(folder: path)) }
 
         /// - Parameter clock: by default, one that stands still, so that a slow machine causes no miss.
-        func open(byteLimit: Int64? = nil, at path: String? = nil, clock: any LoadClock = ManualClock()) throws(StoreError)
-            -> DiskCacheStore
-        {
-            try DiskCacheStore.waitForOpen(path ?? self.path, byteLimit: byteLimit, logger: log.logger, clock: clock)
+        func open(
+            byteLimit: Int64? = nil, repairsIndex: Bool = true, at path: String? = nil, clock: any LoadClock = ManualClock()
+        ) throws(StoreError) -> DiskCacheStore {
+            try DiskCacheStore.waitForOpen(
+                path ?? self.path, byteLimit: byteLimit, repairsIndex: repairsIndex, logger: log.logger, clock: clock)
         }
 
         /// The error of opening the folder; `nil` if the folder can be opened.

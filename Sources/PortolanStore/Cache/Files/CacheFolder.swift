@@ -18,9 +18,11 @@
         let files: StateFiles
         let bodies: StateFiles
         let processes: StateFiles
+        /// Whether a damaged index is replaced by an empty one. Otherwise it is an error.
+        let repairsIndex: Bool
 
-        init(_ files: StateFiles) {
-            self.files = files
+        init(_ files: StateFiles, repairsIndex: Bool = true) {
+            (self.files, self.repairsIndex) = (files, repairsIndex)
             bodies = StateFiles(folder: files.path(of: "bodies"))
             processes = StateFiles(folder: files.path(of: "processes"))
         }
@@ -35,8 +37,18 @@
             try processes.prepareFolder()
         }
 
-        /// Removes the index with its logs. The bodies then belong to nothing.
-        func removeIndex() throws(StoreError) {
+        /// Removes the damaged index with its logs. The bodies then belong to nothing.
+        ///
+        /// - Parameter applicationID: what an index has in its header.
+        /// - Throws: ``StoreError/Code/foreignFile`` for a file that was never an index,
+        ///   ``StoreError/Code/readOnly`` if the reason can be that the file can't be written.
+        func removeIndex(applicationID: Int32) throws(StoreError) {
+            guard files.canWrite(Self.index) else {
+                throw StoreError(.readOnly, "'\(indexPath)' can't be written; choose a folder that can be written")
+            }
+            guard try wasIndex(applicationID) else {
+                throw StoreError(.foreignFile, "'\(indexPath)' is a file of another program; move it away, or choose another folder")
+            }
             for suffix in StateFiles.companions + [""] {
                 let path = indexPath + suffix
                 guard unsafe unlink(path) != 0, errno != ENOENT else { continue }
@@ -44,16 +56,45 @@
             }
         }
 
+        /// Whether the header of the file is one of an index, with at most a few damaged bytes.
+        ///
+        /// <https://sqlite.org/fileformat.html> §1.3
+        private func wasIndex(_ applicationID: Int32) throws(StoreError) -> Bool {
+            let descriptor = unsafe open(indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+            guard descriptor >= 0 else { return errno == ENOENT }
+            defer { close(descriptor) }
+            var header = [UInt8](repeating: 0, count: 100)
+            let count = unsafe read(descriptor, &header, header.count)
+            guard count > 0 else { return count == 0 }
+            let magic = Array("SQLite format 3\0".utf8)
+            let number = header[68..<72].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            return number == UInt32(bitPattern: applicationID) || zip(header, magic).count { $0 == $1 } >= magic.count - 4
+        }
+
         // MARK: Bodies
 
         /// The file of a body. The names of files are never used twice.
-        func bodyPath(_ id: Int64) -> String { bodies.path(of: String(UInt64(bitPattern: id), radix: 16)) }
+        func bodyPath(_ id: Int64) -> String { bodies.path(of: Self.bodyName(id)) }
+
+        /// 16 hexadecimal digits and a suffix, so that no file of another program is taken for a body.
+        private static func bodyName(_ id: Int64) -> String {
+            let digits = String(UInt64(bitPattern: id), radix: 16)
+            return String(repeating: "0", count: 16 - digits.utf8.count) + digits + bodySuffix
+        }
+
+        private static let bodySuffix = ".body"
 
         /// The identifiers that files in the folder of bodies have in their names.
         func bodyIDs() -> [Int64] {
             // `try?` because files that can't be listed are not removed.
             let names = (try? FileManager.default.contentsOfDirectory(atPath: bodies.folder)) ?? []
-            return names.compactMap { UInt64($0, radix: 16).map { Int64(bitPattern: $0) } }
+            return names.compactMap { name in
+                guard name.hasSuffix(Self.bodySuffix), let number = UInt64(name.dropLast(Self.bodySuffix.count), radix: 16) else {
+                    return nil
+                }
+                let id = Int64(bitPattern: number)
+                return name == Self.bodyName(id) ? id : nil
+            }
         }
 
         func removeBody(_ id: Int64) { _ = unsafe unlink(bodyPath(id)) }

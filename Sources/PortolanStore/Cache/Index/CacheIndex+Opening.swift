@@ -4,7 +4,7 @@
     import Logging
 
     extension CacheIndex {
-        private static let format = StoreFormat(
+        static let format = StoreFormat(
             applicationID: 0x506F_5231,  // "PoR1"
             migrations: [
                 """
@@ -44,9 +44,9 @@
             return try folder.files.whileLocked { () throws(StoreError) in
                 do throws(StoreError) {
                     return try openOnce(folder, byteLimit)
-                } catch  where error.code == .corrupt {
+                } catch  where error.code == .corrupt && folder.repairsIndex {
+                    try folder.removeIndex(applicationID: format.applicationID)
                     logger.error("\(error.message): the cache is emptied")
-                    try folder.removeIndex()
                     return try openOnce(folder, byteLimit)
                 }
             }

@@ -72,7 +72,7 @@
 
         /// Removes a damaged index, unless another process has done it already. The bodies go with it.
         func removeDamagedIndex(_ problem: String) {
-            guard index != nil, !isReplacingIndex else { return }
+            guard index != nil, !isReplacingIndex, core.folder.repairsIndex else { return }
             isReplacingIndex = true
             defer { isReplacingIndex = false }
             index?.close()
@@ -80,8 +80,8 @@
             attempt { () throws(StoreError) in
                 try core.folder.files.whileLocked { () throws(StoreError) in
                     guard core.folder.files.identity(of: CacheFolder.index) == identity else { return }
+                    try core.folder.removeIndex(applicationID: CacheIndex.format.applicationID)
                     core.logger.error("\(problem): the cache is emptied")
-                    try core.folder.removeIndex()
                 }
                 _ = try openIndex()
                 try cleanUp()

@@ -200,12 +200,14 @@
         /// - Returns: `nil` if the response is too large, or the cache is closed.
         func open(_ opening: CacheOpening) -> WriterNumber? {
             guard opening.position >= 0, 0...entryLimit ~= opening.expectedLength ?? 0 else { return nil }
-            return state.withLock { state in
+            let number: WriterNumber? = state.withLock { state in
                 if state.isClosed { return nil }
                 let number = state.newNumber()
                 state.writings[number] = Writing(key: opening.key)
                 return number
             }
+            if number != nil { openWriterCount.withLock { $0 += 1 } }
+            return number
         }
 
         func isCancelled(_ number: WriterNumber) -> Bool { state.withLock { $0.isClosed || $0.writings[number]?.isCancelled ?? true } }
@@ -345,6 +347,16 @@
         }
 
         var isClosed: Bool { state.withLock { $0.isClosed } }
+
+        /// The number of writers that have not ended.
+        private let openWriterCount = ConditionLock(0)
+        /// How long ``DiskCacheStore/waitForClose()`` waits for them.
+        private static let writerWait = Duration.seconds(1)
+
+        func writerDidEnd() { openWriterCount.withLockBroadcasting { $0 -= 1 } }
+        /// Waits a short time until all writers have ended. Loads that were just stopped still keep what they have
+        /// received.
+        func waitForWriters() { _ = openWriterCount.wait(atMost: Self.writerWait) { $0 == 0 ? () : nil } }
 
         private let isEnded = ConditionLock(false)
 

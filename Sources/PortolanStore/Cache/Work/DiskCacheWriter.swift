@@ -60,6 +60,7 @@
         func finish(_ stored: StoredResponse, trailers: HTTPFields?) {
             let last: (octets: [UInt8], count: Int64)? = end()
             guard let last else { return }
+            defer { core.writerDidEnd() }
             core.finish(
                 FinishedBody(
                     opening: opening, openingTime: openingTime, octets: last.octets, count: last.count, stored: stored, trailers: trailers),
@@ -67,7 +68,9 @@
         }
 
         func discard() {
-            if end() != nil { core.discard(number) }
+            guard end() != nil else { return }
+            core.discard(number)
+            core.writerDidEnd()
         }
 
         /// - Returns: the octets that were not passed on, and the number of all; `nil` if the writer has ended before.
