@@ -186,12 +186,10 @@ final class CachingLoad: ProtocolLoad {
             return first
         }
         clock.schedule(waiting.timer, at: deadline)
+        if case .waiting(let current) = phase.withLock({ $0 }), current === waiting { return }
         // The load was stopped, or has continued, meanwhile.
-        guard case .waiting(let current) = phase.withLock({ $0 }), current === waiting else {
-            cache.remove(waiting, key)
-            (client as? any QueueingClient)?.didLeaveQueue(mayReturn: false)
-            return
-        }
+        cache.remove(waiting, key)
+        (client as? any QueueingClient)?.didLeaveQueue(mayReturn: false)
     }
 
     private func waitDidTimeOut() {

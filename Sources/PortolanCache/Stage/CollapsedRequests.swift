@@ -53,8 +53,7 @@ struct CollapsedRequests {
     private var unsharedOrder: [CacheKey] = []
 
     /// - Parameter isRepeated: whether the load has waited before, for a response that did not match its request. It
-    /// then
-    ///   waits only for an equal request.
+    ///   then waits only for an equal request.
     mutating func begin(_ key: CacheKey, _ candidate: Candidate, _ load: WaitingLoad, isRepeated: Bool) -> Role {
         if unshared.contains(key) { return .alone }
         lastNumber += 1

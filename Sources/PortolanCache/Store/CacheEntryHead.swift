@@ -101,20 +101,21 @@ extension CacheEntryHead {
     /// - Parameters:
     ///   - octets: anything. What ``encoded`` can't have written gives `nil`.
     ///   - start: where the head begins. It ends with the octets.
-    package init?(decoding octets: [UInt8], from start: Int = 0) {
+    ///   - expected: the key that the head probably has. Its URL is then not parsed again.
+    package init?(decoding octets: [UInt8], from start: Int = 0, key expected: CacheKey? = nil) {
         var input = CacheOctetReader(octets, from: start)
-        guard input.byte() == Self.version, let url = Self.url(&input), let partition = input.optional({ $0.text() }),
+        guard input.byte() == Self.version, let url = Self.url(&input, expected), let partition = input.optional({ $0.text() }),
             let stored = Self.stored(url, &input), let trailers = input.optional({ Self.fields(&$0) }),
             let attributes = Self.attributes(url, &input), input.isAtEnd
         else { return nil }
         self.init(key: CacheKey(url, partition: partition), stored: stored, attributes: attributes, trailers: trailers)
     }
 
-    private static func url(_ input: inout CacheOctetReader) -> URLRecord? {
+    private static func url(_ input: inout CacheOctetReader, _ expected: CacheKey?) -> URLRecord? {
+        guard let text = input.text() else { return nil }
+        if let expected, expected.url.string == text { return expected.url }
         // `try?` because the reason does not matter.
-        guard let text = input.text(), let url = try? URLRecord(parsing: text), url.string == text, CacheKey(url).url == url else {
-            return nil
-        }
+        guard let url = try? URLRecord(parsing: text), url.string == text, CacheKey(url).url == url else { return nil }
         return url
     }
 
@@ -148,7 +149,10 @@ extension CacheEntryHead {
         guard let count = input.count() else { return nil }
         var fields = HTTPFields()
         for _ in 0..<count {
-            guard let name = input.text().flatMap({ HTTPField.Name($0) }), let value = input.run() else { return nil }
+            guard let name = input.text().flatMap({ HTTPField.Name($0) }), let value = input.run(),
+                // HTTPTypes would replace these by blanks.
+                !value.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 })
+            else { return nil }
             fields.append(HTTPField(name: name, lenientValue: value))
         }
         return fields

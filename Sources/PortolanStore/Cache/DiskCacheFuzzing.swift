@@ -19,8 +19,7 @@
 
         /// Reads the record of an entry, and writes it again; `nil` if it is malformed.
         public static func rewrittenRecord(_ octets: [UInt8]) -> [UInt8]? {
-            // `try?` because the reason does not matter.
-            (try? CacheRecord(octets))?.octets
+            CacheRecord(decoding: octets)?.octets
         }
 
         /// The row of a response of which the octets from a position are stored; `nil` if there are too many.
@@ -33,9 +32,8 @@
                 content: content)
             let checksums = body.isEmpty ? [] : unsafe [Checksum.of(body.span.bytes, seed: BodyLayout.seed(id, 0))]
             guard let layout = BodyLayout(content.ranges, checksums) else { return nil }
-            let record = CacheRecord(
-                key: CacheKey(url), stored: stored, attributes: CacheAttributes(Response(url: url)), trailers: nil, layout: layout
-            ).octets
+            let head = CacheEntryHead(key: CacheKey(url), stored: stored, attributes: CacheAttributes(Response(url: url)), trailers: nil)
+            let record = CacheRecord(head, layout).octets
             return Row(record: record, checksum: CacheIndex.checksum(of: record, id), body: body)
         }
 

@@ -193,7 +193,7 @@
 
     extension DiskCacheStore.Item {
         fileprivate init(_ row: CacheIndex.Row) {
-            (id, key, stored, attributes) = (CacheEntry.ID(row.id), row.record.key, row.record.stored, row.record.attributes)
+            (id, key, stored, attributes) = (CacheEntry.ID(row.id), row.record.key, row.record.stored, row.record.head.attributes)
             (bodyLength, byteCount, useCount) = (row.record.layout.length, row.cost, row.useCount)
             lastUse = Date(microseconds: row.useTime)
         }

@@ -171,7 +171,7 @@ import Testing
         #expect(staleLine.contains(#/  stale for \d+ s  /#), "\(staleLine)")
 
         let show = try program.run("cache", "show", server.url("/a#fragment"))
-        #expect(show.lines.starts(with: ["* \(server.url("/a"))", "< 200"]), "\(show)")
+        #expect(show.lines.starts(with: ["* \(server.url("/a"))", "< 200 OK"]), "\(show)")
         for expected in [
             "< cache-control: max-age=1000", "< set-cookie: sid=…", "< x-hostile: aÂ\\u{9b}31m", "* body: 5 bytes",
             "* lifetime: 1000 s (max-age of Cache-Control)",

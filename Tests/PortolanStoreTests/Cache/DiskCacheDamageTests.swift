@@ -84,9 +84,9 @@
         @Test func flippedBitOfARowIsAMiss() async throws {
             let contents = try contents()
             let bytes = try #require(contents["index.sqlite"])
-            // The records begin with the format and the URL.
+            // A checksum of the body is before the URL.
             for url in ["https://example.org/s", "https://example.org/l"] {
-                let start = try #require(Self.position(of: [1, UInt8(url.utf8.count)] + Array(url.utf8), in: bytes))
+                let start = try #require(Self.position(of: [1, UInt8(url.utf8.count), 0, 0, 0] + Array(url.utf8), in: bytes)) - 8
                 for position in stride(from: start, to: start + 260, by: 3) {
                     var damaged = bytes
                     damaged[position] ^= 1 << UInt8(position % 8)

@@ -65,8 +65,7 @@
                 let hasFile = columns[5].bool, let useTime = columns[6].integer, let useCount = columns[7].integer
             else { return damaged("its row is incomplete") }
             guard Self.checksum(of: octets, id) == checksum else { return damaged("the checksum of its row is wrong") }
-            // `try?` because the reason does not matter.
-            guard let record = try? CacheRecord(octets, key: key) else { return damaged("its row is malformed") }
+            guard let record = CacheRecord(decoding: octets, key: key) else { return damaged("its row is malformed") }
             if hasFile { return .success(Row(id: id, record: record, cost: cost, body: nil, useTime: useTime, useCount: useCount)) }
             let body = columns[3].blob ?? []
             guard Int64(body.count) == record.layout.length, body.count <= BodyLayout.blockSize,

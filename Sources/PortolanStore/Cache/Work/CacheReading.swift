@@ -52,9 +52,7 @@
                 guard record.key == lookup.key,
                     !lookup.removals.contains(where: { $0.contains(id, record.key, responseTime: record.stored.responseTime) })
                 else { return nil }
-                let entry = CacheEntry(
-                    id: id, key: record.key, stored: record.stored, attributes: record.attributes, trailers: record.trailers,
-                    body: DiskCacheBody(id, record.layout, row.body, core))
+                let entry = record.head.entry(id, DiskCacheBody(id, record.layout, row.body, core))
                 guard let update = lookup.updates[id], update.content.ranges == record.layout.ranges else { return entry }
                 return entry.updated(update)
             }

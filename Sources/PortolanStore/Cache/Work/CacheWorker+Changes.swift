@@ -8,10 +8,8 @@
         func update(_ id: Int64, to stored: StoredResponse) {
             attempt { () throws(StoreError) in
                 guard let row = try row(id), row.record.layout.ranges == stored.content.ranges else { return }
-                var record = row.record
-                record.stored = stored
-                let octets = record.octets
-                let cost = BodyBuilder.cost(record.layout.length, hasFile: row.body == nil) + Int64(octets.count) + Self.overhead
+                let octets = CacheRecord(row.record.head.updated(stored), row.record.layout).octets
+                let cost = BodyBuilder.cost(row.record.layout.length, hasFile: row.body == nil) + Int64(octets.count) + Self.overhead
                 let time = core.useTime()
                 let isUpdated: Void? =
                     try cost > core.entryLimit

@@ -135,12 +135,10 @@
         /// - Returns: `false` if it is not stored.
         private func insert(_ finished: FinishedBody, _ builder: BodyBuilder) throws(StoreError) -> Bool {
             let hasFile = builder.hasFile
+            let head = CacheEntryHead(
+                key: finished.opening.key, stored: finished.stored, attributes: finished.opening.attributes, trailers: finished.trailers)
             func makeRecord(_ checksums: [UInt64]) -> CacheRecord? {
-                BodyLayout(finished.stored.content.ranges, checksums).map {
-                    CacheRecord(
-                        key: finished.opening.key, stored: finished.stored, attributes: finished.opening.attributes,
-                        trailers: finished.trailers, layout: $0)
-                }
+                BodyLayout(finished.stored.content.ranges, checksums).map { CacheRecord(head, $0) }
             }
             func checksums(_ id: Int64) -> [UInt64] {
                 let octets = builder.buffer
