@@ -48,7 +48,13 @@ struct CacheDirective {
     /// The argument as seconds, quoted or not; `nil` if it is not a number.
     ///
     /// RFC 9111 §1.2.2, §5.2
-    func seconds(in value: Span<UInt8>) -> Int64? { octets(in: value).flatMap { DeltaSeconds.parse($0.span) } }
+    func seconds(in value: Span<UInt8>) -> Int64? {
+        switch argument {
+        case .none, .malformed: nil
+        case .token(let range): DeltaSeconds.parse(value.extracting(range))
+        case .quoted(let range): value.unquoted(range).flatMap { DeltaSeconds.parse($0.span) }
+        }
+    }
 
     /// The field names in the argument; `nil` if there is none, or if one is malformed.
     ///

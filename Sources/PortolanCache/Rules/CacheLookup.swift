@@ -9,7 +9,8 @@ import PortolanURL
 /// RFC 9111 §4
 package struct CacheLookup: Sendable {
     package let method: HTTPRequest.Method
-    package let fields: HTTPFields
+    /// Those that the loader adds later, such as cookies, have no directives.
+    package internal(set) var fields: HTTPFields
     /// ``CachePolicy/useProtocol`` follows the fields of the request. Others are Fetch's cache modes.
     package let policy: CachePolicy
     /// Seconds since 1970.
@@ -66,6 +67,7 @@ package struct CacheLookup: Sendable {
     ///
     /// RFC 9111 §4.1
     package func choose(_ responses: [StoredResponse]) -> Int? {
+        if responses.count == 1 { return responses[0].selectingFields.matches(fields) ? 0 : nil }
         let matching = responses.indices.filter { responses[$0].selectingFields.matches(fields) }
         let varied = matching.filter { !responses[$0].selectingFields.isEmpty }
         return (varied.isEmpty ? matching : varied).max { isOlder(responses[$0], responses[$1]) }

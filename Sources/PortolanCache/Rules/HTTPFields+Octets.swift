@@ -6,12 +6,12 @@ import PortolanHTTPSyntax
 extension HTTPFields {
     /// Calls `body` with the octets of each value of a field, in order. A value need not be UTF-8.
     func forEachValue(of name: HTTPField.Name, _ body: (Span<UInt8>) -> Void) {
-        for field in self[fields: name] { unsafe field.withUnsafeBytesOfValue { unsafe body($0.span) } }
+        for field in self where field.name == name { unsafe field.withUnsafeBytesOfValue { unsafe body($0.span) } }
     }
 
     /// The octets of the first value of a field, without the blanks around them; `nil` if the field is absent.
     func firstOctets(of name: HTTPField.Name) -> [UInt8]? {
-        guard let field = self[fields: name].first else { return nil }
+        guard let field = first(where: { $0.name == name }) else { return nil }
         return unsafe field.withUnsafeBytesOfValue { unsafe $0.span.octets($0.span.trimmed(0..<$0.count)) }
     }
 

@@ -13,8 +13,8 @@ package enum StoredFields {
     ///
     /// RFC 9111 §3.1
     package static func storable(_ fields: HTTPFields) -> HTTPFields {
-        let excluded = excludedNames(fields)
-        return HTTPFields(fields.filter { !excluded.contains($0.name.canonicalName) })
+        let excluded = ExcludedNames(fields)
+        return HTTPFields(fields.filter { !excluded.contains($0.name) })
     }
 
     /// Replaces the fields of a stored response by those of a newer response: a 304, a response to HEAD, or a part.
@@ -25,7 +25,7 @@ package enum StoredFields {
     ///
     /// RFC 9111 §3.2
     static func updated(_ fields: HTTPFields, from newer: HTTPFields) -> HTTPFields {
-        let excluded = excludedNames(newer)
+        let excluded = ExcludedNames(newer)
         let keepsTag =
             if let old = EntityTag(of: fields), old.isWeak, let new = EntityTag(of: newer) {
                 !new.isWeak && old.weaklyMatches(new)
@@ -33,10 +33,31 @@ package enum StoredFields {
                 false
             }
         let updates = newer.filter { field in
-            !excluded.contains(field.name.canonicalName) && !contentNames.contains(field.name) && !(keepsTag && field.name == .eTag)
+            !excluded.contains(field.name) && !contentNames.contains(field.name) && !(keepsTag && field.name == .eTag)
         }
+        if let dated = fieldsIfOnlyTheDateChanges(fields, updates) { return dated }
         let replaced = Set(updates.map(\.name))
         return HTTPFields(fields.filter { !replaced.contains($0.name) && $0.name != .age && $0.name != .date } + updates)
+    }
+
+    /// The usual case: a 304 repeats stored fields with another `Date`.
+    ///
+    /// - Returns: the updated fields; `nil` if other fields change.
+    private static func fieldsIfOnlyTheDateChanges(_ fields: HTTPFields, _ updates: HTTPFields) -> HTTPFields? {
+        var date: HTTPField?
+        for (index, update) in updates.enumerated() {
+            if update.name == .date, date == nil {
+                date = update
+            } else if updates[..<index].contains(where: { $0.name == update.name }) || fields[fields: update.name] != [update] {
+                return nil
+            }
+        }
+        guard let date, let index = fields.firstIndex(where: { $0.name == .date }), !fields.contains(.age),
+            !fields[(index + 1)...].contains(where: { $0.name == .date })
+        else { return nil }
+        var dated = fields
+        dated[index] = date
+        return dated
     }
 
     /// The fields that describe the stored octets.
@@ -113,15 +134,27 @@ package enum StoredFields {
     /// The largest number of names in `Connection`. The others are ignored.
     private static let connectionOptionLimit = 256
 
-    private static func excludedNames(_ fields: HTTPFields) -> Set<String> {
-        let noCache = ResponseDirectives(fields).noCache
-        if case .fields = noCache {} else if !fields.contains(.connection) { return connectionNames }
-        var names: Set<String> = []
-        fields.forEachMember(of: .connection) { member in
-            if let name = HTTPField.Name(octets: member) { names.insert(name.canonicalName) }
-            return names.count < connectionOptionLimit
+    /// The fields that are not stored: those for a connection, and those that `no-cache` names.
+    private struct ExcludedNames {
+        private var listed: Set<String> = []
+
+        init(_ fields: HTTPFields) {
+            var count = 0
+            fields.forEachMember(of: .connection) { member in
+                if let name = HTTPField.Name(octets: member) { insert(name) }
+                count += 1
+                return count < connectionOptionLimit
+            }
+            if case .fields(let names) = ResponseDirectives(fields).noCache { for name in names { insert(name) } }
         }
-        if case .fields(let listed) = noCache { names.formUnion(listed.map(\.canonicalName)) }
-        return names.subtracting(keptNames).union(connectionNames)
+
+        private mutating func insert(_ name: HTTPField.Name) {
+            let name = name.canonicalName
+            if !connectionNames.contains(name), !keptNames.contains(name) { listed.insert(name) }
+        }
+
+        func contains(_ name: HTTPField.Name) -> Bool {
+            connectionNames.contains(name.canonicalName) || (!listed.isEmpty && listed.contains(name.canonicalName))
+        }
     }
 }

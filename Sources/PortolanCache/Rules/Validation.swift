@@ -76,10 +76,8 @@ package enum Validation {
     /// RFC 9110 §13.1.3
     private static func modificationDate(_ response: StoredResponse) -> [UInt8]? {
         let name: HTTPField.Name = response.fields.contains(.lastModified) || response.fields.contains(.eTag) ? .lastModified : .date
-        guard let octets = response.fields.firstOctets(of: name), HTTPDate(caching: octets, now: response.responseTime) != nil else {
-            return nil
-        }
-        return octets
+        guard HTTPDate.seconds(of: name, in: response.fields, now: response.responseTime) != nil else { return nil }
+        return response.fields.firstOctets(of: name)
     }
 
     /// The indices of the stored responses that a 304 updates, the one that answers the request first.

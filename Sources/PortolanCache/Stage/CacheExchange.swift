@@ -28,7 +28,6 @@ final class CacheExchange: ForwardingClient {
     private struct State {
         var mode = Mode.forwarding
         var hasResponse = false
-        var recorder: ResponseRecorder?
         /// The stored octets after those that the next handler delivers.
         var after: StoredPart?
         /// The number of octets of the next handler to drop, because they were delivered before.
@@ -36,11 +35,7 @@ final class CacheExchange: ForwardingClient {
         /// The number of octets that the next handler must still deliver to complete a stored response.
         var missingCount: Int64?
         var earlyEnd: EarlyEnd?
-        /// Whether the request was sent again, with other credentials or cookies than those that the cache knows.
-        var wasResent = false
         var droppedCount = 0
-        /// Why the response is not stored.
-        var refusal: String?
     }
 
     /// The largest body of a dropped response. A load with a larger one is stopped.
@@ -49,15 +44,15 @@ final class CacheExchange: ForwardingClient {
     let next: any ProtocolClient
     private let load: CachingLoad
     private let question: CacheQuestion
-    private let requestTime: Int64
-    private let removalCount: Int
+    private let storage: ResponseStorage
     private let state = Mutex(State())
 
     init(_ load: CachingLoad, _ question: CacheQuestion) {
         (self.load, self.question) = (load, question)
         next = load.client
-        requestTime = load.cache.now()
-        removalCount = load.cache.removalCount
+        storage = ResponseStorage(
+            load.cache, load.key, url: load.request.url, lookup: load.lookup, usesHTTPFields: load.usesHTTPFields,
+            bypassesCache: load.bypassesCache, entries: question.entries, completion: question.completion)
     }
 
     private var store: any CacheStore { load.cache.store }
@@ -79,7 +74,7 @@ final class CacheExchange: ForwardingClient {
             return state.mode
         }
         if case .delivering(let delivery) = mode { delivery.stop() }
-        finishRecording(isComplete: false)
+        storage.finish(isComplete: false)
     }
 
     private var isOver: Bool {
@@ -87,7 +82,7 @@ final class CacheExchange: ForwardingClient {
     }
 
     func willResend(after response: Response) {
-        state.withLock { $0.wasResent = true }
+        storage.requestWasResent()
         if question.rest == nil { next.willResend(after: response) }
     }
 
@@ -97,8 +92,7 @@ final class CacheExchange: ForwardingClient {
     }
 
     func didReceive(_ challenge: AuthenticationChallenge) {
-        // The caller may need time for a password or a certificate.
-        if case .serverTrust = challenge.protectionSpace.kind {} else { load.endSharing(.alone) }
+        if challenge.mayWaitForCaller { load.endSharing(.alone) }
         next.didReceive(challenge)
     }
 
@@ -106,34 +100,18 @@ final class CacheExchange: ForwardingClient {
 
     func wasRedirected(to request: Request, redirectResponse response: Response) -> Flow {
         if question.rest != nil { return failRest(because: "the server redirects the request") }
-        invalidate(after: response)
+        storage.invalidate(after: response)
         if question.declinesRedirects { return .keepGoing }
-        let isStored = storeRedirect(response)
-        let flow = next.wasRedirected(to: request, redirectResponse: described(response, isStored: isStored))
+        let stored = storage.storeRedirect(response, asking: next)
+        load.endSharing(stored.map { load.cache.isShareable($0) } ?? false ? .stored : .alone)
+        let flow = next.wasRedirected(to: request, redirectResponse: described(response, isStored: stored != nil))
         if flow == .stopped { load.exchangeDidEnd() }
         return flow
     }
 
-    /// Stores a redirect without its body, which is delivered only if the caller declines the redirect. The response is
-    /// then stored again.
-    ///
-    /// - Returns: `false` if it is not stored.
-    private func storeRedirect(_ response: Response) -> Bool {
-        // Only the fields of a redirect by HTTP say that it may be stored.
-        guard load.usesHTTPFields, let draft = makeDraft(of: response) else {
-            load.endSharing(.alone)
-            return false
-        }
-        let recorder = makeRecorder(draft, isHeadOnly: true)
-        recorder.ask(next, .allowed)
-        let isStored = recorder.finish(isComplete: true)
-        load.endSharing(isStored && load.isShareable(draft.stored) ? .stored : .alone)
-        return isStored
-    }
-
     // MARK: - The response
 
-    func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
+    func didReceive(_ response: Response, storage policy: CacheStoragePolicy) -> Flow {
         let isFirst = state.withLock { state in
             defer { state.hasResponse = true }
             return !state.hasResponse
@@ -141,12 +119,12 @@ final class CacheExchange: ForwardingClient {
         guard isFirst else {
             // A later part of a multipart response is not stored, and so the first one is not either.
             discardRecording()
-            return next.didReceive(response, storage: storage)
+            return next.didReceive(response, storage: policy)
         }
-        invalidate(after: response)
+        storage.invalidate(after: response)
         if let rest = question.rest { return receiveRest(rest, response) }
         if let conditional = question.conditional, response.status == .notModified, !question.isSecond {
-            return validate(by: response, conditional, storage)
+            return validate(by: response, conditional, policy)
         }
         if response.status?.kind == .serverError, let use = lookup.at(load.cache.now()).decide(afterError: response.status, question.stored)
         {
@@ -160,7 +138,7 @@ final class CacheExchange: ForwardingClient {
             if response.status == .rangeNotSatisfiable || response.status == .notModified { return resend() }
         }
         if lookup.method == .head, lookup.policy != .noStore { updateFromHead(response) }
-        return store(response, storage)
+        return store(response, policy)
     }
 
     /// Drops the response of the next handler, and continues with `action` at its end.
@@ -175,9 +153,9 @@ final class CacheExchange: ForwardingClient {
     }
 
     /// RFC 9111 §4.3.3, §4.3.4
-    private func validate(by response: Response, _ conditional: Validation.ConditionalRequest, _ storage: CacheStoragePolicy) -> Flow {
+    private func validate(by response: Response, _ conditional: Validation.ConditionalRequest, _ policy: CacheStoragePolicy) -> Flow {
         switch Validation.outcome(of: response.fields, conditional, lookup, question.stored) {
-        case .deliver: return next.didReceive(described(response, isStored: false), storage: storage)
+        case .deliver: return next.didReceive(described(response, isStored: false), storage: policy)
         case .resend: return resend()
         case .update(let indices):
             guard let first = indices.first else { return resend() }
@@ -187,7 +165,7 @@ final class CacheExchange: ForwardingClient {
                 if index == first { updated = newer }
             }
             guard let updated, let answer = lookup.answer(from: updated) else { return resend() }
-            load.responseDidBegin(isShareable: load.isShareable(updated))
+            load.responseDidBegin(isShareable: load.cache.isShareable(updated))
             return drop { [self] in
                 load.answer(withValidated: question.entries[first], updated, answer, question.reason ?? .stale)
             }
@@ -205,7 +183,7 @@ final class CacheExchange: ForwardingClient {
     /// - Returns: the stored response with newer fields.
     private func update(_ entry: CacheEntry, by fields: HTTPFields, isSelected: Bool) -> StoredResponse {
         let (newer, isStorable) = entry.stored.updated(
-            by: fields, request: isSelected && !state.withLock({ $0.wasResent }) ? lookup.fields : nil, requestTime: requestTime,
+            by: fields, request: isSelected && !storage.wasResent ? lookup.fields : nil, requestTime: storage.requestTime,
             responseTime: load.cache.now())
         if isStorable { store.update(entry.id, to: newer) } else { store.remove(.entry(entry.id)) }
         return newer
@@ -223,112 +201,21 @@ final class CacheExchange: ForwardingClient {
         }
     }
 
-    /// RFC 9111 §4.4; W3C Clear Site Data
-    private func invalidate(after response: Response) {
-        let url = load.request.url
-        if Invalidation.clearsCache(response.fields, of: url) { load.cache.remove(.origin(url)) }
-        guard let status = response.status else { return }
-        for invalid in Invalidation.urls(method: lookup.method, url: url, status: status, fields: response.fields) {
-            load.cache.remove(.url(invalid))
-        }
-    }
-
     // MARK: - Storing
 
-    private func store(_ response: Response, _ storage: CacheStoragePolicy) -> Flow {
-        let isAllowed = !response.isBodyPart && (storage != .notAllowed || load.usesHTTPFields)
-        if !isAllowed { refuse(response.isBodyPart ? "it is one part of a body" : "its handler does not allow it") }
-        let draft = isAllowed ? makeDraft(of: response) : nil
-        let isStored = draft.map { record($0, storage) } ?? false
-        load.responseDidBegin(isShareable: isStored && draft.map { load.isShareable($0.stored) } ?? false)
-        let flow = next.didReceive(described(response, isStored: isStored), storage: storage)
+    private func store(_ response: Response, _ policy: CacheStoragePolicy) -> Flow {
+        let stored = storage.begin(response, policy, asking: next)
+        load.responseDidBegin(isShareable: stored.map { load.cache.isShareable($0) } ?? false)
+        let flow = next.didReceive(described(response, isStored: stored != nil), storage: policy)
         if flow != .keepGoing { load.endSharing(.alone) }
         return flow
-    }
-
-    /// Begins to store the response.
-    ///
-    /// - Returns: `false` if it is not stored.
-    private func record(_ draft: ResponseRecorder.Draft, _ storage: CacheStoragePolicy) -> Bool {
-        let recorder = makeRecorder(draft)
-        state.withLock { $0.recorder = recorder }
-        // Where the fields decide, the policy of the handler says nothing more.
-        recorder.ask(next, storage == .notAllowed ? .allowed : storage)
-        return recorder.isRecording
-    }
-
-    private func makeRecorder(_ draft: ResponseRecorder.Draft, isHeadOnly: Bool = false) -> ResponseRecorder {
-        ResponseRecorder(draft, isHeadOnly: isHeadOnly) { [self] in
-            makeDraft(of: $0, at: draft.stored.responseTime)
-        } open: { [self] draft, answer in
-            openWriter(draft, answer)
-        } combine: { [question] in
-            $0.stored.combined(with: $1, answering: question.completion)
-        }
-    }
-
-    /// - Returns: `nil` if there is no room, or if the response could be older than the reason for a removal.
-    private func openWriter(_ draft: ResponseRecorder.Draft, _ answer: CacheableResponse) -> (any CacheWriter)? {
-        guard !load.cache.mayHaveRemoved(load.key, since: removalCount) else {
-            refuse("the cache removes responses of the URL at this moment")
-            return nil
-        }
-        var attributes = CacheAttributes(draft.response)
-        attributes.userInfo = answer.userInfo
-        var opening = CacheOpening(load.key, attributes, request: lookup.fields)
-        opening.expectedLength = draft.response.expectedLength
-        opening.position = draft.range?.bytes?.lowerBound ?? 0
-        opening.extended = draft.extended?.id
-        opening.policy = answer.storagePolicy
-        let writer = store.openWriter(opening)
-        if writer == nil { refuse("the cache has no room for it") }
-        return writer
-    }
-
-    /// Sets why the response is not stored.
-    private func refuse(_ reason: String) { state.withLock { $0.refusal = reason } }
-
-    /// The response as it is stored; `nil` if it may not be stored. It then removes older stored responses.
-    private func makeDraft(of response: Response, at time: Int64? = nil) -> ResponseRecorder.Draft? {
-        do throws(Storability.Refusal) {
-            return try draft(of: response, at: time ?? load.cache.now())
-        } catch {
-            refuse(error.rawValue)
-            guard Storability.replacesStored(error, response.status ?? .ok), lookup.method == .get, lookup.policy != .noStore else {
-                return nil
-            }
-            for entry in question.entries where entry.stored.selectingFields.matches(lookup.fields) { store.remove(.entry(entry.id)) }
-            return nil
-        }
-    }
-
-    private func draft(of response: Response, at now: Int64) throws(Storability.Refusal) -> ResponseRecorder.Draft {
-        let status = response.status ?? .ok
-        guard lookup.policy != .noStore, !load.bypassesCache else { throw .requestNoStore }
-        let isDecoded = response.isDecoded
-        try Storability.check(
-            method: lookup.method, request: lookup.fields, status: status, fields: response.fields,
-            transfer: Storability.Transfer(isDecoded: isDecoded), now: now)
-        guard let selecting = SelectingFields(vary: response.fields, request: lookup.fields),
-            !selecting.namesCredentials(missingIn: lookup.fields, wasResent: state.withLock { $0.wasResent })
-        else { throw .varyAll }
-        let range = status == .partialContent ? ContentRange(in: response.fields) : nil
-        let content = range.flatMap { range in
-            range.bytes.map { StoredContent(ByteRangeSet($0), completeLength: range.size) }
-        }
-        let stored = StoredResponse(
-            url: load.request.url, status: status, fields: StoredFields.storable(response.fields), requestTime: requestTime,
-            responseTime: now, selectingFields: selecting, content: content ?? .complete(length: 0), isDecoded: isDecoded)
-        let extended =
-            range == nil ? nil : question.entries.first { $0.stored.combined(with: stored, answering: question.completion) != nil }
-        return ResponseRecorder.Draft(stored: stored, range: range, response: response, extended: extended)
     }
 
     private func described(_ response: Response, isStored: Bool) -> Response {
         var response = response
         if let reason = question.reason {
             response.cacheStatus = .forwarded(
-                because: reason, status: response.status?.code, isStored: isStored, refusal: state.withLock { $0.refusal })
+                because: reason, status: response.status?.code, isStored: isStored, refusal: storage.refusal)
         }
         return response
     }
@@ -349,19 +236,16 @@ final class CacheExchange: ForwardingClient {
             return .stopped
         }
         if isOver { return .stopped }
-        let (skipped, missing, recorder) = state.withLock { state in
+        let (skipped, missing) = state.withLock { state in
             let skipped = min(state.skippedCount, Int64(count))
             state.skippedCount -= skipped
             let missing = state.missingCount.map { $0 - (Int64(count) - skipped) } ?? 0
             if state.missingCount != nil { state.missingCount = max(0, missing) }
-            return (Int(skipped), missing, state.recorder)
+            return (Int(skipped), missing)
         }
         if missing < 0 { return question.rest == nil ? failCompletion() : finishRest(bytes.extracting(skipped..<count + Int(missing))) }
         guard skipped < count else { return .keepGoing }
-        if let recorder {
-            recorder.write(bytes)
-            if !recorder.isRecording { load.endSharing(.alone) }
-        }
+        if !storage.write(bytes) { load.endSharing(.alone) }
         let flow = next.didLoad(bytes.extracting(skipped..<count))
         if flow != .keepGoing { load.endSharing(.alone) }
         return flow
@@ -369,11 +253,11 @@ final class CacheExchange: ForwardingClient {
 
     func didReceiveTrailers(_ fields: HTTPFields) {
         let isDropped = state.withLock { state in
-            if case .dropping = state.mode { return true }
-            state.recorder?.receiveTrailers(fields)
-            return false
+            if case .dropping = state.mode { true } else { false }
         }
-        if !isDropped, !isOver { next.didReceiveTrailers(fields) }
+        if isDropped { return }
+        storage.receiveTrailers(fields)
+        if !isOver { next.didReceiveTrailers(fields) }
     }
 
     // MARK: - The end
@@ -401,7 +285,7 @@ final class CacheExchange: ForwardingClient {
 
     private func finish() {
         state.withLock { $0.mode = .over }
-        let isStored = finishRecording(isComplete: true)
+        let isStored = storage.finish(isComplete: true)
         load.exchangeDidEnd()
         next.didFinishLoading()
         load.endSharing(isStored ? .stored : .alone)
@@ -449,7 +333,7 @@ final class CacheExchange: ForwardingClient {
 
     private func fail(_ error: LoadError) {
         state.withLock { $0.mode = .over }
-        finishRecording(isComplete: false)
+        storage.finish(isComplete: false)
         load.exchangeDidEnd()
         next.didFail(with: error)
         load.endSharing(.alone)
@@ -467,13 +351,8 @@ final class CacheExchange: ForwardingClient {
         return action != nil
     }
 
-    @discardableResult
-    private func finishRecording(isComplete: Bool) -> Bool {
-        state.withLock { $0.recorder.take() }?.finish(isComplete: isComplete) ?? false
-    }
-
     private func discardRecording() {
-        state.withLock { $0.recorder.take() }?.discard()
+        storage.discard()
         load.endSharing(.alone)
     }
 
@@ -483,15 +362,15 @@ final class CacheExchange: ForwardingClient {
     ///
     /// RFC 9111 §3.4
     private func complete(_ completion: Completion, with response: Response) -> Flow {
-        guard let chosen = question.chosen, let draft = makeDraft(of: response), let bytes = draft.range?.bytes,
+        guard let chosen = question.chosen, let draft = storage.makeDraft(of: response), let bytes = draft.range?.bytes,
             bytes.lowerBound == completion.first
         else { return resend() }
         let entry = question.entries[chosen]
         guard let combined = entry.stored.combined(with: draft.stored, answering: completion),
             let length = combined.content.completeLength, combined.content.isComplete
         else { return resend() }
-        let isStored = record(draft, .allowed)
-        load.responseDidBegin(isShareable: isStored && load.isShareable(combined))
+        let isStored = storage.begin(draft, .allowed, asking: next)
+        load.responseDidBegin(isShareable: isStored && load.cache.isShareable(combined))
         var head = entry.response(.ok, StoredFields.dated(combined), length: length)
         (head.url, head.source) = (load.request.url, .validated)
         head.cacheStatus = .forwarded(because: .incomplete, status: 206, isStored: isStored)
@@ -575,26 +454,5 @@ final class CacheExchange: ForwardingClient {
                 message:
                     "the stored response for \(load.request.url.shortDescription) is damaged, and its rest can't be loaded: \(reason); "
                     + "load it again"))
-    }
-}
-
-extension Response {
-    /// Whether content codings were removed from the body.
-    fileprivate var isDecoded: Bool { fields.contains(.contentEncoding) && remainingContentCodings.isEmpty }
-}
-
-extension SelectingFields {
-    /// Whether the response depends on credentials that the loader adds to the request later, so that no request can be
-    /// compared with it.
-    ///
-    /// - Parameter wasResent: whether the request was sent again with a credential, and with the cookies of a 401.
-    func namesCredentials(missingIn request: HTTPFields, wasResent: Bool) -> Bool {
-        selectors.contains { selector in
-            switch selector.name {
-            case "authorization": wasResent || !request.contains(.authorization)
-            case "cookie": wasResent
-            default: selector.name == "proxy-authorization"
-            }
-        }
     }
 }

@@ -22,8 +22,10 @@ final class CachingLoad: ProtocolLoad {
     let key: CacheKey
     let lookup: CacheLookup
     let client: any ProtocolClient
-    private let next: any ProtocolHandler
+    private let next: RegisteredHandler
     private let loader: Loader
+    /// The stored responses; `nil` if they must be looked up.
+    private let entries: [CacheEntry]?
     private let phase = Mutex(Phase.created)
     /// The request whose response other loads wait for.
     private let shared = Mutex<CollapsedRequests.RequestID?>(nil)
@@ -40,13 +42,17 @@ final class CachingLoad: ProtocolLoad {
     /// The longest time that a load waits for the response to an equal request. Then it sends its own.
     static let waitLimit = Duration.seconds(20)
 
-    init(_ request: Request, cache: ResponseCache, next: any ProtocolHandler, loader: Loader, client: any ProtocolClient) {
-        (self.request, self.cache, self.next, self.loader, self.client) = (request, cache, next, loader, client)
+    /// - Parameter entries: the stored responses for the request's URL; `nil` if they were not looked up.
+    init(
+        _ request: Request, cache: ResponseCache, entries: [CacheEntry]?, next: RegisteredHandler, loader: Loader,
+        client: any ProtocolClient
+    ) {
+        (self.request, self.cache, self.entries, self.next, self.loader, self.client) = (request, cache, entries, next, loader, client)
         key = CacheKey(request.url, partition: loader.configuration.cachePartition?(request))
-        usesHTTPFields = next.traits.contains(.httpFields)
-        bypassesCache = !usesHTTPFields && !request.isEquivalentToItsURL(by: next)
+        usesHTTPFields = next.handler.traits.contains(.httpFields)
+        bypassesCache = !usesHTTPFields && !request.isEquivalentToItsURL(by: next.handler)
         lookup = CacheLookup(
-            method: request.method, fields: loader.fieldsAsSent(request, by: next), policy: request.cachePolicy, now: cache.now())
+            method: request.method, fields: loader.fieldsAsSent(request, by: next.handler), policy: request.cachePolicy, now: cache.now())
     }
 
     deinit { endSharing(.alone) }
@@ -62,6 +68,7 @@ final class CachingLoad: ProtocolLoad {
         }
         guard mustStart else { return }
         guard !bypassesCache, (lookup.method == .get || lookup.method == .head) && request.body == nil else { return decide([]) }
+        if let entries { return decide(entries.filter(isUsable)) }
         lookUp { [self] entries in decide(entries) }
     }
 
@@ -146,8 +153,7 @@ final class CachingLoad: ProtocolLoad {
 
     /// Sends the request, or waits for the response to an equal request that was sent before.
     private func share(_ question: CacheQuestion, hasWaited: Bool) {
-        let candidate = CollapsedRequests.Candidate(
-            lookup: lookup, priority: request.priority, nestingDepth: request.nestingDepth, decodesContent: request.decodesContent)
+        let candidate = CollapsedRequests.Candidate(lookup, request)
         let waiting = WaitingLoad { [weak self] in
             self?.waitDidTimeOut()
         } resume: { [weak self] in
@@ -225,8 +231,6 @@ final class CachingLoad: ProtocolLoad {
         if !isShareable { endSharing(.alone) }
     }
 
-    func isShareable(_ response: StoredResponse) -> Bool { CacheLookup.isShareable(response, now: cache.now()) }
-
     /// Only a stored response may answer, and there is none.
     private func fail(_ reason: CacheReason) {
         guard request.cachePolicy != .onlyCached else {
@@ -278,7 +282,7 @@ final class CachingLoad: ProtocolLoad {
     private func content(_ entry: CacheEntry, _ stored: StoredResponse, _ answer: CacheAnswer, age: Int64?) -> StoredDelivery.Content {
         let shownAge = age ?? Freshness(of: stored, now: cache.now()).age
         var content = StoredDelivery.Content()
-        let head: Response
+        var head: Response
         var range: Range<Int64>?
         switch answer {
         case .full:
@@ -286,7 +290,6 @@ final class CachingLoad: ProtocolLoad {
             head = entry.response(stored.status, fields, length: stored.content.completeLength)
             range = 0..<(stored.content.completeLength ?? 0)
             content.trailers = request.method == .head ? nil : entry.trailers
-            content.redirect = request.redirected(by: head)
             content.hasBody = stored.content.completeLength != 0 || stored.fields[.contentLength] == "0"
         case .partial(let part):
             head = entry.response(.partialContent, StoredFields.partialAnswer(stored, part, age: shownAge), length: Int64(part.count))
@@ -295,8 +298,9 @@ final class CachingLoad: ProtocolLoad {
         case .unsatisfiableRange:
             head = entry.response(.rangeNotSatisfiable, StoredFields.unsatisfiableAnswer(stored, age: shownAge), length: 0)
         }
+        head.url = request.url
+        if answer == .full { content.redirect = request.redirected(by: head) }
         content.head = head
-        content.head?.url = request.url
         if request.method != .head, let range, !range.isEmpty { content.part = StoredPart(entry: entry, range: range) }
         return content
     }
@@ -365,7 +369,7 @@ final class CachingLoad: ProtocolLoad {
         }
         let exchange = CacheExchange(self, question)
         let load = client.makeLoadByNextHandler(for: sent, client: exchange)
-        if let offered { (load as? any NextLoad)?.offer(offered) }
+        (load as? NextHandlerLoad)?.use(next, offering: offered)
         if enter(.loading(load, exchange)) { load.startLoading() }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCoding
 import PortolanCore
 import Synchronization
 
@@ -55,20 +56,27 @@ struct CollapsedRequests {
     /// - Parameter isRepeated: whether the load has waited before, for a response that did not match its request. It
     ///   then waits only for an equal request.
     mutating func begin(_ key: CacheKey, _ candidate: Candidate, _ load: WaitingLoad, isRepeated: Bool) -> Role {
-        if unshared.contains(key) { return .alone }
-        lastNumber += 1
-        guard let first = sent[key] else {
-            guard candidate.lookup.isShareable else { return .alone }
-            let id = RequestID(rawValue: lastNumber)
-            sent[key] = Sent(id: id, candidate: candidate)
-            return .first(id)
-        }
+        guard let first = sent[key], !unshared.contains(key) else { return beginFirst(key, candidate) ?? .alone }
         guard candidate.mayWait(for: first.candidate), !isRepeated || candidate.lookup.fields == first.candidate.lookup.fields else {
             return .alone
         }
+        lastNumber += 1
         sent[key]?.waiting[lastNumber] = load
         load.number.store(lastNumber, ordering: .relaxed)
         return .wait
+    }
+
+    /// Begins a request for whose key none is under way.
+    ///
+    /// - Returns: `nil` if there is one, for which the load may wait.
+    mutating func beginFirst(_ key: CacheKey, _ candidate: Candidate) -> Role? {
+        if unshared.contains(key) { return .alone }
+        if sent[key] != nil { return nil }
+        guard candidate.lookup.isShareable else { return .alone }
+        lastNumber += 1
+        let id = RequestID(rawValue: lastNumber)
+        sent[key] = Sent(id: id, candidate: candidate)
+        return .first(id)
     }
 
     /// - Returns: whether the load was waiting.
@@ -97,6 +105,13 @@ struct CollapsedRequests {
     func isUnderWay(_ key: CacheKey) -> Bool { sent[key] != nil }
     var waitingCount: Int { sent.values.reduce(0) { $0 + $1.waiting.count } }
     var sentCount: Int { sent.count }
+}
+
+extension CollapsedRequests.Candidate {
+    init(_ lookup: CacheLookup, _ request: Request) {
+        (self.lookup, priority) = (lookup, request.priority)
+        (nestingDepth, decodesContent) = (request.nestingDepth, request.decodesContent)
+    }
 }
 
 /// A load that waits for the response to an equal request. It continues once.

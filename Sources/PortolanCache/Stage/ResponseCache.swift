@@ -87,6 +87,10 @@ extension ResponseCache {
         collapsed.withLock { $0.begin(key, candidate, load, isRepeated: isRepeated) }
     }
 
+    func beginFirst(_ key: CacheKey, _ candidate: CollapsedRequests.Candidate) -> CollapsedRequests.Role? {
+        collapsed.withLock { $0.beginFirst(key, candidate) }
+    }
+
     /// The response to a request answers no more loads. Those that wait for it continue.
     func end(_ key: CacheKey, _ id: CollapsedRequests.RequestID, _ end: WaitingLoad.End) {
         for load in collapsed.withLock({ $0.end(key, id) }) { load.end(end) }
@@ -100,6 +104,8 @@ extension ResponseCache {
         load.cancel()
         return true
     }
+
+    func isShareable(_ response: StoredResponse) -> Bool { CacheLookup.isShareable(response, now: now()) }
 
     func record(_ key: CacheKey, isShareable: Bool) { collapsed.withLock { $0.record(key, isShareable: isShareable) } }
 
@@ -128,30 +134,10 @@ extension Response {
 extension ResponseCache: LoadCache {
     /// GET and HEAD can be answered, an unsafe request removes stored responses, and a request that must come from the
     /// cache fails. The rest does not use the cache.
-    package func makeHandler(inFrontOf handler: any ProtocolHandler, for request: Request, loader: Loader) -> (any ProtocolHandler)? {
+    package func makeHandler(inFrontOf next: RegisteredHandler, for request: Request, loader: Loader) -> (any CacheHandler)? {
         let isQuestion = (request.method == .get || request.method == .head) && request.body == nil
         guard isQuestion || !request.method.isSafe || request.cachePolicy == .onlyCached else { return nil }
         let hasPassed = request.visitedHandlers.contains { $0.handler == CachingHandler.identifier && $0.url == request.url }
-        return hasPassed ? nil : CachingHandler(cache: self, next: handler, loader: loader)
-    }
-}
-
-/// A handler in front of another one: answers requests with stored responses, and stores the responses of the other
-/// one.
-struct CachingHandler: ProtocolHandler {
-    static let identifier = "org.portolan.cache"
-
-    let cache: ResponseCache
-    let next: any ProtocolHandler
-    let loader: Loader
-
-    var identifier: String { Self.identifier }
-    let schemes = SchemeSet.any
-    var traits: HandlerTraits { next.traits.union(.stopsAsynchronously).subtracting([.cookies, .cacheable, .blocking, .httpFields]) }
-
-    func canonicalRequest(for request: Request) -> Request { next.canonicalRequest(for: request) }
-
-    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        CachingLoad(request, cache: cache, next: next, loader: loader, client: client)
+        return hasPassed ? nil : CachingHandler(cache: self, next: next, loader: loader)
     }
 }

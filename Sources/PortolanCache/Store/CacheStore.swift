@@ -16,8 +16,8 @@ package import PortolanURL
 /// Request side, for a handler with the trait, before cookies and credentials:
 ///
 /// 1. Make a ``CacheKey`` of the canonical request, and a ``CacheLookup`` of its method, fields and policy.
-/// 2. Unless the policy is `noStore` or `reload`, call ``lookUp(_:_:)``, and then ``CacheLookup/decide(_:)`` with the
-///    `stored` values of the entries. The decision names an entry by its index.
+/// 2. Unless the policy is `noStore` or `reload`, call ``immediateEntries(for:)`` or ``lookUp(_:_:)``, and then
+///    ``CacheLookup/decide(_:)`` with the `stored` values of the entries. The decision names an entry by its index.
 /// 3. `use`: deliver ``CacheEntry/response(_:_:length:)`` with the fields of ``StoredFields``, and then the octets of
 ///    ``CacheBody/makeReader(of:)``. With `isRevalidated`, do step 4 in the background, too.
 /// 4. `validate` and `load`: send the fields of ``Validation/request(_:_:chosen:)``, with the index that
@@ -46,6 +46,12 @@ package protocol CacheStore: Sendable {
     /// - Parameter completion: called once, on any thread, possibly before this function returns. It must not block.
     func lookUp(_ key: CacheKey, _ completion: @escaping @Sendable ([CacheEntry]) -> Void)
 
+    /// Finds all entries for a key, if that needs no input or output, and if no other user of the store can ask for a
+    /// lease (``claim(_:_:)``).
+    ///
+    /// - Returns: `nil` if ``lookUp(_:_:)`` must be called.
+    func immediateEntries(for key: CacheKey) -> [CacheEntry]?
+
     /// Begins to store a response. The entry is not visible before its writer has finished.
     ///
     /// - Returns: `nil` if the store does not accept the response, for example because it is too large.
@@ -65,6 +71,10 @@ package protocol CacheStore: Sendable {
     /// - Parameter completion: called once, on any thread, possibly before this function returns. It must not block.
     ///   A store lets a load wait only for a short time.
     func claim(_ key: CacheKey, _ completion: @escaping @Sendable (CacheClaim) -> Void)
+}
+
+extension CacheStore {
+    package func immediateEntries(for key: CacheKey) -> [CacheEntry]? { nil }
 }
 
 /// Receives the body of one response while the caller receives it, too. One call at a time.

@@ -42,6 +42,8 @@ package final class MemoryCacheStore: CacheStore {
     /// The same as ``lookUp(_:_:)``, for a caller that knows the type of its store.
     package func entries(for key: CacheKey) -> [CacheEntry] { state.withLock { $0.cache.lookUp(key) } }
 
+    package func immediateEntries(for key: CacheKey) -> [CacheEntry]? { entries(for: key) }
+
     package func openWriter(_ opening: CacheOpening) -> (any CacheWriter)? {
         if opening.policy == .notAllowed { return nil }
         return state.withLock { $0.cache.open(opening) }.map { MemoryCacheWriter(self, $0, opening) }

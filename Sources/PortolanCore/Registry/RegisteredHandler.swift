@@ -8,9 +8,11 @@ package final class RegisteredHandler: Sendable {
     let registration: RegistrationNumber
     /// Whether the handler is an ``UpgradeHandler``, which is in no registry and only redirects to a secure URL.
     let upgradesToHTTPS: Bool
-    /// Whether the handler is in front of another one for the cache (``LoadCache``). It is in no registry, and the
-    /// policies change the request of the next handler.
-    let isCache: Bool
+    /// The handler of the cache that is in front of another one (``LoadCache``); `nil` for other handlers. It is in no
+    /// registry, and the policies change the request of the next handler.
+    let cacheHandler: (any CacheHandler)?
+    /// The handler behind the one of the cache.
+    let next: RegisteredHandler?
 
     /// Twice the number of running loads. After the handler was retired, one more.
     private let doubledLoadCount = Atomic(0)
@@ -18,11 +20,15 @@ package final class RegisteredHandler: Sendable {
     private static let oneLoad = 2
     private let waiters = Mutex<[@Sendable () -> Void]>([])
 
-    init(_ handler: any ProtocolHandler, registration: RegistrationNumber, upgradesToHTTPS: Bool = false, isCache: Bool = false) {
-        self.handler = handler
-        self.registration = registration
-        self.upgradesToHTTPS = upgradesToHTTPS
-        self.isCache = isCache
+    init(_ handler: any ProtocolHandler, registration: RegistrationNumber, upgradesToHTTPS: Bool = false) {
+        (self.handler, self.registration, self.upgradesToHTTPS) = (handler, registration, upgradesToHTTPS)
+        (cacheHandler, next) = (nil, nil)
+    }
+
+    /// The handler of a cache. Its load counts as a load of the next handler.
+    init(_ handler: any CacheHandler, inFrontOf next: RegisteredHandler) {
+        (self.handler, cacheHandler, self.next) = (handler, handler, next)
+        (registration, upgradesToHTTPS) = (0, false)
     }
 
     /// Counts a new load.
@@ -40,6 +46,7 @@ package final class RegisteredHandler: Sendable {
     }
 
     package func endLoad() {
+        if let next { return next.endLoad() }
         if doubledLoadCount.subtract(Self.oneLoad, ordering: .acquiringAndReleasing).newValue == Self.retiredFlag { notify() }
     }
 

@@ -8,16 +8,10 @@ package protocol LoadCache: Sendable {
     /// Makes the handler that answers `request` from the cache, or loads it with the next handler.
     ///
     /// - Parameters:
-    ///   - handler: the next handler.
+    ///   - next: the next handler.
     ///   - loader: the loader of the request.
     /// - Returns: `nil` if the cache has nothing to do for the request.
-    func makeHandler(inFrontOf handler: any ProtocolHandler, for request: Request, loader: Loader) -> (any ProtocolHandler)?
-}
-
-/// A load by the next handler, to which a handler in front can offer a stored response.
-package protocol NextLoad: ProtocolLoad {
-    /// Passes a stored response to the next handler, which can confirm it. Must be called before the start.
-    func offer(_ cached: CachedResponse)
+    func makeHandler(inFrontOf next: RegisteredHandler, for request: Request, loader: Loader) -> (any CacheHandler)?
 }
 
 extension Loader {

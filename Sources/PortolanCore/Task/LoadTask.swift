@@ -193,8 +193,6 @@ public final class LoadTask: Sendable {
 
     /// Creates the handler load, lets the handler make its load, and starts it.
     private func startHandlerLoad(of request: Request, by entry: RegisteredHandler) {
-        let canonical = entry.handler.canonicalRequest(for: request)
-        var request = canonical
         let (requestNumber, redirectCount) = machine.withLock { machine in
             // An upgrade sends nothing. It has the number of the request that follows.
             if !entry.upgradesToHTTPS { machine.metrics.recordRequest() }
@@ -202,14 +200,15 @@ public final class LoadTask: Sendable {
         }
         let client = DelegateClient(
             task: self, requestNumber: requestNumber, redirectCount: redirectCount, upgradesToHTTPS: entry.upgradesToHTTPS)
-        let next = entry.isCache ? client : loader.applyPolicies(to: &request, of: entry.handler, client: client, task: self)
+        let prepared = loader.prepare(request, for: entry, client: client, task: self)
+        let handler = prepared.entry.handler
         let handlerLoad = HandlerLoad(
-            handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCachedResponse: false,
-            interimLimit: loader.configuration.maximumInterimResponsesPerRequest, next: next,
-            observer: HandlerLoadReporter(entry: entry, loader: loader, task: self, servesDelegate: true))
-        guard machine.withLock({ $0.willStart(handlerLoad, for: canonical) }) else { return entry.endLoad() }
-        loader.logStep("loaded by \(entry.handler.identifier)", of: self, requestNumber: requestNumber)
-        let load = entry.handler.makeLoad(for: request, cachedResponse: nil, client: handlerLoad)
+            handler: handler.identifier, traits: handler.traits, request: prepared.request, offersCachedResponse: false,
+            interimLimit: loader.configuration.maximumInterimResponsesPerRequest, next: prepared.client,
+            observer: HandlerLoadReporter(entry: prepared.entry, loader: loader, task: self, servesDelegate: true))
+        guard machine.withLock({ $0.willStart(handlerLoad, for: prepared.canonical) }) else { return prepared.entry.endLoad() }
+        loader.logStep("loaded by \(handler.identifier)", of: self, requestNumber: requestNumber)
+        let load = handler.makeLoad(for: prepared.request, cachedResponse: nil, client: handlerLoad)
         handlerLoad.start(load, callerWaits: waiter?.isCurrent == true)
     }
 

@@ -153,11 +153,8 @@ public final class Loader: Sendable {
                     "\(request.url.shortDescription) must come from the cache, and responses of \(entry.handler.identifier) are not stored; "
                     + "use another cache policy")
         }
-        guard let handler = cache.makeHandler(inFrontOf: entry.handler, for: request, loader: self) else { return result }
-        let front = RegisteredHandler(handler, registration: 0, isCache: true)
-        guard front.beginLoad() else { return result }
-        entry.endLoad()
-        return .handler(front)
+        guard let handler = cache.makeHandler(inFrontOf: entry, for: request, loader: self) else { return result }
+        return .handler(RegisteredHandler(handler, inFrontOf: entry))
     }
 
     /// Lists at most 20 schemes for a message.
@@ -201,11 +198,37 @@ public final class Loader: Sendable {
         return nil
     }
 
+    /// Who loads a request, and how.
+    struct PreparedLoad {
+        /// The found handler, or the one behind the cache, if the cache has nothing to answer.
+        let entry: RegisteredHandler
+        let canonical: Request
+        /// The canonical request with what the policies have added.
+        let request: Request
+        let client: any ProtocolClient
+    }
+
+    /// Makes the request that a handler receives, and the client for its load's events.
+    func prepare(_ request: Request, for entry: RegisteredHandler, client: any ProtocolClient, task: LoadTask) -> PreparedLoad {
+        let canonical = entry.handler.canonicalRequest(for: request)
+        var sent = canonical
+        guard let cacheHandler = entry.cacheHandler, let next = entry.next else {
+            let client = applyPolicies(to: &sent, of: entry.handler, client: client, task: task)
+            return PreparedLoad(entry: entry, canonical: canonical, request: sent, client: client)
+        }
+        guard let fillClient = cacheHandler.makeFillClient(for: canonical, next: client) else {
+            return PreparedLoad(entry: entry, canonical: canonical, request: canonical, client: client)
+        }
+        let client = applyPolicies(to: &sent, of: next.handler, client: fillClient, task: task)
+        fillClient.willSend(sent)
+        return PreparedLoad(entry: next, canonical: canonical, request: sent, client: client)
+    }
+
     /// Applies the policies of this loader to the request of a load by `handler`.
     ///
     /// - Parameter request: changed to the request that the handler receives.
     /// - Returns: the client for the load's events.
-    func applyPolicies(
+    private func applyPolicies(
         to request: inout Request, of handler: any ProtocolHandler, client: any ProtocolClient, task: LoadTask
     ) -> any ProtocolClient {
         addCredential(to: &request, of: task)

@@ -6,9 +6,11 @@ import Synchronization
 /// reach the front handler's client unchanged.
 ///
 /// It has a separate ``HandlerLoad``, so that an error about the order of events names the handler that violated it.
-final class NextHandlerLoad: NextLoad {
+package final class NextHandlerLoad: ProtocolLoad {
     private struct State {
         var handlerLoad: HandlerLoad?
+        /// The next handler, if it is known.
+        var entry: RegisteredHandler?
         var cachedResponse: CachedResponse?
         var isStopped = false
     }
@@ -24,13 +26,22 @@ final class NextHandlerLoad: NextLoad {
     }
 
     /// Always `true`, because a thread can be about to forward an event.
-    var stopsAsynchronously: Bool { true }
+    package var stopsAsynchronously: Bool { true }
 
-    func offer(_ cached: CachedResponse) { state.withLock { $0.cachedResponse = cached } }
+    /// Sets the next handler, so that it need not be found, and a stored response that it can confirm. Must be called
+    /// before the start.
+    package func use(_ entry: RegisteredHandler, offering cached: CachedResponse?) {
+        state.withLock { ($0.entry, $0.cachedResponse) = (entry, cached) }
+    }
 
-    func startLoading() { findHandlerAndStart(unavailableHandlers: []) }
+    package func startLoading() {
+        guard let task, let entry = state.withLock({ $0.entry }), entry.beginLoad() else {
+            return findHandlerAndStart(unavailableHandlers: [])
+        }
+        startLoad(by: entry, of: task)
+    }
 
-    func stopLoading() {
+    package func stopLoading() {
         let handlerLoad = state.withLock { state in
             state.isStopped = true
             return state.handlerLoad.take()
@@ -39,7 +50,7 @@ final class NextHandlerLoad: NextLoad {
     }
 
     /// Also declines a redirect whose decision was deferred.
-    func resumeLoading() {
+    package func resumeLoading() {
         let handlerLoad = state.withLock { $0.handlerLoad }
         handlerLoad?.declineRedirect()
         handlerLoad?.resume()
@@ -64,21 +75,22 @@ final class NextHandlerLoad: NextLoad {
     }
 
     private func startLoad(by entry: RegisteredHandler, of task: LoadTask) {
-        var canonical = entry.handler.canonicalRequest(for: request)
-        let client = task.loader.applyPolicies(to: &canonical, of: entry.handler, client: client, task: task)
+        let prepared = task.loader.prepare(request, for: entry, client: client, task: task)
+        let (entry, request, handler) = (prepared.entry, prepared.request, prepared.entry.handler)
         let cached = state.withLock { $0.cachedResponse }
-        let loopGuard = LoopGuard(handler: entry.handler.identifier, url: canonical.url)
+        let loopGuard = LoopGuard(handler: handler.identifier, url: request.url)
         let handlerLoad = HandlerLoad(
-            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCachedResponse: cached != nil,
-            interimLimit: task.loader.configuration.maximumInterimResponsesPerRequest, next: LoopGuardClient(loopGuard, next: client),
+            handler: handler.identifier, traits: handler.traits, request: request, offersCachedResponse: cached != nil,
+            interimLimit: task.loader.configuration.maximumInterimResponsesPerRequest,
+            next: LoopGuardClient(loopGuard, next: prepared.client),
             observer: HandlerLoadReporter(entry: entry, loader: task.loader, task: task, servesDelegate: false))
         let mustStart = state.withLock { state in
             if !state.isStopped { state.handlerLoad = handlerLoad }
             return !state.isStopped
         }
         guard mustStart else { return entry.endLoad() }
-        task.loader.logStep("passed on to \(entry.handler.identifier)", of: task, requestNumber: task.requestNumber)
-        handlerLoad.start(entry.handler.makeLoad(for: canonical, cachedResponse: cached, client: handlerLoad))
+        task.loader.logStep("passed on to \(handler.identifier)", of: task, requestNumber: task.requestNumber)
+        handlerLoad.start(handler.makeLoad(for: request, cachedResponse: cached, client: handlerLoad))
     }
 }
 
@@ -90,15 +102,17 @@ private final class LoopGuardClient: ForwardingClient {
     init(_ loopGuard: LoopGuard, next: any ProtocolClient) { (self.loopGuard, self.next) = (loopGuard, next) }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        next.makeNestedLoad(for: addingLoopGuard(to: request), client: client)
+        next.makeNestedLoad(for: request.adding(loopGuard), client: client)
     }
 
     func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        next.makeLoadByNextHandler(for: addingLoopGuard(to: request), client: client)
+        next.makeLoadByNextHandler(for: request.adding(loopGuard), client: client)
     }
+}
 
-    private func addingLoopGuard(to request: Request) -> Request {
-        var request = request
+extension Request {
+    package func adding(_ loopGuard: LoopGuard) -> Request {
+        var request = self
         request.visitedHandlers.append(loopGuard)
         return request
     }

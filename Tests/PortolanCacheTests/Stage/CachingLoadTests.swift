@@ -280,6 +280,16 @@ import Testing
         #expect(world.origin.requests.count == 2)
     }
 
+    /// RFC 9110 §10.2.2
+    @Test func storedRedirectKeepsTheFragment() async throws {
+        let world = CachingWorld(
+            OriginHandler { request, _ in
+                request.url.path == "/a" ? exchange(request, 301, "Location: /b", "Cache-Control: max-age=60") : exchange(request, 200)
+            })
+        for _ in 0..<2 { #expect(try await world.get("http://host.example/a#part").response.url.string == "http://host.example/b#part") }
+        #expect(world.origin.requests.map(\.url.path) == ["/a", "/b", "/b"])
+    }
+
     /// The body of a redirect that was followed is not stored. A caller that declines the redirect needs it.
     @Test func declinedRedirectDeliversItsBody() async throws {
         let world = CachingWorld(

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Synchronization
+
+/// A handler in front of another one, for one request: answers it with a stored response, or stores the response of the
+/// other one.
+final class CachingHandler: CacheHandler {
+    static let identifier = "org.portolan.cache"
+
+    private let cache: ResponseCache
+    private let next: RegisteredHandler
+    private let loader: Loader
+    /// The stored responses; `nil` if they were not looked up.
+    private let entries = Mutex<[CacheEntry]?>(nil)
+
+    init(cache: ResponseCache, next: RegisteredHandler, loader: Loader) { (self.cache, self.next, self.loader) = (cache, next, loader) }
+
+    var identifier: String { Self.identifier }
+    var schemes: SchemeSet { .any }
+    var traits: HandlerTraits {
+        next.handler.traits.union(.stopsAsynchronously).subtracting([.cookies, .cacheable, .blocking, .httpFields])
+    }
+
+    func canonicalRequest(for request: Request) -> Request { next.handler.canonicalRequest(for: request) }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        CachingLoad(request, cache: cache, entries: entries.withLock { $0.take() }, next: next, loader: loader, client: client)
+    }
+
+    /// Most loads of a program find nothing, so they should cost no more than without a cache.
+    func makeFillClient(for request: Request, next client: any ProtocolClient) -> (any CacheFillClient)? {
+        guard request.method == .get, request.body == nil, request.cachePolicy == .useProtocol || request.cachePolicy == .preferCached,
+            next.handler.traits.contains(.httpFields)
+        else { return nil }
+        let key = CacheKey(request.url, partition: loader.configuration.cachePartition?(request))
+        guard let found = cache.store.immediateEntries(for: key) else { return nil }
+        let lookup = CacheLookup(method: request.method, fields: request.fields, policy: request.cachePolicy, now: cache.now())
+        guard found.isEmpty, case .load(.noResponse) = lookup.decide([]),
+            let role = cache.beginFirst(key, CollapsedRequests.Candidate(lookup, request))
+        else {
+            entries.withLock { $0 = found }
+            return nil
+        }
+        var shared: CollapsedRequests.RequestID?
+        if case .first(let id) = role { shared = id }
+        // Another load of the URL may have stored its response and ended after the look-up.
+        if let shared, let stored = cache.store.immediateEntries(for: key), !stored.isEmpty {
+            cache.end(key, shared, .stored)
+            entries.withLock { $0 = stored }
+            return nil
+        }
+        return CacheFill(
+            request, storage: ResponseStorage(cache, key, url: request.url, lookup: lookup), shared: shared,
+            isShareable: lookup.isShareable, next: client)
+    }
+}
