@@ -62,6 +62,9 @@ import Testing
             (206, "Cache-Control: max-age=9 | Content-Range: bytes */10", .partial),
             (206, "Cache-Control: max-age=9 | Content-Range: lines 0-4/10", .partial),
             (206, "Cache-Control: max-age=9 | Content-Type: multipart/byteranges; boundary=x", .partial),
+            (
+                206, "Cache-Control: max-age=9 | Content-Type: Multipart/ByteRanges; boundary=x | Content-Range: bytes 0-4/10", .partial
+            ),
             // Set-Cookie does not matter.
             (200, "Cache-Control: max-age=9 | Set-Cookie: a=b", nil),
         ] as [(Int, String, Storability.Refusal?)])

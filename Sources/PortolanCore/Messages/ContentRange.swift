@@ -17,10 +17,12 @@ package struct ContentRange: Hashable, Sendable {
     package init(unsatisfiedSize size: Int64) { (bytes, self.size) = (nil, size) }
 
     /// The value in the fields of a response; `nil` if the field is absent, malformed or repeated, or has another unit.
+    /// A response of the type `multipart/byteranges` has its ranges in its body (RFC 9110 §15.3.7.2), and none here.
     package init?(in fields: HTTPFields) {
         let values = fields[fields: .contentRange]
         guard values.count == 1, let value = values.first,
-            let range = unsafe value.withUnsafeBytesOfValue({ unsafe ContentRange($0.span) })
+            let range = unsafe value.withUnsafeBytesOfValue({ unsafe ContentRange($0.span) }),
+            !fields[values: .contentType].contains(where: { MIMEType(parsing: $0)?.essence == "multipart/byteranges" })
         else { return nil }
         self = range
     }

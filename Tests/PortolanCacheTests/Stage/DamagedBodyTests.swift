@@ -74,24 +74,48 @@ import Testing
         #expect(try load.isComplete && load.body == "23456" && world.load(1).isStopped)
     }
 
+    /// The octets would fit, if they were of the same representation, or at the same place.
     @Test(
         arguments: [
-            (200, "ETag: \"y\"", "", ""), (200, "X: 1", "", ""), (206, "ETag: \"y\"", "Content-Range: bytes 4-9/10", ""),
-            (206, "ETag: \"x\"", "Content-Range: bytes 5-9/10", ""), (206, "ETag: \"x\"", "X: 1", ""), (416, "ETag: \"x\"", "", ""),
-            (503, "X: 1", "", ""), (206, "ETag: \"x\"", "Content-Range: bytes 4-9/10", "45678"),
+            (200, "ETag: \"y\"", "X: 1", "abcdefghij"), (200, "X: 1", "X: 1", "abcdefghij"),
+            (206, "ETag: \"y\"", "Content-Range: bytes 4-9/10", "efghij"), (206, "X: 1", "Content-Range: bytes 4-9/10", "efghij"),
+            (206, "ETag: W/\"x\"", "Content-Range: bytes 4-9/10", "efghij"), (206, "ETag: \"x\"", "Content-Range: bytes 5-10/11", "efghij"),
+            (206, "ETag: \"x\"", "Content-Range: bytes 3-9/10", "defghij"), (206, "ETag: \"x\"", "X: 1", "efghij"),
+            (416, "ETag: \"x\"", "X: 1", "efghij"), (503, "ETag: \"x\"", "X: 1", "efghij"), (404, "ETag: \"x\"", "X: 1", "efghij"),
         ])
     func otherOctetsAreNotJoined(_ status: Int, _ tag: String, _ range: String, _ body: String) throws {
         try store()
         damage.begin(at: 4)
         let load = try world.start()
-        if try world.load(1).respond(status, tag, range.isEmpty ? "X: 1" : range) != .stopped {
+        let flow = try world.load(1).respond(status, tag, range)
+        if flow != .stopped {
             try world.load(1).deliver(body)
             try world.load(1).finish()
         }
-        #expect(load.received.error?.code == .ioFailed && load.body == "0123" + body)
+        #expect(flow == .stopped && load.received.error?.code == .ioFailed && load.body == "0123", "\(load.body)")
         damage.begin(at: nil)
         try world.start()
         #expect(world.sent.count == 3)
+    }
+
+    /// The parts of a multipart response are in its body, and a range in its head says nothing about that.
+    @Test func multipartResponseIsNotJoined() throws {
+        try store()
+        damage.begin(at: 4)
+        let load = try world.start()
+        let flow = try world.load(1).respond(
+            206, "ETag: \"x\"", "Content-Range: bytes 4-9/10", "Content-Type: Multipart/ByteRanges; boundary=a")
+        #expect(flow == .stopped && load.received.error?.code == .ioFailed && load.body == "0123")
+    }
+
+    @Test func shortRestFailsTheLoad() throws {
+        try store()
+        damage.begin(at: 4)
+        let load = try world.start()
+        try world.load(1).respond(206, "ETag: \"x\"", "Content-Range: bytes 4-9/10")
+        try world.load(1).deliver("45678")
+        try world.load(1).finish()
+        #expect(load.received.error?.code == .ioFailed && load.body == "012345678")
     }
 
     @Test func serverThatFailsFailsTheLoad() throws {

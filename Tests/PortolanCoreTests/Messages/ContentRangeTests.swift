@@ -40,6 +40,13 @@ import Testing
         #expect(parsed() == nil)
     }
 
+    /// RFC 9110 §15.3.7.2: a response with several ranges has none in its head.
+    @Test(arguments: [("multipart/byteranges; boundary=x", false), ("Multipart/BYTERANGES", false), ("multipart/mixed", true)])
+    func rangeOfAMultipartResponseDoesNotCount(type: String, counts: Bool) {
+        let fields: HTTPFields = [.contentRange: "bytes 0-4/10", .contentType: type]
+        #expect((ContentRange(in: fields) != nil) == counts)
+    }
+
     @Test func truncatedContentRangeIsRefused() {
         let value = "bytes 5-9/10"
         for length in 0..<value.count - 1 { #expect(parsed(String(value.prefix(length))) == nil, "\(length)") }
