@@ -12,18 +12,18 @@ import PortolanHTTPSyntax
 package enum Storability {
     /// Why a response is not stored. Each case names its section of RFC 9111, or the reason.
     package enum Refusal: String, Error, Hashable, Sendable {
-        case method = "only responses to GET are stored (§3)"
-        case interim = "the response is not final (§3)"
-        case status = "the status depends on the request's conditions or credentials (§3)"
+        case method = "only responses to GET are stored (RFC 9111 §3)"
+        case interim = "the response is not final (RFC 9111 §3)"
+        case status = "the status depends on the request's conditions or credentials (RFC 9111 §3)"
         case neverStored = "no cache may store a response with this status (RFC 6585)"
-        case notUnderstood = "'must-understand' is present, and the status is unknown (§5.2.2.3)"
-        case requestNoStore = "the request has 'no-store' (§5.2.1.5)"
-        case responseNoStore = "the response has 'no-store' (§5.2.2.5)"
-        case varyAll = "no request matches its 'Vary' (§4.1)"
-        case noFreshness = "it does not say how long it is fresh, and its status allows no heuristic (§3)"
+        case notUnderstood = "'must-understand' is present, and the status is unknown (RFC 9111 §5.2.2.3)"
+        case requestNoStore = "the request has 'no-store' (RFC 9111 §5.2.1.5)"
+        case responseNoStore = "the response has 'no-store' (RFC 9111 §5.2.2.5)"
+        case varyAll = "no request matches its 'Vary' (RFC 9111 §4.1)"
+        case noFreshness = "it does not say how long it is fresh, and its status allows no heuristic (RFC 9111 §3)"
         case notUseful = "it is never fresh and has no validator"
-        case partial = "its 'Content-Range' is missing, or has no range of bytes (§3.3)"
-        case incomplete = "it is incomplete, and can't be completed (§3.3)"
+        case partial = "its 'Content-Range' is missing, or has no range of bytes (RFC 9111 §3.3)"
+        case incomplete = "it is incomplete, and can't be completed (RFC 9111 §3.3)"
     }
 
     /// The facts about a response that its fields do not say.

@@ -33,6 +33,8 @@ final class CachingLoad: ProtocolLoad {
     private let lease = Mutex<CacheLease?>(nil)
     /// When the wait for other loads ends; `nil` before the first wait.
     private let waitDeadline = Mutex<Duration?>(nil)
+    /// Why the cache did not answer before the load waited for another one.
+    private let waitReason = Mutex<CacheReason?>(nil)
     /// Whether the handler distinguishes the request from others for its URL, so that a stored response is not for it.
     let bypassesCache: Bool
     /// Whether the fields of requests and responses rule the cache. Other handlers receive the stored response itself,
@@ -159,6 +161,7 @@ final class CachingLoad: ProtocolLoad {
         } resume: { [weak self] in
             self?.waitDidEnd($0)
         }
+        waitReason.withLock { $0 = question.reason }
         guard enter(.waiting(waiting)) else { return }
         switch cache.begin(key, candidate, waiting, isRepeated: hasWaited) {
         case .first(let id):
@@ -255,8 +258,11 @@ final class CachingLoad: ProtocolLoad {
         let entry = entries[use.index]
         var content = self.content(entry, entry.stored, use.answer, age: use.age)
         content.head?.source = .cache
-        content.head?.cacheStatus =
-            isCollapsed ? .forwarded(because: .noResponse, status: nil, isStored: true, isCollapsed: true) : .hit(use, of: entry.stored)
+        let waitReason = isCollapsed ? waitReason.withLock { $0 } : nil
+        var status: CacheStatus =
+            waitReason.map { .forwarded(because: $0, status: nil, isStored: true, isCollapsed: true) } ?? .hit(use, of: entry.stored)
+        status.use = entry.use
+        content.head?.cacheStatus = status
         // The server has failed if other loads wait for this one.
         endSharing(.alone)
         deliver(content)

@@ -48,6 +48,22 @@ public final class ResponseCache: Sendable {
     /// Removes the responses of a URL, without regard to its fragment.
     public func removeResponses(for url: URLRecord) { remove(.url(url)) }
 
+    /// Writes the responses and removals of all loads that have ended before the call.
+    ///
+    /// A cache on disk writes them in the background, and a program can end before that. Another cache has nothing to
+    /// write. What can't be written, for example on a full disk, is logged, and is no error.
+    public func flush() async {
+        await withCheckedContinuation { continuation in store.flush { continuation.resume() } }
+    }
+
+    /// Does what ``flush()`` does, but blocks the calling thread.
+    @available(*, noasync, message: "this blocks the thread; await flush() instead")
+    public func waitForFlush() {
+        let isFlushed = ConditionLock(false)
+        store.flush { isFlushed.withLockBroadcasting { $0 = true } }
+        isFlushed.wait { $0 ? () : nil }
+    }
+
     func remove(_ selection: CacheSelection) {
         removals.withLock { removals in
             removals.count += 1

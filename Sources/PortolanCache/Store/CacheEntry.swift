@@ -11,6 +11,15 @@ package final class CacheEntry: Sendable {
         package init(_ rawValue: Int64) { self.rawValue = rawValue }
     }
 
+    /// How loads have used an entry, as far as its store knows.
+    package struct Use: Hashable, Sendable {
+        /// When a load used it last, or stored it, in seconds since 1970.
+        package let time: Double
+        package let count: Int64
+
+        package init(time: Double, count: Int64) { (self.time, self.count) = (time, count) }
+    }
+
     package let id: ID
     package let key: CacheKey
     /// What the rules need.
@@ -20,17 +29,20 @@ package final class CacheEntry: Sendable {
     /// The trailer fields, which are never merged into the others (RFC 9110 §6.5.1).
     package let trailers: HTTPFields?
     package let body: any CacheBody
+    /// `nil` if the store does not count uses.
+    package let use: Use?
 
     package init(
-        id: ID, key: CacheKey, stored: StoredResponse, attributes: CacheAttributes, trailers: HTTPFields?, body: any CacheBody
+        id: ID, key: CacheKey, stored: StoredResponse, attributes: CacheAttributes, trailers: HTTPFields?, body: any CacheBody,
+        use: Use? = nil
     ) {
         (self.id, self.key, self.stored, self.attributes) = (id, key, stored, attributes)
-        (self.trailers, self.body) = (trailers, body)
+        (self.trailers, self.body, self.use) = (trailers, body, use)
     }
 
     /// This entry after a validation.
     package func updated(_ stored: StoredResponse) -> CacheEntry {
-        CacheEntry(id: id, key: key, stored: stored, attributes: attributes, trailers: trailers, body: body)
+        CacheEntry(id: id, key: key, stored: stored, attributes: attributes, trailers: trailers, body: body, use: use)
     }
 }
 

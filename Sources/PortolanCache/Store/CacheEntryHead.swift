@@ -19,8 +19,8 @@ package struct CacheEntryHead: Sendable {
         self.init(key: entry.key, stored: entry.stored, attributes: entry.attributes, trailers: entry.trailers)
     }
 
-    package func entry(_ id: CacheEntry.ID, _ body: any CacheBody) -> CacheEntry {
-        CacheEntry(id: id, key: key, stored: stored, attributes: attributes, trailers: trailers, body: body)
+    package func entry(_ id: CacheEntry.ID, _ body: any CacheBody, use: CacheEntry.Use? = nil) -> CacheEntry {
+        CacheEntry(id: id, key: key, stored: stored, attributes: attributes, trailers: trailers, body: body, use: use)
     }
 
     /// This head after a validation.

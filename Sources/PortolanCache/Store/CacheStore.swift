@@ -71,6 +71,16 @@ package protocol CacheStore: Sendable {
     /// - Parameter completion: called once, on any thread, possibly before this function returns. It must not block.
     ///   A store lets a load wait only for a short time.
     func claim(_ key: CacheKey, _ completion: @escaping @Sendable (CacheClaim) -> Void)
+
+    /// Writes the changes that were made before the call, if the store writes them later.
+    ///
+    /// - Parameter completion: called once, on any thread, possibly before this function returns. It must not block.
+    func flush(_ completion: @escaping @Sendable () -> Void)
+}
+
+extension CacheStore {
+    /// A store without later writes has nothing to do.
+    package func flush(_ completion: @escaping @Sendable () -> Void) { completion() }
 }
 
 extension CacheStore {

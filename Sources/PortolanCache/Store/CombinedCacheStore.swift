@@ -51,6 +51,8 @@ package final class CombinedCacheStore: CacheStore {
 
     package func claim(_ key: CacheKey, _ completion: @escaping @Sendable (CacheClaim) -> Void) { persistent.claim(key, completion) }
 
+    package func flush(_ completion: @escaping @Sendable () -> Void) { persistent.flush(completion) }
+
     private func store(_ place: Place) -> any CacheStore { place == .memory ? memory : persistent }
 }
 
@@ -67,7 +69,8 @@ private enum Place: Int64 {
 extension CacheEntry {
     fileprivate func numbered(by place: Place) -> CacheEntry {
         CacheEntry(
-            id: ID(id.rawValue << 1 | place.rawValue), key: key, stored: stored, attributes: attributes, trailers: trailers, body: body)
+            id: ID(id.rawValue << 1 | place.rawValue), key: key, stored: stored, attributes: attributes, trailers: trailers, body: body,
+            use: use)
     }
 }
 

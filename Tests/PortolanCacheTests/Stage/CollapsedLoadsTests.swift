@@ -30,6 +30,7 @@ import Testing
         #expect(world.sent.count == 1)
         #expect(loads.allSatisfy { $0.isComplete && $0.body == "hello" })
         #expect(loads.map(\.isCollapsed) == [false] + Array(repeating: true, count: 999))
+        #expect(loads.last?.cacheStatus == "portolan;fwd=uri-miss;stored;collapsed;detail=noResponse")
         #expect(try world.start().received.response?.cacheStatus?.source == .hit)
         expectNoRest()
     }
@@ -167,6 +168,9 @@ import Testing
         try world.load(1).respond(304, "Cache-Control: max-age=10", "ETag: \"x\"")
         try world.load(1).finish()
         #expect(world.sent.count == 2 && loads.allSatisfy { $0.isComplete })
+        // The reason is that of the request that was not sent.
+        #expect(loads.last?.cacheStatus == "portolan;fwd=stale;stored;collapsed;detail=stale")
+        #expect(loads.first?.cacheStatus == "portolan;fwd=stale;fwd-status=304;stored;detail=stale")
         expectNoRest()
     }
 
@@ -241,11 +245,17 @@ import Testing
 
     /// The limit is for all waits of a load together.
     @Test func cancelledLoadsDoNotProlongTheWait() throws {
-        let loads = try start(4)
+        let loads = try start(5)
         world.clock.advance(by: .seconds(15))
         loads[0].cancel()
-        world.clock.advance(by: .seconds(6))
-        #expect(world.sent.count == 4)
+        #expect(world.sent.count == 2 && world.cache.waitingLoadCount == 3)
+        world.clock.advance(by: .seconds(4))
+        loads[1].cancel()
+        #expect(world.sent.count == 3 && world.cache.waitingLoadCount == 2)
+        world.clock.advance(by: .milliseconds(999))
+        #expect(world.sent.count == 3 && world.cache.waitingLoadCount == 2)
+        world.clock.advance(by: .milliseconds(1))
+        #expect(world.sent.count == 5 && world.cache.waitingLoadCount == 0)
         for sent in world.sent.dropFirst() { sent.fail() }
         expectNoRest()
     }

@@ -101,6 +101,9 @@ class CacheTestLoad: LoadDelegate, @unchecked Sendable {  // … because subclas
     var isComplete: Bool { received.hasEnded && received.error == nil }
     var isCollapsed: Bool { if case .forward(let forward) = received.response?.cacheStatus?.source { forward.isCollapsed } else { false } }
 
+    /// The field `Cache-Status` for the response.
+    var cacheStatus: String? { received.response?.cacheStatus.map { CacheStatus.fieldValue([$0]) } }
+
     func cancel() { task.withLock { $0 }?.cancel() }
     func resume() { task.withLock { $0 }?.resume() }
 
