@@ -122,6 +122,32 @@ private typealias Fixtures = RedisFixtures
         client.close()
     }
 
+    private static func reply(_ text: String) async throws -> RedisReply? {
+        let server = try ScriptedServer(
+            [.receiveThrough("PING\r\n"), .send(text: "+PONG\r\n"), .receiveThrough("x\r\n"), .send(text: text), .stall])
+        var configuration = try Fixtures.configuration()
+        configuration.address = .tcp(host: "127.0.0.1", port: try #require(UInt16(exactly: server.port)))
+        let client = RedisClient(configuration) { _ in [] }
+        defer { client.close() }
+        return await withCheckedContinuation { continuation in
+            client.send(RedisCommand(["GET", "x"])) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// Arrays in arrays are read down to the limit. What is deeper is not converted.
+    @Test(arguments: [(1, true), (4, true), (5, false), (7, false)]) func nestingIsLimited(_ depth: Int, _ isRead: Bool) async throws {
+        var reply = try #require(try await Self.reply(String(repeating: "*1\r\n", count: depth) + "+x\r\n"))
+        var count = 0
+        while let inner = reply.elements?.first { (reply, count) = (inner, count + 1) }
+        #expect(count == min(depth, 4) && (reply == .status("x")) == isRead && reply.isError == !isRead, "\(count) \(reply)")
+    }
+
+    /// A reply that nests too deep ends the connection before all of it has arrived: it is larger than one read.
+    @Test func deepReplyEndsTheConnection() async throws {
+        let text = String(repeating: "*2\r\n", count: 6) + "$20000\r\n\(String(repeating: "x", count: 20_000))\r\n"
+        #expect(try await Self.reply(text + String(repeating: "+a\r\n", count: 6)) == nil)
+    }
+
     /// A server of another protocol, or one that sends what it wants.
     @Test(
         arguments: [

@@ -29,7 +29,9 @@
         /// The largest number of octets that are read before the replies in them are parsed. It limits how deep a reply
         /// can nest before ``nestingLimit`` is checked, because hiredis releases a reply recursively.
         private static let readLimit = 16 << 10
-        private static let nestingLimit = 8
+        /// How deep arrays can nest. The replies to the store's commands have two levels. The limit of hiredis is
+        /// larger, and differs between its versions.
+        private static let nestingLimit = 4
 
         /// Connects. This can block longer than the timeout, because the system resolves the name of a host.
         ///
