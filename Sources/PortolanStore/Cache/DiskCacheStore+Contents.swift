@@ -90,13 +90,10 @@
 
         /// Waits until all changes that were made before the call are on disk.
         package func waitForWrites() throws(StoreError) {
-            let isDone = ConditionLock(false)
-            // Behind all jobs, also those that are not urgent.
-            core.writing.submit(isUrgent: false) { worker in
-                worker.recordUses()
-                isDone.withLockBroadcasting { $0 = true }
-            }
+            if core.folder.isReadOnly { return }
             guard !core.isClosed else { throw StoreError(.closed, "the cache '\(path)' is closed") }
+            let isDone = ConditionLock(false)
+            core.flush { isDone.withLockBroadcasting { $0 = true } }
             isDone.wait { $0 ? () : nil }
         }
 

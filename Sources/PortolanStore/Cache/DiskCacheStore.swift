@@ -47,6 +47,7 @@
         ///   - byteLimit: the limit; `nil` for that of the folder, which is 256 MiB if it is new. A response that is
         ///     larger than an eighth of it is not stored.
         ///   - repairsIndex: whether a damaged index is no error: the cache is then empty.
+        ///   - needsRoom: whether a full disk is an error. Otherwise nothing is stored until there is room.
         ///   - logger: receives problems of the files.
         /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like.
         package static func open(
@@ -54,7 +55,7 @@
         ) async throws(StoreError) -> DiskCacheStore {
             let files = try files(at: folder)
             let result = await withCheckedContinuation { continuation in
-                start(CacheFolder(files), byteLimit, logger) { continuation.resume(returning: $0) }
+                start(CacheFolder(files), byteLimit, needsRoom: false, logger) { continuation.resume(returning: $0) }
             }
             return try result.get()
         }
@@ -62,19 +63,20 @@
         /// Does what ``open(_:byteLimit:logger:)`` does, but blocks the calling thread.
         @available(*, noasync, message: "this blocks the thread; await open(_:byteLimit:logger:) instead")
         package static func waitForOpen(
-            _ folder: String? = nil, byteLimit: Int64? = nil, repairsIndex: Bool = true,
+            _ folder: String? = nil, byteLimit: Int64? = nil, repairsIndex: Bool = true, needsRoom: Bool = false,
             logger: Logger = Logger(label: "org.portolan.store")
         ) throws(StoreError) -> DiskCacheStore {
-            try waitForOpen(folder, byteLimit: byteLimit, repairsIndex: repairsIndex, logger: logger, clock: SystemClock.shared)
+            try waitForOpen(
+                folder, byteLimit: byteLimit, repairsIndex: repairsIndex, needsRoom: needsRoom, logger: logger, clock: SystemClock.shared)
         }
 
         /// For tests.
         static func waitForOpen(
-            _ folder: String?, byteLimit: Int64?, repairsIndex: Bool = true, logger: Logger, clock: any LoadClock
+            _ folder: String?, byteLimit: Int64?, repairsIndex: Bool = true, needsRoom: Bool = false, logger: Logger, clock: any LoadClock
         ) throws(StoreError) -> DiskCacheStore {
             let files = try files(at: folder)
             let opened = ConditionLock<Result<DiskCacheStore, StoreError>?>(nil)
-            start(CacheFolder(files, repairsIndex: repairsIndex), byteLimit, logger, clock) { result in
+            start(CacheFolder(files, repairsIndex: repairsIndex), byteLimit, needsRoom: needsRoom, logger, clock) { result in
                 opened.withLockBroadcasting { $0 = result }
             }
             // The lock must not keep the store open.
@@ -89,6 +91,49 @@
                 ? "'\(files.folder)' is no cache: it has no '\(CacheFolder.index)'" : "the cache '\(files.folder)' does not exist"
         }
 
+        /// Whether the user can write the index of a cache.
+        package static func canWrite(_ path: String? = nil) throws(StoreError) -> Bool { try files(at: path).canWrite(CacheFolder.index) }
+
+        /// Opens a folder that can't be written, to list and verify its responses. Creates and changes nothing. The
+        /// store finds and accepts no response. Blocks.
+        package static func waitForOpenToRead(_ path: String? = nil) throws(StoreError) -> DiskCacheStore {
+            let folder = CacheFolder(try files(at: path), repairsIndex: false, isReadOnly: true)
+            let index = try CacheIndex.openToRead(folder)
+            defer { index.close() }
+            let core = DiskCacheCore(
+                folder, byteLimit: index.byteLimit, logger: Logger(label: "org.portolan.store"), writing: CacheJobs())
+            // It has no threads.
+            core.close()
+            core.reading.run(CacheReading())
+            core.didEnd()
+            return DiskCacheStore(core)
+        }
+
+        /// Removes all responses of a folder, also if the disk is too full to change the index. The index is then
+        /// removed with all bodies. Blocks.
+        package static func waitForClear(_ path: String? = nil) throws(StoreError) {
+            let (files, logger) = (try files(at: path), Logger(label: "org.portolan.store") { _ in SwiftLogNoOpLogHandler() })
+            do throws(StoreError) {
+                let store = try waitForOpen(path, needsRoom: true, logger: logger)
+                defer { store.waitForClose() }
+                store.remove(.all)
+                try store.waitForWrites()
+                if !store.hasFailedRemovals { return }
+            } catch {
+                if error.code != .full { throw error }
+            }
+            let folder = CacheFolder(files)
+            try files.whileLocked { () throws(StoreError) in
+                try folder.removeIndex(applicationID: CacheIndex.format.applicationID)
+                for id in folder.bodyIDs() { folder.removeBody(id) }
+            }
+            // A new index says that the folder is a cache. `try?` because nothing is left to remove without it.
+            try? waitForOpen(path, logger: logger).waitForClose()
+        }
+
+        /// Whether a removal could not be written. The log has the reason.
+        package var hasFailedRemovals: Bool { core.hasFailedRemovals }
+
         private static func files(at path: String?) throws(StoreError) -> StateFiles {
             guard let folder = path ?? standardPath else {
                 throw StoreError(.noFolder, "neither XDG_CACHE_HOME nor HOME is an absolute path; set one of them, or name a folder")
@@ -98,15 +143,16 @@
 
         /// Opens the index on a new thread, which then writes.
         private static func start(
-            _ folder: CacheFolder, _ byteLimit: Int64?, _ logger: Logger, _ clock: any LoadClock = SystemClock.shared,
+            _ folder: CacheFolder, _ byteLimit: Int64?, needsRoom: Bool, _ logger: Logger, _ clock: any LoadClock = SystemClock.shared,
             _ completion: @escaping @Sendable (Result<DiskCacheStore, StoreError>) -> Void
         ) {
             do throws(LoadError) {
                 try PlatformThread.start {
                     do throws(StoreError) {
-                        let index = try CacheIndex.open(folder, byteLimit: byteLimit, logger: logger)
-                        let core = DiskCacheCore(folder, byteLimit: index.byteLimit, logger: logger, clock: clock, writing: CacheJobs())
-                        try serve(core, CacheWorker(core, index), completion)
+                        let core = DiskCacheCore(folder, byteLimit: byteLimit, logger: logger, clock: clock, writing: CacheJobs())
+                        let worker = CacheWorker(core)
+                        try worker.open(needsRoom: needsRoom)
+                        try serve(core, worker, completion)
                     } catch {
                         completion(.failure(error))
                     }
@@ -146,6 +192,7 @@
 
         package func update(_ id: CacheEntry.ID, to stored: StoredResponse) { core.update(id, to: stored) }
         package func remove(_ selection: CacheSelection) { core.remove(selection) }
+        package func flush(_ completion: @escaping @Sendable () -> Void) { core.flush(completion) }
 
         // MARK: Closing
 

@@ -76,6 +76,20 @@
             }
         }
 
+        /// Takes the permissions of others from a folder that existed before, unless it has a file of another program.
+        func hideFromOthers(ifFilesAre isKnown: (String) -> Bool) {
+            let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard descriptor >= 0 else { return }
+            defer { close(descriptor) }
+            var status = stat()
+            // `try?` because the permissions of a folder that can't be listed stay.
+            guard unsafe fstat(descriptor, &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o077 != 0,
+                let names = try? FileManager.default.contentsOfDirectory(atPath: folder), names.allSatisfy(isKnown)
+            else { return }
+            // It fails on a read-only file system.
+            _ = fchmod(descriptor, status.st_mode & 0o700)
+        }
+
         private func checkOwner(_ status: stat, of path: String) throws(StoreError) {
             guard status.st_uid == geteuid() else {
                 throw StoreError(

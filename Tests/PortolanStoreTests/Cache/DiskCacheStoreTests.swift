@@ -138,6 +138,31 @@
             #expect(try await Tester(try #require(cache).store).bodies() == [[1]])
         }
 
+        /// A flush waits for the thread that writes.
+        @Test func flushWaitsForChanges() async throws {
+            let store = try fixture.open()
+            let cache = ResponseCache(store: CombinedCacheStore(memory: MemoryCacheStore(), persistent: store))
+            let gate = ConditionLock(false)
+            store.core.writing.submit { _ in gate.wait { $0 ? () : nil } }
+            try Tester(store).store([1])
+            let isFlushed = ConditionLock(false)
+            cache.store.flush { isFlushed.withLockBroadcasting { $0 = true } }
+            #expect(isFlushed.withLock { !$0 })
+            gate.withLockBroadcasting { $0 = true }
+            wait(for: isFlushed)
+            #expect(try fixture.number("SELECT count(*) FROM entry") == 1)
+            try Tester(store).store([2], at: "https://example.org/2")
+            await cache.flush()
+            #expect(try fixture.number("SELECT count(*) FROM entry") == 2)
+            close(store)
+            // Nothing is left to write.
+            await cache.flush()
+            flush(cache)
+        }
+
+        private func wait(for condition: ConditionLock<Bool>) { condition.wait { $0 ? () : nil } }
+        private func flush(_ cache: ResponseCache) { cache.waitForFlush() }
+
         private func openPublicly() throws(StoreError) -> ResponseCache { try ResponseCache.waitForOpen(folder: fixture.path) }
 
         // MARK: Privacy
@@ -146,15 +171,43 @@
             let store = try fixture.open()
             try Tester(store).store(Tester.pattern(1, count: 20_000))
             _ = try store.summary()
-            func mode(_ name: String) throws -> Int? {
-                try FileManager.default.attributesOfItem(atPath: fixture.path + name)[.posixPermissions] as? Int
-            }
-            for name in ["", "/bodies", "/processes"] { #expect(try mode(name) == 0o700) }
+            for name in ["", "/bodies", "/processes"] { #expect(try mode("cache" + name) == 0o700) }
             let processes = try FileManager.default.contentsOfDirectory(atPath: fixture.path + "/processes").map { "processes/" + $0 }
             #expect(processes.count == 1)
             for name in try ["index.sqlite", "index.sqlite-wal", "index.sqlite-shm"] + fixture.bodyFiles + processes {
-                #expect(try mode("/" + name) == 0o600, "\(name)")
+                #expect(try mode("cache/" + name) == 0o600, "\(name)")
             }
+        }
+
+        private func mode(_ name: String) throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: fixture.temporary.path(of: name))[.posixPermissions] as? Int
+        }
+
+        /// `cp -r` gives a copy other permissions.
+        @Test func folderOfACacheBecomesPrivate() throws {
+            try fixture.fill([Tester.url: Tester.pattern(1, count: 20_000)])
+            try fixture.temporary.write([], to: "cache/processes/12")
+            let folders = ["cache", "cache/bodies", "cache/processes"]
+            for name in folders { try fixture.temporary.setPermissions(name, 0o755) }
+            try fixture.open().waitForClose()
+            #expect(try folders.map { try mode($0) } == [0o700, 0o700, 0o700])
+        }
+
+        @Test func emptyFolderBecomesPrivate() throws {
+            try FileManager.default.createDirectory(atPath: fixture.path, withIntermediateDirectories: true)
+            try fixture.temporary.setPermissions("cache", 0o750)
+            try fixture.open().waitForClose()
+            #expect(try mode("cache") == 0o700)
+        }
+
+        /// Others may need to read what else is there.
+        @Test func folderWithOtherFilesStaysAsItIs() throws {
+            try fixture.temporary.write([], to: "cache/letter")
+            try fixture.temporary.write([], to: "cache/bodies/17.body")
+            for name in ["cache", "cache/bodies"] { try fixture.temporary.setPermissions(name, 0o755) }
+            try fixture.open().waitForClose()
+            #expect(try ["cache", "cache/bodies", "cache/processes"].map { try mode($0) } == [0o755, 0o755, 0o700])
+            #expect(try mode("cache/index.sqlite") == 0o600)
         }
 
         @Test(arguments: ["cache", "cache/bodies", "cache/processes", "cache/index.sqlite"])

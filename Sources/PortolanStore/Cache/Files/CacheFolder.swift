@@ -20,9 +20,11 @@
         let processes: StateFiles
         /// Whether a damaged index is replaced by an empty one. Otherwise it is an error.
         let repairsIndex: Bool
+        /// Whether the folder can't be written, and is only listed and verified.
+        let isReadOnly: Bool
 
-        init(_ files: StateFiles, repairsIndex: Bool = true) {
-            (self.files, self.repairsIndex) = (files, repairsIndex)
+        init(_ files: StateFiles, repairsIndex: Bool = true, isReadOnly: Bool = false) {
+            (self.files, self.repairsIndex, self.isReadOnly) = (files, repairsIndex, isReadOnly)
             bodies = StateFiles(folder: files.path(of: "bodies"))
             processes = StateFiles(folder: files.path(of: "processes"))
         }
@@ -30,11 +32,17 @@
         var path: String { files.folder }
         var indexPath: String { files.path(of: Self.index) }
 
-        /// Creates the folders that are missing, and checks that only the user can change them.
+        /// Creates the folders that are missing, and checks that only the user can change them. A folder that has
+        /// nothing but the cache gets the permissions of a new one.
         func prepare() throws(StoreError) {
+            let index = ([""] + StateFiles.companions).map { Self.index + $0 }
             try files.prepareFolder()
+            try checkWriting()
+            files.hideFromOthers { index.contains($0) || ["bodies", "processes"].contains($0) }
             try bodies.prepareFolder()
+            bodies.hideFromOthers { Self.bodyID($0) != nil }
             try processes.prepareFolder()
+            processes.hideFromOthers { Int64($0) != nil }
         }
 
         /// Removes the damaged index with its logs. The bodies then belong to nothing.
@@ -43,9 +51,7 @@
         /// - Throws: ``StoreError/Code/foreignFile`` for a file that was never an index,
         ///   ``StoreError/Code/readOnly`` if the reason can be that the file can't be written.
         func removeIndex(applicationID: Int32) throws(StoreError) {
-            guard files.canWrite(Self.index) else {
-                throw StoreError(.readOnly, "'\(indexPath)' can't be written; choose a folder that can be written")
-            }
+            try checkWriting()
             guard try wasIndex(applicationID) else {
                 throw StoreError(.foreignFile, "'\(indexPath)' is a file of another program; move it away, or choose another folder")
             }
@@ -54,6 +60,13 @@
                 guard unsafe unlink(path) != 0, errno != ENOENT else { continue }
                 throw .system(errno, "the damaged file '\(path)' can't be removed", at: path)
             }
+        }
+
+        private func checkWriting() throws(StoreError) {
+            guard !files.canWrite(Self.index) else { return }
+            throw StoreError(
+                .readOnly,
+                "'\(indexPath)' can't be written: it, its folder or its file system is read-only; choose a folder that can be written")
         }
 
         /// Whether the header of the file is one of an index, with at most a few damaged bytes.
@@ -88,13 +101,14 @@
         func bodyIDs() -> [Int64] {
             // `try?` because files that can't be listed are not removed.
             let names = (try? FileManager.default.contentsOfDirectory(atPath: bodies.folder)) ?? []
-            return names.compactMap { name in
-                guard name.hasSuffix(Self.bodySuffix), let number = UInt64(name.dropLast(Self.bodySuffix.count), radix: 16) else {
-                    return nil
-                }
-                let id = Int64(bitPattern: number)
-                return name == Self.bodyName(id) ? id : nil
-            }
+            return names.compactMap(Self.bodyID)
+        }
+
+        /// - Returns: `nil` for a name that no file of a body has.
+        private static func bodyID(_ name: String) -> Int64? {
+            guard name.hasSuffix(bodySuffix), let number = UInt64(name.dropLast(bodySuffix.count), radix: 16) else { return nil }
+            let id = Int64(bitPattern: number)
+            return name == bodyName(id) ? id : nil
         }
 
         func removeBody(_ id: Int64) { _ = unsafe unlink(bodyPath(id)) }

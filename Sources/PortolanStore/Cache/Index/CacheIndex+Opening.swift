@@ -87,16 +87,58 @@
 
         /// Opens the index of a folder to read it.
         static func openToRead(_ folder: CacheFolder) throws(StoreError) -> CacheIndex {
-            let path = folder.indexPath
+            if folder.isReadOnly { return try openUnwritable(folder, Database.Options()) }
             try folder.files.prepare(CacheFolder.index)
+            return try openDatabase(at: folder.indexPath, .readOnly)
+        }
+
+        private static func openDatabase(at path: String, _ access: Database.Access) throws(StoreError) -> CacheIndex {
             let database = try Database(
-                path: path, options: Database.Options(), access: .readOnly, pragmas: [], wakesOthers: false
+                path: path, options: Database.Options(), access: access, pragmas: [], wakesOthers: false
             ) { (header) throws(StoreError) in try format.check(header, of: path) }
             return CacheIndex(database: database)
         }
 
+        /// Opens the index of a folder that can't be written. SQLite needs a file beside it that can't be made. So a
+        /// copy is read if there is a log, which a process leaves that is killed.
+        private static func openUnwritable(_ folder: CacheFolder, _ options: Database.Options) throws(StoreError) -> CacheIndex {
+            let (files, name, path) = (folder.files, CacheFolder.index, folder.indexPath)
+            let index: CacheIndex
+            do throws(StoreError) {
+                index = try openDatabase(at: path, .readOnly)
+            } catch {
+                if [.busy, .foreignFile, .newerVersion, .accessDenied].contains(error.code) { throw error }
+                var log: String?
+                for suffix in StateFiles.logs where try (files.size(of: name + suffix) ?? 0) > 0 { log = path + suffix }
+                if let log {
+                    do throws(StoreError) {
+                        index = try files.withCopy(of: name, in: options.temporaryFolder) { (copies) throws(StoreError) in
+                            try openDatabase(at: copies.path(of: name), .readWrite)
+                        }
+                    } catch {
+                        throw StoreError(
+                            error.code,
+                            "the newest changes, in '\(log)', can't be read, because the folder can't be written, or its disk is full, and a copy can't be used: \(error.message); make the folder writable, or set TMPDIR to a folder with room"
+                        )
+                    }
+                } else {
+                    index = try openDatabase(at: path, .readOnlyWithoutLocks)
+                }
+            }
+            do throws(Database.Failure) {
+                return CacheIndex(database: index.database, byteLimit: try byteLimit(of: index.database))
+            } catch {
+                index.close()
+                throw StoreError(index: error, at: path)
+            }
+        }
+
         /// The limit of a new index, if the caller has none.
         static let standardByteLimit: Int64 = 256 << 20
+
+        private static func byteLimit(of database: Database) throws(Database.Failure) -> Int64 {
+            try database.rows("SELECT byte_limit FROM total", []).first?.first?.integer ?? standardByteLimit
+        }
 
         /// Stores the limit, if the caller has one, and returns the limit that counts.
         private static func byteLimit(of database: Database, setTo limit: Int64?) throws(Database.Failure) -> Int64 {

@@ -52,7 +52,8 @@
                 guard record.key == lookup.key,
                     !lookup.removals.contains(where: { $0.contains(id, record.key, responseTime: record.stored.responseTime) })
                 else { return nil }
-                let entry = record.head.entry(id, DiskCacheBody(id, record.layout, row.body, core))
+                let use = CacheEntry.Use(time: Double(row.useTime) / 1e6, count: row.useCount)
+                let entry = record.head.entry(id, DiskCacheBody(id, record.layout, row.body, core), use: use)
                 guard let update = lookup.updates[id], update.content.ranges == record.layout.ranges else { return entry }
                 return entry.updated(update)
             }

@@ -29,10 +29,18 @@
         /// What an entry takes up besides its body and its record.
         static let overhead: Int64 = 512
 
-        init(_ core: DiskCacheCore, _ index: CacheIndex) throws(StoreError) {
-            (self.core, self.index) = (core, index)
-            identity = core.folder.files.identity(of: CacheFolder.index)
-            process = try ProcessLock(in: core.folder)
+        init(_ core: DiskCacheCore) { self.core = core }
+
+        /// Opens the index.
+        ///
+        /// - Parameter needsRoom: whether a full disk is an error. Otherwise nothing is stored until there is room.
+        func open(needsRoom: Bool) throws(StoreError) {
+            do throws(StoreError) {
+                _ = try openIndex()
+            } catch  where error.code == .full && !needsRoom {
+                reports[.full] = core.clock.now
+                core.logger.warning("\(error.message); until then, responses are neither stored nor found")
+            }
         }
 
         // MARK: - The index
@@ -59,8 +67,14 @@
             // Another process has replaced the file, or someone has removed the folder.
             index?.close()
             index = nil
-            let index = try CacheIndex.open(core.folder, byteLimit: core.byteLimit, logger: core.logger)
-            process = try ProcessLock(in: core.folder)
+            let index = try CacheIndex.open(core.folder, byteLimit: core.wantedByteLimit, logger: core.logger)
+            do throws(StoreError) {
+                process = try ProcessLock(in: core.folder)
+            } catch {
+                index.close()
+                throw error
+            }
+            core.didOpenIndex(byteLimit: index.byteLimit)
             (self.index, identity) = (index, core.folder.files.identity(of: CacheFolder.index))
             // What is being written belongs to the old index.
             for number in builders.keys { core.cancel(number) }
@@ -208,7 +222,10 @@
             try shrinkIndex()
         }
 
-        func cleanUpOnce() { attempt { () throws(StoreError) in try cleanUp() } }
+        /// Does it once, unless there is no index.
+        func cleanUpOnce() {
+            if index != nil { attempt { () throws(StoreError) in try cleanUp() } }
+        }
 
         /// Gives free pages of the index back to the file system, if there are many.
         func shrinkIndex() throws(StoreError) {

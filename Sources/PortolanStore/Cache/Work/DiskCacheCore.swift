@@ -68,7 +68,8 @@
         }
 
         let folder: CacheFolder
-        let byteLimit: Int64
+        /// The limit of the caller, or that of the index; -1 before either is known.
+        private let knownLimit: Atomic<Int64>
         let logger: Logger
         let clock: any LoadClock
         let writing: CacheJobs<CacheWorker>
@@ -76,6 +77,8 @@
         /// The threads that read the files of bodies.
         let fileThreads = LoadThreadPool(limit: 4)
         let openFileCount = Atomic(0)
+        /// Whether the index could be opened. It can't be made on a full disk.
+        private let hasIndex = Atomic(false)
         private let state = Mutex(State())
 
         /// The largest body and its record.
@@ -94,10 +97,23 @@
         static let retryInterval = Duration.seconds(2)
 
         init(
-            _ folder: CacheFolder, byteLimit: Int64, logger: Logger, clock: any LoadClock = SystemClock.shared,
+            _ folder: CacheFolder, byteLimit: Int64?, logger: Logger, clock: any LoadClock = SystemClock.shared,
             writing: CacheJobs<CacheWorker>
         ) {
-            (self.folder, self.byteLimit, self.logger, self.clock, self.writing) = (folder, max(0, byteLimit), logger, clock, writing)
+            (self.folder, self.logger, self.clock, self.writing) = (folder, logger, clock, writing)
+            knownLimit = Atomic(byteLimit.map { max(0, $0) } ?? -1)
+        }
+
+        /// The limit that an index gets when it is opened; `nil` to keep that of the index.
+        var wantedByteLimit: Int64? {
+            let limit = knownLimit.load(ordering: .relaxed)
+            return limit < 0 ? nil : limit
+        }
+        var byteLimit: Int64 { wantedByteLimit ?? CacheIndex.standardByteLimit }
+
+        func didOpenIndex(byteLimit: Int64) {
+            knownLimit.store(max(0, byteLimit), ordering: .relaxed)
+            hasIndex.store(true, ordering: .relaxed)
         }
 
         // MARK: - Looking up
@@ -200,6 +216,11 @@
         /// - Returns: `nil` if the response is too large, or the cache is closed.
         func open(_ opening: CacheOpening) -> WriterNumber? {
             guard opening.position >= 0, 0...entryLimit ~= opening.expectedLength ?? 0 else { return nil }
+            guard hasIndex.load(ordering: .relaxed) else {
+                // There can be room for later responses.
+                writing.submit { $0.openIndexIfMissing() }
+                return nil
+            }
             let number: WriterNumber? = state.withLock { state in
                 if state.isClosed { return nil }
                 let number = state.newNumber()
@@ -316,6 +337,21 @@
                     clock.schedule(timer, at: clock.now + Self.retryInterval)
                 }
             }
+        }
+
+        /// Whether a removal could not be written. It is tried again later.
+        var hasFailedRemovals: Bool { state.withLock { !$0.removals.isEmpty } }
+
+        /// Calls `completion` when all changes before this call are on disk, or could not be written.
+        func flush(_ completion: @escaping @Sendable () -> Void) {
+            let completion = Mutex<(@Sendable () -> Void)?>(completion)
+            // Behind all jobs, also those that are not urgent.
+            writing.submit(isUrgent: false) { worker in
+                worker.recordUses()
+                completion.withLock { $0.take() }?()
+            }
+            // The thread can have ended before.
+            if isClosed { completion.withLock { $0.take() }?() }
         }
 
         /// Removes an entry that can't be read.
