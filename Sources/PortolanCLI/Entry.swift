@@ -29,7 +29,9 @@ enum Entry {
 
     static func run(_ arguments: [String]) -> ExitStatus {
         #if Persistence
-            let arguments = CacheFolderOption.completed(arguments)
+            let cache = CacheArgument(in: arguments)
+            if let problem = cache.problem { return report(problem, arguments) }
+            let arguments = cache.arguments
         #endif
         // For `help nosuch`, the argument parser would print the help of the whole program.
         if arguments.first == "help", let problem = CommandPath(of: Array(arguments.dropFirst())).problem, arguments != ["help", "help"] {
@@ -56,9 +58,13 @@ enum Entry {
             try? StandardOutput.write(PortolanCommand.fullMessage(for: error) + "\n")
             return .success
         }
+        return report(PortolanCommand.message(for: error).split(separator: "\n").joined(separator: " "), arguments)
+    }
+
+    /// Reports an error in the command line.
+    private static func report(_ problem: String, _ arguments: [String]) -> ExitStatus {
         let path = CommandPath(of: arguments)
-        let problem = path.problem ?? PortolanCommand.message(for: error).split(separator: "\n").joined(separator: " ")
-        let message = VisibleArguments.hideSecrets(of: arguments, in: problem)
+        let message = VisibleArguments.hideSecrets(of: arguments, in: path.problem ?? problem)
         Diagnostics.report("\(message) (see '\((["portolan", "help"] + path.names).joined(separator: " "))')")
         return .usage
     }

@@ -81,7 +81,7 @@ struct RequestOptions: ParsableArguments {
     var redirectLimit = 20
 
     @Option(
-        name: [.customShort("m", allowingJoined: true), .customLong("max-time")],
+        name: [.customShort("m", allowingJoined: true), .customLong("max-time")], parsing: .unconditional,
         help: ArgumentHelp("Fail if the load of a URL takes longer than this in total; 0 means no limit.", valueName: "seconds"),
         transform: Seconds.init(parsing:))
     var timeLimit: Seconds?

@@ -6,7 +6,7 @@ import Portolan
 /// Options for `http:` and `https:` connections.
 struct HTTPOptions: ParsableArguments {
     @Option(
-        name: .customLong("connect-timeout"),
+        name: .customLong("connect-timeout"), parsing: .unconditional,
         help: ArgumentHelp(
             "Fail if a connection takes longer than this, from the DNS lookup to the end of the TLS handshake (default: 30; 0 means the default).",
             valueName: "seconds"), transform: Seconds.init(parsing:))

@@ -20,16 +20,8 @@ struct CacheFolderOption: ParsableArguments {
             completion: .directory)
         var argument: String?
 
-        /// The folder; `nil` without the option.
+        /// The folder; `nil` without the option. ``CacheArgument`` gives the option an empty value if it has none.
         var folder: String? { argument.flatMap { $0.isEmpty ? DiskCacheStore.standardPath : $0 } }
-
-        /// Gives `--cache` and `--cache=` an empty value, because an option of the argument parser always has one.
-        /// Otherwise it would take the URL.
-        static func completed(_ arguments: [String]) -> [String] {
-            guard let command = arguments.first, ["get", "stdio", "cache", "help"].contains(command) else { return arguments }
-            let options = arguments.prefix { $0 != "--" }
-            return options.flatMap { ["--cache", "--cache="].contains($0) ? ["--cache", ""] : [$0] } + arguments[options.count...]
-        }
     #endif
 
     /// Whether the option was given.

@@ -94,16 +94,5 @@
             #expect(lines.count == 2 && lines[0].hasSuffix("  http://h/"))
             #expect(Set(lines.map(\.count)).count == 1)
         }
-
-        @Test(arguments: [
-            (["get", "--cache", "http://h/"], ["get", "--cache", "", "http://h/"]),
-            (["get", "--cache=", "http://h/"], ["get", "--cache", "", "http://h/"]),
-            (["get", "--cache=f", "x:"], ["get", "--cache=f", "x:"]),
-            (["get", "x:", "--", "--cache"], ["get", "x:", "--", "--cache"]), (["stdio", "--cache"], ["stdio", "--cache", ""]),
-            (["cache", "list", "--cache"], ["cache", "list", "--cache", ""]), (["check", "--cache"], ["check", "--cache"]), ([], []),
-        ])
-        func optionWithoutValueGetsAnEmptyOne(arguments: [String], completed: [String]) {
-            #expect(CacheFolderOption.completed(arguments) == completed)
-        }
     }
 #endif

@@ -12,14 +12,14 @@ struct RetryOptions: ParsableArguments {
     var limit = 0
 
     @Option(
-        name: .customLong("retry-delay"),
+        name: .customLong("retry-delay"), parsing: .unconditional,
         help: ArgumentHelp(
             "Wait this long before each retry. Without it, the delay doubles: 1, 2, 4 … seconds.", valueName: "seconds"),
         transform: Seconds.init(parsing:))
     var delay: Seconds?
 
     @Option(
-        name: .customLong("retry-max-time"),
+        name: .customLong("retry-max-time"), parsing: .unconditional,
         help: ArgumentHelp("Start no retry later than this after the start of the first attempt; 0 means no limit.", valueName: "seconds"),
         transform: Seconds.init(parsing:))
     var timeLimit: Seconds?
