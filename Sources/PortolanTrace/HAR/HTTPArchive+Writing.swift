@@ -38,7 +38,7 @@ package enum HTTPArchive {
             .init(name: "time", value: .milliseconds(timings.total)),
             .init(name: "request", value: request(transaction, version)),
             .init(name: "response", value: response(transaction, version)),
-            .init(name: "cache", value: .object([])),
+            .init(name: "cache", value: transaction.cache.map(cache) ?? .object([])),
             .init(name: "timings", value: timings.json),
         ]
         if let address = report?.remoteAddress?.split(separator: ":").dropLast().joined(separator: ":") {
@@ -56,6 +56,28 @@ package enum HTTPArchive {
         default: break
         }
         return .object(members)
+    }
+
+    /// Null means that there was no stored response, and a missing member that it is not known.
+    private static func cache(_ cache: ArchivedCache) -> JSONValue {
+        func member(_ name: String, _ state: ArchivedCache.State) -> [JSONValue.Member] {
+            switch state {
+            case .unknown: []
+            case .absent: [.init(name: name, value: .null)]
+            case .entry(let entry): [.init(name: name, value: .object(self.entry(entry)))]
+            }
+        }
+        return .object(
+            member("beforeRequest", cache.before) + member("afterRequest", cache.after)
+                + [.init(name: "comment", value: .string(cache.comment))])
+    }
+
+    private static func entry(_ entry: ArchivedCache.Entry) -> [JSONValue.Member] {
+        let expiry = entry.expiry.map { [JSONValue.Member(name: "expires", value: .string($0.timestamp))] } ?? []
+        return expiry + [
+            .init(name: "lastAccess", value: .string(entry.lastUse.timestamp)), .init(name: "eTag", value: .string(entry.entityTag)),
+            .init(name: "hitCount", value: .integer(entry.useCount)),
+        ]
     }
 
     private static func request(_ transaction: Transaction, _ version: String) -> JSONValue {

@@ -45,6 +45,8 @@ package struct Transaction: Sendable {
     package var moments: [Moment] = []
     /// The timings and sizes of the transfer.
     package var timings: RequestTimings?
+    /// What the cache had for the request; `nil` if it was not asked.
+    package var cache: ArchivedCache?
     /// Whether the request was sent again after this response (a 401, 407 or 417), which the caller never received. It
     /// is recorded but not replayed.
     package var wasRepeated = false

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Portolan
+import PortolanCache
 import PortolanCore
 import PortolanJSON
 import PortolanTrace
@@ -41,6 +42,7 @@ extension TracedLoad {
                 requests.append(TracedRequest(transaction: transaction(request, at: event.time), start: event.time))
             case (.event(.redirected(let request, let response)), let last?):
                 requests[last].transaction.append(.redirect(to: request.url, response), at: time)
+                requests[last].transaction.cache = ArchivedCache(response, at: began + event.time / .seconds(1))
                 requests.append(TracedRequest(transaction: transaction(request, at: event.time), start: event.time))
             case (.event(.metrics(let metrics, let attemptStart)), _):
                 assign(metrics.timings, of: &requests, from: first, since: attemptStart)
@@ -50,6 +52,9 @@ extension TracedLoad {
                 requests[last].challenges.append(
                     TracedRequest.Challenge(time: time, space: space, text: text, isAnswered: [.answered, .proposed].contains(decision)))
             case (_, let last?):
+                if case .event(.response(let response)) = event.kind {
+                    requests[last].transaction.cache = ArchivedCache(response, at: began + event.time / .seconds(1))
+                }
                 if let event = Transaction.Event(event.kind) { requests[last].transaction.append(event, at: time) }
             case (_, nil): break
             }
@@ -149,5 +154,26 @@ extension Transaction.Event {
     private static func failure(_ failure: Failure) -> Self {
         let message = PlainText.line(failure.message ?? "the command ended the load")
         return failure.code.flatMap { LoadError(named: $0, message: message) }.map { .failed($0) } ?? .interrupted(message)
+    }
+}
+
+extension ArchivedCache {
+    /// - Parameter time: when the response arrived, in seconds since 1970.
+    fileprivate init?(_ response: Response, at time: Double) {
+        guard let status = response.cacheStatus, let report = CacheReport(response) else { return nil }
+        self.init(comment: report.text)
+        let tag = response.fields[.eTag] ?? ""
+        if status.reason == .noResponse { before = .absent }
+        switch status.source {
+        case .hit:
+            guard let use = status.use else { return }
+            let expiry = status.timeToLive.map { time + Double($0) }
+            before = .entry(Entry(expiry: expiry, lastUse: use.time, entityTag: tag, useCount: use.count))
+            after = .entry(Entry(expiry: expiry, lastUse: time, entityTag: tag, useCount: use.count + 1))
+        case .forward(let forward) where forward.isStored && report.result == .miss:
+            after = .entry(Entry(expiry: nil, lastUse: time, entityTag: tag, useCount: 0))
+        case .forward, nil:
+            if status.reason == .noResponse { after = .absent }
+        }
     }
 }
