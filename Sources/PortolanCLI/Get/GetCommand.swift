@@ -98,8 +98,12 @@ struct GetCommand: ParsableCommand {
         setup.configuration.credentials = openFolder?.credentials
         let hstsFile = try state.hstsFile.map { place throws(Failure) in try HSTSFileOption(place) }
         setup.configuration.strictTransportSecurity = hstsFile?.storage ?? openFolder?.strictHosts
-        if cookies != nil || hstsFile != nil || openFolder != nil || openCache != nil {
-            session.setSaving { () throws(Failure) in
+        let kept = [
+            cookies != nil || openFolder != nil ? "cookies" : nil, hstsFile != nil || openFolder != nil ? "HSTS hosts" : nil,
+            openCache != nil ? "responses for the cache" : nil,
+        ].compactMap { $0 }
+        if !kept.isEmpty {
+            session.setSaving(GetSession.Kept(kept)) { () throws(Failure) in
                 defer { openCache?.close() }
                 try cookies?.write()
                 try hstsFile?.write()

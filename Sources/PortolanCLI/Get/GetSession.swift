@@ -13,20 +13,33 @@ final class GetSession: Sendable {
         var saving = Saving.nothing
     }
 
-    /// Whether the cookies and HSTS hosts that responses have set are written.
+    /// What responses leave behind, for a message.
+    struct Kept: Sendable {
+        let text: String
+
+        /// - Parameter kinds: plural nouns.
+        init(_ kinds: [String]) {
+            text = ([kinds.dropLast().joined(separator: ", ")] + kinds.suffix(1)).filter { !$0.isEmpty }.joined(separator: " and ")
+        }
+    }
+
+    /// Whether the cookies, HSTS hosts and responses that have arrived are written.
     private enum Saving {
         /// No option names a place for them.
         case nothing
-        case pending(write: @Sendable () throws(Failure) -> Void)
-        case running
+        case pending(Kept, write: @Sendable () throws(Failure) -> Void)
+        case running(Kept)
         /// They were written, or could not be.
         case ended
 
         /// Whether nothing is left to write.
-        var isDone: Bool {
+        var isDone: Bool { unwritten == nil }
+
+        /// What is left to write; `nil` for nothing.
+        var unwritten: Kept? {
             switch self {
-            case .nothing, .ended: true
-            case .pending, .running: false
+            case .nothing, .ended: nil
+            case .pending(let kept, _), .running(let kept): kept
             }
         }
     }
@@ -40,16 +53,16 @@ final class GetSession: Sendable {
     /// The exit status for the signal that arrived, or `nil`.
     var interruptionStatus: ExitStatus? { stateLock.withLock { $0.interruptionStatus } }
 
-    /// Sets how the cookies and HSTS hosts that responses have set are written.
-    func setSaving(_ write: @escaping @Sendable () throws(Failure) -> Void) {
-        stateLock.withLock { $0.saving = .pending(write: write) }
+    /// Sets how the cookies, HSTS hosts and responses that arrive are written.
+    func setSaving(_ kept: Kept, _ write: @escaping @Sendable () throws(Failure) -> Void) {
+        stateLock.withLock { $0.saving = .pending(kept, write: write) }
     }
 
-    /// Writes the cookies and HSTS hosts, if that has not begun yet.
+    /// Writes what has arrived, if that has not begun yet.
     func save() throws(Failure) {
         let write: (@Sendable () throws(Failure) -> Void)? = stateLock.withLock { state in
-            guard case .pending(let write) = state.saving else { return nil }
-            state.saving = .running
+            guard case .pending(let kept, let write) = state.saving else { return nil }
+            state.saving = .running(kept)
             return write
         }
         guard let write else { return }
@@ -192,8 +205,8 @@ final class GetSession: Sendable {
         if !hasEnded { SignalHandler.runOnSeparateThread { self.saveAfterSignal() } }
         // If the load has ended, the main thread ends the program within this time.
         _ = stateLock.wait(atMost: Self.gracePeriod) { hasEnded || !$0.saving.isDone ? nil : true }
-        if !stateLock.withLock({ $0.saving.isDone }) {
-            Diagnostics.report("the cookies and HSTS hosts that have arrived could not be written within \(Self.gracePeriod.secondsText) s")
+        if let kept = stateLock.withLock({ $0.saving.unwritten }) {
+            Diagnostics.report("the \(kept.text) that have arrived could not be written within \(Self.gracePeriod.secondsText) s")
         }
         if claimInterruptionReport() { Diagnostics.report(Self.failure(for: status).message ?? "") }
         status.exitNow()

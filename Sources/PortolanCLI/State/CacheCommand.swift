@@ -30,12 +30,34 @@
         /// Opens a folder that is a cache, and closes it after `body`. Creates nothing in place of one that was
         /// mistyped.
         ///
-        /// - Parameter repairs: whether a cache whose index is damaged is emptied, and no failure.
-        func withStore<Result>(repairs: Bool = false, _ body: (DiskCacheStore) throws(StoreError) -> Result) throws(Failure) -> Result {
-            let cache = try KeptCache(argument.isEmpty ? nil : argument, createsMissing: false, repairs: repairs)
-            defer { cache.close() }
+        /// - Parameters:
+        ///   - changes: whether `body` changes the cache. Then a cache whose index is damaged is emptied, which is no
+        ///     failure. A folder that can't be written, or has no room, is a failure only then.
+        func withStore<Result>(changes: Bool = false, _ body: (DiskCacheStore) throws(StoreError) -> Result) throws(Failure) -> Result {
+            try withPath { path throws(StoreError) in
+                let store =
+                    try changes ? DiskCacheStore.waitForOpen(path, needsRoom: true, logger: DiagnosticLines.logger) : openToRead(path)
+                defer { store.waitForClose() }
+                return try body(store)
+            }
+        }
+
+        private func openToRead(_ path: String?) throws(StoreError) -> DiskCacheStore {
+            guard try DiskCacheStore.canWrite(path) else { return try DiskCacheStore.waitForOpenToRead(path) }
             do throws(StoreError) {
-                return try body(cache.store)
+                // It removes what killed processes have left.
+                return try DiskCacheStore.waitForOpen(path, repairsIndex: false, needsRoom: true, logger: DiagnosticLines.logger)
+            } catch  where error.code == .full {
+                return try DiskCacheStore.waitForOpenToRead(path)
+            }
+        }
+
+        /// Calls `body` with the path of a folder that is a cache; `nil` for the standard folder.
+        func withPath<Result>(_ body: (String?) throws(StoreError) -> Result) throws(Failure) -> Result {
+            let path = argument.isEmpty ? nil : argument
+            do throws(StoreError) {
+                if let problem = try DiskCacheStore.problemOfMissing(path) { throw StoreError(.noFolder, problem) }
+                return try body(path)
             } catch {
                 throw Failure(error, option: "--cache")
             }
@@ -71,7 +93,7 @@
         var url: String?
 
         @Option(
-            name: .customLong("older-than"),
+            name: .customLong("older-than"), parsing: .unconditional,
             help: ArgumentHelp(
                 "Remove only responses that the server sent or confirmed longer ago than this.", valueName: "seconds"),
             transform: Seconds.init(parsing:))
@@ -81,18 +103,28 @@
 
         func run() throws {
             let url = try url.map { argument throws(Failure) in try Request(argument: argument).url }
-            let now = SystemTime.secondsSince1970
-            try folder.withStore(repairs: true) { store throws(StoreError) in
-                if let age {
-                    let limit = age.duration?.components.seconds ?? 0
-                    for item in try store.items() where url.map({ item.isStored(for: $0) }) ?? true {
-                        if now - item.stored.responseTime > limit { store.remove(.entry(item.id)) }
-                    }
-                } else {
-                    store.remove(url.map { .url($0) } ?? .all)
+            guard url != nil || age != nil else {
+                return try folder.withPath { path throws(StoreError) in
+                    try DiskCacheStore.waitForClear(path)
                 }
-                try store.waitForWrites()
             }
+            try folder.withStore(changes: true) { store throws(StoreError) in
+                for selection in try selections(in: store, url) { store.remove(selection) }
+                try store.waitForWrites()
+                guard !store.hasFailedRemovals else {
+                    throw StoreError(
+                        .full,
+                        "the responses can't be removed from '\(store.path)'; on a full disk, clear the whole cache, which needs no room")
+                }
+            }
+        }
+
+        private func selections(in store: DiskCacheStore, _ url: URLRecord?) throws(StoreError) -> [CacheSelection] {
+            guard let age else { return [url.map { .url($0) } ?? .all] }
+            let oldest = SystemTime.secondsSince1970 - (age.duration?.components.seconds ?? 0)
+            return try store.items().filter { item in
+                item.stored.responseTime < oldest && (url.map { item.isStored(for: $0) } ?? true)
+            }.map { .entry($0.id) }
         }
     }
 
@@ -100,7 +132,7 @@
     struct VerifyCacheCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "verify", abstract: "Compare all stored responses with their checksums.",
-            discussion: "The exit status is 37 if a response is damaged. Loads never deliver damaged bytes.")
+            discussion: "The exit status is 37 if a response is damaged, also if it is removed. Loads never deliver damaged bytes.")
 
         @Flag(name: .customLong("remove"), help: "Remove what is damaged, and files that belong to no response.")
         var removes = false
@@ -110,11 +142,13 @@
 
         func run() throws {
             SignalHandler.ignoreClosedPipes()
-            let result = try folder.withStore(repairs: removes) { store throws(StoreError) in try store.verify(removing: removes) }
+            let result = try folder.withStore(changes: removes) { store throws(StoreError) in try store.verify(removing: removes) }
             try StandardOutput.write(format.isJSON ? result.json(isRemoved: removes) : result.text(isRemoved: removes))
             if !result.damages.isEmpty {
+                let verb = removes ? "had" : "has"
+                let end = removes ? "; removed" : "; --remove removes what is damaged"
                 throw Failure(
-                    .unreadable, "--cache: '\(result.summary.path)' has \(String(result.damages.count, of: "damaged response"))")
+                    .unreadable, "--cache: '\(result.summary.path)' \(verb) \(String(result.damages.count, of: "damaged response"))\(end)")
             }
         }
     }
@@ -173,7 +207,7 @@
         fileprivate func text(isRemoved: Bool) -> Report {
             let verb = isRemoved ? "removed" : "damaged"
             var lines = damages.map { PlainText.line("\(verb): \($0.url ?? "(unknown URL)"): \($0.reason)") }
-            lines.append("\(String(intactCount, of: "response")) intact, \(damages.count) damaged")
+            lines.append("\(String(intactCount, of: "response")) intact, \(damages.count) \(verb)")
             if orphanCount > 0 {
                 lines.append("\(String(orphanCount, of: "file")) without a response\(isRemoved ? " removed" : "")")
             }

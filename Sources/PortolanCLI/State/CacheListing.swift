@@ -80,12 +80,12 @@
 
         private var columns: [String] {
             [
-                "\(stored.status.code)", sizeText, "stored \(Self.text(now - stored.responseTime)) ago", freshnessText,
+                "\(stored.status.code)", sizeText, "stored \(Duration.text(ofSeconds: now - stored.responseTime)) ago", freshnessText,
                 useText, url + (partition.map { " (for \($0))" } ?? ""),
             ]
         }
 
-        private var useText: String { useCount > 0 ? "used \(Self.text(now - lastUse)) ago" : "not used" }
+        private var useText: String { useCount > 0 ? "used \(Duration.text(ofSeconds: now - lastUse)) ago" : "not used" }
 
         private var sizeText: String {
             let size = ProgressBar.size(Double(bodyLength))
@@ -95,15 +95,9 @@
 
         private var freshnessText: String {
             if stored.directives.noCache == .always { return "validated at each use" }
-            return freshness.isFresh ? "fresh for \(Self.text(-freshness.staleness))" : "stale for \(Self.text(freshness.staleness))"
-        }
-
-        /// The seconds in the largest unit of which there are at least two.
-        static func text(_ seconds: Int64) -> String {
-            let seconds = max(0, seconds)
-            if seconds >= 2 * 86400 { return "\(seconds / 86400) days" }
-            if seconds >= 2 * 3600 { return "\(seconds / 3600) h" }
-            return seconds >= 2 * 60 ? "\(seconds / 60) min" : "\(seconds) s"
+            return freshness.isFresh
+                ? "fresh for \(Duration.text(ofSeconds: -freshness.staleness))"
+                : "stale for \(Duration.text(ofSeconds: freshness.staleness))"
         }
 
         var json: JSONValue { .object(members) }
@@ -147,7 +141,8 @@
                 lines = ["body: incomplete, bytes \(ranges.isEmpty ? "none" : ranges) of \(length.map { "\($0)" } ?? "an unknown length")"]
             }
             let count = useCount > 1 ? ", \(useCount) times" : ""
-            lines.append("stored: \(Self.date(stored.responseTime)), \(Self.text(now - stored.responseTime)) ago; \(useText)\(count)")
+            lines.append(
+                "stored: \(Self.date(stored.responseTime)), \(Duration.text(ofSeconds: now - stored.responseTime)) ago; \(useText)\(count)")
             if let partition { lines.append("only for documents of \(partition)") }
             return lines
         }
@@ -162,8 +157,8 @@
                 }
             var lines = ["lifetime: \(freshness.lifetime) s (\(origin))", "age: \(freshness.age) s"]
             let use = use
-            lines.append("the response \(use.text): \(CacheReport.naming(use.reason.rawValue))")
-            if let usableUntil { lines.append("until: \(Self.date(usableUntil)), \(Self.text(usableUntil - now)) from now") }
+            lines.append("the response \(use.text): \(use.reason.rawValue)")
+            if let usableUntil { lines.append("until: \(Self.date(usableUntil)), \(Duration.text(ofSeconds: usableUntil - now)) from now") }
             if let window = stored.directives.staleWhileRevalidate, window > 0 {
                 lines.append("then for \(window) s while the server is asked in the background (stale-while-revalidate)")
             }
@@ -209,7 +204,7 @@
                                 [.string(selector.name), .text(selector.value.map { Self.value($0, of: selector.name) })]
                             })),
                     .init(name: "use", value: .string(use.name)),
-                    .init(name: "useReason", value: .string(CacheReport.naming(use.reason.rawValue))),
+                    .init(name: "useReason", value: .string(use.reason.rawValue)),
                     .init(name: "usableUntil", value: .count(usableUntil)),
                 ])
         }

@@ -51,16 +51,12 @@ struct KeptCache: Sendable {
     #if Persistence
         let store: DiskCacheStore
 
-        /// - Parameters:
-        ///   - path: `nil` for the user's standard folder.
-        ///   - createsMissing: whether a folder without a cache is no failure.
-        ///   - repairs: whether a cache whose index is damaged is emptied, and no failure.
-        init(_ path: String?, createsMissing: Bool = true, repairs: Bool = true) throws(Failure) {
+        /// A full disk is a warning.
+        ///
+        /// - Parameter path: `nil` for the user's standard folder.
+        init(_ path: String?) throws(Failure) {
             do throws(StoreError) {
-                if !createsMissing, let problem = try DiskCacheStore.problemOfMissing(path) {
-                    throw StoreError(.noFolder, problem)
-                }
-                store = try DiskCacheStore.waitForOpen(path, repairsIndex: repairs, logger: DiagnosticLines.logger)
+                store = try DiskCacheStore.waitForOpen(path, logger: DiagnosticLines.logger)
             } catch {
                 throw Failure(error, option: "--cache")
             }

@@ -39,7 +39,8 @@ import Testing
         #expect(second.status == 0 && second.text == "hello", "\(second.errors)")
         let line = try #require(cacheLines(second).first)
         #expect(
-            line.contains(/^hit: the stored response is fresh \(RFC 9111 §4\.2\); its age is \d+ s, and it is fresh for \d+ s more$/),
+            line.contains(
+                /^hit: the stored response is fresh \(RFC 9111 §4\.2\); its age is \d+ s, and it is fresh for 16 min( \d+ s)? more$/),
             "\(line)")
         #expect(second.errors.contains("< etag: \"a\"") && server.connections.count == 1)
         #expect(program.contents(of: option == ["--cache=store"] ? "store/index.sqlite" : ".cache/portolan/index.sqlite") != nil)
@@ -119,6 +120,39 @@ import Testing
         #expect(program.contents(of: "second.har")?.contains(#""_fromCache":"disk""#) == true)
     }
 
+    /// HTTP Archive 1.2, "cache"
+    @Test func archiveSaysWhatTheCacheHad() throws {
+        let server = try server("Cache-Control: max-age=1000", "ETag: \"a\"")
+        func cache(_ options: String...) throws -> [String: Any] {
+            #expect(try program.run(["get", "--trace", "trace.har"] + options + [server.url()]).status == 0)
+            let contents = try #require(program.contents(of: "trace.har"))
+            let archive = try #require(JSONSerialization.jsonObject(with: Data(contents.utf8)) as? [String: [String: Any]])
+            let entry = try #require((archive["log"]?["entries"] as? [[String: Any]])?.first)
+            return try #require(entry["cache"] as? [String: Any])
+        }
+        #expect(try cache().isEmpty)
+        let first = try cache("--cache")
+        #expect(
+            first["beforeRequest"] is NSNull
+                && first["comment"] as? String == "miss: no response is stored for the URL; the response is stored")
+        let stored = try #require(first["afterRequest"] as? [String: Any])
+        #expect(stored["hitCount"] as? Int == 0 && stored["eTag"] as? String == "\"a\"" && stored["lastAccess"] is String)
+        for count in 0..<2 {
+            let hit = try cache("--cache")
+            let (before, after) = (
+                try #require(hit["beforeRequest"] as? [String: Any]), try #require(hit["afterRequest"] as? [String: Any])
+            )
+            #expect(before["hitCount"] as? Int == count && after["hitCount"] as? Int == count + 1, "\(hit)")
+            let times = try [before, after].map { try #require($0["lastAccess"] as? String) }
+            #expect(times[0] < times[1] && times[1] < (after["expires"] as? String ?? ""), "\(hit)")
+            #expect((hit["comment"] as? String)?.hasPrefix("hit: the stored response is fresh") == true)
+        }
+        let unstored = try cache("--cache", "--cache-mode", "no-store")
+        #expect(Array(unstored.keys) == ["comment"], "\(unstored)")
+        let archive = program.contents(of: "trace.har")
+        #expect(try program.run("get", "--replay", "trace.har", server.url()).text == "hello", "\(archive ?? "")")
+    }
+
     @Test func folderThatCannotBeUsedIsReported() throws {
         try program.makeFile("store", "a file")
         for arguments in [["get", "--cache=store", "data:,x"], ["stdio", "--cache=store"], ["cache", "list", "--cache=store"]] {
@@ -129,6 +163,136 @@ import Testing
         #expect(try program.run("get", "--cache=other", server.url()).status == 0)
         let refusal = try program.run("get", "--cache=other", "-o", "other/index.sqlite", "data:,x")
         #expect(refusal.status == 2 && refusal.errors.first?.contains("is in the cache") == true, "\(refusal.errors)")
+    }
+
+    /// A folder in the next argument would be a URL.
+    @Test(arguments: [["get", "--cache", "store", "data:,x"], ["stdio", "--cache", "store"], ["cache", "list", "--cache", "store"]])
+    func folderInTheNextArgumentIsExplained(arguments: [String]) throws {
+        let outcome = try program.run(arguments)
+        #expect(outcome.status == 2 && outcome.errors.count == 1, "\(outcome.errors)")
+        #expect(outcome.errors.first?.contains("write '--cache=store'") == true, "\(outcome.errors)")
+        #expect(try program.files == [])
+    }
+
+    @Test func valueOfAnotherOptionIsNoCache() throws {
+        let outcome = try program.run("get", "-o", "--cache", "data:,x")
+        #expect(outcome.status == 0 && program.contents(of: "--cache") == "x", "\(outcome.errors)")
+        #expect(try program.files == ["--cache"])
+    }
+
+    /// A second signal is not needed: the program ends, and says that the response is lost.
+    @Test func signalWhileAnotherProcessHoldsTheLockIsReported() throws {
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1000\r\nETag: \"a\"\r\nContent-Length: 10\r\n\r\nhello"
+        let server = try ScriptedServer([.receiveHead, .send(text: head), .stall])
+        let outcome = try program.runScript(
+            """
+            mkfifo fifo
+            "$portolan" get -v --cache=store '\(server.url())' >body 2>errors & load=$!
+            until grep -q hello body; do :; done
+            timeout 60 python3 -c '
+            import sqlite3, sys
+            database = sqlite3.connect("store/index.sqlite", isolation_level=None)
+            database.execute("BEGIN IMMEDIATE")
+            print("locked", flush=True)
+            sys.stdin.read()' <fifo >lock & exec 3>fifo
+            until grep -q locked lock; do :; done
+            kill -TERM $load; wait $load; status=$?; exec 3>&-; cat errors >&2; exit $status
+            """)
+        #expect(outcome.status == 143, "\(outcome)")
+        #expect(
+            outcome.errors.contains("portolan: the responses for the cache that have arrived could not be written within 1 s"),
+            "\(outcome.errors)")
+    }
+
+    // MARK: Disks that are full, or read-only
+
+    /// A process of this user can have a file system of its own.
+    private static var canMount: Bool {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
+        process.arguments = ["-m", "mount", "-t", "tmpfs", "-o", "size=64k", "test", "/mnt"]
+        process.standardError = FileHandle.nullDevice
+        do { try process.run() } catch { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }
+
+    /// Runs commands with a file system of their own at `disk`.
+    private func run(on mount: String, _ script: String) throws -> Program.Outcome {
+        try program.runScript(
+            """
+            mkdir -p disk
+            portolan="$portolan" unshare -m sh -c '\(mount) && {
+            \(script)
+            }'
+            """)
+    }
+
+    @Test(.enabled(if: canMount), arguments: [4, 16, 40]) func diskWithoutRoomForTheIndexIsAWarning(kibibytes: Int) throws {
+        let server = try server("Cache-Control: max-age=1000")
+        let outcome = try run(on: "mount -t tmpfs -o size=\(kibibytes)k test disk", "$portolan get --cache=disk/c -v \(server.url())")
+        #expect(outcome.status == 0 && outcome.text == "hello", "\(outcome.errors)")
+        let warnings = outcome.errors.filter { $0.hasPrefix("portolan: ") }
+        #expect(warnings.count == 1 && warnings.first?.contains("free some space; until then") == true, "\(warnings)")
+        #expect(
+            cacheLines(outcome) == ["miss: no response is stored for the URL; the response is not stored: the cache has no room for it"],
+            "\(outcome.errors)")
+    }
+
+    /// The commands read a full disk, and make room on it.
+    @Test(.enabled(if: canMount)) func cacheOnAFullDiskIsListedAndCleared() throws {
+        let server = try server("Cache-Control: max-age=1000", body: String(repeating: "x", count: 300_000))
+        let outcome = try run(
+            on: "mount -t tmpfs -o size=2m test disk",
+            """
+            $portolan get --cache=disk/c \(server.url()) >/dev/null
+            cat /dev/zero >disk/fill 2>/dev/null
+            for command in info "show \(server.url())" verify "clear \(server.url())" clear info; do
+                $portolan cache $command --cache=disk/c >out; echo "$command: $?"; grep responses: out
+            done
+            ls disk/c/bodies | wc -l
+            $portolan get --cache=disk/c data:,x
+            """)
+        #expect(
+            outcome.lines == [
+                "info: 0", "responses: 1", "show \(server.url()): 0", "verify: 0", "clear \(server.url()): 23", "clear: 0", "info: 0",
+                "responses: 0", "0", "x",
+            ], "\(outcome)")
+        #expect(outcome.errors.count == 1, "\(outcome.errors)")
+    }
+
+    /// A process that was killed has left a log, whose index may be missing.
+    @Test(.enabled(if: canMount), arguments: [true, false]) func cacheOfAKilledProcessIsReadOnAReadOnlyDisk(hasIndexOfLog: Bool) throws {
+        let server = try server("Cache-Control: max-age=1000")
+        let killed = try program.runScript(
+            """
+            mkfifo in
+            $portolan stdio --cache=disk <in >out & exec 3>in
+            echo '{"id":1,"url":"\(server.url())"}' >&3
+            until $portolan cache list --cache=disk 2>/dev/null | grep -q 127.0.0.1; do :; done
+            kill -9 $!
+            \(hasIndexOfLog ? ":" : "rm disk/index.sqlite-shm")
+            test -s disk/index.sqlite-wal
+            """)
+        #expect(killed.status == 0, "\(killed)")
+        let outcome = try run(
+            on: "mount --bind disk disk && mount -o remount,ro,bind disk",
+            """
+            for command in info list "show \(server.url())" verify "verify --remove" clear; do
+                $portolan cache $command --cache=disk; echo "$command: $?"
+            done
+            $portolan get --cache=disk data:,; echo "get: $?"
+            TMPDIR=/proc $portolan cache list --cache=disk >/dev/null; echo "without copy: $?"
+            """)
+        #expect(
+            outcome.lines.filter { $0.contains(/^[^<*].*: \d+$/) } == [
+                "responses: 1", "info: 0", "list: 0", "show \(server.url()): 0", "verify: 0", "verify --remove: 23", "clear: 23", "get: 23",
+                "without copy: \(hasIndexOfLog ? 0 : 37)",
+            ], "\(outcome)")
+        #expect(outcome.lines.contains("1 response intact, 0 damaged") && outcome.lines.contains("< 200 OK"))
+        #expect(
+            outcome.errors.prefix(3).allSatisfy { $0.contains("is read-only; choose a folder that can be written") }, "\(outcome.errors)")
+        #expect(outcome.errors.dropFirst(3).allSatisfy { $0.contains("set TMPDIR") } && outcome.errors.count == (hasIndexOfLog ? 3 : 4))
     }
 
     // MARK: stdio
@@ -165,7 +329,7 @@ import Testing
         let list = try program.run("cache", "list")
         #expect(list.lines.count == 3 && list.lines.last?.hasPrefix("2 responses, ") == true, "\(list.lines)")
         let line = try #require(list.lines.first { $0.hasPrefix("200  ") })
-        #expect(line.contains(/^200  5 B  stored \d+ s ago  fresh for \d+ min  not used  http:/), "\(line)")
+        #expect(line.contains(/^200  5 B  stored \d+ s ago  fresh for 16 min( \d+ s)?  not used  http:/), "\(line)")
         #expect(line.hasSuffix("  \(server.url("/a"))"))
         let staleLine = try #require(list.lines.first { $0.hasPrefix("404  ") })
         #expect(staleLine.contains(#/  stale for \d+ s  /#), "\(staleLine)")
@@ -191,6 +355,10 @@ import Testing
 
         func count() throws -> Int? { try (members("cache", "list", "--json")["responses"] as? [Any])?.count }
         #expect(try program.run("cache", "clear", "--older-than", "1000").status == 0 && count() == 2)
+        let negative = try program.run("cache", "clear", "--older-than", "-1")
+        #expect(
+            negative.status == 2 && negative.errors.first?.contains("write a number of seconds, 0 or more") == true, "\(negative.errors)")
+        #expect(try count() == 2)
         #expect(try program.run("cache", "clear", server.url("/a")).status == 0 && count() == 1)
         #expect(try program.run("cache", "clear").status == 0 && count() == 0)
     }
@@ -208,7 +376,9 @@ import Testing
         #expect(damaged.lines.first?.hasPrefix("damaged: \(server.url()): ") == true)
         let removing = try program.run("cache", "verify", "--remove", "--cache=store")
         #expect(removing.status == 37 && removing.lines.first?.hasPrefix("removed: \(server.url()): ") == true, "\(removing)")
-        #expect(removing.errors.first?.hasSuffix("store' has 1 damaged response") == true, "\(removing.errors)")
+        #expect(
+            removing.errors.first?.hasSuffix("store' had 1 damaged response; removed") == true
+                && removing.lines.last == "0 responses intact, 1 removed", "\(removing.errors)")
         let verification = try members("cache", "verify", "--json", "--cache=store")
         #expect(verification["intact"] as? Int == 0 && (verification["damaged"] as? [Any])?.isEmpty == true, "\(verification)")
     }

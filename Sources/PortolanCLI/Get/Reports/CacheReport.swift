@@ -40,14 +40,14 @@ struct CacheReport: Equatable, Sendable {
     /// - Returns: `nil` if the cache was not asked for the response.
     init?(_ response: Response) {
         guard let status = response.cacheStatus, let reason = status.reason else { return nil }
-        self.init(Self.result(status, response.source), reason: "\(reason)", message: Self.naming(reason.rawValue))
+        self.init(Self.result(status, response.source), reason: "\(reason)", message: reason.rawValue + Self.note(status))
         switch status.source {
         case .hit:
             age = response.fields[.age].flatMap { Int64($0) }
             timeToLive = status.timeToLive
         case .forward(let forward) where result == .miss:
             isStored = forward.isStored
-            refusal = status.refusal.map(Self.naming)
+            refusal = status.refusal
         case .forward, nil: break
         }
     }
@@ -61,8 +61,10 @@ struct CacheReport: Equatable, Sendable {
         }
     }
 
-    /// Names the RFC of sections without one.
-    static func naming(_ text: String) -> String { text.replacing("(§", with: "(RFC 9111 §") }
+    private static func note(_ status: CacheStatus) -> String {
+        guard case .forward(let forward) = status.source, forward.isCollapsed else { return "" }
+        return ", and the response to an equal request answers this one"
+    }
 
     /// One line for `-v`.
     var text: String {
@@ -76,7 +78,9 @@ struct CacheReport: Equatable, Sendable {
 
     private var freshness: String? {
         guard let age, let timeToLive else { return nil }
-        return "its age is \(age) s, and it \(timeToLive > 0 ? "is fresh for \(timeToLive) s more" : "has been stale for \(-timeToLive) s")"
+        let rest = Duration.text(ofSeconds: Int64(clamping: timeToLive.magnitude))
+        return
+            "its age is \(Duration.text(ofSeconds: age)), and it \(timeToLive > 0 ? "is fresh for \(rest) more" : "has been stale for \(rest)")"
     }
 
     private var storage: String? {

@@ -54,6 +54,12 @@ import Testing
         Row(
             source: .network, status: .forwarded(because: .policy, status: 200, isStored: false),
             text: "miss: the cache policy of the request says so; the response is not stored", json: nil),
+        Row(
+            source: .cache, status: .forwarded(because: .stale, status: nil, isStored: true, isCollapsed: true),
+            text: "hit: the stored response is stale (RFC 9111 §4.2), and the response to an equal request answers this one", json: nil),
+        Row(
+            source: .cache, status: hit(.fresh, age: 1, lifetime: 601),
+            text: "hit: the stored response is fresh (RFC 9111 §4.2); its age is 0 s, and it is fresh for 10 min more", json: nil),
         Row(source: .cache, status: .unanswered(because: .noResponse), text: "miss: no response is stored for the URL", json: nil),
         // The cache was not asked, or another cache has answered.
         Row(source: .network, status: nil, text: nil, json: nil),
