@@ -6,8 +6,8 @@
 
     /// `--cache` and `--cache=FOLDER` in a command line, before the argument parser reads it.
     ///
-    /// An option of the parser always has a value. So `--cache` and `--cache=` get an empty one, because `--cache` would
-    /// take the URL.
+    /// An option of the parser always has a value. So `--cache` and `--cache=` get an empty one, because otherwise
+    /// `--cache` would take the URL.
     struct CacheArgument {
         /// The arguments for the parser.
         let arguments: [String]
