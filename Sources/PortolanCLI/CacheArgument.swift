@@ -22,7 +22,9 @@
                 (self.arguments, misplacedFolder) = (arguments, nil)
                 return
             }
-            let options = ValueOptions(of: command)
+            // The options are described only if `--cache` can be the value of one, because that takes a while.
+            let mayBeValue = zip(arguments, arguments.dropFirst()).contains { $0.hasPrefix("-") && $1.hasPrefix("--cache") }
+            let options = mayBeValue ? ValueOptions(of: command) : nil
             var (completed, misplaced, isValue): ([String], String?, Bool) = ([], nil, false)
             for (index, argument) in arguments.enumerated() {
                 if argument == "--" {
@@ -31,7 +33,7 @@
                 }
                 let isCache = !isValue && ["--cache", "--cache="].contains(argument)
                 completed += isCache ? ["--cache", ""] : [argument]
-                isValue = !isValue && !isCache && options.takesNextArgument(argument)
+                isValue = !isValue && !isCache && options?.takesNextArgument(argument) ?? false
                 if isCache, argument == "--cache", let next = arguments.dropFirst(index + 1).first, Self.isNoURL(next) {
                     misplaced = misplaced ?? next
                 }
