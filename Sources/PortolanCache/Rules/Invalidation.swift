@@ -20,13 +20,16 @@ package enum Invalidation {
         guard !method.isSafe, (200..<400).contains(status.code) else { return [] }
         var urls = [url.withoutFragment]
         for name in [HTTPField.Name.location, .contentLocation] {
-            guard let octets = fields.firstOctets(of: name), octets.count <= referenceLimit,
-                let target = reference(String(decoding: octets, as: UTF8.self), url)?.withoutFragment,
-                target.hasSameOrigin(as: url), !urls.contains(target)
-            else { continue }
+            guard let target = target(of: name, in: fields, url), target.hasSameOrigin(as: url), !urls.contains(target) else { continue }
             urls.append(target)
         }
         return urls
+    }
+
+    /// The URL in a field, without its fragment.
+    static func target(of name: HTTPField.Name, in fields: HTTPFields, _ base: URLRecord) -> URLRecord? {
+        guard let octets = fields.firstOctets(of: name), octets.count <= referenceLimit else { return nil }
+        return reference(String(decoding: octets, as: UTF8.self), base)?.withoutFragment
     }
 
     private static func reference(_ text: String, _ base: URLRecord) -> URLRecord? {

@@ -3,6 +3,7 @@
 package import HTTPTypes
 import PortolanCore
 import PortolanHTTPSyntax
+package import PortolanURL
 
 /// Whether a private cache may store a response, and whether it is useful to do so.
 ///
@@ -12,7 +13,7 @@ import PortolanHTTPSyntax
 package enum Storability {
     /// Why a response is not stored. Each case names its section of RFC 9111, or the reason.
     package enum Refusal: String, Error, Hashable, Sendable {
-        case method = "only responses to GET are stored (RFC 9111 §3)"
+        case method = "only responses to GET are stored, and to POST with its URL in 'Content-Location' and a lifetime (RFC 9110 §9.3.3)"
         case interim = "the response is not final (RFC 9111 §3)"
         case status = "the status depends on the request's conditions or credentials (RFC 9111 §3)"
         case neverStored = "no cache may store a response with this status (RFC 6585)"
@@ -61,6 +62,19 @@ package enum Storability {
         guard SelectingFields(vary: fields, request: request) != nil else { throw .varyAll }
         try checkFreshness(status, fields, directives, now)
         try checkContent(status, fields, transfer, now)
+    }
+
+    /// The method of the requests that a response can answer. The response to a POST request answers GET requests, too,
+    /// if it names its own URL in `Content-Location`, and says how long it is fresh.
+    ///
+    /// RFC 9110 §9.3.3
+    package static func answeredMethod(
+        _ method: HTTPRequest.Method, url: URLRecord, status: HTTPResponse.Status, fields: HTTPFields
+    ) -> HTTPRequest.Method {
+        guard method == .post, status == .ok, Freshness.isExplicit(fields, ResponseDirectives(fields)),
+            Invalidation.target(of: .contentLocation, in: fields, url) == url.withoutFragment
+        else { return method }
+        return .get
     }
 
     /// RFC 9111 §3, last condition. A response that always needs validation but has no validator is never used.

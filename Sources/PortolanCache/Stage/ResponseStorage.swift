@@ -16,6 +16,8 @@ final class ResponseStorage: Sendable {
         var refusal: String?
         /// Whether the request was sent again, with other credentials or cookies than those that the cache knows.
         var wasResent = false
+        /// The number of removals before the request, with those that its response has caused.
+        var removalCount: Int
     }
 
     let cache: ResponseCache
@@ -30,7 +32,6 @@ final class ResponseStorage: Sendable {
     /// The request for the octets that one of them lacks.
     private let completion: Completion?
     let requestTime: Int64
-    private let removalCount: Int
     private let state: Mutex<State>
 
     init(
@@ -40,8 +41,8 @@ final class ResponseStorage: Sendable {
         (self.cache, self.key, self.url) = (cache, key, url)
         (self.usesHTTPFields, self.bypassesCache) = (usesHTTPFields, bypassesCache)
         (self.entries, self.completion) = (entries, completion)
-        (requestTime, removalCount) = (cache.now(), cache.removalCount)
-        state = Mutex(State(lookup: lookup))
+        requestTime = cache.now()
+        state = Mutex(State(lookup: lookup, removalCount: cache.removalCount))
     }
 
     var wasResent: Bool { state.withLock { $0.wasResent } }
@@ -63,7 +64,11 @@ final class ResponseStorage: Sendable {
         if Invalidation.clearsCache(response.fields, of: url) { cache.remove(.origin(url)) }
         guard let status = response.status else { return }
         let method = state.withLock { $0.lookup.method }
-        for invalid in Invalidation.urls(method: method, url: url, status: status, fields: response.fields) { cache.remove(.url(invalid)) }
+        let invalid = Invalidation.urls(method: method, url: url, status: status, fields: response.fields)
+        if invalid.isEmpty { return }
+        for url in invalid { cache.remove(.url(url)) }
+        // The response itself is newer than what it removes.
+        state.withLock { $0.removalCount += invalid.count }
     }
 
     /// Begins to store a response.
@@ -139,7 +144,7 @@ final class ResponseStorage: Sendable {
 
     /// - Returns: `nil` if there is no room, or if the response could be older than the reason for a removal.
     private func openWriter(_ draft: ResponseRecorder.Draft, _ answer: CacheableResponse) -> (any CacheWriter)? {
-        guard !cache.mayHaveRemoved(key, since: removalCount) else {
+        guard !cache.mayHaveRemoved(key, since: state.withLock { $0.removalCount }) else {
             refuse("the cache removes responses of the URL at this moment")
             return nil
         }
@@ -176,8 +181,9 @@ final class ResponseStorage: Sendable {
         let status = response.status ?? .ok
         guard lookup.policy != .noStore, !bypassesCache else { throw .requestNoStore }
         let isDecoded = response.isDecoded
+        let method = Storability.answeredMethod(lookup.method, url: url, status: status, fields: response.fields)
         try Storability.check(
-            method: lookup.method, request: lookup.fields, status: status, fields: response.fields,
+            method: usesHTTPFields ? method : lookup.method, request: lookup.fields, status: status, fields: response.fields,
             transfer: Storability.Transfer(isDecoded: isDecoded), now: now)
         guard let selecting = SelectingFields(vary: response.fields, request: lookup.fields),
             !selecting.namesCredentials(missingIn: lookup.fields, wasResent: wasResent)
