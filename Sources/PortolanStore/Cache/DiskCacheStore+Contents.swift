@@ -175,9 +175,11 @@
                 let layout = row.record.layout
                 let size = try file.size()
                 guard size == layout.length else { return "'\(file.path)' has \(size) bytes instead of \(layout.length)" }
+                var buffer: [UInt8] = []
                 for block in layout.checksums.indices {
-                    let octets = try file.read(layout.block(block))
-                    guard unsafe layout.isIntact(octets.span.bytes, block: block, id: row.id) else {
+                    let range = layout.block(block)
+                    try file.read(range, into: &buffer)
+                    guard unsafe layout.isIntact(buffer.span.extracting(..<range.count).bytes, block: block, id: row.id) else {
                         return "the checksum of '\(file.path)' is wrong in block \(block)"
                     }
                 }

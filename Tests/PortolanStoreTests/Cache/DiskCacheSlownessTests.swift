@@ -108,6 +108,50 @@
             #expect(try await Tester.octets(of: body) == octets)
         }
 
+        /// Reads all of a body whenever the reader is ready.
+        private final class Consumer: Sendable {
+            private let reader: any CacheBodyReader
+            private let events: ConditionLock<[String]>
+            private let onFirstBlock: @Sendable () -> Void
+
+            init(_ reader: any CacheBodyReader, _ events: ConditionLock<[String]>, onFirstBlock: @escaping @Sendable () -> Void) {
+                (self.reader, self.events, self.onFirstBlock) = (reader, events, onFirstBlock)
+            }
+
+            func resume() {
+                while true {
+                    switch reader.read(atMost: .max, { _ in record("block") }, whenReady: { self.resume() }) {
+                    case .bytes: if events.withLock({ $0.count }) == 1 { onFirstBlock() }
+                    case .wait: return
+                    case .end: return record("end")
+                    case .failed: return record("failed")
+                    }
+                }
+            }
+
+            private func record(_ event: String) { events.withLockBroadcasting { $0.append(event) } }
+        }
+
+        @Test func readerLeavesItsThreadToOthersAfterEachBlock() async throws {
+            let store = try fixture.open()
+            let count = 4 * BodyLayout.blockSize
+            try Tester(store).store(Tester.pattern(1, count: count))
+            let body = try await Tester(store).entry().body
+            let holds = (0..<4).map { _ in Hold() }
+            for hold in holds { try store.core.fileThreads.run { hold.reach() } }
+            for hold in holds { hold.waitUntilReached() }
+            let events = ConditionLock<[String]>([])
+            let reader = body.makeReader(of: 0..<Int64(count))
+            Consumer(reader, events) {
+                do { try store.core.fileThreads.run { events.withLockBroadcasting { $0.append("other") } } } catch { Issue.record(error) }
+            }.resume()
+            holds[0].release()
+            let all = events.wait { $0.contains("end") ? $0 : nil }
+            #expect(all == ["block", "other", "block", "block", "block", "end"])
+            reader.close()
+            for hold in holds { hold.release() }
+        }
+
         @Test func numberOfOpenFilesIsLimited() async throws {
             let store = try fixture.open()
             try Tester(store).store(Tester.pattern(1, count: 900_000))

@@ -42,15 +42,16 @@
 
         func expectSequentialReads() { _ = posix_fadvise(descriptor, 0, 0, CInt(POSIX_FADV_SEQUENTIAL)) }
 
-        /// Reads octets.
+        /// Reads octets to the start of a buffer, which becomes larger if it is too small for them.
         ///
         /// - Throws: also if the file is shorter.
-        func read(_ range: Range<Int64>) throws(StoreError) -> [UInt8] {
-            var problem: CInt = 0
-            let octets = unsafe [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+        func read(_ range: Range<Int64>, into buffer: inout [UInt8]) throws(StoreError) {
+            if buffer.count < range.count { buffer = [UInt8](repeating: 0, count: range.count) }
+            var (count, problem) = (0, CInt(0))
+            unsafe buffer.withUnsafeMutableBytes { bytes in
                 while count < range.count {
                     let result = unsafe pread(
-                        descriptor, buffer.baseAddress?.advanced(by: count), range.count - count, off_t(range.lowerBound) + count)
+                        descriptor, bytes.baseAddress?.advanced(by: count), range.count - count, off_t(range.lowerBound) + count)
                     if result < 0, errno == EINTR { continue }
                     if result < 0 { problem = errno }
                     if result <= 0 { return }
@@ -58,7 +59,15 @@
                 }
             }
             guard problem == 0 else { throw .system(problem, "'\(path)' can't be read", at: path) }
-            guard octets.count == range.count else { throw StoreError(.corrupt, "'\(path)' is too short") }
+            guard count == range.count else { throw StoreError(.corrupt, "'\(path)' is too short") }
+        }
+
+        /// Reads octets.
+        ///
+        /// - Throws: also if the file is shorter.
+        func read(_ range: Range<Int64>) throws(StoreError) -> [UInt8] {
+            var octets: [UInt8] = []
+            try read(range, into: &octets)
             return octets
         }
 

@@ -8,7 +8,7 @@
         /// - Parameter seed: what the octets belong to, so that intact octets at a wrong place are found, too.
         static func of(_ octets: RawSpan, seed: Int64) -> UInt64 {
             unsafe octets.withUnsafeBytes { bytes in
-                unsafe XXH3_64bits_withSeed(bytes.baseAddress, bytes.count, UInt64(bitPattern: seed))
+                unsafe portolan_xxh3(bytes.baseAddress, bytes.count, UInt64(bitPattern: seed))
             }
         }
 
@@ -16,7 +16,7 @@
         static func of(_ text: some StringProtocol) -> Int64 {
             var text = String(text)
             return text.withUTF8 { bytes in
-                unsafe Int64(bitPattern: XXH3_64bits_withSeed(bytes.baseAddress, bytes.count, 0))
+                unsafe Int64(bitPattern: portolan_xxh3(bytes.baseAddress, bytes.count, 0))
             }
         }
     }

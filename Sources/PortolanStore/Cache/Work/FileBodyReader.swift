@@ -7,20 +7,31 @@
     import Synchronization
 
     /// Reads the file of a body in blocks, on a thread that may block, and verifies each block before anything of it is
-    /// delivered. It reads the next blocks while the caller uses one.
+    /// delivered.
+    ///
+    /// The thread calls the caller that waits for a block, which then usually uses it and waits for the next one. So
+    /// one thread reads, verifies and delivers one block after the other, while they are in the processor's cache. It
+    /// uses the same memory for all of them. The kernel reads ahead.
     final class FileBodyReader: CacheBodyReader {
-        /// Verified octets, and those of them that are not delivered yet.
-        private struct Block {
-            let octets: [UInt8]
-            var rest: Range<Int>
+        /// What the thread does.
+        private enum Phase {
+            /// There is no thread.
+            case idle
+            /// It reads the next block.
+            case reading
+            /// It calls the caller. Then it reads the next block, if the caller waits for it.
+            case calling
         }
 
         private struct State {
+            var phase = Phase.idle
             var file: BodyFile?
-            var blocks: [Block] = []
+            /// The octets of a block; empty while a block is read or delivered.
+            var buffer: [UInt8] = []
+            /// The octets in the buffer that are not delivered yet.
+            var rest = 0..<0
             /// The next block to read.
             var nextBlock: Int
-            var isReading = false
             /// Whether the first block has been read.
             var hasBegun = false
             var failure: LoadError?
@@ -28,8 +39,12 @@
             var whenReady: (@Sendable () -> Void)?
         }
 
-        /// How many blocks are read before they are needed.
-        private static let blockLimit = 3
+        private enum Step {
+            case deliver([UInt8], Range<Int>)
+            case end
+            case failed(LoadError)
+            case wait(mustRead: Bool)
+        }
 
         private let id: Int64
         private let layout: BodyLayout
@@ -47,8 +62,10 @@
 
         deinit { close() }
 
+        /// Reads the first block. Call it once, before everything else.
         func start() {
-            readAhead()
+            state.withLock { $0.phase = .reading }
+            submit()
             let timer = ScheduledTimer { [weak self] in self?.timerDidFire() }
             core.clock.schedule(timer, at: core.clock.now + DiskCacheCore.lookupLimit)
         }
@@ -67,27 +84,37 @@
         func read(
             atMost limit: Int, _ receive: (borrowing RawSpan) -> Void, whenReady: @escaping @Sendable () -> Void
         ) -> BodyRead {
-            let (result, octets, slice): (BodyRead, [UInt8], Range<Int>) = state.withLock { state in
-                guard let block = state.blocks.first else {
-                    if let failure = state.failure { return (.failed(failure), [], 0..<0) }
-                    if state.nextBlock > lastBlock && !state.isReading { return (.end, [], 0..<0) }
-                    state.whenReady = whenReady
-                    return (.wait, [], 0..<0)
+            let step = state.withLock { state -> Step in
+                if !state.rest.isEmpty {
+                    let slice = state.rest.prefix(limit)
+                    state.rest = slice.endIndex..<state.rest.endIndex
+                    return .deliver(exchange(&state.buffer, with: []), slice)
                 }
-                let slice = block.rest.lowerBound..<block.rest.lowerBound + min(limit, block.rest.count)
-                state.blocks[0].rest = slice.upperBound..<block.rest.upperBound
-                if state.blocks[0].rest.isEmpty { state.blocks.removeFirst() }
-                return (.bytes, block.octets, slice)
+                if let failure = state.failure { return .failed(failure) }
+                if state.nextBlock > lastBlock { return .end }
+                state.whenReady = whenReady
+                guard state.phase == .idle else { return .wait(mustRead: false) }
+                state.phase = .reading
+                return .wait(mustRead: true)
             }
-            readAhead()
-            if case .bytes = result { unsafe receive(octets.span.extracting(slice).bytes) }
-            return result
+            switch step {
+            case .deliver(let octets, let slice):
+                unsafe receive(octets.span.extracting(slice).bytes)
+                // No block is read before the next call of this function.
+                state.withLock { if !$0.isClosed { $0.buffer = octets } }
+                return .bytes
+            case .end: return .end
+            case .failed(let error): return .failed(error)
+            case .wait(let mustRead):
+                if mustRead { submit() }
+                return .wait
+            }
         }
 
         func close() {
             state.withLock { state in
                 state.isClosed = true
-                state.blocks = []
+                (state.buffer, state.rest) = ([], 0..<0)
                 state.whenReady = nil
                 closeFile(&state)
             }
@@ -95,37 +122,53 @@
 
         /// The thread that reads closes the file itself.
         private func closeFile(_ state: inout State) {
-            guard !state.isReading, state.file.take() != nil else { return }
+            guard state.phase != .reading, state.file.take() != nil else { return }
             core.openFileCount.subtract(1, ordering: .relaxed)
         }
 
         // MARK: The thread
 
-        /// Reads on another thread, unless that happens already, or enough is read.
-        private func readAhead() {
-            let mustRead = state.withLock { state in
-                guard !state.isReading, !state.isClosed, state.failure == nil, state.nextBlock <= lastBlock,
-                    state.blocks.count < Self.blockLimit
-                else { return false }
-                state.isReading = true
-                return true
-            }
-            guard mustRead else { return }
+        /// Reads the next block on a thread.
+        private func submit() {
             do throws(LoadError) {
-                try core.fileThreads.run { [self] in readBlock() }
+                try core.fileThreads.run { [self] in readBlocks() }
             } catch {
-                didRead(.failure(error))
+                var buffer: [UInt8] = []
+                let whenReady = didRead(&buffer, failure: error)
+                state.withLock { $0.phase = .idle }
+                whenReady?()
             }
         }
 
-        private func readBlock() {
+        /// Reads blocks as long as the caller waits for the next one when it has used one.
+        private func readBlocks() {
+            repeat {
+                readBlock()?()
+                guard mustContinue() else { return }
+            } while !core.fileThreads.hasWaitingJobs
+            // The thread is for other readers, too.
+            submit()
+        }
+
+        private func mustContinue() -> Bool {
+            state.withLock { state in
+                let isWanted = state.whenReady != nil && !state.isClosed && state.failure == nil && state.nextBlock <= lastBlock
+                state.phase = isWanted ? .reading : .idle
+                return isWanted
+            }
+        }
+
+        /// - Returns: what to call then.
+        private func readBlock() -> (@Sendable () -> Void)? {
             let (known, index) = state.withLock { ($0.file, $0.nextBlock) }
+            var buffer = state.withLock { exchange(&$0.buffer, with: []) }
             do throws(LoadError) {
                 let file = if let known { known } else { try openFile() }
-                state.withLock { $0.file = file }
-                didRead(.success(try verifiedBlock(index, file)))
+                if known == nil { state.withLock { $0.file = file } }
+                try read(index, of: file, into: &buffer)
+                return didRead(&buffer, failure: nil)
             } catch {
-                didRead(.failure(error))
+                return didRead(&buffer, failure: error)
             }
         }
 
@@ -146,11 +189,14 @@
             }
         }
 
-        private func verifiedBlock(_ index: Int, _ file: BodyFile) throws(LoadError) -> [UInt8] {
+        /// Reads and verifies a block.
+        private func read(_ index: Int, of file: BodyFile, into buffer: inout [UInt8]) throws(LoadError) {
             do throws(StoreError) {
-                let octets = try file.read(layout.block(index))
-                if unsafe layout.isIntact(octets.span.bytes, block: index, id: id) { return octets }
-                throw StoreError(.corrupt, "the checksum of '\(core.folder.bodyPath(id))' is wrong in block \(index)")
+                let block = layout.block(index)
+                try file.read(block, into: &buffer)
+                guard unsafe layout.isIntact(buffer.span.extracting(..<block.count).bytes, block: index, id: id) else {
+                    throw StoreError(.corrupt, "the checksum of '\(core.folder.bodyPath(id))' is wrong in block \(index)")
+                }
             } catch {
                 core.removeDamaged(id, because: error.message)
                 throw Self.damaged(error.message)
@@ -161,30 +207,25 @@
             LoadError(.ioFailed, message: "the stored response can't be read: \(problem); load it from its source")
         }
 
-        /// Adds the octets of the next block, continues to read, and calls the caller that waits.
-        private func didRead(_ result: Result<[UInt8], LoadError>) {
-            let whenReady: (@Sendable () -> Void)? = state.withLock { state in
-                state.isReading = false
-                switch result {
-                // The disk was too slow.
-                case _ where state.failure != nil: break
-                case .success(let octets):
-                    state.hasBegun = true
+        /// Keeps the octets of the next block, or the reason why there are none.
+        ///
+        /// - Returns: what to call then.
+        private func didRead(_ buffer: inout [UInt8], failure: LoadError?) -> (@Sendable () -> Void)? {
+            state.withLock { state in
+                state.phase = .calling
+                // After the time limit, the octets are not used any more.
+                if state.failure == nil, let failure { state.failure = failure }
+                if state.failure == nil, !state.isClosed {
                     let block = layout.block(state.nextBlock)
-                    let rest = block.clamped(to: range)
-                    if !state.isClosed {
-                        state.blocks.append(
-                            Block(octets: octets, rest: Int(rest.lowerBound - block.lowerBound)..<Int(rest.upperBound - block.lowerBound)))
-                    }
+                    let wanted = block.clamped(to: range)
+                    state.rest = Int(wanted.lowerBound - block.lowerBound)..<Int(wanted.upperBound - block.lowerBound)
+                    state.buffer = exchange(&buffer, with: [])
+                    state.hasBegun = true
                     state.nextBlock += 1
-                case .failure(let error): state.failure = error
                 }
                 if state.isClosed || state.failure != nil || state.nextBlock > lastBlock { closeFile(&state) }
                 return state.whenReady.take()
             }
-            // Another thread reads while this one runs the caller.
-            readAhead()
-            whenReady?()
         }
     }
 #endif
