@@ -18,6 +18,8 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// SQLite, for what outlives the process. Nobody builds it who does not use PortolanStore or the command, or who turns
 /// the trait off.
 let database: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Persistence"]))
+/// The C functions of the same SQLite.
+let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift", condition: .when(traits: ["Persistence"]))
 /// What `make docs` needs, and nobody who builds or depends on this package.
 let documentation: [Package.Dependency] =
     Context.environment["PORTOLAN_DOCUMENTATION"] == nil
@@ -137,6 +139,7 @@ let package = Package(
             dependencies: [
                 "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanURL", "CPortolanLinux",
                 .target(name: "CPortolanXXHash", condition: .when(traits: ["Persistence"])), httpTypes, logging, database,
+                sqlite,
             ],
             swiftSettings: strict),
         .target(

@@ -11,7 +11,8 @@
         import Musl
     #endif
 
-    /// An open SQLite file. No other file of this module uses GRDB.
+    /// An open SQLite file. GRDB opens it, prepares and keeps its statements, and begins and ends its transactions. No
+    /// other file of this module uses GRDB.
     ///
     /// All functions block, and are called on the store's thread.
     struct Database {
@@ -194,27 +195,19 @@
             /// - Returns: the number of changed rows.
             @discardableResult
             func execute(_ sql: String, _ values: [SQLValue] = []) throws -> Int {
-                let statement = try database.cachedStatement(sql: sql)
-                try statement.execute(arguments: StatementArguments(values.map(\.databaseValue)))
+                _ = try rows(sql, values)
                 return database.changesCount
             }
 
             /// Runs several statements without values.
             func executeAll(_ sql: String) throws { try database.execute(sql: sql) }
 
-            func number(_ sql: String, _ values: [SQLValue] = []) throws -> Int64 {
-                let statement = try database.cachedStatement(sql: sql)
-                return try Int64.fetchOne(statement, arguments: StatementArguments(values.map(\.databaseValue))) ?? 0
-            }
+            /// The first column of the first row; 0 if it is no integer.
+            func number(_ sql: String, _ values: [SQLValue] = []) throws -> Int64 { try rows(sql, values).first?.first?.integer ?? 0 }
 
             func rows(_ sql: String, _ values: [SQLValue] = []) throws -> [[SQLValue]] {
-                var rows: [[SQLValue]] = []
                 let statement = try database.cachedStatement(sql: sql)
-                let cursor = try Row.fetchCursor(statement, arguments: StatementArguments(values.map(\.databaseValue)))
-                while let row = try cursor.next() {
-                    rows.append((0..<row.count).map { SQLValue(row, at: $0) })
-                }
-                return rows
+                return try withExtendedLifetime(statement) { try unsafe PreparedStatement(statement.sqliteStatement).rows(values) }
             }
         }
 
@@ -235,31 +228,6 @@
             case let error as Self: self = error
             case let error as DatabaseError: self.init(code: error.extendedResultCode.rawValue, text: error.message ?? "no text")
             default: self.init(code: 1, text: "\(error)")
-            }
-        }
-    }
-
-    extension SQLValue {
-        /// Reads a column of the row at which a cursor is.
-        fileprivate init(_ row: Row, at index: Int) {
-            switch (row[index] as DatabaseValue).storage {
-            case .null: self = .null
-            case .int64(let number): self = .integer(number)
-            // No column of a store has such numbers, so another program wrote the row.
-            case .double: self = .null
-            // The `String` of GRDB ends at a NUL, and its `Data` does not. Bytes that are no text are not ours.
-            case .string: self = String(validating: row[index] as Data, as: UTF8.self).map { .text($0) } ?? .null
-            case .blob(let data): self = .blob(Array(data))
-            }
-        }
-
-        fileprivate var databaseValue: DatabaseValue {
-            switch self {
-            case .null: .null
-            case .integer(let number): number.databaseValue
-            // GRDB would end a `String` at a NUL. `StoreSchema` makes a text of the bytes.
-            case .text(let text): Data(text.utf8).databaseValue
-            case .blob(let bytes): Data(bytes).databaseValue
             }
         }
     }

@@ -106,9 +106,11 @@
         }
 
         /// The file that has the name now; `nil` for none.
-        func identity(of name: String) -> Identity? {
+        func identity(of name: String) -> Identity? { identity(ofFile: path(of: name)) }
+
+        func identity(ofFile path: String) -> Identity? {
             // `try?` because a file that can't be examined is not the open file.
-            (try? status(of: path(of: name))).flatMap { $0 }.map { Identity(device: UInt64($0.st_dev), inode: UInt64($0.st_ino)) }
+            (try? status(of: path)).flatMap { $0 }.map { Identity(device: UInt64($0.st_dev), inode: UInt64($0.st_ino)) }
         }
 
         /// The size of a file in bytes; `nil` if it is missing.

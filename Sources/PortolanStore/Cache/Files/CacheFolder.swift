@@ -18,6 +18,7 @@
         let files: StateFiles
         let bodies: StateFiles
         let processes: StateFiles
+        let indexPath: String
         /// Whether a damaged index is replaced by an empty one. Otherwise it is an error.
         let repairsIndex: Bool
         /// Whether the folder can't be written, and is only listed and verified.
@@ -27,10 +28,12 @@
             (self.files, self.repairsIndex, self.isReadOnly) = (files, repairsIndex, isReadOnly)
             bodies = StateFiles(folder: files.path(of: "bodies"))
             processes = StateFiles(folder: files.path(of: "processes"))
+            indexPath = files.path(of: Self.index)
         }
 
         var path: String { files.folder }
-        var indexPath: String { files.path(of: Self.index) }
+        /// The file that is the index now; `nil` for none.
+        var indexIdentity: StateFiles.Identity? { files.identity(ofFile: indexPath) }
 
         /// Creates the folders that are missing, and checks that only the user can change them. A folder that has
         /// nothing but the cache gets the permissions of a new one.

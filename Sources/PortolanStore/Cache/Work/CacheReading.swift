@@ -27,7 +27,7 @@
         }
 
         private func openIndex(_ core: DiskCacheCore) throws(StoreError) -> CacheIndex {
-            let current = core.folder.files.identity(of: CacheFolder.index)
+            let current = core.folder.indexIdentity
             if let index, current == identity { return index }
             close()
             // The writing thread makes a new index.

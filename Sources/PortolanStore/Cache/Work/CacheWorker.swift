@@ -63,7 +63,7 @@
         }
 
         private func openIndex() throws(StoreError) -> CacheIndex {
-            if let index, let identity, core.folder.files.identity(of: CacheFolder.index) == identity { return index }
+            if let index, let identity, core.folder.indexIdentity == identity { return index }
             // Another process has replaced the file, or someone has removed the folder.
             index?.close()
             index = nil
@@ -75,7 +75,7 @@
                 throw error
             }
             core.didOpenIndex(byteLimit: index.byteLimit)
-            (self.index, identity) = (index, core.folder.files.identity(of: CacheFolder.index))
+            (self.index, identity) = (index, core.folder.indexIdentity)
             // What is being written belongs to the old index.
             for number in builders.keys { core.cancel(number) }
             builders = [:]
@@ -93,7 +93,7 @@
             index = nil
             attempt { () throws(StoreError) in
                 try core.folder.files.whileLocked { () throws(StoreError) in
-                    guard core.folder.files.identity(of: CacheFolder.index) == identity else { return }
+                    guard core.folder.indexIdentity == identity else { return }
                     try core.folder.removeIndex(applicationID: CacheIndex.format.applicationID)
                     core.logger.error("\(problem): the cache is emptied")
                 }
