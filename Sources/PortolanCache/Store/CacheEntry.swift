@@ -61,6 +61,9 @@ package struct CacheAttributes: Sendable {
     /// What the caller wants to remember with the response.
     package var userInfo: [String: String] = [:]
 
+    /// Those of a response without a status and without any properties.
+    init() { (hasStatus, remainingContentCodings, isVerified) = (false, [], false) }
+
     package init(_ response: Response) {
         (mimeType, textEncodingName) = (response.mimeType, response.textEncodingName)
         (expectedLength, suggestedFilename) = (response.expectedLength, response.unsanitizedFilename)

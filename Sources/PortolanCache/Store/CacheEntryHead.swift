@@ -106,7 +106,7 @@ extension CacheEntryHead {
         var input = CacheOctetReader(octets, from: start)
         guard input.byte() == Self.version, let url = Self.url(&input, expected), let partition = input.optional({ $0.text() }),
             let stored = Self.stored(url, &input), let trailers = input.optional({ Self.fields(&$0) }),
-            let attributes = Self.attributes(url, &input), input.isAtEnd
+            let attributes = Self.attributes(&input), input.isAtEnd
         else { return nil }
         self.init(key: CacheKey(url, partition: partition), stored: stored, attributes: attributes, trailers: trailers)
     }
@@ -146,7 +146,8 @@ extension CacheEntryHead {
     }
 
     private static func fields(_ input: inout CacheOctetReader) -> HTTPFields? {
-        guard let count = input.count() else { return nil }
+        // HTTPTypes ends the program if there are more.
+        guard let count = input.count(), count < Int(UInt16.max) else { return nil }
         var fields = HTTPFields()
         for _ in 0..<count {
             guard let name = input.text().flatMap({ HTTPField.Name($0) }), let value = input.run(),
@@ -170,8 +171,8 @@ extension CacheEntryHead {
         return SelectingFields(selectors)
     }
 
-    private static func attributes(_ url: URLRecord, _ input: inout CacheOctetReader) -> CacheAttributes? {
-        var attributes = CacheAttributes(Response(url: url))
+    private static func attributes(_ input: inout CacheOctetReader) -> CacheAttributes? {
+        var attributes = CacheAttributes()
         guard let type = input.optional({ $0.text() }), let encoding = input.optional({ $0.text() }),
             let length = input.optional({ $0.integer(Int64.self) }), length ?? 0 >= 0, let name = input.optional({ $0.text() }),
             let hasStatus = input.boolean(), let isVerified = input.boolean(), let codingCount = input.count()

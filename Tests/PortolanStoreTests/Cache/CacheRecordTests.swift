@@ -73,6 +73,17 @@
             }
         }
 
+        /// HTTPTypes ends the program if there are 65,535 fields.
+        @Test(arguments: [65_534, 65_535, 100_000]) func numberOfFieldsIsLimited(count: Int) throws {
+            let octets = try Self.record(.complete(length: 0), []).octets
+            func encoded(_ count: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: count >> (8 * $0)) } }
+            let list = encoded(3) + encoded(4) + Array("Vary".utf8)
+            let start = try #require(octets.indices.dropLast(list.count).first { octets[$0..<$0 + list.count] == list[...] })
+            let more = Array(repeating: encoded(1) + [UInt8(ascii: "C")] + encoded(0), count: count - 3).flatMap { $0 }
+            let record = CacheRecord(decoding: octets[..<start] + encoded(count) + more + octets[(start + 4)...])
+            #expect(record?.stored.fields.count == (count < 65_535 ? count : nil))
+        }
+
         /// The fuzzer begins with these, so each of them must be a record of today's format.
         @Test(arguments: ["complete", "parts", "large"]) func seedOfTheFuzzerIsARecord(name: String) throws {
             var folder = URL(fileURLWithPath: #filePath)
