@@ -57,7 +57,7 @@ let benchmarks: [Target] =
             name: "bench",
             dependencies: [
                 "CTally", "CLinux", "CCurl", "CPortolanZlib", "CPortolanOpenSSL", "CPortolanNGHTTP2", "Portolan", "PortolanHandlers",
-                "PortolanCookies", "PortolanHTML", "PortolanPlugins",
+                "PortolanCookies", "PortolanHTML", "PortolanPlugins", "PortolanStore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + peerProducts,
             path: "Benchmarks/Sources/bench", swiftSettings: strict),

@@ -53,9 +53,15 @@ enum PortolanLoads {
         }
     }
 
-    /// One load that streams to a delegate.
-    static func streamed(_ target: HTTPTarget, amount: Int, with loader: Loader? = nil) throws -> Competitor {
+    /// Loads that stream to a delegate, one after another.
+    static func streamed(
+        _ target: HTTPTarget, times: Int = 1, amount: Int, with loader: Loader? = nil, name: String = name
+    ) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
-        return Competitor(name, amount: amount) { try await TallyingDelegate.load(request, with: loader) }
+        return Competitor(name, amount: amount) {
+            var tally = bench_tally()
+            for _ in 0..<times { tally += try await TallyingDelegate.load(request, with: loader) }
+            return tally
+        }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The peer "URLSession": Foundation's loader on Linux, with one session without a cache, and one with a cache for the
-// rows of the cache. In most rows a load is an awaited `data(from:)`, with the whole body in memory. Large bodies
+// The peer "URLSession": Foundation's loader on Linux, with a session without a cache, and one with a cache for each
+// row of the cache. In most rows a load is an awaited `data(from:)`, with the whole body in memory. Large bodies
 // stream to a delegate. Concurrent loads are data tasks with completion handlers, each of which starts the next one. A
 // data: URL is parsed from text for each load, as Portolan does. URLSession has no file: here.
 
@@ -25,9 +25,21 @@ enum URLSessionPeer {
 
     private static let session = URLSession(configuration: configuration)
 
-    /// With a cache in memory.
-    private static let cachingSession = URLSession(
-        configuration: makeConfiguration(cache: URLCache(memoryCapacity: 64 << 20, diskCapacity: 0, diskPath: nil)))
+    enum Cache {
+        case none
+        case inMemory
+        case onDisk(folder: String)
+    }
+
+    private static func session(_ cache: Cache) -> URLSession {
+        switch cache {
+        case .none: session
+        case .inMemory:
+            URLSession(configuration: makeConfiguration(cache: URLCache(memoryCapacity: 64 << 20, diskCapacity: 0, diskPath: nil)))
+        case .onDisk(let folder):
+            URLSession(configuration: makeConfiguration(cache: URLCache(memoryCapacity: 0, diskCapacity: 64 << 20, diskPath: folder)))
+        }
+    }
 
     static func url(_ text: String) throws -> URL {
         guard let url = URL(string: text) else { throw MeasurementError("Foundation does not parse \(text.prefix(40)) as a URL") }
@@ -48,8 +60,8 @@ enum URLSessionPeer {
         }
     }
 
-    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int, withCache: Bool = false) throws -> Competitor {
-        let (url, session) = (try Self.url(target.url), withCache ? cachingSession : session)
+    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int, cache: Cache = .none) throws -> Competitor {
+        let (url, session) = (try Self.url(target.url), session(cache))
         return Competitor(name, amount: times) {
             try await withCheckedThrowingContinuation { continuation in
                 let chains = DataTaskChains(url, times: times, inFlight: count, session, continuation)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The raw loop "read": open(2), then read(2) into one page-aligned buffer of 1 MiB (the size that PortolanFile uses)
-// until the end, then close(2). The tally is taken of each piece in place.
+// until the end, then close(2). The tally is taken of each piece in place. For small files it is one read(2) of the
+// whole file.
 
 import CTally
 import Glibc
 
 enum ReadLoop {
+    static let name = "read"
+
     private static let bufferSize = 1 << 20
 
     static func load(_ path: String) throws -> bench_tally {
@@ -30,8 +33,29 @@ enum ReadLoop {
         }
     }
 
-    static func competitor(reading path: String, amount: Int) -> Competitor {
-        Competitor("read", amount: amount) { try load(path) }
+    static func competitor(reading path: String, times: Int = 1, amount: Int) -> Competitor {
+        Competitor(name, amount: amount) {
+            var tally = bench_tally()
+            for _ in 0..<times { tally += try load(path) }
+            return tally
+        }
+    }
+
+    /// Opens, reads and closes a small file `times` times.
+    static func competitor(reading path: String, size: Int, times: Int) -> Competitor {
+        Competitor(name, amount: times) {
+            var tally = bench_tally()
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+            defer { unsafe buffer.deallocate() }
+            for _ in 0..<times {
+                let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+                guard descriptor >= 0 else { throw failure("open", path) }
+                defer { close(descriptor) }
+                guard unsafe Glibc.read(descriptor, buffer.baseAddress, size) == size else { throw failure("read", path) }
+                unsafe bench_tally_add(&tally, buffer.baseAddress, size)
+            }
+            return tally
+        }
     }
 
     private static func failure(_ call: String, _ path: String) -> MeasurementError {

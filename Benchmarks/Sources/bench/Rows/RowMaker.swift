@@ -30,6 +30,8 @@ struct RowMaker: Sendable {
         RowMaker(name: "http-64-async", summary: "the same, data(for:) in 64 tasks", make: HTTPRows.awaitedConcurrent),
         RowMaker(name: "cache-memory", summary: "http: 1 KiB, stored in memory, one after another, delegate", make: CacheRows.memory),
         RowMaker(name: "cache-validated", summary: "the same, validated by the server each time", make: CacheRows.validated),
+        RowMaker(name: "cache-disk", summary: "http: 1 KiB, stored on disk, one after another, delegate", make: CacheRows.disk),
+        RowMaker(name: "cache-disk-64m", summary: "http: 64 MiB, stored on disk, streamed to a delegate", make: CacheRows.diskBulk),
         RowMaker(name: "https-get", summary: "https: 1 KiB, HTTP/1.1, kept alive, one after another, delegate", make: HTTPSRows.http1),
         RowMaker(name: "https-64", summary: "the same, 64 in flight", make: HTTPSRows.http1Concurrent),
         RowMaker(name: "http2-get", summary: "https: 1 KiB, HTTP/2, one after another, delegate", make: HTTPSRows.http2),
