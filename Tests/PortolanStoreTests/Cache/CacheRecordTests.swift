@@ -53,6 +53,17 @@
             #expect(CacheRecord(decoding: octets + [0]) == nil)
         }
 
+        @Test(arguments: contents.indices) func recordOfAnotherFormatIsMalformed(index: Int) throws {
+            let (content, checksums) = Self.contents[index]
+            let octets = try Self.record(content, checksums).octets
+            // The format of the record, and that of the head after the checksums with their count.
+            for position in [0, 5 + 8 * checksums.count] {
+                var changed = octets
+                changed[position] += 1
+                #expect(CacheRecord(decoding: changed) == nil, "\(position)")
+            }
+        }
+
         /// No octets trap. What is read can be written.
         @Test(arguments: 0..<20) func changedRecordsDoNotTrap(seed: Int) throws {
             var random = SeededGenerator(seed: UInt64(seed))

@@ -159,6 +159,42 @@
             #expect(try await Tester(store).entries("https://example.org/l").isEmpty && fixture.bodyFiles == [])
         }
 
+        @Test func verificationFindsABodyThatIsTooLong() throws {
+            let name = try #require(try fixture.bodyFiles.first)
+            try fixture.replace(name, by: try fixture.bytes(of: name) + [0])
+            let verification = try fixture.open().verify(removing: false)
+            #expect(verification.damages.map(\.url) == ["https://example.org/l"] && verification.intactCount == 1)
+        }
+
+        /// A new checksum would hide the damage.
+        @Test(arguments: [0, 262_143, 262_144, 299_999]) func damagedPartIsNotExtended(position: Int) async throws {
+            let store = try fixture.open()
+            var opening = try Tester.opening("https://example.org/part")
+            let first = try #require(store.openWriter(opening))
+            #expect(Tester.write(Self.large, to: first))
+            let part = try Tester.stored("ETag: \"a\"", "https://example.org/part", content: Tester.parts(0..<300_000, length: 300_003))
+            first.finish(part, trailers: nil)
+            let entry = try await Tester(store).entry("https://example.org/part")
+            let name = String(entry.id.rawValue, radix: 16)
+            let file = try #require(try fixture.bodyFiles.first { $0.hasSuffix(name + ".body") })
+            var damaged = try fixture.bytes(of: file)
+            damaged[position] ^= 1
+            try fixture.replace(file, by: damaged)
+            (opening.position, opening.extended) = (300_000, entry.id)
+            let second = try #require(store.openWriter(opening))
+            _ = Tester.write([1, 2, 3], to: second)
+            second.finish(try Tester.stored("ETag: \"a\"", "https://example.org/part", content: .complete(length: 300_003)), trailers: nil)
+            for entry in try await Tester(store).entries("https://example.org/part") { #expect(!entry.stored.content.isComplete) }
+        }
+
+        /// The open of a FIFO waits for a writer, unless it says that it does not.
+        @Test func fifoInPlaceOfABodyIsAMiss() async throws {
+            let name = try #require(try fixture.bodyFiles.first)
+            try FileManager.default.removeItem(atPath: fixture.path + "/" + name)
+            #expect(unsafe mkfifo(fixture.path + "/" + name, 0o600) == 0)
+            #expect(try await check("FIFO") == 1)
+        }
+
         @Test func verificationFindsDamagedRowsAndOrphans() throws {
             try fixture.execute("UPDATE content SET checksum = checksum + 1 WHERE body IS NOT NULL")
             let store = try fixture.open()

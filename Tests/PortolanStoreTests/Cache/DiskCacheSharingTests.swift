@@ -53,6 +53,26 @@
             #expect(try await Tester(second).entries().isEmpty == false || first.summary().entryCount == 1)
         }
 
+        /// After a start of the system, the monotonic clock begins again.
+        @Test func removalBeforeTheLastStartOfTheSystemDoesNotCount() async throws {
+            try fixture.fill([:])
+            try fixture.execute("INSERT INTO removal (time, kind, value) VALUES (\(Int64.max), 'all', 0)")
+            let store = try fixture.open()
+            try Tester(store).store([1])
+            #expect(try await Tester(store).bodies() == [[1]])
+        }
+
+        @Test func oldRemovalsAreForgotten() throws {
+            try fixture.fill([:])
+            let old = -2 * CacheIndex.removalLifetime
+            for time in [old, Int64.max] { try fixture.execute("INSERT INTO removal (time, kind, value) VALUES (\(time), 'all', 0)") }
+            let store = try fixture.open()
+            store.remove(.host("example.org"))
+            _ = try store.summary()
+            #expect(try fixture.number("SELECT count(*) FROM removal") == 1)
+            #expect(try fixture.number("SELECT count(*) FROM removal WHERE kind = 'host'") == 1)
+        }
+
         @Test func entryThatAnotherStoreRemovesIsNotExtended() async throws {
             let (first, second) = (try fixture.open(), try fixture.open())
             try Tester(first).storePart([1, 2], at: 0, of: 4)

@@ -60,6 +60,23 @@
             #expect(try await tester.bodies() == [[1]])
         }
 
+        @Test func closeAnswersTheLookUpsThatWait() throws {
+            let store = try fixture.open(clock: clock)
+            try Tester(store).store([1])
+            _ = try store.summary()
+            let hold = Hold()
+            store.core.reading.submit { _ in hold.reach() }
+            hold.waitUntilReached()
+            let answers = ConditionLock<[Int]>([])
+            store.lookUp(try Tester.key()) { entries in answers.withLockBroadcasting { $0.append(entries.count) } }
+            #expect(answers.withLock { $0 } == [])
+            store.core.close()
+            #expect(answers.withLock { $0 } == [0])
+            hold.release()
+            store.waitForClose()
+            #expect(answers.withLock { $0 } == [0])
+        }
+
         @Test func slowWriterIsDiscarded() async throws {
             let store = try fixture.open(byteLimit: 1 << 30, clock: clock)
             let hold = Hold()
@@ -80,6 +97,22 @@
             _ = try store.summary()
             #expect(try await Tester(store).bodies("https://example.org/b") == [[1]])
             #expect(try await Tester(store).entries().isEmpty && fixture.bodyFiles == [])
+        }
+
+        @Test func waitingOctetsOfAllWritersAreLimited() throws {
+            let store = try fixture.open(byteLimit: 1 << 30, clock: clock)
+            let hold = Hold()
+            store.core.writing.submit { _ in hold.reach() }
+            hold.waitUntilReached()
+            let block = Tester.pattern(1, count: 1 << 20)
+            let counts = try (0..<6).map { index in
+                let writer = try #require(store.openWriter(try Tester.opening("https://example.org/\(index)")))
+                defer { writer.discard() }
+                return (0..<7).count { _ in Tester.write(block, to: writer) }
+            }
+            #expect(counts == [7, 7, 7, 7, 4, 0])
+            hold.release()
+            #expect(try store.summary().byteCount == 0)
         }
 
         @Test func slowFileFailsBeforeItsFirstOctet() async throws {

@@ -3,6 +3,7 @@
 #if Persistence
     import CacheStoreSuite
     import Foundation
+    import HTTPTypes
     import PortolanCache
     import PortolanCore
     import PortolanTestSupport
@@ -92,6 +93,82 @@
             #expect(try fixture.bodyFileSize <= 2 << 20)
         }
 
+        // MARK: Room
+
+        @Test(arguments: [15_000, 30_000]) func limitHoldsAfterEachResponse(count: Int) throws {
+            let limit: Int64 = 1 << 20
+            let store = try fixture.open(byteLimit: limit)
+            for index in 0..<90 {
+                try Tester(store).store(Tester.pattern(index, count: count), at: "https://example.org/\(index)")
+                let summary = try store.summary()
+                #expect(summary.byteCount <= limit && summary.entryCount > min(index, 20), "\(index)")
+            }
+        }
+
+        /// A disk stores whole blocks.
+        @Test func fileCountsInWholeBlocks() throws {
+            let store = try fixture.open()
+            for (index, count) in [16_385, 20_480].enumerated() {
+                try Tester(store).store(Tester.pattern(1, count: count), at: "https://example.org/\(index)")
+            }
+            let counts = try store.items().map(\.byteCount)
+            #expect(counts.count == 2 && counts[0] == counts[1] && counts[0] > 20_480)
+        }
+
+        @Test func updateChangesTheRoomOfAResponse() async throws {
+            let store = try fixture.open()
+            try Tester(store).store([1], "A: 1")
+            let (before, entry) = (try store.summary().byteCount, try await Tester(store).entry())
+            let longer = try Tester.fields("A: " + String(repeating: "x", count: 1001))
+            store.update(entry.id, to: entry.stored.updated(by: longer, request: HTTPFields(), requestTime: 5, responseTime: 5).response)
+            #expect(try store.summary().byteCount == before + 1000)
+        }
+
+        /// The fields of a response count like its body.
+        @Test(arguments: [10, 300_000]) func responseWithLargeFieldsIsNotStored(count: Int) throws {
+            let store = try fixture.open(byteLimit: 4 << 20)
+            for (index, length) in [100_000, 600_000].enumerated() {
+                let url = "https://example.org/\(index)"
+                try Tester(store).store(Tester.pattern(1, count: count), "A: " + String(repeating: "x", count: length), at: url)
+                #expect(try store.items().map(\.key.url.string) == ["https://example.org/0"])
+            }
+            #expect(try fixture.bodyFiles.count == (count < 20_000 ? 0 : 1))
+        }
+
+        /// A process that is killed between two changes, or a damaged page, can leave a wrong total.
+        @Test(arguments: [0, 1 << 40]) func totalIsCountedAgainAtTheOpening(total: Int) throws {
+            try fixture.fill([Tester.url: Tester.pattern(1, count: 1000)])
+            let count = try fixture.number("SELECT bytes FROM total")
+            try fixture.execute("UPDATE total SET bytes = \(total)")
+            let summary = try fixture.open().summary()
+            #expect(summary.byteCount == count && summary.entryCount == 1)
+        }
+
+        @Test func indexBecomesSmallerWhenResponsesAreRemoved() throws {
+            let store = try fixture.open(byteLimit: 8 << 20)
+            for index in 0..<240 { try Tester(store).store(Tester.pattern(index, count: 16_000), at: "https://example.org/\(index)") }
+            _ = try store.summary()
+            let pages = try fixture.number("PRAGMA page_count")
+            store.remove(.all)
+            _ = try store.summary()
+            #expect(try pages > 900 && fixture.number("PRAGMA page_count") < 400)
+        }
+
+        /// What was removed can be private.
+        @Test func removedResponseIsNotInTheIndex() throws {
+            let octets = Tester.pattern(1, count: 900)
+            try fixture.fill(["https://example.org/a": octets, "https://example.org/b": [1]])
+            func isInTheIndex() throws -> Bool {
+                let bytes = try fixture.bytes(of: "index.sqlite")
+                return bytes.indices.dropLast(200).contains { bytes[$0] == octets[0] && bytes[$0..<$0 + 200] == octets[..<200] }
+            }
+            #expect(try isInTheIndex())
+            let store = try fixture.open()
+            store.remove(.url(try Tester.key("https://example.org/a").url))
+            store.waitForClose()
+            #expect(try !isInTheIndex())
+        }
+
         @Test func closedStoreFindsNothing() async throws {
             let store = try fixture.open()
             let tester = Tester(store)
@@ -104,6 +181,25 @@
             #expect(throws: StoreError.self) { try store.summary() }
             store.waitForClose()
             #expect(try fixture.number("SELECT count(*) FROM entry") == 1)
+        }
+
+        /// A load that was just stopped keeps what it has received.
+        @Test func closeWaitsForAWriterThatIsAboutToEnd() async throws {
+            let store = try fixture.open()
+            let writer = try #require(store.openWriter(try Tester.opening()))
+            let state = ConditionLock((hasBegun: false, isClosed: false))
+            try PlatformThread.start {
+                state.withLockBroadcasting { $0.hasBegun = true }
+                store.waitForClose()
+                state.withLockBroadcasting { $0.isClosed = true }
+            }
+            state.wait { $0.hasBegun ? () : nil }
+            let octets = Tester.pattern(1, count: 100)
+            for octet in octets { #expect(Tester.write([octet], to: writer)) }
+            writer.finish(try Tester.stored(content: .complete(length: 100)), trailers: nil)
+            state.wait { $0.isClosed ? () : nil }
+            let other = try fixture.open()
+            #expect(try await Tester(other).bodies() == [octets])
         }
 
         @Test func responseForMemoryOnlyIsRefused() throws {
