@@ -46,7 +46,7 @@ test-full: LEVEL := 5
 test-full: test
 
 # Every test under AddressSanitizer and LeakSanitizer.
-test-asan: packages-test fixtures
+test-asan: packages-test packages-bench fixtures
 	scripts/test-asan.sh
 
 # The C plugins of the tests, and calls through libffi, under Valgrind.

@@ -46,6 +46,10 @@ let peerProducts: [Target.Dependency] =
         .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
     ] : []
+/// The build of the tests has PortolanRedis, too. It does not turn on the trait, because that would change the flags of
+/// every target, and so build everything again.
+let redis: [SwiftSetting] = hasBenchmarks ? strict + [.define("Redis")] : strict
+/// The benchmarks, and the tests that need a library that users may not have.
 let benchmarks: [Target] =
     hasBenchmarks
     ? [
@@ -63,11 +67,14 @@ let benchmarks: [Target] =
             path: "Benchmarks/Sources/bench", swiftSettings: strict),
         .testTarget(
             name: "BenchTests", dependencies: ["bench", "ServerSupport"], path: "Benchmarks/Tests/BenchTests", swiftSettings: strict),
+        // Without the define, the library is empty.
+        .testTarget(
+            name: "PortolanRedisTests",
+            dependencies: [
+                "PortolanRedis", "PortolanCache", "PortolanCore", "PortolanURL", "CacheStoreSuite", "ServerSupport", httpTypes, logging,
+            ],
+            swiftSettings: redis),
     ] : []
-
-/// The build of the tests has PortolanRedis, too. It does not turn on the trait, because that would change the flags of
-/// every target, and so build everything again.
-let redis: [SwiftSetting] = hasBenchmarks ? strict + [.define("Redis")] : strict
 
 // Top to bottom: a target uses only targets that stand above it.
 let package = Package(
@@ -253,12 +260,6 @@ let package = Package(
             name: "PortolanCacheTests",
             dependencies: ["PortolanCache", "PortolanCore", "PortolanURL", "PortolanTestSupport", "CacheStoreSuite", httpTypes],
             swiftSettings: strict),
-        .testTarget(
-            name: "PortolanRedisTests",
-            dependencies: [
-                "PortolanRedis", "PortolanCache", "PortolanCore", "PortolanURL", "CacheStoreSuite", "ServerSupport", httpTypes, logging,
-            ],
-            swiftSettings: redis),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "PortolanCoreTests",

@@ -13,6 +13,8 @@ make -s -C Tests/PluginFixtures OUT=../../.build/asan/fixtures CC="$clang" EXTRA
 export PORTOLAN_FIXTURES="$PWD/.build/asan/fixtures"
 export LSAN_OPTIONS="suppressions=$PWD/scripts/lsan.supp:print_suppressions=0"
 export ASAN_OPTIONS="detect_leaks=1:suppressions=$PWD/scripts/asan.supp"
+# With the tests of PortolanRedis.
+export PORTOLAN_BENCHMARKS=1
 test=(swift test --disable-xctest --sanitize address --scratch-path .build/asan)
 "${test[@]}" --filter '^EndToEndTests\.'
 exec "${test[@]}" --skip-build --skip '^EndToEndTests\.'

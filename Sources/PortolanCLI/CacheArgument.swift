@@ -34,7 +34,9 @@
                 let isCache = !isValue && ["--cache", "--cache="].contains(argument)
                 completed += isCache ? ["--cache", ""] : [argument]
                 isValue = !isValue && !isCache && options?.takesNextArgument(argument) ?? false
-                if isCache, argument == "--cache", let next = arguments.dropFirst(index + 1).first, Self.isNoURL(next) {
+                if isCache, argument == "--cache", let next = arguments.dropFirst(index + 1).first, Self.isNoURL(next),
+                    !command.configuration.subcommands.contains(where: { $0.configuration.commandName == next })
+                {
                     misplaced = misplaced ?? next
                 }
             }

@@ -175,6 +175,43 @@ import Testing
         #expect(result.isStorable == isStorable)
     }
 
+    /// The fields of many validations must not add up: swift-http-types ends the program at 65,535 fields.
+    @Test func responseWithTooManyFieldsHasToGo() throws {
+        let stored = try CacheFixtures.response("Cache-Control: max-age=10")
+        func updated(fieldCount: Int) throws -> Bool {
+            let fields = try CacheFixtures.fields((0..<fieldCount).map { "F\($0): 1" }.joined(separator: "|"))
+            return stored.updated(by: fields, request: HTTPFields(), requestTime: 0, responseTime: 0).isStorable
+        }
+        #expect(try updated(fieldCount: StoredFields.limit - 1))
+        #expect(try !updated(fieldCount: StoredFields.limit))
+    }
+
+    /// §5.2.2.4: the response can be used only without the fields that `no-cache` names.
+    @Test func updateRemovesTheFieldsThatNoCacheNames() throws {
+        let stored = try CacheFixtures.response("Cache-Control: max-age=10 | A: old | B: old | Date: \(try CacheFixtures.date(0))")
+        let date = try CacheFixtures.date(5)
+        for text in ["A: new | Cache-Control: max-age=20, no-cache=\"a\"", "Cache-Control: max-age=20, no-cache=\"a\""] {
+            let newer = try CacheFixtures.fields(text + "| Date: \(date)")
+            let (updated, isStorable) = stored.updated(by: newer, request: HTTPFields(), requestTime: 0, responseTime: 0)
+            #expect(isStorable && !updated.fields.contains(where: { $0.name.canonicalName == "a" }))
+            #expect(updated.fields[values: HTTPField.Name("B") ?? .age] == ["old"] && updated.fields[values: .date] == [date])
+        }
+    }
+
+    /// A 304 that repeats the stored fields changes only the date.
+    @Test(
+        arguments: [
+            ("A: 1 | Date: d2", "A: 1 | B: 2 | Date: d2"), ("Date: d2", "A: 1 | B: 2 | Date: d2"),
+            ("A: 2 | Date: d2", "B: 2 | A: 2 | Date: d2"), ("A: 1 | A: 1 | Date: d2", "B: 2 | A: 1 | A: 1 | Date: d2"),
+            ("A: 1", "B: 2 | A: 1"), ("Date: d2 | Date: d3", "A: 1 | B: 2 | Date: d2 | Date: d3"),
+            ("C: 3 | Date: d2", "A: 1 | B: 2 | C: 3 | Date: d2"),
+            ("Age: 1 | Date: d2", "A: 1 | B: 2 | Age: 1 | Date: d2"),
+        ])
+    func updatedFieldsAreExact(newer: String, expected: String) throws {
+        let updated = StoredFields.updated(try CacheFixtures.fields("A: 1 | Date: d1 | B: 2"), from: try CacheFixtures.fields(newer))
+        #expect(CacheFixtures.text(updated).sorted() == CacheFixtures.text(try CacheFixtures.fields(expected)).sorted())
+    }
+
     /// §4.3.5. The stored response has 10 octets.
     @Test(
         arguments: [

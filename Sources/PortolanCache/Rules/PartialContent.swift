@@ -87,6 +87,6 @@ extension StoredResponse {
             Self.fields(StoredFields.updated(fields, from: newer.fields), of: combined.content), requestTime: newer.requestTime,
             responseTime: newer.responseTime)
         combined.selectingFields = newer.selectingFields
-        return combined
+        return combined.fields.count <= StoredFields.limit ? combined : nil
     }
 }

@@ -13,7 +13,7 @@ package import PortolanURL
 package enum Storability {
     /// Why a response is not stored. Each case names its section of RFC 9111, or the reason.
     package enum Refusal: String, Error, Hashable, Sendable {
-        case method = "only responses to GET are stored, and to POST with its URL in 'Content-Location' and a lifetime (RFC 9110 §9.3.3)"
+        case method = "only a response to GET is stored, or to POST with its URL in 'Content-Location' and a lifetime (RFC 9110 §9.3.3)"
         case interim = "the response is not final (RFC 9111 §3)"
         case status = "the status depends on the request's conditions or credentials (RFC 9111 §3)"
         case neverStored = "no cache may store a response with this status (RFC 6585)"
@@ -71,7 +71,8 @@ package enum Storability {
     package static func answeredMethod(
         _ method: HTTPRequest.Method, url: URLRecord, status: HTTPResponse.Status, fields: HTTPFields
     ) -> HTTPRequest.Method {
-        guard method == .post, status == .ok, Freshness.isExplicit(fields, ResponseDirectives(fields)),
+        guard method == .post, status == .ok, fields[fields: .contentLocation].count == 1,
+            Freshness.isExplicit(fields, ResponseDirectives(fields)),
             Invalidation.target(of: .contentLocation, in: fields, url) == url.withoutFragment
         else { return method }
         return .get

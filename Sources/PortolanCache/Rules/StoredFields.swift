@@ -35,10 +35,17 @@ package enum StoredFields {
         let updates = newer.filter { field in
             !excluded.contains(field.name) && !contentNames.contains(field.name) && !(keepsTag && field.name == .eTag)
         }
-        if let dated = fieldsIfOnlyTheDateChanges(fields, updates) { return dated }
+        if !excluded.namesUnusableFields, let dated = fieldsIfOnlyTheDateChanges(fields, updates) { return dated }
         let replaced = Set(updates.map(\.name))
-        return HTTPFields(fields.filter { !replaced.contains($0.name) && $0.name != .age && $0.name != .date } + updates)
+        let kept = fields.filter { field in
+            !replaced.contains(field.name) && field.name != .age && field.name != .date && !excluded.isUnusable(field.name)
+        }
+        return HTTPFields(kept + updates)
     }
+
+    /// The largest number of fields of a stored response. A received response has no more, so that only the fields of
+    /// many validations can exceed it. Such a response is removed.
+    static let limit = 1000
 
     /// The usual case: a 304 repeats stored fields with another `Date`.
     ///
@@ -137,6 +144,8 @@ package enum StoredFields {
     /// The fields that are not stored: those for a connection, and those that `no-cache` names.
     private struct ExcludedNames {
         private var listed: Set<String> = []
+        /// Those that `no-cache` names. The response can be used only without them (RFC 9111 §5.2.2.4).
+        private var unusable: Set<String> = []
 
         init(_ fields: HTTPFields) {
             var count = 0
@@ -145,13 +154,20 @@ package enum StoredFields {
                 count += 1
                 return count < connectionOptionLimit
             }
-            if case .fields(let names) = ResponseDirectives(fields).noCache { for name in names { insert(name) } }
+            guard case .fields(let names) = ResponseDirectives(fields).noCache else { return }
+            for name in names {
+                insert(name)
+                if !keptNames.contains(name.canonicalName) { unusable.insert(name.canonicalName) }
+            }
         }
 
         private mutating func insert(_ name: HTTPField.Name) {
             let name = name.canonicalName
             if !connectionNames.contains(name), !keptNames.contains(name) { listed.insert(name) }
         }
+
+        var namesUnusableFields: Bool { !unusable.isEmpty }
+        func isUnusable(_ name: HTTPField.Name) -> Bool { namesUnusableFields && unusable.contains(name.canonicalName) }
 
         func contains(_ name: HTTPField.Name) -> Bool {
             connectionNames.contains(name.canonicalName) || (!listed.isEmpty && listed.contains(name.canonicalName))

@@ -90,6 +90,6 @@ package struct StoredResponse: Sendable {
             request.map { SelectingFields(vary: response.fields, request: $0) } ?? selectingFields.kept(forVary: response.fields)
         if let selecting { response.selectingFields = selecting }
         let isForbidden = response.directives.isNoStore && !(response.directives.isMustUnderstand && Storability.isUnderstood(status))
-        return (response, selecting != nil && !isForbidden)
+        return (response, selecting != nil && !isForbidden && response.fields.count <= StoredFields.limit)
     }
 }

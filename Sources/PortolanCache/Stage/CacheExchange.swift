@@ -318,8 +318,9 @@ final class CacheExchange: ForwardingClient {
         return stop(
             LoadError(
                 .badResponse,
-                message: "the 206 response for \(load.request.url.shortDescription) has not the octets of its Content-Range; load it again")
-        )
+                message:
+                    "the 206 response for \(load.request.url.shortDescription) has more or fewer octets than its Content-Range; load it again"
+            ))
     }
 
     /// Stops the next handler's load, stores nothing, and fails.

@@ -7,8 +7,8 @@ import Synchronization
 /// The client of a load whose response the cache does not have: it forwards the response, and stores it if the rules
 /// allow that.
 ///
-/// It does what a ``CachingLoad`` with a ``CacheExchange`` does for a request without stored responses, but is no load:
-/// the handler's load reports to it directly.
+/// It takes the place of a ``CachingLoad`` with a ``CacheExchange`` for a request without stored responses. It is no
+/// load: the handler's load reports to it directly.
 final class CacheFill: CacheFillClient, ForwardingClient {
     let next: any ProtocolClient
     private let storage: ResponseStorage
@@ -105,7 +105,8 @@ final class CacheFill: CacheFillClient, ForwardingClient {
     func didFail(with error: LoadError) {
         storage.finish(isComplete: false)
         next.didFail(with: error)
-        endSharing(error.code == .cancelled ? .stopped : .alone)
+        // The caller's own limits say nothing about the response for others.
+        endSharing([.cancelled, .timedOut, .limitExceeded].contains(error.code) ? .stopped : .alone)
     }
 
     // MARK: - Loads of the handler

@@ -166,6 +166,11 @@ final class CachingLoad: ProtocolLoad {
         switch cache.begin(key, candidate, waiting, isRepeated: hasWaited) {
         case .first(let id):
             shared.withLock { $0 = id }
+            // Another load of the URL may have stored its response and ended after the look-up.
+            if question.entries.isEmpty, let stored = cache.store.immediateEntries(for: key)?.filter(isUsable), !stored.isEmpty {
+                endSharing(.stored)
+                return decide(stored, after: .alone)
+            }
             claim(question)
         case .alone: load(question)
         case .wait: wait(waiting)

@@ -28,6 +28,18 @@ public final class ResponseCache: Sendable {
         static let limit = 64
         var count = 0
         var recent: [CacheSelection] = []
+
+        mutating func add(_ selection: CacheSelection) {
+            count += 1
+            recent.append(selection)
+            if recent.count > Self.limit { recent.removeFirst() }
+        }
+
+        /// Whether responses for the key may have been removed after the first `count` removals.
+        func mayInclude(_ key: CacheKey, since count: Int) -> Bool {
+            let newer = self.count - count
+            return newer > recent.count || recent.suffix(newer).contains { $0.contains(nil, key, responseTime: .max) }
+        }
     }
 
     /// Makes an empty cache in memory.
@@ -65,12 +77,24 @@ public final class ResponseCache: Sendable {
     }
 
     func remove(_ selection: CacheSelection) {
-        removals.withLock { removals in
-            removals.count += 1
-            removals.recent.append(selection)
-            if removals.recent.count > Removals.limit { removals.recent.removeFirst() }
-        }
+        removals.withLock { $0.add(selection) }
         store.remove(selection)
+    }
+
+    /// Removes the responses of URLs, because of a response that may be stored itself.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the response.
+    ///   - count: the number of removals before its request.
+    /// - Returns: whether others have removed responses for the key since then, and the number of removals until now.
+    func remove(_ urls: [URLRecord], for key: CacheKey, since count: Int) -> (hasRemoved: Bool, count: Int) {
+        let result = removals.withLock { removals in
+            let hasRemoved = removals.mayInclude(key, since: count)
+            for url in urls { removals.add(.url(url)) }
+            return (hasRemoved, removals.count)
+        }
+        for url in urls { store.remove(.url(url)) }
+        return result
     }
 
     /// The number of removals until now.
@@ -78,10 +102,7 @@ public final class ResponseCache: Sendable {
 
     /// Whether responses for the key may have been removed after the first `count` removals.
     func mayHaveRemoved(_ key: CacheKey, since count: Int) -> Bool {
-        removals.withLock { removals in
-            let newer = removals.count - count
-            return newer > removals.recent.count || removals.recent.suffix(newer).contains { $0.contains(nil, key, responseTime: .max) }
-        }
+        removals.withLock { $0.mayInclude(key, since: count) }
     }
 
     /// Validates a stored response, which answers a request meanwhile (RFC 5861 §3). Only one validation of a URL runs

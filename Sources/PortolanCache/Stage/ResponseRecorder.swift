@@ -20,6 +20,8 @@ final class ResponseRecorder: Sendable {
         var response: Response
         /// The stored part that is extended.
         let extended: CacheEntry?
+        /// Whether a part of the response may be stored (RFC 9111 §3.3).
+        let mayBeIncomplete: Bool
     }
 
     /// Checks a response, which the delegate may have changed; `nil` if it may not be stored.
@@ -214,7 +216,7 @@ final class ResponseRecorder: Sendable {
         } else if isComplete {
             content = .complete(length: count)
         }
-        guard isComplete || (count > 0 && Storability.canBeCompleted(draft.stored)) else { return nil }
+        guard isComplete || (draft.mayBeIncomplete && count > 0 && Storability.canBeCompleted(draft.stored)) else { return nil }
         var stored = draft.stored.withContent(content)
         // A redirect without this field is one whose body was not received.
         if isComplete, !isHeadOnly, count == 0, stored.status.kind == .redirection { stored.fields.set(.contentLength, "0".utf8) }

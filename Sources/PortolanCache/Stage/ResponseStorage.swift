@@ -18,6 +18,8 @@ final class ResponseStorage: Sendable {
         var wasResent = false
         /// The number of removals before the request, with those that its response has caused.
         var removalCount: Int
+        /// Whether others have removed responses for the key since the request.
+        var hasRemoved = false
     }
 
     let cache: ResponseCache
@@ -66,9 +68,10 @@ final class ResponseStorage: Sendable {
         let method = state.withLock { $0.lookup.method }
         let invalid = Invalidation.urls(method: method, url: url, status: status, fields: response.fields)
         if invalid.isEmpty { return }
-        for url in invalid { cache.remove(.url(url)) }
         // The response itself is newer than what it removes.
-        state.withLock { $0.removalCount += invalid.count }
+        let count = state.withLock { $0.removalCount }
+        let (hasRemoved, newCount) = cache.remove(invalid, for: key, since: count)
+        state.withLock { ($0.hasRemoved, $0.removalCount) = ($0.hasRemoved || hasRemoved, newCount) }
     }
 
     /// Begins to store a response.
@@ -144,7 +147,8 @@ final class ResponseStorage: Sendable {
 
     /// - Returns: `nil` if there is no room, or if the response could be older than the reason for a removal.
     private func openWriter(_ draft: ResponseRecorder.Draft, _ answer: CacheableResponse) -> (any CacheWriter)? {
-        guard !cache.mayHaveRemoved(key, since: state.withLock { $0.removalCount }) else {
+        let (count, hasRemoved) = state.withLock { ($0.removalCount, $0.hasRemoved) }
+        guard !hasRemoved, !cache.mayHaveRemoved(key, since: count) else {
             refuse("the cache removes responses of the URL at this moment")
             return nil
         }
@@ -196,7 +200,8 @@ final class ResponseStorage: Sendable {
             url: url, status: status, fields: StoredFields.storable(response.fields), requestTime: requestTime, responseTime: now,
             selectingFields: selecting, content: content ?? .complete(length: 0), isDecoded: isDecoded)
         let extended = range == nil ? nil : entries.first { $0.stored.combined(with: stored, answering: completion) != nil }
-        return ResponseRecorder.Draft(stored: stored, range: range, response: response, extended: extended)
+        return ResponseRecorder.Draft(
+            stored: stored, range: range, response: response, extended: extended, mayBeIncomplete: lookup.method == .get)
     }
 }
 

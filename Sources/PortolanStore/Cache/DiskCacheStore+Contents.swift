@@ -125,7 +125,7 @@
                 verification.orphanCount = orphans.count
                 guard removing else { return verification }
                 for id in damagedIDs { core.writing.submit { $0.removeDamaged(id) } }
-                for id in orphans { core.folder.removeBody(id) }
+                verification.orphanCount = orphans.count { core.folder.removeBody($0) }
             } catch  where error.code == .corrupt {
                 verification.damages.append(Verification.Damage(url: nil, reason: error.message))
                 guard removing else { return verification }

@@ -21,7 +21,7 @@
                 _ = unsafe sqlite3_clear_bindings(statement)
             }
             guard unsafe values.count == sqlite3_bind_parameter_count(statement) else {
-                throw Database.Failure(code: SQLITE_MISUSE, text: "the statement has not \(values.count) parameters")
+                throw Database.Failure(code: SQLITE_MISUSE, text: "the statement does not have \(values.count) parameters")
             }
             for (index, value) in values.enumerated() {
                 guard bind(value, CInt(index) + 1) == SQLITE_OK else { throw failure() }

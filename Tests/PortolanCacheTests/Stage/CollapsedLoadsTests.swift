@@ -56,6 +56,18 @@ import Testing
         for sent in world.sent.dropFirst(12) { sent.finish() }
     }
 
+    /// A time limit of one load, such as its `request.timeout`, says nothing about the response for the others.
+    @Test(arguments: [LoadError.Code.timedOut, .limitExceeded])
+    func oneLoadTakesOverAfterALimitOfTheFirst(code: LoadError.Code) throws {
+        let loads = try start(10)
+        try world.load(0).fail(code)
+        #expect(world.sent.count == 2 && world.cache.waitingLoadCount == 8)
+        try world.load(1).respond(200, "Cache-Control: max-age=60")
+        try world.load(1).finish()
+        #expect(world.sent.count == 2 && loads.dropFirst().allSatisfy { $0.isComplete })
+        expectNoRest()
+    }
+
     @Test func loadsGoOnTheirOwnAfterAFailure() throws {
         let loads = try start(10)
         try world.load(0).fail()

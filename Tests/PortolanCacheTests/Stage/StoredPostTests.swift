@@ -64,4 +64,31 @@ import Testing
         sent.finish()
         #expect(try world.entries().isEmpty)
     }
+
+    /// A removal by others counts, also if the response causes removals itself.
+    @Test func removalByOthersCountsBesidesItsOwn() throws {
+        try world.start(method: .post)
+        try world.start(method: .delete)
+        try world.load(1).respond(204)
+        try world.load(1).finish()
+        let sent = try world.load(0)
+        sent.respond(200, "Cache-Control: max-age=60", "Content-Location: /a", "Location: /b")
+        sent.finish()
+        #expect(try world.entries().isEmpty)
+    }
+
+    /// RFC 9111 §3.3
+    @Test func incompleteResponseIsNotStored() throws {
+        try world.start(method: .post)
+        let sent = try world.load(0)
+        sent.respond(200, "Cache-Control: max-age=60", "Content-Location: /a", "ETag: \"x\"", length: 10)
+        sent.deliver("12345")
+        sent.fail()
+        #expect(try world.entries().isEmpty)
+    }
+
+    @Test func repeatedContentLocationNamesNoURL() throws {
+        try post(200, ["Cache-Control: max-age=60", "Content-Location: /a", "Content-Location: /b"])
+        #expect(try world.entries().isEmpty)
+    }
 }

@@ -333,6 +333,15 @@
             await #expect(throws: LoadError.self) { try await Tester.octets(of: body) }
         }
 
+        /// The use of an entry changes with each hit, so its row has no checksum for it.
+        @Test(
+            arguments: ["use_count = 9223372036854775807", "use_count = -1", "used = 9223372036854775807", "used = -1"])
+        func absurdUseIsDamage(change: String) async throws {
+            try fixture.fill([Tester.url: [1]])
+            try fixture.execute("UPDATE entry SET \(change)")
+            #expect(try await Tester(try fixture.open()).entries().isEmpty)
+        }
+
         // MARK: Other versions
 
         @Test(

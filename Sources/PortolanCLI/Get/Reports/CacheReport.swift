@@ -84,7 +84,7 @@ struct CacheReport: Equatable, Sendable {
     }
 
     private var storage: String? {
-        isStored.map { $0 ? "the response is stored" : "the response is not stored\(refusal.map { ": \($0)" } ?? "")" }
+        isStored.map { $0 ? "the response is being stored" : "the response is not stored\(refusal.map { ": \($0)" } ?? "")" }
     }
 
     var json: JSONValue {

@@ -170,8 +170,8 @@ extension ArchivedCache {
             let expiry = status.timeToLive.map { time + Double($0) }
             before = .entry(Entry(expiry: expiry, lastUse: use.time, entityTag: tag, useCount: use.count))
             after = .entry(Entry(expiry: expiry, lastUse: time, entityTag: tag, useCount: use.count + 1))
-        case .forward(let forward) where forward.isStored && report.result == .miss:
-            after = .entry(Entry(expiry: nil, lastUse: time, entityTag: tag, useCount: 0))
+        // Whether the response is stored is known only at its end.
+        case .forward(let forward) where forward.isStored: break
         case .forward, nil:
             if status.reason == .noResponse { after = .absent }
         }

@@ -114,7 +114,9 @@
             return name == bodyName(id) ? id : nil
         }
 
-        func removeBody(_ id: Int64) { _ = unsafe unlink(bodyPath(id)) }
+        /// - Returns: whether the file was removed.
+        @discardableResult
+        func removeBody(_ id: Int64) -> Bool { unsafe unlink(bodyPath(id)) == 0 }
     }
 
     /// Says that a process uses the cache: a file with a lock that the kernel releases when the process ends

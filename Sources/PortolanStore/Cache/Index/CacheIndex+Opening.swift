@@ -125,6 +125,15 @@
                     index = try openDatabase(at: path, .readOnlyWithoutLocks)
                 }
             }
+            do throws(StoreError) {
+                guard try format.version(of: index.database, at: path) > 0 else {
+                    throw StoreError(
+                        .full, "'\(path)' is empty, because the cache could not be written; free some space, or make the folder writable")
+                }
+            } catch {
+                index.close()
+                throw error
+            }
             do throws(Database.Failure) {
                 return CacheIndex(database: index.database, byteLimit: try byteLimit(of: index.database))
             } catch {

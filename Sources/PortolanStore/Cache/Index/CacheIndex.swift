@@ -65,7 +65,10 @@
                 let hasFile = columns[5].bool, let useTime = columns[6].integer, let useCount = columns[7].integer
             else { return damaged("its row is incomplete") }
             guard Self.checksum(of: octets, id) == checksum else { return damaged("the checksum of its row is wrong") }
-            guard let record = CacheRecord(decoding: octets, key: key) else { return damaged("its row is malformed") }
+            // The checksum does not include the use, which changes with each hit.
+            guard uses.contains(useTime), uses.contains(useCount), let record = CacheRecord(decoding: octets, key: key) else {
+                return damaged("its row is malformed")
+            }
             if hasFile { return .success(Row(id: id, record: record, cost: cost, body: nil, useTime: useTime, useCount: useCount)) }
             let body = columns[3].blob ?? []
             guard Int64(body.count) == record.layout.length, body.count <= BodyLayout.blockSize,
@@ -73,6 +76,9 @@
             else { return damaged("the checksum of its body is wrong") }
             return .success(Row(id: id, record: record, cost: cost, body: body, useTime: useTime, useCount: useCount))
         }
+
+        /// The times of uses in microseconds since 1970, until the year 2255, and the numbers of uses.
+        private static let uses: ClosedRange<Int64> = 0...(1 << 53)
 
         static func checksum(of record: [UInt8], _ id: Int64) -> Int64 {
             unsafe Int64(bitPattern: Checksum.of(record.span.bytes, seed: id))

@@ -42,7 +42,7 @@ import Testing
             text: "validated: the stored response is incomplete (RFC 9111 §3.3), and the server has sent the rest", json: nil),
         Row(
             source: .network, status: .forwarded(because: .noResponse, status: 200, isStored: true),
-            text: "miss: no response is stored for the URL; the response is stored", json: nil),
+            text: "miss: no response is stored for the URL; the response is being stored", json: nil),
         Row(
             source: .network,
             status: .forwarded(
