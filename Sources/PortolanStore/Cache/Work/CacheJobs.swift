@@ -28,13 +28,18 @@
             var urgent = Queue()
             var others = Queue()
             var isEnded = false
+            /// Whether the thread has run its last job.
+            var isOver = false
         }
 
         private let state = ConditionLock(State())
 
+        /// Has no effect after the last job. A job that nobody runs would keep alive what it refers to.
+        ///
         /// - Parameter isUrgent: whether the job comes before those that are not.
         func submit(isUrgent: Bool = true, _ job: @escaping Job) {
             state.withLock { state in
+                if state.isOver { return }
                 if isUrgent { state.urgent.append(job) } else { state.others.append(job) }
             }
             state.wakeOne()
@@ -47,7 +52,8 @@
         private func next() -> Job? {
             state.wait { state -> Job?? in
                 if let job = state.urgent.next() ?? state.others.next() { return .some(job) }
-                return state.isEnded ? .some(nil) : nil
+                state.isOver = state.isEnded
+                return state.isOver ? .some(nil) : nil
             }
         }
 
