@@ -12,8 +12,8 @@ final class CachingHandler: CacheHandler {
     private let cache: ResponseCache
     private let next: RegisteredHandler
     private let loader: Loader
-    /// The stored responses; `nil` if they were not looked up.
-    private let entries = Mutex<[CacheEntry]?>(nil)
+    /// The key of the request and the stored responses for it; `nil` if they were not looked up.
+    private let found = Mutex<(key: CacheKey, entries: [CacheEntry])?>(nil)
 
     init(cache: ResponseCache, next: RegisteredHandler, loader: Loader) { (self.cache, self.next, self.loader) = (cache, next, loader) }
 
@@ -26,7 +26,7 @@ final class CachingHandler: CacheHandler {
     func canonicalRequest(for request: Request) -> Request { next.handler.canonicalRequest(for: request) }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        CachingLoad(request, cache: cache, entries: entries.withLock { $0.take() }, next: next, loader: loader, client: client)
+        CachingLoad(request, cache: cache, found: found.withLock { $0.take() }, next: next, loader: loader, client: client)
     }
 
     /// Most loads of a program find nothing, so they should cost no more than without a cache.
@@ -35,12 +35,12 @@ final class CachingHandler: CacheHandler {
             next.handler.traits.contains(.httpFields)
         else { return nil }
         let key = CacheKey(request.url, partition: loader.configuration.cachePartition?(request))
-        guard let found = cache.store.immediateEntries(for: key) else { return nil }
+        guard let entries = cache.store.immediateEntries(for: key) else { return nil }
         let lookup = CacheLookup(method: request.method, fields: request.fields, policy: request.cachePolicy, now: cache.now())
-        guard found.isEmpty, case .load(.noResponse) = lookup.decide([]),
+        guard entries.isEmpty, case .load(.noResponse) = lookup.decide([]),
             let role = cache.beginFirst(key, CollapsedRequests.Candidate(lookup, request))
         else {
-            entries.withLock { $0 = found }
+            found.withLock { $0 = (key, entries) }
             return nil
         }
         var shared: CollapsedRequests.RequestID?
@@ -48,7 +48,7 @@ final class CachingHandler: CacheHandler {
         // Another load of the URL may have stored its response and ended after the look-up.
         if let shared, let stored = cache.store.immediateEntries(for: key), !stored.isEmpty {
             cache.end(key, shared, .stored)
-            entries.withLock { $0 = stored }
+            found.withLock { $0 = (key, stored) }
             return nil
         }
         return CacheFill(

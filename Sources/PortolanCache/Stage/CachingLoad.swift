@@ -44,13 +44,14 @@ final class CachingLoad: ProtocolLoad {
     /// The longest time that a load waits for the response to an equal request. Then it sends its own.
     static let waitLimit = Duration.seconds(20)
 
-    /// - Parameter entries: the stored responses for the request's URL; `nil` if they were not looked up.
+    /// - Parameter found: the key of the request and the stored responses for it; `nil` if they were not looked up.
     init(
-        _ request: Request, cache: ResponseCache, entries: [CacheEntry]?, next: RegisteredHandler, loader: Loader,
+        _ request: Request, cache: ResponseCache, found: (key: CacheKey, entries: [CacheEntry])?, next: RegisteredHandler, loader: Loader,
         client: any ProtocolClient
     ) {
-        (self.request, self.cache, self.entries, self.next, self.loader, self.client) = (request, cache, entries, next, loader, client)
-        key = CacheKey(request.url, partition: loader.configuration.cachePartition?(request))
+        (self.request, self.cache, self.next, self.loader, self.client) = (request, cache, next, loader, client)
+        entries = found?.entries
+        key = found?.key ?? CacheKey(request.url, partition: loader.configuration.cachePartition?(request))
         usesHTTPFields = next.handler.traits.contains(.httpFields)
         bypassesCache = !usesHTTPFields && !request.isEquivalentToItsURL(by: next.handler)
         lookup = CacheLookup(

@@ -112,9 +112,6 @@ final class ResponseStorage: Sendable {
 
     // MARK: - The body
 
-    /// Whether the response can still be stored.
-    var isRecording: Bool { state.withLock { $0.recorder }?.isRecording ?? false }
-
     /// - Returns: `false` if the response can't be stored any more.
     func write(_ bytes: borrowing RawSpan) -> Bool {
         guard let recorder = state.withLock({ $0.recorder }) else { return true }

@@ -68,6 +68,38 @@ import Testing
         expectNoRest()
     }
 
+    /// The first load ends after the second one has seen it under way, and before the second one begins its request.
+    @Test func loadThatBecomesTheFirstLooksAgain() throws {
+        final class Hook: Sendable {
+            let action = Mutex<(countdown: Int, run: @Sendable () -> Void)?>(nil)
+
+            func call() {
+                let run = action.withLock { action -> (@Sendable () -> Void)? in
+                    action?.countdown -= 1
+                    return action?.countdown == 0 ? action.take()?.run : nil
+                }
+                run?()
+            }
+        }
+        let hook = Hook()
+        let world = ManualWorld(onTime: { hook.call() })
+        try world.start()
+        let first = try world.load(0)
+        // The second load asks for the time in `makeFillClient`, and then when the `CachingLoad` is made.
+        hook.action.withLock { action in
+            action = (
+                2,
+                {
+                    first.respond(200, "Cache-Control: max-age=60")
+                    first.finish()
+                }
+            )
+        }
+        let second = try world.start()
+        #expect(second.isComplete && second.received.response?.source == .cache && world.sent.count == 1)
+        #expect(hook.action.withLock { $0 == nil })
+    }
+
     @Test func loadsGoOnTheirOwnAfterAFailure() throws {
         let loads = try start(10)
         try world.load(0).fail()

@@ -19,10 +19,17 @@ struct ManualWorld: Sendable {
     let cache: ResponseCache
     let loader: Loader
 
-    init(_ store: any CacheStore = MemoryCacheStore(byteLimit: 32 << 20), _ change: (inout Loader.Configuration) -> Void = { _ in }) {
+    /// - Parameter onTime: called each time that the rules ask for the time.
+    init(
+        _ store: any CacheStore = MemoryCacheStore(byteLimit: 32 << 20), onTime: @escaping @Sendable () -> Void = {},
+        _ change: (inout Loader.Configuration) -> Void = { _ in }
+    ) {
         origin = ManualHandler(schemes: .only(["http"]), traits: [.cacheable, .httpFields, .stopsAsynchronously])
         self.store = store
-        cache = ResponseCache(store: store) { [time] in time.now }
+        cache = ResponseCache(store: store) { [time] in
+            onTime()
+            return time.now
+        }
         var configuration = Loader.Configuration()
         configuration.cache = cache
         configuration.handlers = [origin]

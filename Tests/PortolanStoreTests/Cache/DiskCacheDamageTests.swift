@@ -208,6 +208,23 @@
             #expect(clean.damages == [] && clean.orphanCount == 0)
         }
 
+        /// A folder is not removed as a file is, so it does not count as removed.
+        @Test func verificationCountsOnlyWhatItRemoves() throws {
+            let store = try fixture.open()
+            _ = try store.summary()
+            let path = fixture.path + "/bodies/0000000000000123.body"
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            #expect(try store.verify(removing: false).orphanCount == 1)
+            #expect(try store.verify(removing: true).orphanCount == 0)
+        }
+
+        /// A full disk leaves an index without tables.
+        @Test func emptyIndexOfAReadOnlyFolderIsNotDamaged() throws {
+            try fixture.replace("index.sqlite", by: [])
+            let error = try #require(throws: StoreError.self) { try DiskCacheStore.waitForOpenToRead(fixture.path) }
+            #expect(error.code == .full && error.message.contains("is empty"), "\(error.message)")
+        }
+
         /// What is in the folder of another program stays, whatever its name is.
         @Test(arguments: ["2024", "cafe", "123", "0000000000000123", "000000000000012G.body", "0000000000000ABC.body"])
         func filesOfOthersStay(name: String) throws {

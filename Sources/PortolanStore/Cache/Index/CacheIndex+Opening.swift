@@ -130,15 +130,14 @@
                     throw StoreError(
                         .full, "'\(path)' is empty, because the cache could not be written; free some space, or make the folder writable")
                 }
+                do throws(Database.Failure) {
+                    return CacheIndex(database: index.database, byteLimit: try byteLimit(of: index.database))
+                } catch {
+                    throw StoreError(index: error, at: path)
+                }
             } catch {
                 index.close()
                 throw error
-            }
-            do throws(Database.Failure) {
-                return CacheIndex(database: index.database, byteLimit: try byteLimit(of: index.database))
-            } catch {
-                index.close()
-                throw StoreError(index: error, at: path)
             }
         }
 
