@@ -125,6 +125,7 @@ let package = Package(
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanContent", dependencies: ["PortolanURL", "PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
         .target(name: "PortolanHTTPSyntax", dependencies: ["PortolanCore", "PortolanCoding", httpTypes], swiftSettings: strict),
         .target(
@@ -173,7 +174,7 @@ let package = Package(
             name: "Portolan",
             dependencies: [
                 "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanCoding", "PortolanData",
-                "PortolanFile", "PortolanHTTP",
+                "PortolanFile", "PortolanContent", "PortolanHTTP",
                 "PortolanHTTPSyntax",
                 "PortolanPlugins", "PortolanTransport", httpTypes, logging,
             ],
@@ -218,7 +219,7 @@ let package = Package(
             name: "PortolanCLI",
             dependencies: [
                 "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCookies", "PortolanHSTS", "PortolanCore", "PortolanData",
-                "PortolanFile",
+                "PortolanFile", "PortolanContent",
                 "PortolanHTML",
                 .target(name: "PortolanStore", condition: .when(traits: ["Persistence"])),
                 "PortolanCache", "PortolanHTTPSyntax", "PortolanJSON", "PortolanPlugins", "PortolanTrace", "PortolanTransport",
@@ -275,6 +276,14 @@ let package = Package(
             name: "PortolanFileTests", dependencies: ["PortolanFile", "PortolanCore", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(
+        .testTarget(
+            name: "PortolanContentTests",
+            dependencies: [
+                "PortolanContent", "PortolanHTTP", "PortolanTransport", "PortolanCore", "PortolanURL", "PortolanTestSupport",
+                "ServerSupport",
+                httpTypes,
+            ],
+            swiftSettings: strict),
             name: "PortolanCodingTests",
             dependencies: ["PortolanCoding", "PortolanCore", "PortolanTestSupport", "CPortolanZlib", httpTypes],
             swiftSettings: strict),

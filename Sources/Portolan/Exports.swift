@@ -36,6 +36,10 @@
 @_exported public import struct `PortolanCore`.RequestProperties
 @_exported public import enum `PortolanCore`.PropertyValue
 
+// Forms.
+@_exported public import struct `PortolanContent`.MultipartForm
+@_exported public import struct `PortolanContent`.URLEncodedForm
+
 // URLs.
 @_exported public import struct `PortolanURL`.URLRecord
 @_exported public import struct `PortolanURL`.URLSyntaxError

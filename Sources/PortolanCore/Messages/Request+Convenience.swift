@@ -25,7 +25,7 @@ extension Request {
         _ text: String, query: KeyValuePairs<String, String>, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(),
         body: Body? = nil
     ) throws(LoadError) {
-        let encoded = query.map { "\(Self.formEncoded($0.key))=\(Self.formEncoded($0.value))" }.joined(separator: "&")
+        let encoded = query.map { "\(PercentEncoding.formEncoded($0.key))=\(PercentEncoding.formEncoded($0.value))" }.joined(separator: "&")
         let parts = text.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
         var url = String(parts[0])
         if !encoded.isEmpty {
@@ -34,20 +34,6 @@ extension Request {
         }
         if parts.count > 1 { url += "#\(parts[1])" }
         try self.init(url, method: method, fields: fields, body: body)
-    }
-
-    private static func formEncoded(_ text: String) -> String {
-        var encoded = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: " "): encoded += "+"
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            default: encoded += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
-            }
-        }
-        return encoded
     }
 
     /// Sets a header field, in place of all fields of that name. `nil` removes them.

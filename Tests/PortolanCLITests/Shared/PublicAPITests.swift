@@ -13,7 +13,8 @@ import Testing
         (
             "Portolan",
             [
-                "Portolan", "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanCoding",
+                "Portolan", "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanContent",
+                "PortolanCoding",
                 "PortolanHTTPSyntax",
                 "PortolanHTTP",
                 "PortolanTransport",

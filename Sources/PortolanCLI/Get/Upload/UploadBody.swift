@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanContent
 import PortolanCore
 
 /// The request bodies of `-d` and `-T`.

@@ -25,31 +25,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 2, 3, 100])
-    func partsAreReadInOrder(capacity: Int) async throws {
-        let body = Body.joining([.text("a=1"), .text("&"), .text(""), .text("b")])
-        #expect(body.length == 5 && body.isRewindable)
-        for _ in 0..<2 { #expect(try await text(of: body, capacity: capacity) == "a=1&b") }
-    }
-
-    @Test func singlePartIsUnchanged() async throws {
-        #expect(try await text(of: .joining([.text("a")])) == "a")
-        #expect(try await text(of: .joining([])) == "")
-    }
-
-    @Test func partWithoutALengthOrReadOnceAppliesToTheWholeBody() {
-        let pipe = BodyWriter()
-        let body = Body.joining([.text("a"), pipe.body()])
-        #expect(body.length == nil && !body.isRewindable)
-        #expect(Body.joining([Body(length: .max, isRewindable: true) { ClosedReader() }, .text("ab")]).length == nil)
-    }
-
-    @Test func failingPartFailsTheBody() async throws {
-        let failingBody = Body(length: nil, isRewindable: true) { () throws(LoadError) in throw LoadError(.bodyFailed, message: "gone") }
-        let error = try await #require(throws: LoadError.self) { try await text(of: .joining([.text("a"), failingBody])) }
-        #expect(error.message == "gone")
-    }
-
     @Test func pipeIsReadAsAStream() async throws {
         let (source, sink) = try Pipe.open()
         let body = Body.reading(source, name: "a pipe")
@@ -75,9 +50,4 @@ import Testing
     func folderURLGetsTheFileName(url: String, path: String, expected: String) throws {
         #expect(try UploadBody.url(URLRecord(parsing: url), for: path).description == expected)
     }
-}
-
-private final class ClosedReader: BodyReader {
-    func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead { .end }
-    func close() {}
 }

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Portolan
-import PortolanCore
+package import PortolanCore
 import Synchronization
 
 extension Body {
-    /// Returns one body with the bytes of all parts, in order.
-    static func joining(_ parts: [Body]) -> Body {
+    /// Returns one body with the bytes of all parts, in order. Its length is known if the length of each part is. It
+    /// can be read again if each part can.
+    package static func joining(_ parts: [Body]) -> Body {
         if parts.count == 1, let part = parts.first { return part }
         let length = parts.reduce(Optional(Int64(0))) { sum, part in
             guard let sum, let length = part.length else { return nil }
             let (total, isTooLong) = sum.addingReportingOverflow(length)
             return isTooLong ? nil : total
         }
-        return Body(length: length, isRewindable: parts.allSatisfy(\.isRewindable)) { JoinedReader(parts) }
+        return Body(
+            length: length, isRewindable: parts.allSatisfy(\.isRewindable), discard: { for part in parts { part.discard() } },
+            open: { JoinedReader(parts) })
     }
 }
 
