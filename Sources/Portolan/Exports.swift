@@ -51,8 +51,9 @@
 @_exported public import struct `PortolanCore`.RequestTimings
 @_exported public import struct `PortolanCore`.TransferReport
 
-// Redirects and authentication.
+// Redirects, retries and authentication.
 @_exported public import struct `PortolanCore`.RedirectPolicy
+@_exported public import struct `PortolanCore`.RetryPolicy
 @_exported public import enum `PortolanCore`.RedirectDecision
 @_exported public import class `PortolanCore`.AuthenticationChallenge
 @_exported public import enum `PortolanCore`.ChallengeAnswer

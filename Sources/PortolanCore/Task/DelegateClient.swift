@@ -19,6 +19,10 @@ final class DelegateClient: ProtocolClient {
     let openChallenge = Mutex<OpenChallenge?>(nil)
     /// Whether a password was sent, and no response has accepted or refused it yet.
     let hasUndecidedCredential = Atomic(false)
+    /// Whether a response was delivered, after which the load is not tried again.
+    private let hasDeliveredResponse = Atomic(false)
+    /// The wait before another attempt, after a response that is not delivered.
+    private let retryWait = Mutex<Duration?>(nil)
 
     init(task: LoadTask, requestNumber: Int, redirectCount: Int, upgradesToHTTPS: Bool = false) {
         self.task = task
@@ -57,6 +61,7 @@ final class DelegateClient: ProtocolClient {
             task.end(with: error)
             return .stopped
         }
+        if task.retryPolicy != nil, isRetried(after: response, of: task) { return .stopped }
         task.recordActivity { $0.timeToResponse = $0.timeToResponse ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
         switch task.acquireDelegate(for: .response, orQueue: .response(response)) {
@@ -67,6 +72,18 @@ final class DelegateClient: ProtocolClient {
         case .bypassed: return handle(delegate.loadTask(task, didReceive: response), of: task)
         case .queued(let flow): return flow
         }
+    }
+
+    /// Ends the handler load if its response is not delivered, because another attempt follows.
+    private func isRetried(after response: Response, of task: LoadTask) -> Bool {
+        guard !hasDeliveredResponse.load(ordering: .relaxed), let wait = task.retryWait(after: response) else {
+            hasDeliveredResponse.store(true, ordering: .relaxed)
+            return false
+        }
+        retryWait.withLock { $0 = wait }
+        let status = response.status.map { "\($0.code) \($0.reasonPhrase)" } ?? "an error"
+        task.endAttempt(with: LoadError(.badResponse, message: "the response for \(response.url.shortDescription) is \(status)"))
+        return true
     }
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
@@ -139,6 +156,12 @@ final class DelegateClient: ProtocolClient {
 
     func didFail(with error: LoadError) {
         guard let task else { return }
+        var error = error
+        let wait = retryWait.withLock { $0.take() } ?? (hasDeliveredResponse.load(ordering: .relaxed) ? nil : task.retryWait(after: error))
+        if let wait {
+            if task.retry(in: wait, after: error) { return }
+            error = task.machine.withLock { $0.finalError } ?? error
+        }
         task.finish(with: task.currentRequest.isUpgradedToHTTPS ? error.namingStrictTransport(of: task.currentRequest.url) : error)
     }
 

@@ -21,7 +21,7 @@ public final class LoadTask: Sendable {
     public weak let parent: LoadTask?
     /// The thread that waits for the task, if there is one.
     private let waiter: LoadWaiter?
-    private let machine: Mutex<LoadTaskState>
+    let machine: Mutex<LoadTaskState>
     let timer: LoadTimer
     let counts = LoadCounts()
     let credentialAttempts = Mutex(CredentialAttempts())
@@ -179,6 +179,11 @@ public final class LoadTask: Sendable {
     }
 
     /// Makes handlers, and then finds one for the request. The task can end before the handlers are made.
+    /// Starts another attempt, unless the task has ended.
+    func startRetry(of request: Request) {
+        if !machine.withLock({ $0.isOver }) { startLoad(of: request) }
+    }
+
     private func makeHandlers(_ handlers: LazyHandlers, thenLoad request: Request, unavailableHandlers: UnavailableHandlers) {
         handlers.resolve { [self] outcome in
             resetIdleTimer()
@@ -389,7 +394,8 @@ extension LoadTask {
 
     /// Ends the load. The caller receives `error`.
     func end(with error: LoadError) {
-        switch machine.withLock({ $0.end() }) {
+        let isFinal = retryPolicy?.retryableFailure(error) == nil
+        switch machine.withLock({ $0.end(with: error, isFinal: isFinal) }) {
         case .none: if error.code == .cancelled { cancelWaitingEnd(error) }
         case .endHandlerLoad(let handlerLoad): if !handlerLoad.end(with: error) { finish(with: error) }
         case .finish: finish(with: error)

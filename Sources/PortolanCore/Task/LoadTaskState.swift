@@ -24,6 +24,10 @@ struct LoadTaskState: ~Copyable {
     private(set) var resumeCount = 0
     /// The task is ending the handler load, whose redirects are no longer followed.
     private var isEnding = false
+    /// Why the task ends without another attempt.
+    private(set) var finalError: LoadError?
+    /// The number of attempts after the first one (``RetryPolicy``).
+    private(set) var retryCount = 0
     private var children: [ObjectIdentifier: NestedLoad] = [:]
 
     init(request: Request) {
@@ -124,8 +128,27 @@ struct LoadTaskState: ~Copyable {
         case finish
     }
 
+    /// The handler load has failed, or its response is not delivered, and the request will be loaded again. Until then,
+    /// the task has no handler load.
+    ///
+    /// - Returns: `false` if the task must end.
+    mutating func beginRetry() -> Bool {
+        guard finalError == nil else { return false }
+        switch phase {
+        case .starting, .running:
+            phase = .findingHandler
+            isEnding = false
+            retryCount += 1
+            return true
+        case .created, .findingHandler, .ended: return false
+        }
+    }
+
     /// Ends the load for another reason than an event of the handler.
-    mutating func end() -> EndAction {
+    ///
+    /// - Parameter isFinal: whether no other attempt may follow.
+    mutating func end(with error: LoadError, isFinal: Bool) -> EndAction {
+        if isFinal { finalError = finalError ?? error }
         switch phase {
         case .ended: return .none
         case .running(let handlerLoad), .starting(let handlerLoad, successor: nil):

@@ -25,6 +25,8 @@ struct LoadTimer: ~Copyable, Sendable {
         self.timeouts = timeouts
     }
 
+    var totalLimit: Duration? { timeouts.total }
+
     /// The time since the start; zero before the start.
     var elapsed: Duration {
         let start = startTime.load(ordering: .relaxed)
@@ -43,6 +45,12 @@ struct LoadTimer: ~Copyable, Sendable {
         let now = clock.preciseNanosecondsNow
         startTime.store(now, ordering: .relaxed)
         lastActivity.store(now, ordering: .relaxed)
+        scheduleNextDeadline(task)
+    }
+
+    /// Schedules a timer again, after an idle timer has ended an attempt and another one follows.
+    func scheduleAgain(_ task: LoadTask) {
+        lastActivity.store(clock.preciseNanosecondsNow, ordering: .relaxed)
         scheduleNextDeadline(task)
     }
 

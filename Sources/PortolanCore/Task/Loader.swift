@@ -42,6 +42,8 @@ public final class Loader: Sendable {
         /// The limits for requests that set none.
         public var timeouts = Timeouts(idle: .seconds(60))
         public var redirects = RedirectPolicy()
+        /// Which failed loads are tried again; `nil` for none.
+        public var retries: RetryPolicy?
         /// The maximum depth of nested loads.
         public var nestingLimit = 8
         /// The largest body in bytes that ``Loader/data(for:delegate:)`` and similar methods load into memory.

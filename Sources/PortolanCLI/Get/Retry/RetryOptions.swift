@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Portolan
+import PortolanCore
 
 /// Options for retries after a temporary failure.
 struct RetryOptions: ParsableArguments {
@@ -31,8 +33,29 @@ struct RetryOptions: ParsableArguments {
         if limit < 0 { throw ValidationError("--retry: write a number, 0 or more") }
     }
 
-    var schedule: RetrySchedule {
-        RetrySchedule(
-            limit: limit, delay: delay?.duration, timeLimit: timeLimit?.duration, includesRefusedConnections: includesRefusedConnections)
+    var schedule: RetrySchedule { RetrySchedule(policy) }
+
+    /// The policy of the retries. The command makes the attempts itself, because it also tries a body again of which a
+    /// part was written to a file. As with curl, requests with every method are tried again.
+    var policy: RetryPolicy {
+        var policy = Self.defaultPolicy
+        policy.limit = limit
+        if includesRefusedConnections { policy.errors.insert(.cannotConnect) }
+        policy.timeLimit = timeLimit?.duration
+        if let delay = delay?.duration {
+            (policy.initialDelay, policy.backoffFactor) = (delay, 1)
+            policy.maximumDelay = max(policy.maximumDelay, delay)
+        }
+        return policy
     }
+
+    /// The policy without options.
+    static let defaultPolicy: RetryPolicy = {
+        var policy = RetryPolicy(limit: 0)
+        policy.maximumDelay = .seconds(600)
+        policy.jitter = 0
+        policy.errors = [.timedOut, .nameNotFound, .proxyNotFound]
+        policy.includesNonIdempotentMethods = true
+        return policy
+    }()
 }

@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when a load is tried again. It has no clock; the caller passes the times.
+import Portolan
+import PortolanCore
+
+/// Decides when a load of the command is tried again, by the library's rules. Its reasons name the options.
 struct RetrySchedule: Equatable, Sendable {
-    /// The longest wait without `--retry-delay`. If a server requests a longer wait, there is no
-    /// other attempt.
-    static let longestWait = Duration.seconds(600)
+    private var state: RetryState
 
-    let limit: Int
-    /// The delay before each retry. `nil`: one second before the first retry, and twice as long before each further
-    /// one.
-    let delay: Duration?
-    let timeLimit: Duration?
-    let includesRefusedConnections: Bool
+    init(_ policy: RetryPolicy) { state = RetryState(policy) }
+
+    var policy: RetryPolicy { state.policy }
+    var limit: Int { policy.limit }
     /// The number of retries that have started.
-    private(set) var retryCount = 0
+    var retryCount: Int { state.retryCount }
+    var retriesLeft: Int { state.retriesLeft }
 
-    init(limit: Int, delay: Duration? = nil, timeLimit: Duration? = nil, includesRefusedConnections: Bool = false) {
-        (self.limit, self.delay, self.timeLimit, self.includesRefusedConnections) = (limit, delay, timeLimit, includesRefusedConnections)
-    }
-
-    var retriesLeft: Int { limit - retryCount }
+    mutating func countRetry() { state.countRetry() }
 
     /// Whether another attempt follows.
     enum Decision: Equatable, Sendable {
@@ -30,27 +26,34 @@ struct RetrySchedule: Equatable, Sendable {
     }
 
     /// - Parameter elapsed: the time since the first attempt started.
-    func decide(after retryableFailure: RetryableFailure, elapsed: Duration) -> Decision {
-        guard retryCount < limit else { return .giveUp(reason: nil) }
-        var wait = delay ?? .seconds(1 << min(retryCount, 20))
-        if delay == nil { wait = min(wait, Self.longestWait) }
-        switch retryableFailure {
-        case .refused: guard includesRefusedConnections else { return .giveUp(reason: nil) }
-        case .status(let requestedWait?):
-            guard requestedWait <= Self.longestWait else {
-                let (requestedWait, longest) = (requestedWait.secondsText, Self.longestWait.secondsText)
-                return .giveUp(
-                    reason: "the server asks for a wait of \(requestedWait) s (Retry-After), and a retry waits at most \(longest) s")
-            }
-            wait = max(wait, requestedWait)
-        case .status(nil), .timedOut, .nameNotFound: break
-        }
-        if let timeLimit, elapsed + wait > timeLimit {
+    func decide(after failure: RetryableFailure, elapsed: Duration) -> Decision {
+        switch state.decide(after: failure, elapsed: elapsed, random: 0) {
+        case .wait(let wait): return .wait(wait)
+        case .giveUp(nil): return .giveUp(reason: nil)
+        case .giveUp(.requestedWait(let wait)?):
+            let (wait, longest) = (wait.secondsText, policy.maximumDelay.secondsText)
+            return .giveUp(reason: "the server asks for a wait of \(wait) s (Retry-After), and a retry waits at most \(longest) s")
+        case .giveUp(.timeLimit(let limit, let wait)?):
             return .giveUp(
-                reason: "the next attempt would start in \(wait.secondsText) s, after the end of --retry-max-time \(timeLimit.secondsText)")
+                reason: "the next attempt would start in \(wait.secondsText) s, after the end of --retry-max-time \(limit.secondsText)")
         }
-        return .wait(wait)
+    }
+}
+
+extension RetryableFailure {
+    /// Accepts the errors after which curl tries again, and refused connections, about which the policy decides.
+    init?(_ error: LoadError) {
+        var policy = RetryOptions.defaultPolicy
+        policy.errors.insert(.cannotConnect)
+        guard let failure = policy.retryableFailure(error) else { return nil }
+        self = failure
     }
 
-    mutating func countRetry() { retryCount += 1 }
+    /// Accepts the same statuses as curl.
+    ///
+    /// - Parameter now: seconds since 1970.
+    init?(_ response: Response, now: Int64) {
+        guard let failure = RetryOptions.defaultPolicy.retryableFailure(response, now: now) else { return nil }
+        self = failure
+    }
 }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Synchronization
+
+/// Tries the load again after a temporary failure (``RetryPolicy``). Nested loads are not tried again, because the load
+/// in which they are nested is.
+extension LoadTask {
+    /// The policy for this task; `nil` if it is never tried again.
+    var retryPolicy: RetryPolicy? {
+        guard let policy = loader.configuration.retries, parent == nil else { return nil }
+        return policy
+    }
+
+    /// Returns the wait before another attempt, after one that has failed before its response was delivered; `nil` if
+    /// none follows.
+    func retryWait(after error: LoadError) -> Duration? {
+        guard let policy = retryPolicy, let failure = policy.retryableFailure(error) else { return nil }
+        return retryWait(after: failure, policy)
+    }
+
+    /// Returns the wait before another attempt, after one whose response was not delivered; `nil` if none follows.
+    func retryWait(after response: Response) -> Duration? {
+        guard response.source != .cache, let policy = retryPolicy,
+            let failure = policy.retryableFailure(response, now: Int64(Date().timeIntervalSince1970))
+        else { return nil }
+        return retryWait(after: failure, policy)
+    }
+
+    private func retryWait(after failure: RetryableFailure, _ policy: RetryPolicy) -> Duration? {
+        let request = currentRequest
+        guard policy.includes(request.method), request.body?.isSpent != true else { return nil }
+        let elapsed = timer.elapsed
+        let state = RetryState(policy, retryCount: machine.withLock { $0.retryCount })
+        guard case .wait(let wait) = state.decide(after: failure, elapsed: elapsed, random: .random(in: 0..<1)),
+            timer.totalLimit.map({ elapsed + wait < $0 }) ?? true
+        else { return nil }
+        return wait
+    }
+
+    /// Ends the handler load, whose response is not delivered. Its client receives `error`.
+    func endAttempt(with error: LoadError) {
+        machine.withLock { $0.handlerLoad }?.end(with: error)
+    }
+
+    /// Loads the current request again after a wait. The handler load has ended with `error`.
+    ///
+    /// - Returns: `false` if the task must end instead.
+    func retry(in wait: Duration, after error: LoadError) -> Bool {
+        let request = currentRequest
+        let children: [NestedLoad]? = machine.withLock { $0.beginRetry() ? $0.removeChildren() : nil }
+        guard let children else { return false }
+        for child in children { child.stopLoading() }
+        loader.logStep("tried again in \(wait): \(error)", of: self, requestNumber: requestNumber)
+        // The idle time does not count during the wait.
+        beginWaitForCaller()
+        timer.scheduleAgain(self)
+        let clock = loader.configuration.clock
+        clock.schedule(
+            ScheduledTimer { [weak self] in
+                self?.endWaitForCaller()
+                self?.startRetry(of: request)
+            }, at: clock.now + wait)
+        return true
+    }
+}
