@@ -11,7 +11,7 @@ import Synchronization
 /// delegate returned `.pause`, lives only as long as the program retains it. When its last reference is released, the
 /// load is stopped, its connection is closed, and its delegate receives no further call.
 public final class LoadTask: Sendable {
-    /// The request for which the task was made.
+    /// The request for which the task was made, with the fields of ``Loader/Configuration/defaultFields``.
     public let originalRequest: Request
     package let loader: Loader
     let delegate: any LoadDelegate
@@ -46,6 +46,7 @@ public final class LoadTask: Sendable {
         _ request: Request, loader: Loader, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate, queuesBodyEvents: Bool = true,
         bodyLimit: Int64? = nil, parent: LoadTask? = nil, waiter: LoadWaiter? = nil
     ) {
+        let request = parent == nil ? loader.configuration.addingDefaultFields(to: request) : request
         originalRequest = request
         self.loader = loader
         self.delegate = delegate

@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+public import HTTPTypes
 
 /// Methods that make a task, start it and return its result. They differ in the delegate that receives the events.
 extension Loader {
+    /// Makes a request for a URL as text. A relative URL refers to ``Configuration/baseURL``.
+    ///
+    /// - Throws: ``LoadError/Code/badURL`` if the text is not a URL, or if it is relative and the loader has no base.
+    public func makeRequest(
+        _ url: String, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil
+    ) throws(LoadError) -> Request {
+        do throws(URLSyntaxError) {
+            let url = try URLRecord(parsing: url, relativeTo: configuration.baseURL)
+            return Request(url: url, method: method, fields: fields, body: body)
+        } catch {
+            throw LoadError(.badURL, message: error.description)
+        }
+    }
+
     /// Loads a URL's whole body into memory.
     ///
     ///     let (body, response) = try await loader.data(from: "data:,Hello")
@@ -11,9 +26,10 @@ extension Loader {
     /// A load that does not wait for I/O ends without suspending the caller. If the surrounding Swift task is
     /// cancelled, the load is cancelled.
     ///
+    /// - Parameter url: a relative URL refers to ``Configuration/baseURL``.
     /// - Throws: the reason why the load failed; ``LoadError/Code/badURL`` if `url` is not a URL.
     public func data(from url: String) async throws(LoadError) -> (Data, Response) {
-        try await data(for: Request(url))
+        try await data(for: makeRequest(url))
     }
 
     /// Loads a request's whole body into memory. Of a multipart response, only the last part.
@@ -66,7 +82,7 @@ extension Loader {
 
     /// Does what ``bytes(for:delegate:)`` does, for a URL as text.
     public func bytes(from url: String) async throws(LoadError) -> (ByteChunks, Response) {
-        try await bytes(for: Request(url))
+        try await bytes(for: makeRequest(url))
     }
 
     /// Makes a task that reports to `delegate`. ``LoadTask/resume()`` starts it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import HTTPTypes
 public import Logging
 import Synchronization
 
@@ -44,6 +45,15 @@ public final class Loader: Sendable {
         public var redirects = RedirectPolicy()
         /// Which failed loads are tried again; `nil` for none.
         public var retries: RetryPolicy?
+        /// The URL to which relative URLs as text refer, as in `Loader.data(from:)`; `nil` for none.
+        ///
+        /// A base for paths ends with `/`: from `https://example.org/v1/`, `users/7` leads to
+        /// `https://example.org/v1/users/7`, and `/users/7` to `https://example.org/users/7` (WHATWG URL).
+        public var baseURL: URLRecord?
+        /// Header fields for each request that has no field of the same name. They go to every host for which the
+        /// caller makes a request. Redirects to another origin lose those that have credentials. Nested loads do not
+        /// have them.
+        public var defaultFields = HTTPFields()
         /// The maximum depth of nested loads.
         public var nestingLimit = 8
         /// The largest body in bytes that ``Loader/data(for:delegate:)`` and similar methods load into memory.
