@@ -36,9 +36,10 @@
 @_exported public import struct `PortolanCore`.RequestProperties
 @_exported public import enum `PortolanCore`.PropertyValue
 
-// Forms.
+// Forms, JSON and events.
 @_exported public import struct `PortolanContent`.MultipartForm
 @_exported public import struct `PortolanContent`.URLEncodedForm
+@_exported public import struct `PortolanContent`.StatusError
 
 // URLs.
 @_exported public import struct `PortolanURL`.URLRecord
