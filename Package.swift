@@ -209,8 +209,9 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Portolan", "PortolanHandlers", "PortolanCache", "PortolanCoding", "PortolanCookies", "PortolanCore", "PortolanHTTP",
-                "PortolanHTTPSyntax", "PortolanPlugins", "PortolanStore", "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL",
+                "Portolan", "PortolanHandlers", "PortolanCache", "PortolanCoding", "PortolanContent", "PortolanCookies", "PortolanCore",
+                "PortolanHTTP", "PortolanHTTPSyntax", "PortolanPlugins", "PortolanStore", "PortolanTransport", "CPortolanNGHTTP2",
+                "CPortolanOpenSSL",
                 httpTypes, logging,
             ],
             // The package of the fuzzers compiles the same files, and has no access to package declarations.
@@ -276,7 +277,6 @@ let package = Package(
             name: "PortolanFileTests", dependencies: ["PortolanFile", "PortolanCore", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(
-        .testTarget(
             name: "PortolanContentTests",
             dependencies: [
                 "PortolanContent", "PortolanHTTP", "PortolanTransport", "PortolanCore", "PortolanURL", "PortolanTestSupport",
@@ -284,6 +284,7 @@ let package = Package(
                 httpTypes,
             ],
             swiftSettings: strict),
+        .testTarget(
             name: "PortolanCodingTests",
             dependencies: ["PortolanCoding", "PortolanCore", "PortolanTestSupport", "CPortolanZlib", httpTypes],
             swiftSettings: strict),

@@ -34,7 +34,7 @@ let package = Package(
     ]
         + [
             "data", "mime", "url", "manifest", "events", "gzip", "head", "chunked", "coding", "http2", "tls", "cookies", "cookiedate",
-            "cookiefile", "challenge", "netrc", "cachedirectives", "diskcache",
+            "cookiefile", "challenge", "netrc", "cachedirectives", "diskcache", "eventstream",
         ].map { name in
             .executableTarget(
                 name: "fuzz-\(name)", dependencies: ["FuzzDriver", "FuzzTargets"], path: "Executables/\(name)", swiftSettings: strict)

@@ -40,6 +40,9 @@
 @_exported public import struct `PortolanContent`.MultipartForm
 @_exported public import struct `PortolanContent`.URLEncodedForm
 @_exported public import struct `PortolanContent`.StatusError
+@_exported public import struct `PortolanContent`.JSONLines
+@_exported public import struct `PortolanContent`.ServerSentEvent
+@_exported public import struct `PortolanContent`.ServerSentEvents
 
 // URLs.
 @_exported public import struct `PortolanURL`.URLRecord

@@ -40,9 +40,10 @@ extension FuzzTarget {
     public static let netrc = FuzzTarget("netrc") { input throws(FuzzFinding) in try NetrcCase.check(input) }
     public static let cacheDirectives = FuzzTarget("cachedirectives") { input throws(FuzzFinding) in try CacheDirectivesCase.check(input) }
     public static let diskCache = FuzzTarget("diskcache") { input throws(FuzzFinding) in try DiskCacheCase.check(input) }
+    public static let eventStream = FuzzTarget("eventstream") { input throws(FuzzFinding) in try EventStreamCase.check(input) }
 
     public static let all = [
         data, mime, url, manifest, events, gzip, head, chunked, coding, http2, tls, setCookie, cookieDate, cookieFile, challenge, netrc,
-        cacheDirectives, diskCache,
+        cacheDirectives, diskCache, eventStream,
     ]
 }

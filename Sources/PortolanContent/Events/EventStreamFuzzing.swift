@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// What the fuzzer of event streams calls. Not a part of the API.
+@_spi(Fuzzing) public enum EventStreamFuzzing {
+    public struct Stream: Equatable, Sendable {
+        public let events: [ServerSentEvent]
+        public let lastEventID: String
+        public let retryDelay: Duration?
+
+        public init(events: [ServerSentEvent], lastEventID: String, retryDelay: Duration?) {
+            (self.events, self.lastEventID, self.retryDelay) = (events, lastEventID, retryDelay)
+        }
+    }
+
+    /// Parses the pieces of a stream. Returns `nil` if an event is larger than `limit` bytes.
+    public static func parse(_ pieces: [[UInt8]], limit: Int) -> Stream? {
+        var parser = EventStreamParser(limit: limit)
+        do throws(LoadError) {
+            var events: [ServerSentEvent] = []
+            for piece in pieces { events += try parser.append(piece) }
+            return Stream(events: events, lastEventID: parser.lastEventID, retryDelay: parser.retryDelay)
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// Parses an event stream in pieces. A pure state machine.
+///
+/// The text is UTF-8; invalid bytes become U+FFFD. A line ends with LF, CRLF or CR. An event without its empty line at
+/// the end of the stream is dropped.
+///
+/// HTML, "parsing an event stream" and "interpreting an event stream"
+struct EventStreamParser {
+    /// The maximum number of bytes of an event: of its current line and its data.
+    let limit: Int
+    /// The ID that a new connection sends as `Last-Event-ID`. It changes at the end of an event.
+    private(set) var lastEventID: String
+    /// The wait before a new connection that the server has asked for; `nil` if it has not.
+    private(set) var retryDelay: Duration?
+
+    private var line: [UInt8] = []
+    /// A CR has ended a line. If LF follows, it belongs to the same line end.
+    private var hasEndedLineWithCR = false
+    private var isFirstLine = true
+    /// The data of the current event: each line with LF after it.
+    private var data: [UInt8] = []
+    private var type = ""
+    /// The ID buffer of the HTML standard.
+    private var id: String
+
+    /// - Parameter lastEventID: the ID of the connection before this one; empty for the first.
+    init(limit: Int, lastEventID: String = "") {
+        (self.limit, self.lastEventID, id) = (limit, lastEventID, lastEventID)
+    }
+
+    /// Parses a piece, and returns the events that are complete now.
+    ///
+    /// - Throws: `LoadError.Code.limitExceeded` for an event that is too large. The parser can't be used afterwards.
+    mutating func append(_ piece: [UInt8]) throws(LoadError) -> [ServerSentEvent] {
+        var events: [ServerSentEvent] = []
+        for byte in piece {
+            if hasEndedLineWithCR {
+                hasEndedLineWithCR = false
+                if byte == UInt8(ascii: "\n") { continue }
+            }
+            switch byte {
+            case UInt8(ascii: "\r"):
+                hasEndedLineWithCR = true
+                endLine(&events)
+            case UInt8(ascii: "\n"): endLine(&events)
+            default:
+                line.append(byte)
+                guard line.count + data.count <= limit else {
+                    throw LoadError(.limitExceeded, message: "an event has more than \(limit) bytes; raise maximumEventSize to allow more")
+                }
+            }
+        }
+        return events
+    }
+
+    private mutating func endLine(_ events: inout [ServerSentEvent]) {
+        var line = self.line[...]
+        if isFirstLine, line.starts(with: [0xEF, 0xBB, 0xBF]) { line = line.dropFirst(3) }
+        isFirstLine = false
+        defer { self.line.removeAll(keepingCapacity: true) }
+        guard !line.isEmpty else { return dispatch(&events) }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return process(String(decoding: line, as: UTF8.self), []) }
+        guard colon > line.startIndex else { return }  // a comment
+        var value = line[(colon + 1)...]
+        if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
+        process(String(decoding: line[..<colon], as: UTF8.self), value)
+    }
+
+    private mutating func process(_ field: String, _ value: ArraySlice<UInt8>) {
+        switch field {
+        case "event": type = String(decoding: value, as: UTF8.self)
+        case "data": data += value + [UInt8(ascii: "\n")]
+        case "id": if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
+        case "retry":
+            guard !value.isEmpty, value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return }
+            // A longer number is a wait of more than a century.
+            retryDelay = .milliseconds(min(Int64(String(decoding: value, as: UTF8.self)) ?? .max, 1 << 42))
+        default: break
+        }
+    }
+
+    private mutating func dispatch(_ events: inout [ServerSentEvent]) {
+        lastEventID = id
+        defer { (data, type) = ([], "") }
+        guard !data.isEmpty else { return }
+        events.append(
+            ServerSentEvent(
+                type: type.isEmpty ? "message" : type, data: String(decoding: data.dropLast(), as: UTF8.self), id: lastEventID))
+    }
+}

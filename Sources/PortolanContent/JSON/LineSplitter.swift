@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// Splits pieces of a text into its lines, which end with LF or CRLF. A pure state machine.
+struct LineSplitter {
+    /// The maximum number of bytes of a line, without its end.
+    let limit: Int
+    private var rest: [UInt8] = []
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Appends a piece, and returns the lines that are complete now, without their ends.
+    ///
+    /// - Throws: `LoadError.Code.limitExceeded` for a line that is too long.
+    mutating func append(_ piece: [UInt8]) throws(LoadError) -> [[UInt8]] {
+        var lines: [[UInt8]] = []
+        var start = 0
+        while let end = piece[start...].firstIndex(of: UInt8(ascii: "\n")) {
+            rest += piece[start..<end]
+            start = end + 1
+            lines.append(try takeLine())
+        }
+        rest += piece[start...]
+        // One byte more, because a CR can be the start of the line's end.
+        guard rest.count <= limit || (rest.count == limit + 1 && rest.last == UInt8(ascii: "\r")) else { throw tooLongError }
+        return lines
+    }
+
+    /// Returns the last line, if it has no end; `nil` if there is none.
+    mutating func finish() throws(LoadError) -> [UInt8]? {
+        rest.isEmpty ? nil : try takeLine()
+    }
+
+    private mutating func takeLine() throws(LoadError) -> [UInt8] {
+        defer { rest = [] }
+        if rest.last == UInt8(ascii: "\r") { rest.removeLast() }
+        guard rest.count <= limit else { throw tooLongError }
+        return rest
+    }
+
+    private var tooLongError: LoadError {
+        LoadError(.limitExceeded, message: "a line has more than \(limit) bytes; raise maximumLineSize to allow more")
+    }
+}
