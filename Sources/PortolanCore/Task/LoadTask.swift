@@ -179,12 +179,12 @@ public final class LoadTask: Sendable {
         }
     }
 
-    /// Makes handlers, and then finds one for the request. The task can end before the handlers are made.
     /// Starts another attempt, unless the task has ended.
     func startRetry(of request: Request) {
         if !machine.withLock({ $0.isOver }) { startLoad(of: request) }
     }
 
+    /// Makes handlers, and then finds one for the request. The task can end before the handlers are made.
     private func makeHandlers(_ handlers: LazyHandlers, thenLoad request: Request, unavailableHandlers: UnavailableHandlers) {
         handlers.resolve { [self] outcome in
             resetIdleTimer()
@@ -204,17 +204,20 @@ public final class LoadTask: Sendable {
             if !entry.upgradesToHTTPS { machine.metrics.recordRequest() }
             return (machine.metrics.requestCount + (entry.upgradesToHTTPS ? 1 : 0), machine.metrics.redirectCount)
         }
-        let client = DelegateClient(
+        let delegateClient = DelegateClient(
             task: self, requestNumber: requestNumber, redirectCount: redirectCount, upgradesToHTTPS: entry.upgradesToHTTPS)
+        let rates = loader.rateLimits.flatMap { parent == nil ? $0 : nil }
+        let client: any ProtocolClient = rates.map { RateLimitedClient($0, of: self, next: delegateClient) } ?? delegateClient
         let prepared = loader.prepare(request, for: entry, client: client, task: self)
         let handler = prepared.entry.handler
+        let sentRequest = rates?.limitingBody(of: prepared.request) ?? prepared.request
         let handlerLoad = HandlerLoad(
-            handler: handler.identifier, traits: handler.traits, request: prepared.request, offersCachedResponse: false,
+            handler: handler.identifier, traits: handler.traits, request: sentRequest, offersCachedResponse: false,
             interimLimit: loader.configuration.maximumInterimResponsesPerRequest, next: prepared.client,
             observer: HandlerLoadReporter(entry: prepared.entry, loader: loader, task: self, servesDelegate: true))
         guard machine.withLock({ $0.willStart(handlerLoad, for: prepared.canonical) }) else { return prepared.entry.endLoad() }
         loader.logStep("loaded by \(handler.identifier)", of: self, requestNumber: requestNumber)
-        let load = handler.makeLoad(for: prepared.request, cachedResponse: nil, client: handlerLoad)
+        let load = handler.makeLoad(for: sentRequest, cachedResponse: nil, client: handlerLoad)
         handlerLoad.start(load, callerWaits: waiter?.isCurrent == true)
     }
 

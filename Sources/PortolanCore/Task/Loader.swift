@@ -15,6 +15,8 @@ public final class Loader: Sendable {
     package let sharedHandlers: ProtocolRegistry
     let logsSteps: Bool
     let backgroundLoads = BackgroundLoads()
+    /// `nil` if no rate is limited.
+    let rateLimits: RateLimits?
 
     /// - Parameters:
     ///   - configuration: copied; later changes to the value have no effect.
@@ -24,6 +26,7 @@ public final class Loader: Sendable {
         logsSteps = configuration.logger.logLevel <= .debug
         sharedHandlers = registry
         handlers = ProtocolRegistry()
+        rateLimits = RateLimits(configuration)
         for handler in configuration.handlers.reversed() { handlers.register(handler) }
     }
 
@@ -32,6 +35,7 @@ public final class Loader: Sendable {
     init(forBackgroundLoadsOf loader: Loader) {
         configuration = loader.configuration
         (handlers, sharedHandlers, logsSteps) = (loader.handlers, loader.sharedHandlers, loader.logsSteps)
+        rateLimits = loader.rateLimits
     }
 
     deinit { backgroundLoads.cancel() }
@@ -54,6 +58,14 @@ public final class Loader: Sendable {
         /// caller makes a request. Redirects to another origin lose those that have credentials. Nested loads do not
         /// have them.
         public var defaultFields = HTTPFields()
+        /// The maximum number of body bytes that all loads of the loader together receive in a second; `nil` for no
+        /// limit. A handler is paused while the loader has received more.
+        ///
+        /// The bytes are counted as they are delivered: after decompression, and whatever the scheme is. The rate is
+        /// kept on average, because a delivery can have more bytes than fit in the time that has passed.
+        public var maximumReceiveRate: Int?
+        /// The maximum number of body bytes that all loads of the loader together send in a second; `nil` for no limit.
+        public var maximumSendRate: Int?
         /// The maximum depth of nested loads.
         public var nestingLimit = 8
         /// The largest body in bytes that ``Loader/data(for:delegate:)`` and similar methods load into memory.

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// When the next bytes may follow, so that a rate is kept. It has no clock.
+///
+/// Bytes that have passed occupy time in advance. Unused time is not saved, so there are no bursts after a pause,
+/// except of one piece.
+struct RatePacer {
+    /// At least 1.
+    let bytesPerSecond: Int
+    /// The time in nanoseconds at which the bytes that have passed correspond to the rate.
+    private(set) var nextTime = Int64.min
+
+    init(bytesPerSecond: Int) { self.bytesPerSecond = max(1, bytesPerSecond) }
+
+    /// Counts bytes that have passed at the time `now`, in nanoseconds.
+    mutating func count(_ byteCount: Int, at now: Int64) {
+        let duration = Int128(byteCount) * 1_000_000_000 / Int128(bytesPerSecond)
+        nextTime = Int64(clamping: Int128(max(nextTime, now)) + duration)
+    }
+}
+
+/// Keeps one rate for all loads of a loader.
+final class RateLimiter: Sendable {
+    /// A wait that is shorter than this is added to the next one, because timers have a resolution of some
+    /// milliseconds.
+    private static let shortestWait: Int64 = 5_000_000
+
+    private let pacer: Mutex<RatePacer>
+    private let clock: any LoadClock
+    /// The size of a piece of a body that is sent, in bytes: a tenth of a second, within limits.
+    let pieceSize: Int
+
+    init(bytesPerSecond: Int, clock: any LoadClock) {
+        pacer = Mutex(RatePacer(bytesPerSecond: bytesPerSecond))
+        self.clock = clock
+        pieceSize = min(max(1 << 10, bytesPerSecond / 10), 64 << 10)
+    }
+
+    /// Counts bytes that have passed.
+    func count(_ byteCount: Int) {
+        let now = clock.preciseNanosecondsNow
+        pacer.withLock { $0.count(byteCount, at: now) }
+    }
+
+    /// Calls `action` once, when more bytes may pass.
+    ///
+    /// - Returns: `false` if they may pass now. Then `action` is not called.
+    func whenReady(_ action: @escaping @Sendable () -> Void) -> Bool {
+        let (now, next) = (clock.preciseNanosecondsNow, pacer.withLock { $0.nextTime })
+        guard next > now, next - now >= Self.shortestWait else { return false }
+        clock.schedule(ScheduledTimer(action), at: clock.now + .nanoseconds(next - now))
+        return true
+    }
+}
+
+/// The limits of a loader (``Loader/Configuration/maximumReceiveRate``, ``Loader/Configuration/maximumSendRate``).
+struct RateLimits: Sendable {
+    let receiving: RateLimiter?
+    let sending: RateLimiter?
+
+    /// Returns `nil` if no rate is limited.
+    init?(_ configuration: Loader.Configuration) {
+        receiving = configuration.maximumReceiveRate.map { RateLimiter(bytesPerSecond: $0, clock: configuration.clock) }
+        sending = configuration.maximumSendRate.map { RateLimiter(bytesPerSecond: $0, clock: configuration.clock) }
+        if receiving == nil, sending == nil { return nil }
+    }
+
+    /// Returns the request with a body that is read no faster than the rate allows.
+    func limitingBody(of request: Request) -> Request {
+        guard let sending, let body = request.body else { return request }
+        var request = request
+        request.body = body.limited(by: sending)
+        return request
+    }
+}
+
+/// Pauses the handler while the loader has received more than its rate allows, and limits bodies that are sent again.
+final class RateLimitedClient: ForwardingClient {
+    let next: any ProtocolClient
+    private let limits: RateLimits
+    private weak let task: LoadTask?
+
+    init(_ limits: RateLimits, of task: LoadTask, next: any ProtocolClient) {
+        (self.limits, self.task, self.next) = (limits, task, next)
+    }
+
+    func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        let flow = next.didLoad(bytes)
+        guard let limiter = limits.receiving else { return flow }
+        limiter.count(bytes.byteCount)
+        // The timer retains the task, because a paused task does not retain itself.
+        guard flow == .keepGoing, let task, limiter.whenReady({ task.readMore() }) else { return flow }
+        return .pause
+    }
+
+    /// A request that leaves the load must not have the limited body, because the next load limits it again.
+    func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
+        guard limits.sending != nil, request.body != nil, let task else {
+            return next.wasRedirected(to: request, redirectResponse: redirectResponse)
+        }
+        var request = request
+        request.body = task.currentRequest.body
+        return next.wasRedirected(to: request, redirectResponse: redirectResponse)
+    }
+
+    func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
+        guard let limiter = limits.sending else { return next.needsNewBody(answer) }
+        next.needsNewBody { answer($0?.limited(by: limiter)) }
+    }
+}
+
+extension Body {
+    /// Returns the body, read no faster than the rate allows.
+    fileprivate func limited(by limiter: RateLimiter) -> Body {
+        Body(length: length, isRewindable: isRewindable, discard: { discard() }) { () throws(LoadError) in
+            RateLimitedReader(try makeReader(), limiter)
+        }
+    }
+}
+
+private final class RateLimitedReader: BodyReader {
+    private let reader: any BodyReader
+    private let limiter: RateLimiter
+
+    init(_ reader: any BodyReader, _ limiter: RateLimiter) { (self.reader, self.limiter) = (reader, limiter) }
+
+    func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+        if limiter.whenReady(whenReady) { return .wait }
+        let limit = min(limiter.pieceSize, buffer.freeCapacity)
+        var result = BodyRead.end
+        var count = 0
+        unsafe buffer.withUnsafeMutableBytes { bytes, initialized in
+            let free = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[initialized..<initialized + limit])
+            var piece = unsafe OutputRawSpan(buffer: free, initializedCount: 0)
+            result = reader.read(into: &piece, whenReady: whenReady)
+            count = unsafe piece.finalize(for: free)
+            initialized += count
+        }
+        limiter.count(count)
+        return result
+    }
+
+    func close() { reader.close() }
+}
