@@ -17,6 +17,7 @@ struct GetCommand: ParsableCommand {
 
     @OptionGroup var request: RequestOptions
     @OptionGroup var output: OutputOptions
+    @OptionGroup var events: EventOptions
     @OptionGroup var retries: RetryOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var stateFolder: StateFolderOption
@@ -26,6 +27,7 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var loaderOptions: LoaderOptions
 
     func validate() throws {
+        if events.readsEvents { try checkOptionsOfEvents() }
         if urls.count > 1, let file = output.file, file.path != "-" {
             throw ValidationError("-o takes the body of one URL; for several, use -O or standard output")
         }
@@ -46,6 +48,15 @@ struct GetCommand: ParsableCommand {
                 throw ValidationError("--replay and \(name) name the same file, '\(recording)'; choose another one for \(name)")
             }
         }
+    }
+
+    /// Throws if an option is given that applies only to bodies.
+    private func checkOptionsOfEvents() throws {
+        let options: [(String, Bool)] = [
+            ("-o", output.file != nil), ("-O", output.usesRemoteName), ("-C", output.resumePoint != nil), ("-i", output.includesHead),
+            ("--trace", output.trace != nil),
+        ]
+        for (name, isGiven) in options where isGiven { throw ValidationError("--sse and \(name) cannot be combined") }
     }
 
     /// Throws if a file of cookies, HSTS hosts or passwords would be overwritten. Only `-c` may name the same file as
@@ -127,11 +138,13 @@ struct GetCommand: ParsableCommand {
             // `try?` because the last write reports the failure.
             if index > 0 { try? saveSoFar() }
             cookies?.addHeaderCookies(forServerOf: url)
-            guard
-                let failure = session.runAttempts(
+            let result =
+                events.readsEvents
+                ? session.readEvents(of: url, sending: body, with: self, netrc: netrcCredentials, on: loader)
+                : session.runAttempts(
                     of: url, sending: body, with: self, netrc: netrcCredentials, on: loader, unusablePlugins: setup.unusablePlugins,
                     trace: trace)
-            else { continue }
+            guard let failure = result else { continue }
             firstFailure = firstFailure ?? failure
             if failure.endsSession { break }
         }

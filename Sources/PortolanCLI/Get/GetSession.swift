@@ -114,6 +114,30 @@ final class GetSession: Sendable {
         }
     }
 
+    /// Reads the events of one URL to their end (`--sse`). Reports a failure, and returns it.
+    ///
+    /// - Parameter body: the request body, or the reason why the body is not available.
+    func readEvents(
+        of url: String, sending body: Result<Body?, Failure>, with command: GetCommand, netrc: NetrcCredentials?, on loader: Loader
+    ) -> Failure? {
+        do throws(Failure) {
+            if let interruptionStatus { throw Self.failure(for: interruptionStatus) }
+            var request = try command.request.request(for: url, sending: try body.get(), netrc: netrc)
+            command.state.addCookies(to: &request)
+            command.request.removeOmittedFields(of: &request)
+            try request.checkForMissingScheme(on: loader)
+            // The limit is for the stream, and not for each of its connections.
+            let timer = ExitTimer(after: request.timeouts.total, "the server has not ended the stream of events")
+            defer { timer.cancel() }
+            request.timeouts.total = nil
+            let reader = EventReader(loader: loader, isJSON: command.output.isJSON, maximumFailureCount: command.retries.limit + 1)
+            try reader.read(request)
+            return nil
+        } catch {
+            return report(error, to: [], at: .zero)
+        }
+    }
+
     private func makeLoad(
         _ url: String, sending body: Body?, with command: GetCommand, netrc: NetrcCredentials?,
         observers: [any LoadObserver], firstAttemptStart: Duration?,
