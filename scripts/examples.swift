@@ -12,10 +12,14 @@ struct Tokens {
 struct Item: Encodable {}
 
 func askUser() async -> String { "" }
+func timestamp() async throws -> String { "" }
+func signature(of text: String) -> String { text }
 
 let tokens = Tokens()
 let item = Item()
 let key = ""
 let file = URL(filePath: "recording.har")
+var body: Data { Data() }
+var response: Response { fatalError("This is compiled and never run.") }
 var request: Request { fatalError("This is compiled and never run.") }
 var greetings: AsyncHandler { fatalError("This is compiled and never run.") }
