@@ -97,4 +97,5 @@
 @_exported public import enum `PortolanTransport`.CertificateSource
 @_exported public import struct `PortolanTransport`.ClientIdentity
 @_exported public import struct `PortolanTransport`.ServerCertificate
+@_exported public import struct `PortolanTransport`.ConnectionOverrides
 @_exported public import struct `PortolanTransport`.ProxyPolicy

@@ -19,15 +19,22 @@ package struct RequestHeadWriter {
     /// The number of bytes that ``write(to:)`` appends.
     let byteCount: Int
 
+    private let minorVersion: Int
+
     private static let version: StaticString = " HTTP/1.1\r\n"
+    private static let version10: StaticString = " HTTP/1.0\r\n"
 
     /// - Throws: ``LoadError/Code/badRequest``, or ``LoadError/Code/badURL`` if the target is invalid.
     package init(method: HTTPRequest.Method, target: RequestTarget, fields: HTTPFields) throws(LoadError) {
         try self.init(method: method, target: target, lines: try Self.lines(of: fields))
     }
 
-    /// - Parameter lines: the result of ``lines(of:)`` for the fields.
-    package init(method: HTTPRequest.Method, target: RequestTarget, lines: [UInt8]) throws(LoadError) {
+    /// - Parameters:
+    ///   - lines: the result of ``lines(of:)`` for the fields.
+    ///   - minorVersion: 0 for HTTP/1.0, 1 for HTTP/1.1.
+    package init(
+        method: HTTPRequest.Method, target: RequestTarget, lines: [UInt8], minorVersion: Int = 1
+    ) throws(LoadError) {
         guard Self.isToken(method.rawValue.utf8.span) else {
             throw LoadError(.badRequest, message: "the method has a character that no method may have; use letters, as in GET")
         }
@@ -38,6 +45,7 @@ package struct RequestHeadWriter {
         self.method = method
         self.target = target
         self.lines = lines
+        self.minorVersion = minorVersion
         byteCount = method.rawValue.utf8.count + 1 + target.byteCount + Self.version.utf8CodeUnitCount + lines.count + 2
     }
 
@@ -63,7 +71,8 @@ package struct RequestHeadWriter {
         output.append(method.rawValue.utf8.span)
         output.append(.space)
         target.write(to: &output)
-        unsafe output.append(contentsOf: UnsafeRawBufferPointer(start: Self.version.utf8Start, count: Self.version.utf8CodeUnitCount))
+        let version = minorVersion == 0 ? Self.version10 : Self.version
+        unsafe output.append(contentsOf: UnsafeRawBufferPointer(start: version.utf8Start, count: version.utf8CodeUnitCount))
         output.append(lines.span)
         output.appendLineEnd()
     }

@@ -10,6 +10,8 @@ package enum RequestTarget: Equatable {
     case origin(path: Substring, query: Substring?)
     /// The whole URL without user information and fragment, for a forward proxy.
     case absolute(scheme: Substring, authority: String, path: Substring, query: Substring?)
+    /// A target that the caller gives, such as `*` for OPTIONS (RFC 9112 §3.2.4).
+    case verbatim(String)
     /// `host:port`, for CONNECT only. The port is always present (RFC 9110 §9.3.6).
     case authority(String)
 
@@ -42,6 +44,7 @@ package enum RequestTarget: Equatable {
         case .origin(let path, let query): Self.byteCount(path, query)
         case .absolute(let scheme, let authority, let path, let query):
             scheme.utf8.count + 3 + authority.utf8.count + Self.byteCount(path, query)
+        case .verbatim(let text): text.utf8.count
         case .authority(let authority): authority.utf8.count
         }
     }
@@ -57,6 +60,7 @@ package enum RequestTarget: Equatable {
         case .origin(let path, let query): Self.isValid(path, query)
         case .absolute(let scheme, let authority, let path, let query):
             Self.areVisible(scheme.utf8.span) && Self.isAuthority(authority) && Self.isValid(path, query)
+        case .verbatim(let text): !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
         case .authority(let authority): Self.isAuthority(authority)
         }
     }
@@ -88,6 +92,7 @@ package enum RequestTarget: Equatable {
             output.append("://".utf8.span)
             output.append(authority.utf8.span)
             Self.write(path, query, to: &output)
+        case .verbatim(let text): output.append(text.utf8.span)
         case .authority(let authority): output.append(authority.utf8.span)
         }
     }

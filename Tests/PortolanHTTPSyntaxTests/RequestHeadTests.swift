@@ -40,6 +40,24 @@ import Testing
         #expect(try head(.connect, .authority(authority)) == expectedHead)
     }
 
+    @Test(arguments: ["*", "/a|b?c#d", "http://other/x"])
+    func verbatimTargetIsSentUnchanged(target: String) throws {
+        #expect(try head(.options, .verbatim(target)) == "OPTIONS \(target) HTTP/1.1\r\n\r\n")
+    }
+
+    @Test(arguments: ["", "a b", "/\r\nX: y", "/\u{7F}", "/é"])
+    func invalidVerbatimTargetIsRefused(target: String) {
+        let error = #expect(throws: LoadError.self) { try head(.get, .verbatim(target)) }
+        #expect(error?.code == .badURL)
+    }
+
+    @Test func headOfHTTP10HasItsVersion() throws {
+        let writer = try RequestHeadWriter(
+            method: .get, target: .origin(path: "/", query: nil), lines: RequestHeadWriter.lines(of: [.accept: "a"]), minorVersion: 0)
+        #expect(String(decoding: writer.bytes(), as: UTF8.self) == "GET / HTTP/1.0\r\nAccept: a\r\n\r\n")
+        #expect(writer.bytes().count == writer.byteCount)
+    }
+
     @Test func fieldsKeepTheirSpellingTheirOrderAndTheirBytes() throws {
         var fields = HTTPFields()
         fields.append(HTTPField(name: try #require(HTTPField.Name("x-B")), value: "1"))

@@ -27,6 +27,7 @@ extension LoadError.Remedy {
         case .nameProxy: "name a proxy with --proxy"
         case .raiseLimit: "the command has no option for this limit, so the server has to send less"
         case .raiseDecodingLimit: "'portolan get --raw' writes the body without decoding it"
+        case .raiseMaximumBodySize: "raise --max-filesize"
         case .openMoreConnections: "load fewer URLs at the same time"
         case .shareNoConnection: "use --http1.1, or load fewer URLs at the same time"
         }

@@ -29,6 +29,8 @@ extension LoadError {
         case raiseLimit(String)
         /// A limit on the output of a content coding. The name of the setting, with further advice.
         case raiseDecodingLimit(String)
+        /// The limit that the request itself sets for the body of its response.
+        case raiseMaximumBodySize
         /// `orWait`: whether a longer wait for a connection is also a remedy.
         case openMoreConnections(orWait: Bool)
         case shareNoConnection(orWait: Bool)
@@ -55,6 +57,7 @@ extension LoadError {
             case .nameProxy: "proxies are set in the configuration"
             case .raiseLimit(let setting): "raise \(setting) to allow more"
             case .raiseDecodingLimit(let setting): "raise \(setting)"
+            case .raiseMaximumBodySize: "raise Request.maximumBodySize"
             case .openMoreConnections(false): "raise ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time"
             case .openMoreConnections(true):
                 "raise ConnectionLimits.queueTimeout, ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time"

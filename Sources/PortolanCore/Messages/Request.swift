@@ -37,6 +37,12 @@ public struct Request: Sendable {
         get { parts.timeouts }
         set { ownParts.timeouts = newValue }
     }
+    /// The maximum number of bytes of the response's body, after decoding; `nil` for no limit. A body that is larger
+    /// fails the load with ``LoadError/Code/limitExceeded``, before its first byte if the length is known.
+    public var maximumBodySize: Int64? {
+        get { parts.maximumBodySize }
+        set { ownParts.maximumBodySize = newValue }
+    }
     public var priority: LoadPriority {
         get { parts.priority }
         set { ownParts.priority = newValue }
@@ -126,6 +132,7 @@ public struct Request: Sendable {
         var body: Body?
         var cachePolicy = CachePolicy.useProtocol
         var timeouts = Timeouts()
+        var maximumBodySize: Int64?
         var priority = LoadPriority.normal
         var mainDocumentURL: URLRecord?
         var handlesCookies = true
@@ -151,6 +158,7 @@ public struct Request: Sendable {
             self.init(url: other.url, method: other.method, fields: other.fields, body: other.body)
             cachePolicy = other.cachePolicy
             timeouts = other.timeouts
+            maximumBodySize = other.maximumBodySize
             priority = other.priority
             mainDocumentURL = other.mainDocumentURL
             handlesCookies = other.handlesCookies

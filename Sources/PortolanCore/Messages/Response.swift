@@ -71,6 +71,13 @@ public struct Response: Sendable {
         set { ownParts.source = newValue }
     }
 
+    /// The version in the status line, such as `1.1` or `2`; `nil` for another protocol than HTTP, and for a response
+    /// of a cache.
+    package var httpVersion: String? {
+        get { parts.httpVersion }
+        set { ownParts.httpVersion = newValue }
+    }
+
     /// The value of `Response.cacheStatus` in PortolanCache.
     package var anyCacheStatus: (any Sendable)? {
         get { parts.anyCacheStatus }
@@ -113,6 +120,7 @@ public struct Response: Sendable {
         var answeredSpace: ProtectionSpace?
         var isBodyPart = false
         var source = ResponseSource.network
+        var httpVersion: String?
         var anyCacheStatus: (any Sendable)?
         var cacheUserInfo: [String: String] = [:]
 
@@ -138,6 +146,7 @@ public struct Response: Sendable {
             answeredSpace = other.answeredSpace
             isBodyPart = other.isBodyPart
             source = other.source
+            httpVersion = other.httpVersion
             anyCacheStatus = other.anyCacheStatus
             cacheUserInfo = other.cacheUserInfo
         }

@@ -8,6 +8,8 @@ public struct TransferReport: Hashable, Sendable {
     public var isReused: Bool
     /// The address of the server or, if there is one, of the proxy: `127.0.0.1:80` or `[::1]:80`.
     public var remoteAddress: String?
+    /// The address of this end of the connection, such as `127.0.0.1:40960`.
+    public var localAddress: String?
     /// The proxy, without credentials: `http://host:port`; `nil` without a proxy.
     public var proxy: String?
     /// The version of TLS, such as `TLSv1.3`; `nil` without TLS.

@@ -29,6 +29,11 @@ public struct RedirectPolicy: Sendable {
     /// them, as it removes `Authorization`, `Cookie`, `Proxy-Authorization` and `Host`. For example `X-API-Key`.
     public var originFields: Set<HTTPField.Name>
 
+    /// Whether a redirect to another scheme, host or port keeps the fields that it otherwise removes: `Authorization`,
+    /// `Cookie` and ``originFields``, but not `Proxy-Authorization` and `Host`. By default `false`. Any server in a
+    /// chain of redirects gets the secrets then.
+    public var keepsCredentials = false
+
     public init(
         mode: Mode = .follow, limit: Int = 20, sameSchemeOnly: Set<String> = ["file"], additionalTargetSchemes: Set<String> = [],
         originFields: Set<HTTPField.Name> = []
@@ -42,9 +47,10 @@ public struct RedirectPolicy: Sendable {
 }
 
 extension RedirectPolicy {
-    /// The fields that identify the caller or are for one server only. They are never sent to another origin.
-    private static let credentialFields: [HTTPField.Name] =
-        [.authorization, .cookie, .proxyAuthorization] + [HTTPField.Name("Host")].compactMap(\.self)
+    /// The fields that identify the caller.
+    private static let credentialFields: [HTTPField.Name] = [.authorization, .cookie]
+    /// The fields that are for one server or proxy only. They are never sent to another origin.
+    private static let serverFields: [HTTPField.Name] = [.proxyAuthorization] + [HTTPField.Name("Host")].compactMap(\.self)
 
     /// Returns the request to load next, after a handler has proposed `proposed` as the successor of `current`; `nil`
     /// if the redirect response is delivered instead.
@@ -89,9 +95,12 @@ extension RedirectPolicy {
         next.url = next.url.inheritingFragment(of: current.url)
         next.isUpgradedToHTTPS = false
         if !next.url.hasSameOrigin(as: current.url) {
-            for name in Self.credentialFields { next.fields[name] = nil }
-            for name in originFields { next.fields[name] = nil }
-            if next.credentialSource != nil { next.credentialSource = nil }
+            for name in Self.serverFields { next.fields[name] = nil }
+            if !keepsCredentials {
+                for name in Self.credentialFields { next.fields[name] = nil }
+                for name in originFields { next.fields[name] = nil }
+                if next.credentialSource != nil { next.credentialSource = nil }
+            }
         }
         next.setReferrer(after: response, from: current)
         return next

@@ -8,7 +8,7 @@ import HTTPTypes
 package enum RedirectTarget: Sendable {
     /// The status is not that of a redirect.
     case noRedirect
-    /// A redirect without a target. It is delivered like other responses.
+    /// A redirect without a target, or with an empty one. It is delivered like other responses, as in curl.
     case unnamed
     case url(URLRecord)
     /// The target is not a URL. The text is a clause for a message, and quotes the value.
@@ -23,6 +23,10 @@ package enum RedirectTarget: Sendable {
         }
         let values = response.fields[fields: .location].map(Self.text)
         guard let location = values.first else {
+            self = .unnamed
+            return
+        }
+        guard !values.allSatisfy(\.isEmpty) else {
             self = .unnamed
             return
         }

@@ -10,6 +10,8 @@ final class DelegateClient: ProtocolClient {
     weak let task: LoadTask?
     // The task's delegate. Stored here because `task.delegate` would retain and release the task at each event.
     private let delegate: any LoadDelegate
+    /// The limit of the caller's request; `nil` for none.
+    private let maximumBodySize: Int64?
     /// The number of the handler load's request (``LoadTask/requestNumber``). It grows if the request is sent again.
     private let requestNumber: Atomic<Int>
     /// The number of redirects that the task followed before this handler load.
@@ -30,6 +32,7 @@ final class DelegateClient: ProtocolClient {
         self.redirectCount = redirectCount
         self.upgradesToHTTPS = upgradesToHTTPS
         delegate = task.delegate
+        maximumBodySize = task.originalRequest.maximumBodySize
     }
 
     func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {}
@@ -62,6 +65,11 @@ final class DelegateClient: ProtocolClient {
             return .stopped
         }
         if task.retryPolicy != nil, isRetried(after: response, of: task) { return .stopped }
+        if let limit = task.originalRequest.maximumBodySize, task.originalRequest.method != .head, let length = response.expectedLength,
+            length > limit
+        {
+            return failOverRequestLimit(task, limit, "has \(length) bytes")
+        }
         task.recordActivity { $0.timeToResponse = $0.timeToResponse ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
         switch task.acquireDelegate(for: .response, orQueue: .response(response)) {
@@ -91,6 +99,7 @@ final class DelegateClient: ProtocolClient {
         task.resetIdleTimer()
         let total = task.counts.recordReceived(bytes.byteCount)
         if let limit = task.bodyLimit, total > limit { return failOverLimit(task, limit) }
+        if let limit = maximumBodySize, total > limit { return failOverRequestLimit(task, limit, "is larger") }
         switch task.acquireDelegate(for: .data, orQueue: .data([UInt8](copying: bytes))) {
         case .acquired:
             let flow = delegate.loadTask(task, didLoad: bytes)
@@ -107,6 +116,15 @@ final class DelegateClient: ProtocolClient {
                 .limitExceeded,
                 message: "the body is larger than \(limit) bytes, the limit for loads into memory; read it in pieces with bytes(for:), "
                     + "or raise Loader.Configuration.maximumBodySizeInMemory"))
+        return .stopped
+    }
+
+    /// - Parameter finding: the rest of a sentence about the body.
+    private func failOverRequestLimit(_ task: LoadTask, _ limit: Int64, _ finding: String) -> Flow {
+        task.end(
+            with: LoadError(
+                .limitExceeded, message: "the body \(finding), and the limit is \(limit) bytes",
+                remedy: .raiseMaximumBodySize))
         return .stopped
     }
 

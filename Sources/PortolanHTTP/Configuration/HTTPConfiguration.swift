@@ -13,6 +13,8 @@ public struct HTTPConfiguration: Sendable {
     public var tls = TLSSettings()
     /// The proxy for each URL. By default the environment variables select it.
     public var proxies = ProxyPolicy.environment
+    /// Where connections go instead of to the host and the port of the URL.
+    public var connectionOverrides = ConnectionOverrides()
     /// Whether the client offers HTTP/2 over TLS.
     public var allowsHTTP2 = true
     /// Limits for the decoded size of bodies.

@@ -5,6 +5,9 @@ public import PortolanCore
 extension Request {
     /// A version of HTTP that a request requires.
     public enum HTTPVersion: String, Hashable, Sendable {
+        /// HTTP/1.0, for a server that does not understand HTTP/1.1. The connection is not used again unless the
+        /// response allows it. A body of unknown length cannot be sent.
+        case http1_0 = "1.0"
         /// HTTP/1.1, even if the server supports more.
         case http1 = "1.1"
         /// HTTP/2 only. Over TLS it must be negotiated. Without TLS the server is assumed to support it (RFC 9113

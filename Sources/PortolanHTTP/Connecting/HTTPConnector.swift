@@ -15,7 +15,7 @@ final class HTTPConnector: Connector {
 
     func offersMultiplexing(for key: ConnectionKey) -> Bool {
         switch key.version {
-        case .http1: false
+        case .http1_0, .http1: false
         case .http2: true
         case nil: key.isSecure && configuration.allowsHTTP2
         }
@@ -50,6 +50,7 @@ extension HTTPConfiguration {
         transport.readSize = receiveBufferSize
         transport.userAgent = userAgent
         transport.limits = messageLimits
+        transport.overrides = connectionOverrides
         return transport
     }
 }
@@ -62,7 +63,7 @@ extension ConnectionKey {
     /// The protocols that ALPN offers (RFC 7301), the preferred one first.
     private func protocols(_ allowsHTTP2: Bool) -> [String] {
         switch version {
-        case .http1: ["http/1.1"]
+        case .http1_0, .http1: ["http/1.1"]
         case .http2: ["h2"]
         case nil: allowsHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
         }
@@ -100,6 +101,7 @@ extension OpenConnection {
         report.proxyTLSVersion = proxySecurity?.version
         report.isProxyTLSResumed = proxySecurity?.isResumed == true
         report.remoteAddress = remoteAddress
+        report.localAddress = localAddress
         report.tlsVersion = security?.version
         report.isTLSResumed = security?.isResumed == true
         return report

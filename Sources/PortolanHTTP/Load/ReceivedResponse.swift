@@ -27,6 +27,7 @@ struct ReceivedResponse {
             },
             expectedLength: length,
             suggestedFilename: relevant.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
+        response.httpVersion = head.version
         if isVerified { response.isVerified = true }
         mayBeDecoded = relevant.hasContentCoding || !head.framing.transferCodings.isEmpty
     }

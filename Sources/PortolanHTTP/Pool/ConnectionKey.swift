@@ -46,7 +46,7 @@ extension ConnectionKey {
 
 extension ConnectionKey {
     /// Whether the request line has the whole URL, for a proxy that forwards the request (RFC 9112 §3.2.2).
-    var usesAbsoluteForm: Bool { !isSecure && proxy?.kind == .http }
+    var usesAbsoluteForm: Bool { !isSecure && proxy?.kind == .http && proxy?.alwaysTunnels == false }
 
     /// The server, as a peer of TLS.
     var peer: TLSPeer { TLSPeer(host: host, port: port, description: description) }

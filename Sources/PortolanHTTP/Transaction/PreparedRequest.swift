@@ -14,6 +14,9 @@ struct PreparedRequest: Sendable {
     var fields: HTTPFields { didSet { lines = nil } }
     /// The fields as HTTP/1.1 field lines; `nil` if they were not made.
     private var lines: [UInt8]?
+    /// The target that replaces path and query in the request line; `nil` for none.
+    private let verbatimTarget: String?
+    private let minorVersion: Int
     /// Whether the body waits for a `100 (Continue)`.
     let expectsContinue: Bool
     /// Whether the configuration, and not the caller, adds the expectation.
@@ -32,6 +35,7 @@ struct PreparedRequest: Sendable {
         self.fields = fields
         self.lines = lines
         (expectsContinue, addsExpectation, closesConnection) = (false, false, false)
+        (verbatimTarget, minorVersion) = (nil, 1)
     }
 
     /// - Parameter allowsExpectation: whether the configuration's ``ExpectContinuePolicy`` applies.
@@ -47,7 +51,15 @@ struct PreparedRequest: Sendable {
         priority = request.priority
         url = request.url
         framing = RequestFraming(method: request.method, body: request.body)
-        addsExpectation = allowsExpectation && configuration.expectContinue.applies(to: framing) && !request.fields.contains(.expect)
+        verbatimTarget = request.requestTarget
+        minorVersion = request.httpVersion == .http1_0 ? 0 : 1
+        guard minorVersion == 1 || framing != .chunked else {
+            throw LoadError(
+                .badRequest, message: "HTTP/1.0 cannot send a body of unknown length; give a body whose length is known, or use HTTP/1.1")
+        }
+        addsExpectation =
+            allowsExpectation && minorVersion == 1 && configuration.expectContinue.applies(to: framing)
+            && !request.fields.contains(.expect)
         let asksForCodings = configuration.sendsAcceptEncoding && request.decodesContent
         let requestFields = try RequestFields(
             completing: request.fields, host: RequestTarget.hostField(of: request.url), framing: framing,
@@ -60,8 +72,9 @@ struct PreparedRequest: Sendable {
         closesConnection = requestFields.closesConnection
     }
 
-    /// Path and query.
+    /// Path and query, or the target that replaces them.
     var path: String {
+        if let verbatimTarget { return verbatimTarget }
         let path = url.path.isEmpty ? "/" : url.path
         return url.query.map { "\(path)?\($0)" } ?? String(path)
     }
@@ -71,9 +84,11 @@ struct PreparedRequest: Sendable {
     /// - Parameter usesAbsoluteForm: whether the request line has the whole URL, for a proxy that forwards the request
     ///   (RFC 9112 §3.2.2).
     func http1Head(usesAbsoluteForm: Bool) throws(LoadError) -> RequestHeadWriter {
-        let target = usesAbsoluteForm ? RequestTarget.absoluteForm(of: url) : .originForm(of: url)
-        guard let lines else { return try RequestHeadWriter(method: method, target: target, fields: fields) }
-        return try RequestHeadWriter(method: method, target: target, lines: lines)
+        let urlTarget = usesAbsoluteForm ? RequestTarget.absoluteForm(of: url) : .originForm(of: url)
+        let target = verbatimTarget.map { .verbatim($0) } ?? urlTarget
+        let fieldLines: [UInt8]
+        if let lines { fieldLines = lines } else { fieldLines = try RequestHeadWriter.lines(of: fields) }
+        return try RequestHeadWriter(method: method, target: target, lines: fieldLines, minorVersion: minorVersion)
     }
 }
 

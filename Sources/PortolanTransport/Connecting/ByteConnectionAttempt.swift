@@ -16,6 +16,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     /// The open connection. It is closed if the attempt fails.
     private var transport: SocketConnection?
     private var remoteAddress: SocketAddress?
+    private var localAddress: SocketAddress?
     private var handshake: TLSHandshake?
     /// The tunnel through the proxy. `nil` before the attempt has requested it.
     private var tunnel: ProxyTunnel?
@@ -35,6 +36,8 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         _ endpoint: Endpoint, connector: ByteConnector, challengeHandler: (any ChallengeHandler)?, didReach: @escaping (LoadStep) -> Void,
         completion: @escaping (Result<OpenConnection, LoadError>) -> Void
     ) {
+        var endpoint = endpoint
+        endpoint.target = connector.configuration.overrides.target(host: endpoint.peer.host, port: endpoint.peer.port)
         self.endpoint = endpoint
         self.connector = connector
         self.challengeHandler = challengeHandler
@@ -99,10 +102,14 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     // MARK: The socket
 
     private func resolveFirstHost() {
-        resolve(host: endpoint.proxy?.host ?? endpoint.peer.host, port: endpoint.proxy?.port ?? endpoint.peer.port)
+        resolve(host: endpoint.proxy?.host ?? endpoint.targetHost, port: endpoint.proxy?.port ?? endpoint.targetPort)
     }
 
     private func resolve(host: String, port: Int) {
+        if let addresses = configuration.overrides.addresses(host: host, port: port) {
+            currentStep = "\(host) port \(port)"
+            return connect(to: addresses.map { SocketAddress($0, port: port) }, host, port)
+        }
         if let address = IPAddress(host) {
             currentStep = "\(host) port \(port)"
             return connect(to: [SocketAddress(address, port: port)], host, port)
@@ -118,6 +125,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         query = nil
         switch result {
         case .success(let addresses):
+            let addresses = addresses.filter { configuration.overrides.addressFamily.allows($0.ip) }
             guard !addresses.isEmpty else { return fail(.hostNotFound(host, nil).attributed(to: endpoint.proxy)) }
             currentStep = "\(host) port \(port)"
             didReach(.domainResolved)
@@ -142,7 +150,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     private func didConnect(_ socket: Socket, _ address: SocketAddress) {
         race = nil
         guard completion != nil else { return socket.close() }
-        remoteAddress = address
+        (remoteAddress, localAddress) = (address, socket.localAddress)
         let transport = SocketConnection(socket, on: loop, readSize: configuration.readSize)
         self.transport = transport
         transport.start(for: ConnectingReceiver(self))
@@ -231,8 +239,11 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
 
     /// Completes with the open connection. The attempt no longer uses it.
     private func complete(with transport: SocketConnection, _ security: ConnectionSecurity?) {
-        let address = remoteAddress.map { "\($0)" }
-        finish(.success(OpenConnection(transport: transport, remoteAddress: address, proxySecurity: proxySecurity, security: security)))
+        finish(
+            .success(
+                OpenConnection(
+                    transport: transport, remoteAddress: remoteAddress.map { "\($0)" }, localAddress: localAddress.map { "\($0)" },
+                    proxySecurity: proxySecurity, security: security)))
     }
 }
 

@@ -9,6 +9,7 @@ package struct TransportConfiguration: Sendable {
     /// answer to a challenge does not count.
     package var connectTimeout = Duration.seconds(30)
     package var tls = TLSSettings()
+    package var overrides = ConnectionOverrides()
     /// The maximum number of bytes for one read from a socket.
     package var readSize = 512 << 10
     /// The `User-Agent` of CONNECT requests; `nil` sends none.

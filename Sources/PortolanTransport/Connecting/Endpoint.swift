@@ -21,9 +21,15 @@ package struct Endpoint: Hashable, Sendable {
     /// The peer of the TLS session: the server, or the proxy if only the proxy uses TLS.
     var securedPeer: TLSPeer { applicationProtocols != nil ? peer : proxy?.peer ?? peer }
 
-    /// Host and port, with brackets around an IPv6 address (RFC 9110 §9.3.6).
+    /// The host and the port to connect to, instead of those of the peer; `nil` for the peer's.
+    package var target: ConnectionOverrides.Target?
+
+    var targetHost: String { target?.host ?? peer.host }
+    var targetPort: Int { target?.port ?? peer.port }
+
+    /// Host and port to connect to, with brackets around an IPv6 address (RFC 9110 §9.3.6).
     var authority: String {
-        peer.host.utf8.contains(UInt8(ascii: ":")) ? "[\(peer.host)]:\(peer.port)" : "\(peer.host):\(peer.port)"
+        targetHost.utf8.contains(UInt8(ascii: ":")) ? "[\(targetHost)]:\(targetPort)" : "\(targetHost):\(targetPort)"
     }
 }
 

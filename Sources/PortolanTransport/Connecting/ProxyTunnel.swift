@@ -49,9 +49,9 @@ final class ProxyTunnel: @unchecked Sendable {  // … because only code on its 
                     to: endpoint.authority, through: proxy, userAgent: configuration.userAgent, limits: configuration.limits)
             }
         case .socks5(let lookUp):
-            if let address = IPAddress(endpoint.peer.host) { return connect(to: .address(address), over: transport, completion) }
+            if let address = IPAddress(endpoint.targetHost) { return connect(to: .address(address), over: transport, completion) }
             switch lookUp {
-            case .byProxy: connect(to: .name(endpoint.peer.host), over: transport, completion)
+            case .byProxy: connect(to: .name(endpoint.targetHost), over: transport, completion)
             case .local: connectToNextAddress(over: transport, completion)
             }
         }
@@ -90,14 +90,14 @@ final class ProxyTunnel: @unchecked Sendable {  // … because only code on its 
         to destination: SOCKS5Negotiation.Destination, over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void
     ) {
         negotiate(over: transport, completion) { [self] () throws(LoadError) in
-            try SOCKS5Negotiation(to: destination, port: endpoint.peer.port, through: proxy)
+            try SOCKS5Negotiation(to: destination, port: endpoint.targetPort, through: proxy)
         }
     }
 
     private func connectToNextAddress(over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void) {
         if let next = remainingAddresses?.popFirst() { return connect(to: .address(next), over: transport, completion) }
         let (boundTransport, boundCompletion) = (LoopBound(transport), LoopBound(completion))
-        query = resolver.resolve(endpoint.peer.host) { [self] result in
+        query = resolver.resolve(endpoint.targetHost) { [self] result in
             loop.execute { [self] in didResolve(result, over: boundTransport.value, boundCompletion.value) }
         }
     }

@@ -5,6 +5,8 @@ package struct OpenConnection {
     package let transport: SocketConnection
     /// The address of the proxy if there is one, otherwise of the server.
     package let remoteAddress: String?
+    /// The address of this end.
+    package let localAddress: String?
     /// The TLS properties of the connection to an `https:` proxy.
     package let proxySecurity: ConnectionSecurity?
     /// The TLS properties of the connection to the server. `nil` without TLS.

@@ -16,6 +16,8 @@ package struct Proxy: Hashable, Sendable {
     package let kind: Kind
     /// Whether the connection to the proxy uses TLS.
     package var isSecure = false
+    /// Whether the proxy makes a tunnel also for `http:` URLs.
+    package var alwaysTunnels = false
     /// Lower case, ASCII, without brackets.
     let host: String
     package let port: Int

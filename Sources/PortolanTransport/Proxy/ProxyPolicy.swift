@@ -12,7 +12,8 @@ public import PortolanCore
 public struct ProxyPolicy: Sendable, Hashable {
     enum Source: Sendable, Hashable {
         case none
-        case environment
+        /// - Parameter exceptions: replace those of the environment; `nil` for those of the environment.
+        case environment(except: String?)
         case named(String, except: String)
     }
 
@@ -21,6 +22,10 @@ public struct ProxyPolicy: Sendable, Hashable {
     var credential: PasswordCredential?
     /// Where the credential comes from, for the log.
     var credentialSource: String?
+
+    /// Whether an `http` or `https` proxy makes a tunnel also for `http:` URLs, instead of reading the requests. By
+    /// default `false`. Many proxies make tunnels only to the port 443.
+    public var alwaysTunnels = false
 
     /// Connects to the origin without a proxy. Ignores the environment.
     public static let direct = Self(source: .none)
@@ -32,7 +37,14 @@ public struct ProxyPolicy: Sendable, Hashable {
     /// scheme is not set. `no_proxy` or `NO_PROXY` lists the exceptions. An empty variable counts as unset. The
     /// variables are read when a handler's first load starts. They are not read in a set-uid program
     /// (`secure_getenv(3)`).
-    public static let environment = Self(source: .environment)
+    public static let environment = Self(source: .environment(except: nil))
+
+    /// Uses the proxies of the environment for all hosts except these, instead of the exceptions of the environment.
+    ///
+    /// - Parameter exceptions: as for ``proxy(_:except:)``.
+    public static func environment(except exceptions: String) -> Self {
+        Self(source: .environment(except: exceptions))
+    }
 
     /// Uses one proxy for all hosts except some.
     ///

@@ -32,22 +32,23 @@ package struct ProxySelection: Sendable {
     private let exceptions: ProxyExceptions
     private let credential: PasswordCredential?
     private let credentialSource: String?
+    private let alwaysTunnels: Bool
 
     /// - Parameter variable: reads the environment; returns `nil` for a variable that is not set. Called only if the
     ///   policy uses the environment.
     package init(_ policy: ProxyPolicy, environment variable: (String) -> String? = { EnvironmentVariables[$0] }) {
-        (credential, credentialSource) = (policy.credential, policy.credentialSource)
+        (credential, credentialSource, alwaysTunnels) = (policy.credential, policy.credentialSource, policy.alwaysTunnels)
         switch policy.source {
         case .none:
             (httpChoice, httpsChoice, exceptions) = (.direct, .direct, ProxyExceptions(parsing: ""))
         case .named(let text, let exceptionList):
             let choice = Choice(text, from: "the proxy")
             (httpChoice, httpsChoice, exceptions) = (choice, choice, ProxyExceptions(parsing: exceptionList))
-        case .environment:
+        case .environment(let exceptionList):
             httpChoice = Self.choice(["http_proxy"], variable)
             httpsChoice = Self.choice(["https_proxy", "HTTPS_PROXY"], variable)
-            let exceptionList = Self.firstSetVariable(["no_proxy", "NO_PROXY"], variable)?.value ?? ""
-            exceptions = ProxyExceptions(parsing: exceptionList)
+            exceptions = ProxyExceptions(
+                parsing: exceptionList ?? Self.firstSetVariable(["no_proxy", "NO_PROXY"], variable)?.value ?? "")
         }
     }
 
@@ -68,12 +69,15 @@ package struct ProxySelection: Sendable {
     /// - Throws: the error if the proxy for this request is malformed.
     package func proxy(for request: Request) throws(LoadError) -> Proxy? {
         if !request.properties.isEmpty, let text = request.proxy {
-            return text == "direct" ? nil : try Proxy(parsing: text, from: "the request's proxy")
+            var proxy = text == "direct" ? nil : try Proxy(parsing: text, from: "the request's proxy")
+            if alwaysTunnels { proxy?.alwaysTunnels = true }
+            return proxy
         }
         let choice = request.url.scheme == "https" ? httpsChoice : httpChoice
         if case .direct = choice { return nil }
         guard let host = request.url.host, !exceptions.contains(host) else { return nil }
         var proxy = try choice.get()
+        if alwaysTunnels { proxy?.alwaysTunnels = true }
         if proxy?.credential == nil, let credential {
             proxy?.credential = credential
             proxy?.credentialSource = credentialSource

@@ -55,6 +55,21 @@ final class Socket: TLSRecordTransport {
         }
     }
 
+    /// The address of this end: getsockname(2). `nil` if the socket is closed.
+    var localAddress: SocketAddress? {
+        guard !isClosed else { return nil }
+        var storage = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+            // The port has the same place in `sockaddr_in` and `sockaddr_in6`.
+            let port = { unsafe pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { unsafe $0.pointee.sin_port } }
+            return unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                guard unsafe getsockname(descriptor, address, &size) == 0 else { return nil }
+                return unsafe SocketAddress(address, port: Int(UInt16(bigEndian: port())))
+            }
+        }
+    }
+
     /// The result of connect(2), when the socket is writable.
     var connectError: CInt {
         var (error, size) = (CInt(0), socklen_t(MemoryLayout<CInt>.size))

@@ -245,11 +245,6 @@ import Testing
         Difference(56, curl: [35], "a proxy that sends bytes after its response to CONNECT") { _, _ in
             try proxy("http", [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n\r\nbehind it"), .halfClose], to: "https://h.test/")
         },
-        Difference(47, curl: [0], "a redirect with an empty Location") { _, _ in
-            try serving([
-                .forever([.receiveHead, .send(text: "HTTP/1.1 302 Found\r\nLocation: \r\nContent-Length: 0\r\n\r\n")])
-            ])
-        },
         Difference(3, curl: [6], "a host with a malformed percent escape") { _, _ in Condition(arguments: ["http://exa%mple/"]) },
         Difference(8, curl: [1], "a response of HTTP/3") { _, _ in try responding(version: "HTTP/3 200 OK") },
         Difference(8, curl: [1], "a response of HTTP/0.9") { _, _ in try responding(version: "HTTP/0.9 200 OK") },

@@ -13,7 +13,7 @@ import Testing
         .givePassphrase, .checkPassphrase, .allowTLSVersions, .useHTTP1, .giveProxyPassword, .raiseConnectTimeout, .raiseTimeout,
         .sendRepeatableBody, .nameProxy, .raiseLimit("HTTPLimits.maximumFieldLineBytes"),
         .raiseDecodingLimit("ContentDecodingLimits.maximumBytes"), .openMoreConnections(orWait: false), .openMoreConnections(orWait: true),
-        .shareNoConnection(orWait: false), .shareNoConnection(orWait: true), .usePlainHTTP, .removeStrictHost("h"),
+        .shareNoConnection(orWait: false), .shareNoConnection(orWait: true), .usePlainHTTP, .raiseMaximumBodySize, .removeStrictHost("h"),
     ]
 
     @Test(arguments: remedies)

@@ -20,6 +20,12 @@ import Testing
         }
     }
 
+    @Test(arguments: [[""], ["", ""]])
+    func emptyLocationIsNoRedirect(locations: [String]) async throws {
+        let (body, response) = try await loader(Self.handler(302, locations)).data(from: "x://h/")
+        #expect(String(decoding: body, as: UTF8.self) == "moved" && response.status?.code == 302)
+    }
+
     @Test(
         arguments: [301, 302, 303, 307, 308],
         [["http://a:99999/"], ["http://"], ["http://a b/"], ["http://[::1"], ["x://h/a", "x://h/b"]])

@@ -26,6 +26,20 @@ import Testing
         #expect(error.code == .tooManyRedirects)
     }
 
+    @Test func policyCanKeepCredentials() async throws {
+        let receivedFields = Mutex<[HTTPFields]>([])
+        let handler = StubHandler(schemes: .only(["http"])) { request in
+            receivedFields.withLock { $0.append(request.fields) }
+            guard request.url.host == "a", let next = try? Self.url("http://b/") else { return .text("") }
+            return .redirect(to: next)
+        }
+        let host = try #require(HTTPField.Name("Host"))
+        let fields: HTTPFields = [.authorization: "secret", .cookie: "a=b", .age: "own", .proxyAuthorization: "p", host: "x"]
+        let loader = loader(handler) { ($0.redirects.keepsCredentials, $0.redirects.originFields) = (true, [.age]) }
+        _ = try await loader.data(for: Request("http://a/", fields: fields))
+        #expect(receivedFields.withLock { $0.last } == [.authorization: "secret", .cookie: "a=b", .age: "own"])
+    }
+
     @Test func manyRedirectsDoNotGrowTheStack() async throws {
         let loader = loader(Self.hops) { $0.redirects.limit = 100_000 }
         #expect(try await loader.data(from: "hop:5000").1.url.description == "hop:0")

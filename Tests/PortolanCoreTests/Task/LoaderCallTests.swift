@@ -28,6 +28,25 @@ import Testing
         #expect(error.code == .limitExceeded)
     }
 
+    /// The limit of the request, by the length that is announced and by the bytes that come.
+    @Test(arguments: [(4, 5, true), (5, 5, false), (4, nil, true), (5, nil, false), (nil, 5, false)] as [(Int64?, Int64?, Bool)])
+    func bodyAboveTheLimitOfTheRequestFailsTheLoad(limit: Int64?, length: Int64?, fails: Bool) async throws {
+        let handler = ManualHandler { load in
+            load.respond(expectedLength: length)
+            load.deliver("12345")
+            load.client.didFinishLoading()
+        }
+        var request = try Request("x:1")
+        request.maximumBodySize = limit
+        do {
+            let (body, _) = try await loader(handler).data(for: request)
+            #expect(body.count == 5 && !fails)
+        } catch {
+            #expect(fails && error.code == .limitExceeded)
+            #expect(error.message.contains(length == nil ? "is larger, and the limit is 4 bytes" : "has 5 bytes, and the limit is 4 bytes"))
+        }
+    }
+
     @Test func announcedLengthIsNotAllocatedInAdvance() async throws {
         let handler = ManualHandler { load in
             load.respond(expectedLength: .max)

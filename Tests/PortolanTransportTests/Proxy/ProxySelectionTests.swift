@@ -7,6 +7,16 @@ import Testing
 
 @Suite("Selection of the proxy for a URL")
 struct ProxySelectionTests {
+    @Test(arguments: [true, false])
+    func policyDecidesAboutTunnels(alwaysTunnels: Bool) throws {
+        var policy = ProxyPolicy.proxy("p:1")
+        policy.alwaysTunnels = alwaysTunnels
+        var request = try Request("http://h/")
+        #expect(try ProxySelection(policy).proxy(for: request)?.alwaysTunnels == alwaysTunnels)
+        request.proxy = "q:1"
+        #expect(try ProxySelection(policy).proxy(for: request)?.alwaysTunnels == alwaysTunnels)
+    }
+
     /// Environment variables, a URL, and the proxy for it; `nil` means a direct connection to the origin.
     private static let rows: [([String: String], String, String?)] = [
         ([:], "http://h/", nil),

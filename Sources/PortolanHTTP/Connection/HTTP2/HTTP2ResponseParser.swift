@@ -65,7 +65,7 @@ struct HTTP2ResponseParser {
         try section.end()
         byteCount += Int64(section.byteCount)
         let head = ResponseHead(
-            minorVersion: 1, status: section.status ?? 0, reason: "", fields: section.fields, framing: section.framing)
+            majorVersion: 2, minorVersion: 0, status: section.status ?? 0, reason: "", fields: section.fields, framing: section.framing)
         guard !head.isInterim else {
             guard !endsStream else { throw HTTP2ResponseError(.endInInterimResponse) }
             interimCount += 1
