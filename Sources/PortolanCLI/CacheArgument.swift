@@ -11,7 +11,7 @@
     struct CacheArgument {
         /// The arguments for the parser.
         let arguments: [String]
-        /// The argument after `--cache`, if it is no URL. It is probably the folder.
+        /// The argument after `--cache`, if it is a path and no URL. It is probably the folder.
         let misplacedFolder: String?
 
         init(in arguments: [String]) {
@@ -34,13 +34,21 @@
                 let isCache = !isValue && ["--cache", "--cache="].contains(argument)
                 completed += isCache ? ["--cache", ""] : [argument]
                 isValue = !isValue && !isCache && options?.takesNextArgument(argument) ?? false
-                if isCache, argument == "--cache", let next = arguments.dropFirst(index + 1).first, Self.isNoURL(next),
+                if isCache, argument == "--cache", let next = arguments.dropFirst(index + 1).first,
+                    command == GetCommand.self ? Self.isPath(next) : Self.isNoURL(next),
                     !command.configuration.subcommands.contains(where: { $0.configuration.commandName == next })
                 {
                     misplaced = misplaced ?? next
                 }
             }
             (self.arguments, misplacedFolder) = (completed, misplaced)
+        }
+
+        /// Whether an argument of `get` names a folder. A name alone, such as `example.org`, is a URL unless the folder
+        /// exists.
+        private static func isPath(_ argument: String) -> Bool {
+            ["/", "./", "../", "~"].contains(where: argument.hasPrefix) || [".", ".."].contains(argument)
+                || isNoURL(argument) && FileSystem.kind(at: argument) == .directory
         }
 
         private static func isNoURL(_ argument: String) -> Bool {
@@ -50,7 +58,7 @@
         /// What is wrong with the command line; `nil` if nothing is.
         var problem: String? {
             misplacedFolder.map {
-                "--cache has its folder in the same argument: write '--cache=\($0)'; if '\($0)' is a URL, begin it with its scheme"
+                "--cache has its folder in the same argument: write '--cache=\($0)'; if '\($0)' is a URL, begin it with 'http://'"
             }
         }
     }

@@ -33,20 +33,48 @@ enum Entry {
             if let problem = cache.problem { return report(problem, arguments) }
             let arguments = cache.arguments
         #endif
-        // For `help nosuch`, the argument parser would print the help of the whole program.
-        if arguments.first == "help", let problem = CommandPath(of: Array(arguments.dropFirst())).problem, arguments != ["help", "help"] {
-            Diagnostics.report("\(problem) (see 'portolan help')")
-            return .usage
-        }
+        if arguments.first == "help" { return showHelp(arguments) }
         do {
-            var command = try PortolanCommand.parseAsRoot(arguments.first == "--version" ? ["version"] + arguments.dropFirst() : arguments)
-            try command.run()
+            if arguments.first == "get" {
+                try runGet(arguments)
+            } else {
+                var command = try PortolanCommand.parseAsRoot(
+                    arguments.first == "--version" ? ["version"] + arguments.dropFirst() : arguments)
+                try command.run()
+            }
             return .success
         } catch let failure as Failure {
             if let message = failure.message { Diagnostics.report(message) }
             return failure.status
         } catch {
             return handle(error, arguments)
+        }
+    }
+
+    /// Runs the operations of `get`.
+    private static func runGet(_ arguments: [String]) throws {
+        var operations: [GetCommand] = []
+        for operation in try GetArguments(Array(arguments.dropFirst())).operations {
+            guard let command = try PortolanCommand.parseAsRoot(["get"] + operation) as? GetCommand else { continue }
+            operations.append(command)
+        }
+        try GetCommand.run(operations)
+    }
+
+    /// Prints the help of the command that the arguments name. Options among them are ignored.
+    private static func showHelp(_ arguments: [String]) -> ExitStatus {
+        let names = arguments.prefix { !$0.hasPrefix("-") }
+        // For `help nosuch`, the argument parser would print the help of the whole program.
+        if let problem = CommandPath(of: Array(names.dropFirst())).problem, names != ["help", "help"] {
+            Diagnostics.report("\(problem) (see 'portolan help')")
+            return .usage
+        }
+        do {
+            var command = try PortolanCommand.parseAsRoot(Array(names))
+            try command.run()
+            return .success
+        } catch {
+            return handle(error, Array(names))
         }
     }
 

@@ -12,7 +12,7 @@ struct PortolanCommand: ParsableCommand {
             """,
         subcommands: [
             GetCommand.self, ExplainCommand.self, StdioCommand.self, PluginsCommand.self, CheckCommand.self, NewCommand.self,
-        ] + ofState + [VersionCommand.self, ExitCodesCommand.self])
+        ] + ofState + [VersionCommand.self, ExitCodesCommand.self, CurlCommand.self])
 
     private static var ofState: [any ParsableCommand.Type] {
         #if Persistence

@@ -41,7 +41,7 @@ import Testing
             """
             head -c 40000000 /dev/zero | gzip -c > bomb.gz
             "$portolan" get --plugin gzip.so "gzip:file://$PWD/bomb.gz" | wc -c
-            "$portolan" get --json --plugin gzip.so "gzip:file://$PWD/bomb.gz" -o out > events
+            "$portolan" get --events --plugin gzip.so "gzip:file://$PWD/bomb.gz" -o out > events
             echo $?; tail -1 events; ls out 2>/dev/null
             """)
         let deliveredByteCount = outcome.lines.first.flatMap { Int($0) } ?? .max

@@ -87,7 +87,7 @@ import Testing
             #expect(try program.runScript("sha256sum body").text.hasPrefix(digest))
         }
         if error != nil { #expect(outcome.errors.count == 1) }
-        let events = try program.run(["--json"].reduce(into: arguments) { $0.insert($1, at: 1) }).lines
+        let events = try program.run(["--events"].reduce(into: arguments) { $0.insert($1, at: 1) }).lines
         #expect(events.last?.contains(error.map { "\"\($0)\"" } ?? "\"finished\"") == true)
         if let mime = load.mime { #expect(events.contains { $0.contains(mime) }) }
     }

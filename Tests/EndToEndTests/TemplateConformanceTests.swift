@@ -13,7 +13,7 @@ import Testing
         #expect(outcome.text == "content-type: text/plain;charset=utf-8\ncontent-length: 14\n\n")
         #expect(outcome.status == 0)
         let events = try program.run(
-            "get", "--json", "-v", "-X", "HEAD", "--plugin", library, "template://secret", "-u", "guest:sesame")
+            "get", "--events", "-v", "-X", "HEAD", "--plugin", library, "template://secret", "-u", "guest:sesame")
         #expect(events.lines.last?.contains(#""event":"finished""#) == true)
     }
 

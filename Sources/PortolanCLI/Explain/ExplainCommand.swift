@@ -21,7 +21,7 @@ struct ExplainCommand: ParsableCommand {
     func run() throws {
         SignalHandler.ignoreClosedPipes()
         let setup = try loader.setUp()
-        let request = try Request(argument: url)
+        let request = try Request(argument: url, knownSchemes: setup.loader.schemes)
         try request.checkForMissingScheme(on: setup.loader)
         let explanation = Explanation(of: request, by: setup.loader)
         if isJSON {
@@ -30,7 +30,7 @@ struct ExplainCommand: ParsableCommand {
             try StandardOutput.write(explanation.text)
         }
         if let failure = explanation.failure {
-            throw failure.suggestingURL(for: url).suggestingScheme(for: url, among: setup.loader.schemes).mentioning(setup.unusablePlugins)
+            throw failure.suggestingScheme(for: url, among: setup.loader.schemes).mentioning(setup.unusablePlugins)
         }
     }
 }

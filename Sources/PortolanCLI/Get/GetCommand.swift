@@ -12,12 +12,15 @@ struct GetCommand: ParsableCommand {
             "Several URLs are loaded one after another. The exit status is that of the first URL that failed ('portolan exit-codes' lists them)."
     )
 
-    @Argument(help: ArgumentHelp("The URLs to load.", valueName: "url"))
+    @Argument(help: ArgumentHelp("The URLs to load. Without a scheme, 'http://' is added.", valueName: "url"))
     var urls: [String]
 
     @OptionGroup var request: RequestOptions
+    @OptionGroup var conditions: ConditionOptions
     @OptionGroup var output: OutputOptions
     @OptionGroup var events: EventOptions
+    @OptionGroup var reports: ReportOptions
+    @OptionGroup var sequence: SequenceOptions
     @OptionGroup var retries: RetryOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var stateFolder: StateFolderOption
@@ -28,14 +31,21 @@ struct GetCommand: ParsableCommand {
 
     func validate() throws {
         if events.readsEvents { try checkOptionsOfEvents() }
-        if urls.count > 1, let file = output.file, file.path != "-" {
-            throw ValidationError("-o takes the body of one URL; for several, use -O or standard output")
-        }
         if output.usesSuggestedName, output.includesHead || request.sendsHEAD {
             throw ValidationError("-J cannot be combined with -i or -I: these write the head to the file, whose name comes from the head")
         }
-        if let trace = output.trace?.path, let file = output.file?.path, FileSystem.isSame(trace, file) {
-            throw ValidationError("-o and --trace name the same file, '\(file)'; choose another one for --trace")
+        if reports.printsEvents, let place = output.places.first(where: { DescriptorPath($0.path) == .standardOutput }) {
+            throw ValidationError("--events and '-o \(place.path)' cannot be combined; both write to standard output")
+        }
+        if reports.printsEvents, output.files.contains(where: { $0.path == "-" }) {
+            throw ValidationError("--events and '-o -' cannot be combined; both write to standard output")
+        }
+        if conditions.usesTags, urls.count > 1 { throw ValidationError("--etag-save and --etag-compare are for one URL") }
+        if conditions.range != nil, output.resumePoint != nil { throw ValidationError("-r and -C cannot be combined") }
+        for place in output.places {
+            if let trace = reports.trace?.path, FileSystem.isSame(trace, place.path) {
+                throw ValidationError("-o and --trace name the same file, '\(place.path)'; choose another one for --trace")
+            }
         }
         if stateFolder.isGiven, let option = state.fileOption {
             throw ValidationError(
@@ -43,7 +53,7 @@ struct GetCommand: ParsableCommand {
             )
         }
         try checkStateFiles()
-        for (name, path) in [("--trace", output.trace?.path), ("-o", output.file?.path)] {
+        for (name, path) in [("--trace", reports.trace?.path)] + output.places.map({ ("-o", $0.path) }) {
             if let path, let recording = loaderOptions.replay.path, FileSystem.isSame(path, recording) {
                 throw ValidationError("--replay and \(name) name the same file, '\(recording)'; choose another one for \(name)")
             }
@@ -53,8 +63,9 @@ struct GetCommand: ParsableCommand {
     /// Throws if an option is given that applies only to bodies.
     private func checkOptionsOfEvents() throws {
         let options: [(String, Bool)] = [
-            ("-o", output.file != nil), ("-O", output.usesRemoteName), ("-C", output.resumePoint != nil), ("-i", output.includesHead),
-            ("--trace", output.trace != nil),
+            ("-o", !output.places.isEmpty), ("-O", output.usesRemoteName), ("-C", output.resumePoint != nil), ("-i", output.includesHead),
+            ("--trace", reports.trace != nil), ("-w", reports.writeOut != nil), ("-D", reports.headerFile != nil),
+            ("-Z", sequence.isParallel),
         ]
         for (name, isGiven) in options where isGiven { throw ValidationError("--sse and \(name) cannot be combined") }
     }
@@ -62,7 +73,10 @@ struct GetCommand: ParsableCommand {
     /// Throws if a file of cookies, HSTS hosts or passwords would be overwritten. Only `-c` may name the same file as
     /// `-b`.
     private func checkStateFiles() throws {
-        let places = [("-o", output.file), ("--trace", output.trace), ("-c", state.jar), ("--hsts", state.hstsFile)]
+        let places =
+            output.places.map { ("-o", Optional($0)) } + [
+                ("-D", reports.headerFile), ("--trace", reports.trace), ("-c", state.jar), ("--hsts", state.hstsFile),
+            ]
         let written = places.compactMap { option, place in place.flatMap { $0.isStream ? nil : (option, $0.path) } }
         let read = state.cookieFiles.map { ("-b", $0) } + (netrc.path.map { [("--netrc-file", $0)] } ?? [])
         for (index, (option, path)) in written.enumerated() where !path.isEmpty && path != "-" {
@@ -70,106 +84,57 @@ struct GetCommand: ParsableCommand {
                 try StateFolderOption.check(path, isOutside: stateFolder.path)
                 try StateFolderOption.check(path, isOutside: cache.storage.folder, "the cache")
             #endif
-            let others = written.dropFirst(index + 1) + (option == "-c" ? read.filter { $0.0 != "-b" } : read)
+            let others = written.dropFirst(index + 1).filter { $0.0 != option } + (option == "-c" ? read.filter { $0.0 != "-b" } : read)
             for (other, otherPath) in others where !otherPath.isEmpty && FileSystem.isSame(path, otherPath) {
                 throw ValidationError("\(option) and \(other) name the same file, '\(path)'; choose another one for \(option)")
             }
         }
     }
 
-    func run() throws {
-        VisibleArguments.hideSecrets()
-        Diagnostics.setVerbosity(output.diagnostics)
-        PluginCrash.reportCrashes(showsStack: output.isVerbose, isSilent: output.diagnostics == .nothing)
-        // Fails before any load if the trace is not writable. Each load checks its own output.
-        if let trace = output.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
-        for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
-        let hasOtherCredentials = netrc.isUsed || stateFolder.isGiven
-        if let option = request.optionWithoutUser(for: urls, hasOtherCredentials: hasOtherCredentials) {
-            Diagnostics.warn("\(option) has no effect without a user name; give one with -u, with --netrc or in the URL")
-        }
-        for option in http.optionsWithoutUser { Diagnostics.warn("\(option) has no effect without --proxy-user") }
-        let session = GetSession()
-        try SignalHandler.observe { session.interrupt($0) }
-        var configuration = try http.configuration()
-        request.apply(to: &configuration)
-        let openingTimer = ExitTimer(after: request.timeLimit?.duration, "a plugin blocks while it is opened")
-        var setup = try loaderOptions.setUp(http: HTTPHandler(configuration: configuration), showsLog: output.isVerbose)
-        openingTimer.cancel()
-        setup.configuration.redirects.limit = request.redirectLimit
-        // A reader can pause the output for any time, so only --max-time limits a load.
-        setup.configuration.timeouts.idle = nil
-        let openFolder = try stateFolder.open()
-        let openCache = try cache.storage.open()
-        setup.configuration.cache = openCache?.cache
-        let cookies = try state.cookieFile(within: request.timeLimit?.duration)
-        setup.configuration.cookies = cookies?.storage ?? openFolder?.cookies
-        let cookieObservation = output.isVerbose ? setup.configuration.cookies?.observe(VerboseLines.report) : nil
-        defer { _ = cookieObservation }
-        setup.configuration.credentials = openFolder?.credentials
-        let hstsFile = try state.hstsFile.map { place throws(Failure) in try HSTSFileOption(place) }
-        setup.configuration.strictTransportSecurity = hstsFile?.storage ?? openFolder?.strictHosts
-        let kept = [
-            cookies != nil || openFolder != nil ? "cookies" : nil, hstsFile != nil || openFolder != nil ? "HSTS hosts" : nil,
-            openCache != nil ? "responses for the cache" : nil,
-        ].compactMap { $0 }
-        if !kept.isEmpty {
-            session.setSaving(GetSession.Kept(kept)) { () throws(Failure) in
-                defer { openCache?.close() }
-                try cookies?.write()
-                try hstsFile?.write()
-                try openFolder?.close()
-            }
-        }
-        // A plugin can crash in a later load, and must not lose the cookies of the earlier ones. A state folder writes
-        // its changes by itself.
-        let saveSoFar = { () throws(Failure) in
-            try cookies?.writeChanges()
-            try hstsFile?.writeChanges()
-        }
-        let netrcCredentials = try netrc.credentials(for: request)
-        setup.configuration.netrc = netrcCredentials?.file
-        let loader = setup.loader
-
-        let trace = output.trace.flatMap { [keepsSecrets = loaderOptions.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keepsSecrets) }
-        let body = Result { () throws(Failure) in try request.body() }
-        var firstFailure: Failure?
-        for (index, url) in urls.enumerated() {
-            // `try?` because the last write reports the failure.
-            if index > 0 { try? saveSoFar() }
-            cookies?.addHeaderCookies(forServerOf: url)
-            let result =
-                events.readsEvents
-                ? session.readEvents(of: url, sending: body, with: self, netrc: netrcCredentials, on: loader)
-                : session.runAttempts(
-                    of: url, sending: body, with: self, netrc: netrcCredentials, on: loader, unusablePlugins: setup.unusablePlugins,
-                    trace: trace)
-            guard let failure = result else { continue }
-            firstFailure = firstFailure ?? failure
-            if failure.endsSession { break }
-        }
-        // An interrupted trace is a fragment, and must not replace a complete file. The cookies that have arrived are
-        // written.
-        if let status = session.interruptionStatus {
-            session.saveAfterSignal()
-            throw Failure(firstFailure?.status ?? status, nil)
-        }
-        let traceResult = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
-        let stateResult = Result { () throws(Failure) in try session.save() }
-        try setup.replay?.write()
-        try traceResult.get()
-        try stateResult.get()
-        _ = ExitTimer(
-            after: request.timeLimit?.duration, "a plugin blocks while it is closed; all loads have ended",
-            status: firstFailure?.status ?? .timedOut)
-        // The failure was reported when it occurred.
-        if let firstFailure { throw Failure(firstFailure.status, nil) }
-    }
+    func run() throws { try Self.run([self]) }
 }
 
-extension Failure {
-    /// Whether no further URL can be loaded after this failure.
-    fileprivate var endsSession: Bool {
-        self == .readerClosedOutput || [.interrupted, .terminated, .hangup].contains(status)
+/// Options for the order of the loads.
+struct SequenceOptions: ParsableArguments {
+    @Flag(name: [.customShort("Z"), .customLong("parallel")], help: "Load the URLs at the same time.")
+    var isParallel = false
+
+    @Option(
+        name: .customLong("parallel-max"), parsing: .unconditional,
+        help: ArgumentHelp("With -Z, load at most this many URLs at the same time.", valueName: "n"))
+    var parallelLimit = 50
+
+    /// Accepted for compatibility with curl. It has no effect, because no load waits for another one's connection.
+    @Flag(name: .customLong("parallel-immediate"), help: .hidden)
+    var startsImmediately = false
+
+    @Flag(name: .customLong("fail-early"), help: "Load no further URL after the first failure.")
+    var endsAfterFailure = false
+
+    @Flag(
+        name: [.customShort("g"), .customLong("globoff")],
+        help: "Do not read {a,b} and [1-9] in URLs as patterns that stand for several URLs.")
+    var readsNoPatterns = false
+
+    /// `--next` separates operations before the argument parser reads the command line. This is its entry in the help.
+    @Flag(name: .customLong("next"), help: "The following options and URLs are a separate operation (-:).")
+    var separatesOperations = false
+
+    /// The same for `-K`, `--url` and `-q`.
+    @Option(
+        name: [.customShort("K", allowingJoined: true), .customLong("config")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Read options from this file, one per line, as in curl's config files. No file is read without -K.", valueName: "file"),
+        completion: .file())
+    var configFiles: [String] = []
+
+    @Option(name: .customLong("url"), parsing: .unconditionalSingleValue, help: ArgumentHelp("Load this URL.", valueName: "url"))
+    var urls: [String] = []
+
+    @Flag(name: [.customShort("q"), .customLong("disable")], help: .hidden)
+    var readsNoConfigFile = false
+
+    func validate() throws {
+        if parallelLimit < 1 { throw ValidationError("--parallel-max: write a number, 1 or more") }
     }
 }

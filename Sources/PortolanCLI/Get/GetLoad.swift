@@ -20,12 +20,19 @@ final class GetLoad: LoadDelegate {
         var netrcResponders: [ChallengeResponder] = []
         /// The spaces that got a credential of the netrc file after a challenge.
         var netrcSpaces: Set<ProtectionSpace> = []
+        /// The heads that precede the body, and are not written yet.
+        var pendingHeads: [ReceivedHead] = []
+        /// Whether the body is not written, because a condition of the request does not hold.
+        var discardsBody = false
+        /// The failure that the end of the load reports, although the body was written.
+        var failureAtEnd: Failure?
     }
 
     private let output: any BodyOutput
     private let observers: [any LoadObserver]
     private let includesHead: Bool
     private let failsOnHTTPError: Bool
+    private let rules: ResponseRules
     private let credentials: [ChallengeResponder]
     private let netrc: NetrcCredentials?
     private let decideRetry: @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
@@ -46,7 +53,7 @@ final class GetLoad: LoadDelegate {
     ///   - decideRetry: decides whether another attempt follows; called at most once, when the failure is known.
     init(
         output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, failsOnHTTPError: Bool,
-        credentials: [ChallengeResponder] = [],
+        rules: ResponseRules = ResponseRules(), credentials: [ChallengeResponder] = [],
         netrc: NetrcCredentials? = nil, firstAttemptStart: Duration? = nil,
         decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision = { _, _ in .giveUp(reason: nil)
         }
@@ -55,6 +62,7 @@ final class GetLoad: LoadDelegate {
         self.observers = observers
         self.includesHead = includesHead
         self.failsOnHTTPError = failsOnHTTPError
+        self.rules = rules
         self.credentials = credentials
         self.netrc = netrc
         let now = MonotonicTime.now
@@ -122,19 +130,49 @@ final class GetLoad: LoadDelegate {
         catchFailure { () throws(Failure) in
             if let report = CacheReport(response) { try notify(.cache(report)) }
             try notify(.response(response))
+            try report(headOf: response)
             if let retryableFailure = RetryableFailure(response, now: SystemTime.secondsSince1970), prepareRetry(after: retryableFailure) {
                 throw Failure(.httpError, "the response for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
             }
-            if failsOnHTTPError, let status = response.status, status.code >= 400 {
-                throw Failure(.httpError, "the response for \(response.url.shortDescription) is \(status.line)")
+            if let status = response.status, status.code >= 400, failsOnHTTPError || rules.failsWithBody {
+                let failure = Failure(.httpError, "the response for \(response.url.shortDescription) is \(status.line)")
+                if failsOnHTTPError { throw failure }
+                stateLock.withLock { $0.failureAtEnd = failure }
             }
+            try rules.saveTag(of: response)
+            let discardsBody = rules.discardsBody(of: response)
+            stateLock.withLock { $0.discardsBody = discardsBody }
+            guard includesHead || !discardsBody else { return }
             try output.begin(response)
-            if includesHead { try output.write(HeadText(response).text(forTerminal: output.isTerminal)) }
+            if includesHead { try writeHead(of: response) }
         }
     }
 
+    /// Writes the head of a response, after those of earlier responses.
+    private func writeHead(of response: Response) throws(Failure) {
+        let heads = stateLock.withLock { state in
+            defer { state.pendingHeads = [] }
+            return state.pendingHeads
+        }
+        for head in heads { try output.write(head.bytes(forTerminal: output.isTerminal)) }
+        // The heads of HTTP include that of this response, unless it is a part of a multipart body.
+        guard heads.isEmpty else { return }
+        try output.write(HeadText(response).text(forTerminal: output.isTerminal))
+    }
+
+    /// Reports the head of an HTTP response.
+    private func report(headOf response: Response) throws(Failure) {
+        guard !response.isBodyPart, let head = ReceivedHead(response) else { return }
+        for observer in observers { try observer.observe(head: head) }
+        if includesHead { stateLock.withLock { $0.pendingHeads.append(head) } }
+    }
+
+    private func reportOrCancel(_ task: LoadTask, headOf response: Response) {
+        if catchFailure({ () throws(Failure) in try report(headOf: response) }) == .stopped { task.cancel() }
+    }
+
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        if task.hasNoBody { return .keepGoing }
+        if task.hasNoBody || stateLock.withLock({ $0.discardsBody }) { return .keepGoing }
         do throws(Failure) {
             try output.write(bytes)
             stateLock.withLock { $0.totals.bytes += Int64(bytes.byteCount) }
@@ -145,7 +183,10 @@ final class GetLoad: LoadDelegate {
         }
     }
 
-    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { notifyOrCancel(task, .interim(response)) }
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) {
+        notifyOrCancel(task, .interim(response))
+        reportOrCancel(task, headOf: response)
+    }
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { notifyOrCancel(task, .trailers(fields)) }
     func loadTask(_ task: LoadTask, didReach step: LoadStep) { notifyOrCancel(task, .step(step)) }
     func loadTaskDidSend(_ task: LoadTask) { notifyOrCancel(task, .sent(task.progress)) }
@@ -155,8 +196,15 @@ final class GetLoad: LoadDelegate {
     ) {
         responders.didRedirect(to: request.url, response)
         if let report = CacheReport(response) { notifyOrCancel(task, .cache(report)) }
-        notifyOrCancel(task, .redirected(to: request, response))
+        guard response.isHSTSUpgrade || rules.redirectSchemes?.contains(request.url.scheme) != false else {
+            let message = "the redirect to \(request.url.shortDescription) is not followed: --proto-redir forbids its scheme"
+            _ = stop(for: Failure(.unsupportedScheme, message))
+            return task.cancel()
+        }
         var request = request
+        rules.adapt(&request, from: task.currentRequest, after: response)
+        notifyOrCancel(task, .redirected(to: request, response))
+        if !response.isHSTSUpgrade { reportOrCancel(task, headOf: response) }
         if let netrc, netrc.hasCredential(for: request) { apply(netrc, to: &request, of: task) }
         decide(.follow(request))
     }
@@ -200,6 +248,7 @@ final class GetLoad: LoadDelegate {
     /// Reports a challenge that the load answers itself, with a credential that it has already sent by Basic or in an
     /// earlier load.
     func loadTask(_ task: LoadTask, willResendAfter response: Response) {
+        reportOrCancel(task, headOf: response)
         guard let space = response.answeredSpace else { return }
         notifyOrCancel(task, .challenged(space, failures: 0, isTrusted: true, .answered, source: responders.source(for: space)))
     }
@@ -217,7 +266,7 @@ final class GetLoad: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        let (failure, totals) = stateLock.withLock { ($0.failure, $0.totals) }
+        let (failure, totals, failureAtEnd) = stateLock.withLock { ($0.failure, $0.totals, $0.failureAtEnd) }
         if failure == nil, let retryableFailure = error.flatMap(RetryableFailure.init) { _ = prepareRetry(after: retryableFailure) }
         // If the load failed, an observer's failure here does not replace the load's failure.
         if !task.metrics.timings.isEmpty {
@@ -230,6 +279,7 @@ final class GetLoad: LoadDelegate {
         } else {
             outcome = Result { () throws(Failure) in
                 try output.complete()
+                if let failureAtEnd { throw failureAtEnd }
                 try notify(.finished(LoadTotals(bytes: totals.bytes, redirects: task.metrics.redirectCount)))
             }
         }

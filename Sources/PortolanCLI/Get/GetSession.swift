@@ -4,10 +4,10 @@ import Portolan
 import PortolanCore
 import PortolanPlugins
 
-/// The loads of one `get`, one after another, and the signal that can end them.
+/// The loads of one `get`, and the signal that can end them.
 final class GetSession: Sendable {
     private struct State {
-        var load: GetLoad?
+        var loads: [GetLoad] = []
         var interruptionStatus: ExitStatus?
         var hasReportedInterruption = false
         var saving = Saving.nothing
@@ -74,11 +74,14 @@ final class GetSession: Sendable {
     ///
     /// - Parameter body: the request body, or the reason why the body is not available.
     func runAttempts(
-        of url: String, sending body: Result<Body?, Failure>, with command: GetCommand, netrc: NetrcCredentials?, on loader: Loader,
-        unusablePlugins: [PluginProblem],
-        trace: TraceFile?
+        of transfer: GetTransfer, sending body: Result<Body?, Failure>, with command: GetCommand, netrc: NetrcCredentials?,
+        on loader: Loader, unusablePlugins: [PluginProblem], reports: GetReports
     ) -> Failure? {
-        let observers = command.output.makeObservers(trace, checksTrust: !command.http.trustsEveryServer)
+        let url = transfer.url
+        let writeOut = reports.writeOut.map { WriteOut($0, url: url, number: transfer.number) }
+        let observers =
+            command.reports.makeObservers(reports.trace, to: transfer.target, checksTrust: !command.http.trustsEveryServer)
+            + ([reports.headDump, writeOut] as [(any LoadObserver)?]).compactMap { $0 }
         var schedule = command.retries.schedule
         var firstAttemptStart: Duration?
         while true {
@@ -86,7 +89,8 @@ final class GetSession: Sendable {
             do throws(Failure) {
                 let body = try body.get()
                 let attempt = try makeLoad(
-                    url, sending: body, with: command, netrc: netrc, observers: observers, firstAttemptStart: firstAttemptStart
+                    transfer, sending: body, with: command, netrc: netrc, observers: observers, writeOut: writeOut,
+                    firstAttemptStart: firstAttemptStart
                 ) {
                     [schedule] retryableFailure, elapsed in
                     let decision = schedule.decide(after: retryableFailure, elapsed: elapsed)
@@ -108,7 +112,7 @@ final class GetSession: Sendable {
                 }
                 let failure =
                     error.status == .unsupportedScheme
-                    ? error.suggestingURL(for: url).suggestingScheme(for: url, among: loader.schemes) : error
+                    ? error.suggestingScheme(for: url, among: loader.schemes) : error
                 return report(failure.mentioning(unusablePlugins), to: observers, at: load?.elapsed ?? .zero)
             }
         }
@@ -118,11 +122,14 @@ final class GetSession: Sendable {
     ///
     /// - Parameter body: the request body, or the reason why the body is not available.
     func readEvents(
-        of url: String, sending body: Result<Body?, Failure>, with command: GetCommand, netrc: NetrcCredentials?, on loader: Loader
+        of transfer: GetTransfer, sending body: Result<Body?, Failure>, with command: GetCommand, netrc: NetrcCredentials?,
+        on loader: Loader
     ) -> Failure? {
         do throws(Failure) {
             if let interruptionStatus { throw Self.failure(for: interruptionStatus) }
-            var request = try command.request.request(for: url, sending: try body.get(), netrc: netrc)
+            var request = try command.request.request(
+                for: transfer.url, sending: try body.get(), uploading: transfer.uploadedFile, netrc: netrc)
+            try command.checkScheme(of: request.url)
             command.state.addCookies(to: &request)
             command.request.removeOmittedFields(of: &request)
             try request.checkForMissingScheme(on: loader)
@@ -130,7 +137,7 @@ final class GetSession: Sendable {
             let timer = ExitTimer(after: request.timeouts.total, "the server has not ended the stream of events")
             defer { timer.cancel() }
             request.timeouts.total = nil
-            let reader = EventReader(loader: loader, isJSON: command.output.isJSON, maximumFailureCount: command.retries.limit + 1)
+            let reader = EventReader(loader: loader, isJSON: command.reports.printsEvents, maximumFailureCount: command.retries.limit + 1)
             try reader.read(request)
             return nil
         } catch {
@@ -139,21 +146,27 @@ final class GetSession: Sendable {
     }
 
     private func makeLoad(
-        _ url: String, sending body: Body?, with command: GetCommand, netrc: NetrcCredentials?,
-        observers: [any LoadObserver], firstAttemptStart: Duration?,
+        _ transfer: GetTransfer, sending body: Body?, with command: GetCommand, netrc: NetrcCredentials?,
+        observers: [any LoadObserver], writeOut: WriteOut?, firstAttemptStart: Duration?,
         decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {
-        var request = try command.request.request(for: url, sending: body, netrc: netrc)
+        var request = try command.request.request(
+            for: transfer.url, sending: body, uploading: transfer.uploadedFile, netrc: netrc)
+        try command.checkScheme(of: request.url)
         let netrcPassword = netrc?.apply(to: &request)
         let urlCredentials = command.request.removeURLCredentials(from: &request)
         command.state.addCookies(to: &request)
-        request.cachePolicy = command.cache.policy
-        let output = try command.output.makeOutput(for: &request)
+        if request.cachePolicy == .useProtocol { request.cachePolicy = command.cache.policy }
+        try command.conditions.apply(to: &request)
+        try command.checkTrace(isNoOutputOf: request.url, transfer.target)
+        let output = try command.output.makeOutput(for: &request, to: transfer.target, discardsBody: command.reports.printsEvents)
+        writeOut?.setOutput(output)
         command.request.removeOmittedFields(of: &request)
         let load = GetLoad(
             output: output, observers: observers, includesHead: command.output.includesHead || command.request.sendsHEAD,
             // With a resume point, `ResumedFile` or `ResumedStream` checks the status instead.
             failsOnHTTPError: command.output.failsOnHTTPError && command.output.resumePoint == nil,
+            rules: command.responseRules,
             credentials: [
                 command.request.exclusion(for: request), command.request.credentials(for: request.url), urlCredentials, netrcPassword,
                 command.http.proxyCredentials,
@@ -165,7 +178,7 @@ final class GetSession: Sendable {
 
     private func run(_ load: GetLoad, _ request: Request, on loader: Loader) throws(Failure) {
         try setCurrentLoad(load)
-        defer { stateLock.withLockBroadcasting { $0.load = nil } }
+        defer { stateLock.withLockBroadcasting { $0.loads.removeAll { $0 === load } } }
         try load.run(request, on: loader, grace: Self.gracePeriod)
     }
 
@@ -190,7 +203,7 @@ final class GetSession: Sendable {
     /// Warns why a failed load is not tried again, as curl does. For example, `Retry-After` can exceed
     /// `--retry-max-time`.
     private func reportWhyNotRetried(_ load: GetLoad, _ command: GetCommand) {
-        guard let reason = load.reasonNotToRetry, !command.output.isSilent, interruptionStatus == nil else { return }
+        guard let reason = load.reasonNotToRetry, !command.reports.isSilent, interruptionStatus == nil else { return }
         Diagnostics.warn("not tried again: \(reason)")
     }
 
@@ -208,7 +221,7 @@ final class GetSession: Sendable {
     /// - Throws: ``Failure`` if a signal has arrived before the load starts.
     private func setCurrentLoad(_ load: GetLoad) throws(Failure) {
         let interruptionStatus = stateLock.withLock { state in
-            state.load = load
+            state.loads.append(load)
             return state.interruptionStatus
         }
         if let interruptionStatus { throw Self.failure(for: interruptionStatus) }
@@ -216,13 +229,13 @@ final class GetSession: Sendable {
 
     /// Ends the running load, and then the program, even if a thread blocks.
     func interrupt(_ status: ExitStatus) {
-        let load = stateLock.withLockBroadcasting { state in
+        let loads = stateLock.withLockBroadcasting { state in
             state.interruptionStatus = status
-            return state.load
+            return state.loads
         }
-        if let load { SignalHandler.runOnSeparateThread { load.cancel() } }
-        let hasEnded = stateLock.wait(atMost: Self.gracePeriod) { $0.load == nil ? true : nil } ?? false
-        load?.abandon()
+        for load in loads { SignalHandler.runOnSeparateThread { load.cancel() } }
+        let hasEnded = stateLock.wait(atMost: Self.gracePeriod) { $0.loads.isEmpty ? true : nil } ?? false
+        for load in loads { load.abandon() }
         // Normally the main thread ends the program. This thread ends it only if the main thread is blocked: in a
         // write, or before the load has begun.
         // A main thread that is blocked in a write does not write the cookies.

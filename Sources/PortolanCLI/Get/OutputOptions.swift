@@ -3,25 +3,51 @@
 import ArgumentParser
 import Portolan
 
-/// Options for the output of the body and for reports.
+/// Options for the output of the body.
 struct OutputOptions: ParsableArguments {
     @Option(
-        name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
+        name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Write the body to this file. The file is created only after the whole body has arrived. - is standard output. A FIFO, a device or a "
-                + "descriptor, such as /dev/fd/3, gets each part of the body when it arrives.", valueName: "file"),
+                + "descriptor, such as /dev/fd/3, gets each part of the body when it arrives. For several URLs, give several files.",
+            valueName: "file"),
         completion: .file())
-    var file: OutputPlace?
+    var files: [OutputPlace] = []
 
     @Flag(
-        name: [.customShort("O"), .customLong("remote-name")],
-        help: "Write the body to a file in the current folder. Its name is the last part of the URL. An existing file is not overwritten.")
-    var usesRemoteName = false
+        name: [.customShort("O"), .customLong("remote-name"), .customLong("remote-name-all")],
+        help:
+            "Write the bodies to files in the current folder. Their names are the last parts of the URLs. An existing file is not overwritten."
+    )
+    var remoteNameCount: Int
+
+    /// The values of `-o` and `-O` in their order. See ``GetArguments``.
+    @Option(name: .customLong("ordered-output"), parsing: .unconditionalSingleValue, help: .hidden)
+    var orderedOutputs: [OrderedArgument] = []
 
     @Flag(
         name: [.customShort("J"), .customLong("remote-header-name")],
         help: "With -O, use the file name of the response (Content-Disposition), if it has one.")
     var usesSuggestedName = false
+
+    @Option(
+        name: .customLong("output-dir"), parsing: .unconditional,
+        help: ArgumentHelp("Write the files of -o and -O to this folder.", valueName: "folder"), completion: .directory)
+    var folder: String?
+
+    @Flag(name: .customLong("create-dirs"), help: "Create the missing folders of the files of -o and --output-dir.")
+    var createsFolders = false
+
+    @Flag(
+        name: .customLong("no-clobber"),
+        help: "If the file of -o or -O exists, add a number to the name: file.1, file.2 and so on, up to 100.")
+    var addsNumbers = false
+
+    @Flag(name: .customLong("clobber"), help: "With -O, overwrite an existing file.")
+    var overwrites = false
+
+    @Flag(name: [.customShort("R"), .customLong("remote-time")], help: "Give the file of -o or -O the time of Last-Modified.")
+    var keepsRemoteTime = false
 
     @Option(
         name: [.customShort("C", allowingJoined: true), .customLong("continue-at")], parsing: .unconditional,
@@ -38,60 +64,73 @@ struct OutputOptions: ParsableArguments {
         help: "Fail with exit status 22, and write no body, if the response's status is 400 or more.")
     var failsOnHTTPError = false
 
-    @Flag(
-        name: .customLong("json"),
-        help:
-            "Print the events of the load as JSON, one per line. They contain the body as base64, unless -o or -O writes the body to a file."
-    )
-    var isJSON = false
+    @Flag(name: .customLong("fail-with-body"), help: "Like --fail, but write the body.")
+    var failsWithBody = false
 
-    @Option(
-        name: .customLong("trace"),
-        help: ArgumentHelp(
-            "Record the loads, with times and bodies, in this file. The name ends in .har (HTTP Archive 1.2), .json, or .html (a waterfall chart).",
-            valueName: "file"),
-        completion: .file())
-    var trace: OutputPlace?
-
-    @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Print connections, requests and responses on standard error.")
-    var isVerbose = false
-
-    @Flag(name: [.customShort("s"), .customLong("silent")], help: "Show no progress, no warnings and no errors on standard error.")
-    var isSilent = false
-
-    @Flag(name: [.customShort("S"), .customLong("show-error")], help: "With -s, still show errors.")
-    var showsErrors = false
+    /// Accepted for compatibility with curl. It has no effect, because a failed load leaves no file.
+    @Flag(name: .customLong("remove-on-error"), help: .hidden)
+    var removesOnError = false
 
     func validate() throws {
-        if file != nil, usesRemoteName { throw ValidationError("-o and -O cannot be combined") }
-        if resumePoint != nil, includesHead { throw ValidationError("-C and -i cannot be combined") }
-        if resumePoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: name the file to continue with -o or -O") }
+        if resumePoint != nil, includesHead, !targets.isEmpty {
+            throw ValidationError("-C and -i cannot be combined with -o or -O, because the head is no part of the file")
+        }
+        if resumePoint == .endOfFile, targets.isEmpty || targets.contains(where: \.isStandardOutput) {
+            throw ValidationError("-C -: name the file to continue with -o or -O")
+        }
         if usesSuggestedName, resumePoint != nil {
             throw ValidationError("-C and -J cannot be combined; -C needs the file's name before the request is sent")
         }
-        if let trace, TraceFile(trace) == nil {
-            throw ValidationError("--trace: the name of '\(trace.path)' has to end in .har, .json or .html")
-        }
-        if isJSON, let file, file.path == "-" || DescriptorPath(file.path) == .standardOutput {
-            throw ValidationError("--json and '-o \(file.path)' cannot be combined; both write to standard output")
-        }
+        if resumePoint != nil, addsNumbers { throw ValidationError("-C and --no-clobber cannot be combined") }
+        if failsOnHTTPError, failsWithBody { throw ValidationError("--fail and --fail-with-body cannot be combined") }
+        if folder?.isEmpty == true { throw ValidationError("--output-dir: the name of the folder is empty") }
+        if files.contains(where: { $0.path.isEmpty }) { throw ValidationError("-o: the name of the file is empty") }
     }
 
-    var diagnostics: Diagnostics.Verbosity { !isSilent ? .warnings : showsErrors ? .errors : .nothing }
+    /// The targets of the options, in their order.
+    private var targets: [OutputTarget] {
+        let ordered = orderedOutputs.map { $0.kind == "remote" ? OutputTarget.remoteName : OutputTarget(place($0.value)) }
+        return ordered + files.map { OutputTarget(place($0)) } + (0..<remoteNameCount).map { _ in .remoteName }
+    }
 
-    private var goesToStandardOutput: Bool { (file == nil || file?.path == "-") && !usesRemoteName }
+    /// Puts the folder of `--output-dir` before a path.
+    private func place(_ place: OutputPlace) -> OutputPlace {
+        folder == nil || place.path == "-" ? place : self.place(place.path)
+    }
+
+    private func place(_ path: String) -> OutputPlace {
+        OutputPlace(argument: path == "-" ? path : folder.map { "\($0)/\(path)" } ?? path)
+    }
+
+    /// The places of all options `-o`.
+    var places: [OutputPlace] { targets.compactMap(\.place) }
+
+    var usesRemoteName: Bool { targets.contains { if case .remoteName = $0 { true } else { false } } }
+
+    /// The targets of this number of URLs. Without enough options, the bodies go to standard output, but one `-O` is
+    /// for all URLs.
+    func targets(forURLCount count: Int) -> [OutputTarget] {
+        let targets = self.targets
+        if remoteNameCount == 1, targets.count == 1 { return Array(repeating: .remoteName, count: count) }
+        return targets.prefix(count) + Array(repeating: .standardOutput, count: count - min(count, targets.count))
+    }
+
+    /// Whether there are more options `-o` and `-O` than URLs.
+    func hasTooManyTargets(forURLCount count: Int) -> Bool { targets.count > count }
+
+    private var policy: FileOutput.Policy {
+        FileOutput.Policy(
+            collision: addsNumbers ? .adds : .replaces, createsFolders: createsFolders, keepsRemoteTime: keepsRemoteTime)
+    }
 
     /// Makes the output for one body.
     ///
     /// - Parameter request: if the load continues an earlier load, this function adds a range to the request, so that
     ///   the server sends only the missing bytes.
-    func makeOutput(for request: inout Request) throws(Failure) -> any BodyOutput {
-        if usesRemoteName, let trace = trace?.path, FileSystem.isSame(FileOutput.name(of: request.url), trace) {
-            throw Failure(.writeFailed, "-O and --trace name the same file, '\(trace)'; choose another one for --trace")
-        }
-        guard let resumePoint else { return try makeOutput(for: request.url) }
+    func makeOutput(for request: inout Request, to target: OutputTarget, discardsBody: Bool) throws(Failure) -> any BodyOutput {
+        guard let resumePoint else { return try makeOutput(for: request.url, to: target, discardsBody) }
         let isCoded = !request.decodesContent
-        if let file = try resumedFile(for: request.url) {
+        if let file = try resumedFile(for: request.url, target) {
             let resume = try resumePoint.resume(of: file, isCoded: isCoded)
             resume.requestRemainder(in: &request)
             return ResumedFile(file, resume)
@@ -101,39 +140,39 @@ struct OutputOptions: ParsableArguments {
         }
         let resume = Resume(offset: offset, validator: nil, isCoded: isCoded)
         resume.requestRemainder(in: &request)
-        return ResumedStream(resume, next: try makeOutput(for: request.url))
+        return ResumedStream(resume, next: try makeOutput(for: request.url, to: target, discardsBody))
+    }
+
+    /// The path of the file for a URL that has its name from the URL.
+    func remotePath(for url: URLRecord) -> String {
+        let name = FileOutput.name(of: url)
+        return folder.map { "\($0)/\(name)" } ?? name
     }
 
     /// The file of the earlier load; `nil` if the bytes go to a stream, which has no earlier bytes.
-    private func resumedFile(for url: URLRecord) throws(Failure) -> ResumedFile.Place? {
-        if usesRemoteName { return try .named(FileOutput.name(of: url)) }
-        guard let file, file.path != "-", case .file = try file.kind.get() else { return nil }
-        return .path(file.path)
-    }
-
-    private func makeOutput(for url: URLRecord) throws(Failure) -> any BodyOutput {
-        if isJSON, goesToStandardOutput { return DiscardingOutput() }
-        if goesToStandardOutput { return StreamOutput.standardOutput() }
-        guard let file else { return FileOutput(.remoteName(of: url, usesSuggestion: usesSuggestedName)) }
-        return switch try file.kind.get() {
-        case .stream(let target): StreamOutput(path: file.path, target)
-        case .file: FileOutput(.path(file.path))
+    private func resumedFile(for url: URLRecord, _ target: OutputTarget) throws(Failure) -> ResumedFile.Place? {
+        switch target {
+        case .standardOutput: return nil
+        case .remoteName: return try .named(remotePath(for: url))
+        case .place(let place):
+            guard case .file = try place.kind.get() else { return nil }
+            return .path(place.path)
         }
     }
 
-    /// - Parameter checksTrust: whether server certificates are checked.
-    func makeObservers(_ trace: TraceFile?, checksTrust: Bool) -> [any LoadObserver] {
-        var observers: [any LoadObserver] = []
-        if let trace { observers.append(trace.recorder()) }
-        if isVerbose { observers.append(VerboseLines(checksTrust: checksTrust)) }
-        if isJSON { observers.append(EventLines(includesBody: goesToStandardOutput)) }
-        let hidesBar = isSilent || isVerbose || ((goesToStandardOutput || isJSON) && Descriptor.standardOutput.isTerminal) || goesToTerminal
-        if Descriptor.standardError.isTerminal, !hidesBar { observers.append(ProgressBar(terminal: .standardError)) }
-        return observers
-    }
-
-    private var goesToTerminal: Bool {
-        guard case .success(.stream(.descriptor(let descriptor))) = file?.kind else { return false }
-        return descriptor.isTerminal
+    private func makeOutput(for url: URLRecord, to target: OutputTarget, _ discardsBody: Bool) throws(Failure) -> any BodyOutput {
+        switch target {
+        case .standardOutput: return discardsBody ? DiscardingOutput() : StreamOutput.standardOutput()
+        case .remoteName:
+            var policy = self.policy
+            policy.folder = folder ?? ""
+            if !addsNumbers { policy.collision = overwrites ? .replaces : .fails }
+            return FileOutput(.remoteName(of: url, usesSuggestion: usesSuggestedName), policy)
+        case .place(let place):
+            return switch try place.kind.get() {
+            case .stream(let target): StreamOutput(path: place.path, target)
+            case .file: FileOutput(.path(place.path), policy)
+            }
+        }
     }
 }

@@ -20,21 +20,25 @@ struct RequestOptions: ParsableArguments {
     var headers: [String] = []
 
     @Option(
-        name: [.customShort("d", allowingJoined: true), .customLong("data"), .customLong("data-binary")],
-        parsing: .unconditionalSingleValue,
-        help: ArgumentHelp(
-            "Send this data in a POST request, as application/x-www-form-urlencoded. @FILE sends the contents of a file; @- is standard input. Can be "
-                + "repeated; the parts are joined with &.",
-            valueName: "data|@file"))
-    var data: [String] = []
+        name: [.customShort("A", allowingJoined: true), .customLong("user-agent")], parsing: .unconditional,
+        help: ArgumentHelp("Send this User-Agent; '' sends none.", valueName: "name"))
+    var userAgent: String?
 
     @Option(
-        name: [.customShort("T", allowingJoined: true), .customLong("upload-file")], parsing: .unconditional,
+        name: [.customShort("e", allowingJoined: true), .customLong("referer")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Send this file in a PUT request (- is standard input). If the URL ends in /, the name of the file is added.", valueName: "file"
-        ),
+            "Send this Referer. With ';auto' at the end, a redirect sends the URL that redirects.", valueName: "url"))
+    var referrer: String?
+
+    @OptionGroup var dataOptions: DataOptions
+
+    @Option(
+        name: [.customShort("T", allowingJoined: true), .customLong("upload-file")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Send this file in a PUT request (- is standard input). If the URL ends in /, the name of the file is added. For several URLs, give "
+                + "several files.", valueName: "file"),
         completion: .file())
-    var uploadedFile: String?
+    var uploadedFiles: [String] = []
 
     @Flag(name: [.customShort("I"), .customLong("head")], help: "Send a HEAD request, and print the response's header.")
     var sendsHEAD = false
@@ -75,10 +79,30 @@ struct RequestOptions: ParsableArguments {
         help: ArgumentHelp("Send this bearer token to the URL's server (RFC 6750).", valueName: "token"))
     var bearerToken: String?
 
+    @OptionGroup var redirectOptions: RedirectOptions
+
     @Option(
-        name: .customLong("max-redirects"),
-        help: ArgumentHelp("Follow at most this many redirects. An upgrade of --hsts is none.", valueName: "n"))
-    var redirectLimit = 20
+        name: .customLong("proto"), parsing: .unconditional,
+        help: ArgumentHelp("Load only URLs of these schemes: '=http,https' allows only these, '-http' forbids one.", valueName: "schemes"))
+    var schemes: String?
+
+    @Flag(name: .customLong("http1.0"), help: "Use HTTP/1.0 (-0).")
+    var usesHTTP1_0 = false
+
+    @Flag(name: .customLong("http2-prior-knowledge"), help: "Use HTTP/2 also for http: URLs, without asking the server.")
+    var knowsHTTP2 = false
+
+    @Option(
+        name: .customLong("max-filesize"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "Fail with exit status 63 if the body has more bytes than this. A number can end in k, M, G or T (powers of 1024); 0 means no limit.",
+            valueName: "bytes"), transform: ByteCount.init(parsing:))
+    var sizeLimit: ByteCount?
+
+    @Option(
+        name: .customLong("request-target"), parsing: .unconditional,
+        help: ArgumentHelp("Send this request target instead of the path and the query of the URL, for example *.", valueName: "target"))
+    var requestTarget: String?
 
     @Option(
         name: [.customShort("m", allowingJoined: true), .customLong("max-time")], parsing: .unconditional,
@@ -86,10 +110,7 @@ struct RequestOptions: ParsableArguments {
         transform: Seconds.init(parsing:))
     var timeLimit: Seconds?
 
-    /// Accepted for compatibility with curl. They have no effect, because the program follows redirects and requests
-    /// gzip by default.
-    @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
-    var followsRedirects = false
+    /// Accepted for compatibility with curl. It has no effect, because the program requests gzip by default.
     @Flag(name: .customLong("compressed"), help: .hidden)
     var requestsCompression = false
 
@@ -98,13 +119,26 @@ struct RequestOptions: ParsableArguments {
         for header in headers where FieldArgument(header) == nil {
             throw ValidationError(FieldArgument.problem(with: header))
         }
-        if sendsHEAD, !data.isEmpty { throw ValidationError("-I and -d cannot be combined") }
-        if uploadedFile != nil, !data.isEmpty || sendsHEAD { throw ValidationError("-T cannot be combined with -d or -I") }
+        if sendsHEAD, dataOptions.sendsBody { throw ValidationError("-I and -d cannot be combined; -G puts the data into the URL") }
+        if !uploadedFiles.isEmpty, dataOptions.sendsBody || sendsHEAD { throw ValidationError("-T cannot be combined with -d or -I") }
+        if let userAgent, !HTTPField.isValidValue(Self.trimmed(userAgent)) {
+            throw ValidationError("-A: the name contains a character that no header may contain")
+        }
+        if let referrer, !HTTPField.isValidValue(referrer) {
+            throw ValidationError("-e: the URL contains a character that no header may contain")
+        }
+        if requestTarget?.isEmpty == true { throw ValidationError("--request-target: the target is empty") }
         if let user, let problem = ChallengeResponder.problem(with: user, sentBy: authentication) {
             throw ValidationError("-u: \(problem)")
         }
         if bearerToken?.isEmpty == true { throw ValidationError("--oauth2-bearer: the token is empty") }
-        if redirectLimit < 0 { throw ValidationError("--max-redirects: write a number, 0 or more") }
+    }
+
+    /// Returns the text without blanks at its ends, which are no part of a field's value.
+    private static func trimmed(_ text: String) -> String {
+        var text = text[...]
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        return String(text.drop { $0 == " " || $0 == "\t" })
     }
 
     private var fields: [FieldArgument] { headers.compactMap(FieldArgument.init) }
@@ -133,11 +167,12 @@ struct RequestOptions: ParsableArguments {
     /// The fields that `-H 'Name:'` cannot remove. Without them, the server knows neither the host nor the end of the
     /// body.
     var omissionsWithoutEffect: [String] {
-        let sendsBody = uploadedFile != nil || !data.isEmpty
+        let sendsBody = !uploadedFiles.isEmpty || dataOptions.sendsBody
         return omissions.filter { name in
             switch name.canonicalName {
             case "host": true
-            case "content-length", "transfer-encoding": sendsBody
+            case "content-length": sendsBody
+            case "transfer-encoding": sendsBody && statedLength == nil
             default: false
             }
         }.map(\.rawName)
@@ -145,26 +180,38 @@ struct RequestOptions: ParsableArguments {
 
     /// Applies the options that apply to every request.
     func apply(to configuration: inout HTTPConfiguration) {
+        if let userAgent { configuration.userAgent = userAgent.isEmpty ? nil : Self.trimmed(userAgent) }
         for name in omissions { configuration.omit(name) }
     }
 
-    /// The request body. All URLs and attempts share it, because standard input can be read only once.
+    /// The file that is sent to a URL.
+    ///
+    /// - Parameter index: the position of the URL among those of the operation.
+    func uploadedFile(at index: Int) -> String? { uploadedFiles.indices.contains(index) ? uploadedFiles[index] : nil }
+
+    /// The request body of the data options. All URLs and attempts share it, because standard input can be read only
+    /// once.
     func body() throws(Failure) -> Body? {
-        if let uploadedFile { return try UploadBody.file(uploadedFile) }
-        return data.isEmpty ? nil : try UploadBody.form(of: data, within: timeLimit?.duration)
+        try dataOptions.body(within: timeLimit?.duration)
     }
 
     /// - Parameters:
-    ///   - body: the result of ``body()``.
+    ///   - body: the body of the file, or the result of ``body()``.
+    ///   - uploadedFile: the file of `-T`; `nil` for none.
     ///   - netrc: the passwords that have precedence over the URL's, or `nil`.
-    func request(for url: String, sending body: Body?, netrc: NetrcCredentials? = nil) throws(Failure) -> Request {
+    func request(
+        for url: String, sending body: Body?, uploading uploadedFile: String? = nil, netrc: NetrcCredentials? = nil
+    ) throws(Failure) -> Request {
         var request = try Request(argument: url)
-        request.body = body
+        request.url = try dataOptions.addingQuery(to: request.url, within: timeLimit?.duration)
+        request.body = try adapted(body)
         if sendsHEAD { request.method = .head }
-        if !data.isEmpty {
+        if dataOptions.sendsBody {
             request.method = .post
-            if request.isHTTP, !fields.contains(where: { $0.name == .contentType }) {
-                request.fields[.contentType] = "application/x-www-form-urlencoded"
+            if request.isHTTP {
+                for field in dataOptions.fields where !fields.contains(where: { $0.name == field.name }) {
+                    request.fields.append(field)
+                }
             }
         }
         if let uploadedFile {
@@ -172,7 +219,17 @@ struct RequestOptions: ParsableArguments {
             request.url = try UploadBody.url(request.url, for: uploadedFile)
         }
         if let method = method.flatMap({ HTTPRequest.Method($0) }) { request.method = method }
-        for case .field(let field) in fields { request.fields.append(field) }
+        for case .field(let field) in fields where !isReplaced(field, request.body) {
+            // As in curl, the first Host counts.
+            if field.name.canonicalName == "host", request.fields.contains(where: { $0.name == field.name }) { continue }
+            request.fields.append(field)
+        }
+        if let referrer = initialReferrer, !request.fields.contains(.referer) { request.fields[.referer] = referrer }
+        request.requestTarget = requestTarget
+        if usesHTTP1_0 { request.httpVersion = .http1_0 } else if knowsHTTP2 { request.httpVersion = .http2 }
+        // A response for another target must not answer a request for the URL.
+        if requestTarget != nil { request.cachePolicy = .noStore }
+        request.maximumBodySize = sizeLimit?.count
         if sendsOwnAuthorization { request.credentialSource = "-H" }
         if isRaw || isCoded {
             request.decodesContent = false
@@ -182,6 +239,47 @@ struct RequestOptions: ParsableArguments {
         removeOmittedFields(of: &request)
         request.timeouts.total = timeLimit?.duration
         return request
+    }
+
+    /// Whether `-H 'Transfer-Encoding: chunked'` requests a body without a length.
+    private var sendsChunked: Bool {
+        fields.contains {
+            if case .field(let field) = $0 { field.name == .transferEncoding && field.value.lowercased() == "chunked" } else { false }
+        }
+    }
+
+    /// Changes the length of a body as `-H` requests it.
+    private func adapted(_ body: Body?) throws(Failure) -> Body? {
+        guard let body else { return nil }
+        if sendsChunked { return body.withoutLength }
+        guard body.length == nil, omissions.contains(.transferEncoding), let length = statedLength else { return body }
+        return Body(length: length, isRewindable: body.isRewindable) { () throws(LoadError) in try body.makeReader() }
+    }
+
+    /// The length of the body in the `Content-Length` of `-H`.
+    private var statedLength: Int64? {
+        fields.lazy.compactMap { if case .field(let field) = $0, field.name == .contentLength { Int64(field.value) } else { nil } }.first
+    }
+
+    /// Whether the program sends the field itself, because it depends on the body.
+    private func isReplaced(_ field: HTTPField, _ body: Body?) -> Bool {
+        switch field.name {
+        case .transferEncoding: sendsChunked
+        // A body of unknown length is sent in chunks.
+        case .contentLength: body.map { $0.length == nil } ?? false
+        default: false
+        }
+    }
+
+    private static let automaticReferrer = ";auto"
+
+    /// Whether a redirect sends the URL that redirects as `Referer`.
+    var sendsAutomaticReferrer: Bool { referrer?.hasSuffix(Self.automaticReferrer) == true }
+
+    private var initialReferrer: String? {
+        guard let referrer else { return nil }
+        let url = sendsAutomaticReferrer ? String(referrer.dropLast(Self.automaticReferrer.count)) : referrer
+        return url.isEmpty ? nil : url
     }
 
     var authentication: ChallengeResponder.Method { usesDigest ? .digest : waitsForChallenge ? .any : .basic }

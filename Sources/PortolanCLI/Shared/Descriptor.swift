@@ -134,6 +134,11 @@ struct Descriptor: Equatable, Sendable {
         return Descriptor(number: copy)
     }
 
+    /// Makes another descriptor refer to the open file of this one: dup2(2).
+    func replace(_ other: Descriptor) throws(SystemError) {
+        guard dup2(number, other.number) >= 0 else { throw .last }
+    }
+
     func close() throws(SystemError) {
         #if canImport(Glibc)
             let status = Glibc.close(number)

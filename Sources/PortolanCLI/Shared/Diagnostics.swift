@@ -31,6 +31,22 @@ enum Diagnostics {
         writeLine("warning: \(message)", level: .warnings)
     }
 
+    /// Makes everything that would go to standard error go to another place.
+    ///
+    /// - Parameter place: `-` is standard output.
+    static func redirect(to place: OutputPlace) throws(Failure) {
+        let kind = place.path == "-" ? nil : try place.kind.get()
+        do throws(SystemError) {
+            switch kind {
+            case nil: try Descriptor.standardOutput.replace(.standardError)
+            case .stream(let target): try target.open().replace(.standardError)
+            case .file: try FileSystem.openForReplacing(place.path).replace(.standardError)
+            }
+        } catch {
+            throw Failure(.writeFailed, "--stderr: cannot write to '\(place.path)': \(error)")
+        }
+    }
+
     static func write(_ text: String) {
         // `try?` because a failure to write to standard error cannot be reported.
         try? Descriptor.standardError.write(all: Array(text.utf8))

@@ -141,6 +141,33 @@ enum FileSystem {
         guard fchmod(file.number, mode) == 0 else { throw .last }
     }
 
+    /// Sets the time of the last change, in seconds since 1970. futimens(3)
+    static func setModificationTime(_ seconds: Int64, of file: Descriptor) throws(SystemError) {
+        let time = timespec(tv_sec: time_t(seconds), tv_nsec: 0)
+        let times = [time, time]
+        guard unsafe futimens(file.number, times) == 0 else { throw .last }
+    }
+
+    /// The time of the last change of a file, in seconds since 1970; `nil` if there is no file. stat(2)
+    static func modificationTime(at path: String) -> Int64? {
+        var information = stat()
+        return unsafe stat(path, &information) == 0 ? Int64(information.st_mtim.tv_sec) : nil
+    }
+
+    /// Creates the folders that lead to a file and do not exist yet.
+    static func makeFolders(leadingTo path: String) throws(SystemError) {
+        let folder = split(path).folder
+        guard !folder.isEmpty, kind(at: folder) != .directory else { return }
+        let name = String(folder.dropLast())
+        try makeFolders(leadingTo: name)
+        if !name.isEmpty, kind(at: name) != .directory { try makeFolder(name) }
+    }
+
+    /// Opens a file for writing: creates it, or removes its contents.
+    static func openForReplacing(_ path: String) throws(SystemError) -> Descriptor {
+        try open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0o666)
+    }
+
     /// rename(2)
     static func move(_ path: String, to target: String) throws(SystemError) {
         guard unsafe rename(path, target) == 0 else { throw .last }

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Portolan
+import PortolanCore
 
 /// Options for `http:` and `https:` connections.
 struct HTTPOptions: ParsableArguments {
@@ -15,12 +16,46 @@ struct HTTPOptions: ParsableArguments {
     @Flag(name: .customLong("http1.1"), help: "Use HTTP/1.1, even if the server supports HTTP/2.")
     var usesHTTP1 = false
 
+    @Flag(name: .customLong("tlsv1.0"), help: "Accept TLS 1.0 and later versions.")
+    var acceptsTLS1_0 = false
+    @Flag(name: .customLong("tlsv1.1"), help: "Accept TLS 1.1 and later versions.")
+    var acceptsTLS1_1 = false
+    @Flag(name: .customLong("tlsv1.2"), help: "Accept TLS 1.2 and later versions, which is the default.")
+    var acceptsTLS1_2 = false
+    @Flag(name: .customLong("tlsv1.3"), help: "Accept only TLS 1.3.")
+    var acceptsTLS1_3 = false
+
+    @Option(
+        name: .customLong("tls-max"), parsing: .unconditional,
+        help: ArgumentHelp("Accept no later version of TLS than this: 1.0, 1.1, 1.2 or 1.3.", valueName: "version"),
+        transform: Self.parseTLSVersion)
+    var maximumTLSVersion: TLSSettings.Version?
+
+    @Option(
+        name: .customLong("resolve"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Use this address for a host and port, instead of DNS; * is any host. Can be repeated.", valueName: "host:port:address[,…]"))
+    var resolutions: [String] = []
+
+    @Option(
+        name: .customLong("connect-to"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "For URLs of the first host and port, connect to the second ones. An empty part means any, or no change. Can be repeated.",
+            valueName: "host:port:host:port"))
+    var connectTargets: [String] = []
+
+    @Flag(name: .customLong("ipv4"), help: "Use only IPv4 addresses of DNS (-4).")
+    var usesIPv4 = false
+
+    @Flag(name: .customLong("ipv6"), help: "Use only IPv6 addresses of DNS (-6).")
+    var usesIPv6 = false
+
     /// Accepted for compatibility with curl. It has no effect, because HTTP/2 is the default over TLS.
     @Flag(name: .customLong("http2"), help: .hidden)
     var usesHTTP2 = false
 
     @Option(
-        name: .customLong("cacert"), parsing: .unconditional,
+        name: [.customLong("cacert"), .customLong("capath")], parsing: .unconditional,
         help: ArgumentHelp("Trust only the certificate authorities in this file or folder.", valueName: "file"), completion: .file())
     var authorities: String?
 
@@ -49,9 +84,24 @@ struct HTTPOptions: ParsableArguments {
             valueName: "url"))
     var proxy: String?
 
+    @Flag(
+        name: [.customShort("p"), .customLong("proxytunnel")],
+        help: "Request a tunnel from the proxy also for http: URLs (CONNECT).")
+    var usesTunnel = false
+
+    @Option(
+        name: .customLong("socks5"), parsing: .unconditional,
+        help: ArgumentHelp("Connect through this SOCKS proxy; the same as --proxy socks5://host:port.", valueName: "host[:port]"))
+    var socksProxy: String?
+
+    @Option(
+        name: .customLong("socks5-hostname"), parsing: .unconditional,
+        help: ArgumentHelp("The same as --proxy socks5h://host:port: the proxy resolves the names of hosts.", valueName: "host[:port]"))
+    var resolvingSOCKSProxy: String?
+
     @Option(
         name: .customLong("noproxy"), parsing: .unconditional,
-        help: ArgumentHelp("Connect directly to these hosts, as with the environment variable no_proxy.", valueName: "hosts"))
+        help: ArgumentHelp("Connect directly to these hosts, instead of those of the environment variable no_proxy.", valueName: "hosts"))
     var hostsWithoutProxy: String?
 
     @Option(
@@ -73,6 +123,18 @@ struct HTTPOptions: ParsableArguments {
     @Flag(name: .customLong("proxy-basic"), help: .hidden)
     var usesProxyBasic = false
 
+    private static func parseTLSVersion(_ text: String) throws -> TLSSettings.Version {
+        guard let version = ["1.0": TLSSettings.Version.tls10, "1.1": .tls11, "1.2": .tls12, "1.3": .tls13, "default": .tls13][text] else {
+            throw ValidationError("the versions are 1.0, 1.1, 1.2 and 1.3")
+        }
+        return version
+    }
+
+    /// The latest version that an option names.
+    private var minimumTLSVersion: TLSSettings.Version? {
+        acceptsTLS1_3 ? .tls13 : acceptsTLS1_2 ? .tls12 : acceptsTLS1_1 ? .tls11 : acceptsTLS1_0 ? .tls10 : nil
+    }
+
     func validate() throws {
         if certificate == nil, key != nil || passphrase != nil {
             throw ValidationError("--key and --pass need --cert; name the certificate with it")
@@ -80,14 +142,13 @@ struct HTTPOptions: ParsableArguments {
         if let proxyUser, let problem = ChallengeResponder.problem(with: proxyUser, sentBy: proxyMethod) {
             throw ValidationError("--proxy-user: \(problem)")
         }
-        if proxy == nil, let hostsWithoutProxy, hostsWithoutProxy != "*" {
-            throw ValidationError(
-                "--noproxy names exceptions to --proxy; the variable no_proxy names exceptions to the environment's proxies")
+        if [proxy, socksProxy, resolvingSOCKSProxy].compactMap(\.self).count > 1 {
+            throw ValidationError("--proxy, --socks5 and --socks5-hostname cannot be combined")
         }
     }
 
     var proxyCredentials: ChallengeResponder? {
-        proxyUser.map { ChallengeResponder(argument: $0, for: .proxy, by: proxyMethod, from: "--proxy-user") }
+        (proxyUser ?? proxyUserOfURL).map { ChallengeResponder(argument: $0, for: .proxy, by: proxyMethod, from: "--proxy-user") }
     }
 
     /// The options that have no effect, because there is no `--proxy-user`.
@@ -105,6 +166,7 @@ struct HTTPOptions: ParsableArguments {
         var configuration = HTTPConfiguration()
         if let connectTimeout = connectTimeout?.duration { configuration.connectionLimits.connectTimeout = connectTimeout }
         if usesHTTP1 { configuration.allowsHTTP2 = false }
+        configuration.connectionOverrides = try overrides()
         if let authorities { configuration.tls.trustRoots = .only([.file(path: authorities)]) }
         if let certificate {
             try Self.rejectPassphrase(in: certificate)
@@ -112,11 +174,61 @@ struct HTTPOptions: ParsableArguments {
         }
         if trustsEveryServer { configuration.tls.verification = .none }
         if let policy = proxyPolicy { configuration.proxies = policy }
+        configuration.proxies.alwaysTunnels = usesTunnel
+        if let version = minimumTLSVersion { configuration.tls.minimumVersion = version }
+        if let version = maximumTLSVersion { configuration.tls.maximumVersion = version }
         if let proxyUser, proxyMethod == .basic {
             let (user, password) = ChallengeResponder.parts(of: proxyUser)
             configuration.proxies.sendCredential(user: user, password: password, from: "--proxy-user")
         }
         return configuration
+    }
+
+    /// Reads `--resolve`, `--connect-to`, `--ipv4` and `--ipv6`.
+    private func overrides() throws(Failure) -> ConnectionOverrides {
+        var overrides = ConnectionOverrides()
+        if usesIPv4 != usesIPv6 { overrides.addressFamily = usesIPv4 ? .ipv4 : .ipv6 }
+        for text in resolutions {
+            // curl removes an entry from its cache, and lets one with + expire. There is no such cache here.
+            if text.hasPrefix("-") { continue }
+            let parts = Self.parts(of: text.hasPrefix("+") ? String(text.dropFirst()) : text, atMost: 3)
+            guard parts.count == 3, let port = UInt16(parts[1]) else {
+                throw Failure(.usage, "--resolve: '\(text)' is not a host, a port and an address; write it as in example.org:443:192.0.2.7")
+            }
+            let addresses = parts[2].split(separator: ",").map(String.init)
+            do throws(LoadError) {
+                try overrides.resolve(parts[0] == "*" ? nil : parts[0], port: Int(port), to: addresses)
+            } catch {
+                throw Failure(.usage, "--resolve: \(error.message)")
+            }
+        }
+        for text in connectTargets {
+            let parts = Self.parts(of: text, atMost: 4)
+            let ports = [1, 3].map { parts.count == 4 ? parts[$0].isEmpty ? 0 : UInt16(parts[$0]) : nil }
+            guard parts.count == 4, let port = ports[0], let otherPort = ports[1] else {
+                throw Failure(
+                    .usage, "--connect-to: '\(text)' has not two hosts and two ports; write it as in example.org:443:192.0.2.7:8443")
+            }
+            func host(_ text: String) -> String? { text.isEmpty ? nil : text }
+            overrides.connect(
+                host(parts[0]), port: port == 0 ? nil : Int(port), to: host(parts[2]), port: otherPort == 0 ? nil : Int(otherPort))
+        }
+        return overrides
+    }
+
+    /// Splits a text at its colons, except those within brackets.
+    private static func parts(of text: String, atMost limit: Int) -> [String] {
+        var parts = [""]
+        var isWithinBrackets = false
+        for character in text {
+            if character == "[" { isWithinBrackets = true } else if character == "]" { isWithinBrackets = false }
+            if character == ":", !isWithinBrackets, parts.count < limit {
+                parts.append("")
+            } else {
+                parts[parts.count - 1].append(character)
+            }
+        }
+        return parts
     }
 
     /// Rejects curl's syntax, in which the passphrase follows the file name and a colon.
@@ -130,9 +242,25 @@ struct HTTPOptions: ParsableArguments {
         }
     }
 
+    /// The user name and password in the URL of the proxy, if they answer challenges instead of being sent at once.
+    private var proxyUserOfURL: String? {
+        guard proxyMethod != .basic, proxyUser == nil, let proxy, let end = proxy.lastIndex(of: "@") else { return nil }
+        let user = proxy[..<end].split(separator: "/").last.map(String.init) ?? ""
+        return PercentEncoding.decode(user.contains(":") ? user : "\(user):")
+    }
+
+    /// The URL of the proxy that an option names.
+    private var namedProxy: String? {
+        if proxyUserOfURL != nil, let proxy, let end = proxy.lastIndex(of: "@") {
+            let scheme = proxy.firstRange(of: "://").map { String(proxy[..<$0.upperBound]) } ?? ""
+            return scheme + proxy[proxy.index(after: end)...]
+        }
+        return proxy ?? socksProxy.map { "socks5://\($0)" } ?? resolvingSOCKSProxy.map { "socks5h://\($0)" }
+    }
+
     /// `nil` if the environment variables select the proxy.
     private var proxyPolicy: ProxyPolicy? {
         if proxy?.isEmpty == true || hostsWithoutProxy == "*" { return .direct }
-        return proxy.map { .proxy($0, except: hostsWithoutProxy ?? "") }
+        return namedProxy.map { .proxy($0, except: hostsWithoutProxy ?? "") } ?? hostsWithoutProxy.map { .environment(except: $0) }
     }
 }

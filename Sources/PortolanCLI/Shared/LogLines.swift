@@ -2,6 +2,7 @@
 
 import Logging
 import PortolanCore
+import Synchronization
 
 /// Writes the log of loaders and plugins to standard error, if the user requested it with `-v`. Otherwise the log is
 /// dropped, so that standard error has only the line of an error.
@@ -11,8 +12,11 @@ struct LogLines: LogHandler {
     /// `debug` for the lines about credentials and cookies. Other lines of that level are dropped.
     var logLevel = Logger.Level.debug
 
-    /// Sets up logging for the whole program. Call this function once.
+    private static let isBootstrapped = Atomic(false)
+
+    /// Sets up logging for the whole program. Only the first call has an effect.
     static func bootstrap(isVerbose: Bool) {
+        guard !isBootstrapped.exchange(true, ordering: .relaxed) else { return }
         LoggingSystem.bootstrap { _ in
             guard isVerbose else { return SwiftLogNoOpLogHandler() }
             return LogLines()

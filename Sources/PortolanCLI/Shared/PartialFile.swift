@@ -17,7 +17,7 @@ struct PartialFile: Sendable {
 
     let descriptor: Descriptor
     let path: String
-    private let finalPath: String
+    let finalPath: String
     private let collision: Collision
     private let isPrivate: Bool
     /// The metadata of the file with the final name; `nil` if there is none.
@@ -76,10 +76,13 @@ struct PartialFile: Sendable {
     }
 
     /// Gives the file its final name.
-    func complete() throws(Failure) {
+    ///
+    /// - Parameter modified: the time of the last change, in seconds since 1970; `nil` for now.
+    func complete(modified: Int64? = nil) throws(Failure) {
         let lostProperties: [String]
         do throws(SystemError) {
             lostProperties = try oldMetadata?.apply(to: descriptor, isPrivate: isPrivate) ?? []
+            if let modified { try FileSystem.setModificationTime(modified, of: descriptor) }
             try descriptor.close()
             if collision == .fails { try reserveFinalPath() }
             try FileSystem.move(path, to: finalPath)

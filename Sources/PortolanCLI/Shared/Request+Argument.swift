@@ -5,12 +5,15 @@ import PortolanCore
 import PortolanPlugins
 
 extension Request {
-    /// Makes a request for a URL from the command line. For a path or a host, the error shows how to write it as a URL.
-    init(argument: String) throws(Failure) {
+    /// Makes a request for a URL from the command line. Without a scheme, it is an `http:` URL. For a path, the error
+    /// shows how to write it as a URL.
+    ///
+    /// - Parameter schemes: the known schemes.
+    init(argument: String, knownSchemes schemes: [String] = []) throws(Failure) {
         do throws(LoadError) {
-            try self.init(argument)
+            try self.init(URLArgument.addingScheme(to: argument, knownSchemes: schemes))
         } catch {
-            guard ["/", "./", "../"].contains(where: argument.hasPrefix) else { throw Failure(error).suggestingURL(for: argument) }
+            guard ["/", "./", "../"].contains(where: argument.hasPrefix) else { throw Failure(error) }
             let path = FileSystem.resolved(argument) ?? argument
             // A proposal of a text with user information would repeat the password.
             let showsPath = path.hasPrefix("/") && UserInformation.removed(from: argument, includingReferences: true) == argument
@@ -40,15 +43,6 @@ extension Request {
 }
 
 extension Failure {
-    /// Adds the `http:` URL that the user probably meant, if the argument begins with a host instead of a scheme. For
-    /// example, `localhost:8123/x` is a URL of the scheme `localhost`.
-    func suggestingURL(for argument: String) -> Failure {
-        guard let message, Self.beginsWithHost(argument), FileSystem.kind(at: argument) == nil else { return self }
-        // `try?` because an invalid URL is no suggestion.
-        guard let url = try? URLRecord(parsing: "http://\(argument)") else { return self }
-        return Failure(status, "\(message); did you mean '\(url)'?", code: code)
-    }
-
     /// Adds the URL with the most similar of the known schemes, if the argument's scheme was probably misspelt. For
     /// example, `htp://h/`.
     func suggestingScheme(for argument: String, among schemes: [String]) -> Failure {
@@ -61,23 +55,5 @@ extension Failure {
             let meant = try? URLRecord(parsing: name + url.string.dropFirst(scheme.count))
         else { return self }
         return Failure(status, "\(message); did you mean '\(meant)'?", code: code)
-    }
-
-    /// Whether the argument begins with `host:port`, `localhost`, or a name or an address with a dot.
-    private static func beginsWithHost(_ argument: String) -> Bool {
-        let authority = argument.prefix { !"/?#".contains($0) }
-        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let host = parts.first, !host.isEmpty, host.utf8.allSatisfy(Self.isHostByte) else { return false }
-        guard parts.count == 2 else { return host == "localhost" || host.dropLast().contains(".") }
-        return UInt16(parts[1]) != nil
-    }
-
-    private static func isHostByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 }

@@ -5,7 +5,7 @@ import HTTPTypes
 package import PortolanCore
 package import PortolanJSON
 
-/// The events of a load as JSON objects, for `get --json`, for a trace, and for transactions that a replay adds to a
+/// The events of a load as JSON objects, for `get --events`, for a trace, and for transactions that a replay adds to a
 /// trace.
 package enum EventJSON {
     /// - Parameter members: a JSON object.

@@ -5,7 +5,7 @@ import HTTPTypes
 import PortolanCore
 package import PortolanJSON
 
-/// Writes transactions as loads with the events of `get --json`, each with the time of day of its start:
+/// Writes transactions as loads with the events of `get --events`, each with the time of day of its start:
 ///
 ///     {"creator":{"name":"Portolan","version":"0.1.0"},"loads":[
 ///         {"began":"2026-01-31T12:00:00.000Z","events":[{"event":"started","time":0.000,"url":"data:,x", …}, …],

@@ -104,7 +104,7 @@ import Testing
 
     @Test(arguments: ["-", "/dev/stdout", "/dev/fd/1"])
     func eventsAndBodyCannotUseTheSameStream(path: String) throws {
-        let outcome = try program.run("get", "--json", "-o", path, "data:,x")
+        let outcome = try program.run("get", "--events", "-o", path, "data:,x")
         #expect(outcome.status == 2 && outcome.output.isEmpty)
     }
 

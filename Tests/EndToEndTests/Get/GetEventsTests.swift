@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// `get --json`
+/// `get --events`
 @Suite(.blocking) struct GetEventsTests {
     private let program: Program
 
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test func eachEventIsALine() throws {
-        let outcome = try program.run("get", "--json", "data:text/html,hello")
+        let outcome = try program.run("get", "--events", "data:text/html,hello")
         let events = try events(outcome)
         #expect(events.map { $0["event"] as? String } == ["started", "response", "data", "finished"])
         #expect(events.allSatisfy { ($0["time"] as? Double ?? -1) >= 0 })
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func eventsDoNotContainTheBodyIfItIsWrittenToAFile() throws {
-        let events = try events(program.run("get", "--json", "-o", "out", "data:,hello"))
+        let events = try events(program.run("get", "--events", "-o", "out", "data:,hello"))
         let data = try #require(events.first { $0["event"] as? String == "data" })
         #expect(data["bytes"] as? Int == 5)
         #expect(data["base64"] == nil)
@@ -40,7 +40,7 @@ import Testing
 
     @Test(arguments: [("nosuch:x", "unsupportedScheme", 1), ("http://a b", "badURL", 3), ("file:///nosuch/file", "notFound", 37)])
     func failedLoadIsAnEvent(url: String, code: String, status: Int) throws {
-        let outcome = try program.run("get", "--json", url)
+        let outcome = try program.run("get", "--events", url)
         let lastEvent = try #require(try events(outcome).last)
         #expect(lastEvent["event"] as? String == "failed")
         #expect(lastEvent["code"] as? String == code)

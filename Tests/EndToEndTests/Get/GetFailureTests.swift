@@ -13,7 +13,6 @@ import Testing
     @Test(
         arguments: [
             (["nosuch://x"], Int32(1), "portolan: no handler takes 'nosuch:' URLs; known schemes: data, file"),
-            (["x"], 3, "portolan: bad URL \"x\""),
             (["/nosuch/a b%?"], 3, "portolan: '/nosuch/a b%?' is not a URL; for a file, write 'file:///nosuch/a%20b%25%3F'"),
             (["./nosuch"], 3, "portolan: './nosuch' is not a URL; for a file, write 'file://' and its absolute path"),
             (["http://a b"], 3, "portolan: bad URL \"http://a b\""),
@@ -35,22 +34,19 @@ import Testing
             (["-u", "nobody", "data:,x"], 2, "portolan: -u: write user:password"),
             (["-u", "u:s3cr3t\n", "data:,x"], 2, "portolan: -u: Basic allows no control characters"),
             (["-U", "u:s3cr3t\n", "data:,x"], 2, "portolan: --proxy-user: Basic allows no control characters"),
-            (["-suu:s3cr3t", "data:,x"], 2, "portolan: Unknown option '-su…'"),
             (["u:s3cr3t@host/x"], 1, "portolan: no handler serves the URL's scheme; if the URL begins with a user name and a password"),
             (["-H", "s3cr3t", "data:,x"], 2, "portolan: -H: this is not a field; write 'Name: value' (see"),
             (["-H", "a b: s3cr3t", "data:,x"], 2, "portolan: -H: 'a b' is not a field name; write 'Name: value' (see"),
             (["-H", "Authorization: Bearer s3cr3t\nx", "data:,x"], 2, "portolan: -H: the value of 'Authorization' contains a character"),
             (["-X", "A B", "data:,x"], 2, "portolan: -X: 'A B' is not a method"),
             (["-I", "-d", "x", "data:,x"], 2, "portolan: -I and -d cannot be combined"),
-            (["-O", "-o", "a", "data:,x"], 2, "portolan: -o and -O cannot be combined"),
-            (["-o", "a", "data:,x", "data:,y"], 2, "portolan: -o takes the body of one URL"),
             (["--max-time", "1e10", "data:,x"], 2, "portolan: The value '1e10' is invalid for '--max-time <seconds>': write a number of"),
             (["--max-time", "nan", "data:,x"], 2, "portolan: The value 'nan' is invalid for '--max-time <seconds>': write"),
             (["--connect-timeout", "x", "data:,x"], 2, "portolan: The value 'x' is invalid for"),
             (["--retry", "-1", "data:,x"], 2, "portolan: "), (["--retry-delay", "-1", "data:,x"], 2, "portolan: "),
             (["-T", "nosuch", "http://127.0.0.1:1/"], 26, "portolan: cannot read 'nosuch': "),
             (["-T", "x", "-d", "x", "data:,x"], 2, "portolan: -T cannot be combined with -d or -I"),
-            (["--max-redirects", "-1", "data:,x"], 2, "portolan: "),
+            (["--max-redirects", "-2", "data:,x"], 2, "portolan: "),
             (["-c", "jar", "-b", "jar", "-o", "jar", "data:,x"], 2, "portolan: -o and -c name the same file, 'jar'"),
             (["-b", "jar", "-o", "./jar", "data:,x"], 2, "portolan: -o and -b name the same file, './jar'"),
             (["-c", "jar", "--hsts", "jar", "data:,x"], 2, "portolan: -c and --hsts name the same file, 'jar'"),
@@ -71,15 +67,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("localhost:8123/x", "; did you mean 'http://localhost:8123/x'?"), ("server:80", "; did you mean 'http://server/'?"),
-        ("127.0.0.1:8123/a?b", "; did you mean 'http://127.0.0.1:8123/a?b'?"),
         ("htp://u:p@h/x", "; did you mean 'http://h/x'?"), ("htps:h", "; did you mean 'https://h/'?"),
         ("fiel:///tmp", "; did you mean 'file:///tmp'?"), ("ftp://h/", "known schemes: data, file, http, https"),
         ("sftp://h/", "known schemes: data, file, http, https"),
-        ("example.org/x", "; did you mean 'http://example.org/x'?"), ("nosuch:x", "known schemes: data, file, http, https"),
+        ("nosuch:x", "known schemes: data, file, http, https"),
         ("server:99999", "known schemes: data, file, http, https"),
     ])
-    func urlWithoutASchemeIsReportedWithItsHTTPURL(argument: String, errorEnd: String) throws {
+    func misspeltSchemeIsReportedWithTheNearestOne(argument: String, errorEnd: String) throws {
         for command in ["get", "explain"] {
             let outcome = try program.run(command, "--no-plugins", argument)
             #expect(outcome.errors.count == 1 && outcome.errors.first?.hasSuffix(errorEnd) == true, "\(command): \(outcome.errors)")

@@ -106,7 +106,7 @@ import Testing
         let file = try source.makeLargeFile("big", size: 1 << 40)
         let process = Process()
         process.executableURL = Program.executable
-        process.arguments = ["get", "--json", "-o", "out", file.absoluteString]
+        process.arguments = ["get", "--events", "-o", "out", file.absoluteString]
         process.currentDirectoryURL = program.folder
         process.environment = program.environment
         let (events, errors) = (Pipe(), Pipe())

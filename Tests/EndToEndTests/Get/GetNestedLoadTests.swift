@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// `get --json` and `get -v` report nested loads until they end.
+/// `get --events` and `get -v` report nested loads until they end.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct GetNestedLoadTests {
     private let program: Program
     private let relay: String
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func nestedLoadIsALineAtItsStartAndItsEnd() throws {
-        let outcome = try program.run("get", "--json", "--plugin", relay, "relay:relay:data:,hello")
+        let outcome = try program.run("get", "--events", "--plugin", relay, "relay:relay:data:,hello")
         let events = try summary(outcome.lines)
         #expect(
             events.filter { $0.hasPrefix("inner") } == [
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func nestedFailureIsReported() throws {
-        let outcome = try program.run("get", "--json", "--plugin", relay, "relay:file:///nosuch/file")
+        let outcome = try program.run("get", "--events", "--plugin", relay, "relay:file:///nosuch/file")
         #expect(
             try summary(outcome.lines) == [
                 "started", "inner 1 file:///nosuch/file GET org.portolan.file", "innerEnd 1 file:///nosuch/file 0 notFound", "failed",
@@ -59,7 +59,7 @@ import Testing
         let process = Process()
         process.executableURL = Program.executable
         process.arguments =
-            ["get", "--json", "--plugin", relay, "--plugin", unrulyPlugin, "relay:unruly://hang"]
+            ["get", "--events", "--plugin", relay, "--plugin", unrulyPlugin, "relay:unruly://hang"]
             + (byInterrupt ? [] : ["--max-time", "0.2"])
         process.currentDirectoryURL = program.folder
         let (output, errors) = (Pipe(), Pipe())

@@ -46,7 +46,7 @@ import Testing
         #expect(try program.run("get", "-I", "--plugin", library, "fixture://good").text == head)
         #expect(try program.run("get", "-I", "-o", "out", "--plugin", library, "fixture://good").output.isEmpty)
         #expect(program.contents(of: "out") == head)
-        let events = try program.run("get", "--json", "-X", "HEAD", "--plugin", library, "fixture://good").lines
+        let events = try program.run("get", "--events", "-X", "HEAD", "--plugin", library, "fixture://good").lines
         #expect(events.count == 3 && !events.contains { $0.contains(#""data""#) }, "\(events)")
         let response = try program.run("stdio", "--plugin", library, input: #"{"url":"fixture://good","method":"HEAD"}"#).text
         #expect(

@@ -123,7 +123,7 @@ import Testing
             let server = try ScriptedServer(
                 ScriptedServer.response("302 Found", ["Location: /a/http%3A%2F%2Fu%3Aconcealed%40h%2F"]),
                 ScriptedServer.response("200 OK", ["Content-Disposition: attachment; \(disposition)"], "x"))
-            let outcome = try program.run("get", "--json", "--trace", "loads.json", server.url("/http%3A%2F%2Fu%3Aconcealed%40h"))
+            let outcome = try program.run("get", "--events", "--trace", "loads.json", server.url("/http%3A%2F%2Fu%3Aconcealed%40h"))
             #expect(outcome.status == 0 && !outcome.text.contains("concealed"), "\(outcome)")
             let text = try #require(program.contents(of: "loads.json"))
             #expect(!text.contains("concealed") && text.contains("content-disposition"), "\(text)")

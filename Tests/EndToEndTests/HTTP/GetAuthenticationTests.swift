@@ -205,7 +205,7 @@ import Testing
     func everyAnsweredChallengeIsAnEvent(arguments: [String]) throws {
         let scripts = [Self.digestChallenge, Self.successResponse]
         let server = try ScriptedServer { scripts[$0 % 2] }
-        let outcome = try program.run(["get", "--json", "-u", "u:p"] + arguments + [server.url()])
+        let outcome = try program.run(["get", "--events", "-u", "u:p"] + arguments + [server.url()])
         let challenges = outcome.lines.filter { $0.contains(#""event":"challenge""#) }
         #expect(challenges.count == 1 && challenges[0].contains(#""realm":"r","failures":0,"answer":"credential""#), "\(outcome.text)")
         let verboseOutcome = try program.run(["get", "-v", "--trace", "t.html", "-u", "u:p"] + arguments + [server.url()])
@@ -217,7 +217,7 @@ import Testing
 
     @Test("A URL without a scheme does not show its password")
     func passwordOfAURLWithoutSchemeIsHidden() throws {
-        for command in [["get", "-v"], ["get", "--json"], ["explain"], ["explain", "--json"]] {
+        for command in [["get", "-v"], ["get", "--events"], ["explain"], ["explain", "--json"]] {
             let outcome = try program.run(command + ["user:s3cr3t@host.example/x"])
             #expect(outcome.status == 1 && !(outcome.text + outcome.errors.joined()).contains("s3cr3t"), "\(outcome)")
         }

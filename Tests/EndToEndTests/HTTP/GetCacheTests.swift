@@ -74,7 +74,7 @@ import Testing
             "\(second.errors)")
         #expect(server.requests.last?.contains("If-None-Match: \"a\"") == true, "\(server.requests)")
         // A program gets the same as JSON, before the head.
-        let json = try program.run("get", "--cache", "--json", server.url())
+        let json = try program.run("get", "--cache", "--events", server.url())
         let names = json.lines.compactMap { $0.firstMatch(of: /"event":"(\w+)"/)?.1 }
         let index = try #require(names.firstIndex(of: "cache"))
         #expect(names[index + 1] == "response")

@@ -77,7 +77,9 @@ struct GetLikeCurlTests {
             ScriptedServer.responding("HTTP/1.1 200 OK\r\nConnection: close\r\nX-Kind: head\r\nContent-Length: 7\r\n\r\n"))
         let outcome = try program.run("get", "-I", "-O", server.url("/given"))
         #expect(outcome.status == 0 && outcome.output.isEmpty)
-        #expect(program.contents(of: "given") == "200 OK\nconnection: close\nx-kind: head\ncontent-length: 7\n\n")
+        #expect(
+            program.contents(of: "given")
+                == "HTTP/1.1 200 OK\r\nConnection: close\r\nX-Kind: head\r\nContent-Length: 7\r\n\r\n")
     }
 
     /// The options, and the name of the field that neither program sends.

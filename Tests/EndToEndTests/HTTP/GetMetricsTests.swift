@@ -5,7 +5,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// The output of `-v` and `--json` about connections and times.
+/// The output of `-v` and `--events` about connections and times.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetMetricsTests {
     private let program: Program
     private let server: ScriptedServer
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func metricsEventHasTheTimesOfEachRequest() throws {
-        let outcome = try program.run("get", "--json", server.url())
+        let outcome = try program.run("get", "--events", server.url())
         let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         #expect(events.suffix(2).compactMap { $0["event"] as? String } == ["metrics", "finished"])
         let requests = try #require(events.dropLast().last?["requests"] as? [[String: Any]])
@@ -57,7 +57,7 @@ import Testing
 
     @Test func failedConnectionIsReported() throws {
         let port = try RefusingPort()
-        let outcome = try program.run("get", "--json", "http://127.0.0.1:\(port.port)/")
+        let outcome = try program.run("get", "--events", "http://127.0.0.1:\(port.port)/")
         #expect(outcome.status == 7)
         #expect(outcome.lines.last?.contains(#""event":"failed""#) == true)
     }

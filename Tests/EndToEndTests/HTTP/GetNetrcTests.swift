@@ -133,7 +133,7 @@ import Testing
             outcome.errors.contains { $0.hasPrefix("* the server offers authentication by 'negotiate', 'ntlm', which is not supported") })
     }
 
-    @Test("No output shows a password: -v, the trace and the log", arguments: ["-v", "--trace t.html", "--json"])
+    @Test("No output shows a password: -v, the trace and the log", arguments: ["-v", "--trace t.html", "--events"])
     func secretsAreHidden(option: String) throws {
         let server = try ScriptedServer(
             ScriptedServer.response("401 Who", [#"WWW-Authenticate: Digest realm="r", nonce="n", qop="auth""#]), Self.ok)

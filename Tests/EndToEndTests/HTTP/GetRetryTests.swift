@@ -83,7 +83,7 @@ import Testing
 
     @Test func eachRetryIsAnEvent() throws {
         let server = try ScriptedServer(Self.busyResponse, ScriptedServer.response("200 OK", [], "done"))
-        let outcome = try program.run("get", "--json", "-s", "--retry", "1", "--retry-delay", "0.01", server.url())
+        let outcome = try program.run("get", "--events", "-s", "--retry", "1", "--retry-delay", "0.01", server.url())
         let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         let names = events.compactMap { $0["event"] as? String }.filter { $0 != "step" }
         #expect(names == ["started", "response", "metrics", "retry", "started", "response", "data", "metrics", "finished"])

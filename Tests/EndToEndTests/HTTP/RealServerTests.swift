@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func redirectsAreFollowedOnOneConnection() throws {
-        let outcome = try program.run("get", "--json", servers.url(.nginxHTTP, "/redirect/308"))
+        let outcome = try program.run("get", "--events", servers.url(.nginxHTTP, "/redirect/308"))
         let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         let metrics = try #require(events.first { $0["event"] as? String == "metrics" })
         let requests = try #require(metrics["requests"] as? [[String: Any]])

@@ -50,13 +50,13 @@ import Testing
         let outcome = try get("LibCurl", servers.url(.tftp, "/1MiB.bin", host: "127.0.0.1"))
         let servedFile = FileManager.default.contents(atPath: "\(servers.folder)/site/1MiB.bin")
         #expect(outcome.status == 0 && outcome.errors.isEmpty && outcome.output == servedFile && servedFile?.count == 1 << 20)
-        let missing = try get("LibCurl", servers.url(.tftp, "/none", host: "127.0.0.1"), "--json")
+        let missing = try get("LibCurl", servers.url(.tftp, "/none", host: "127.0.0.1"), "--events")
         #expect(missing.lines.last?.contains("\"notFound\"") == true, "\(missing.lines)")
     }
 
     @Test func errorOfLibcurlIsReportedWithItsCode() throws {
         let server = try ScriptedServer([.receive(5), .reset])
-        let outcomeOfAReset = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/0/ab", "--json")
+        let outcomeOfAReset = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/0/ab", "--events")
         #expect(outcomeOfAReset.lines.last?.contains("\"connectionLost\"") == true, "\(outcomeOfAReset.lines)")
         let port = server.port
         server.close()

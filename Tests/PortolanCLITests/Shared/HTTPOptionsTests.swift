@@ -48,6 +48,11 @@ import Testing
         #expect(try configuration("--proxy", "").proxies == .direct)
         #expect(try configuration("--proxy", "h", "--noproxy", "*").proxies == .direct)
         #expect(try configuration("--noproxy", "*").proxies == .direct)
+        #expect(try configuration("--noproxy", "a").proxies == .environment(except: "a"))
+        #expect(try configuration("--socks5", "h:1").proxies == .proxy("socks5://h:1"))
+        #expect(try configuration("--socks5-hostname", "h").proxies == .proxy("socks5h://h"))
+        #expect(try configuration("-p", "-x", "h").proxies.alwaysTunnels)
+        #expect(try configuration("-x", "http://u:p@h:1", "--proxy-digest").proxies == .proxy("http://h:1"))
     }
 
     @Test func connectionOptionsAreApplied() throws {
@@ -57,7 +62,41 @@ import Testing
         #expect(try self.configuration("--connect-timeout", "0").connectionLimits == HTTPConfiguration().connectionLimits)
     }
 
-    @Test(arguments: [["--key", "k"], ["--pass", "p"], ["--proxy-user", "u"], ["--noproxy", "h"], ["--connect-timeout", "x"]])
+    @Test func connectionsGoToOtherTargets() throws {
+        var expected = ConnectionOverrides()
+        try expected.resolve("h.test", port: 443, to: ["192.0.2.1", "2001:db8::1"])
+        try expected.resolve(nil, port: 80, to: ["::1"])
+        expected.connect("[::1]", port: 80, to: "b.test", port: nil)
+        expected.connect(nil, port: nil, to: nil, port: 81)
+        expected.addressFamily = .ipv4
+        let configuration = try configuration(
+            "--resolve", "h.test:443:192.0.2.1,[2001:db8::1]", "--resolve", "+*:80:[::1]", "--resolve", "-x:1", "--connect-to",
+            "[::1]:80:b.test:", "--connect-to", ":::81", "--ipv4")
+        #expect(configuration.connectionOverrides == expected)
+    }
+
+    @Test(arguments: [
+        ["--resolve", "h:443"], ["--resolve", "h:x:192.0.2.1"], ["--resolve", "h:443:nosuch"], ["--resolve", "h:443:"],
+        ["--connect-to", "a:1:b"], ["--connect-to", "a:x:b:1"],
+    ])
+    func malformedTargetIsAnError(arguments: [String]) throws {
+        let options = try HTTPOptions.parse(arguments)
+        let failure = #expect(throws: Failure.self) { try options.configuration() }
+        #expect(failure?.status == .usage && failure?.message?.hasPrefix("\(arguments[0]): ") == true)
+    }
+
+    @Test(arguments: [
+        ("--tlsv1.0", TLSSettings.Version.tls10), ("--tlsv1.1", .tls11), ("--tlsv1.2", .tls12), ("--tlsv1.3", .tls13),
+    ])
+    func lowestVersionOfTLSIsSet(option: String, version: TLSSettings.Version) throws {
+        #expect(try configuration(option).tls.minimumVersion == version)
+        #expect(try configuration("--tls-max", "1.2").tls.maximumVersion == .tls12)
+    }
+
+    @Test(arguments: [
+        ["--key", "k"], ["--pass", "p"], ["--proxy-user", "u"], ["--connect-timeout", "x"], ["--tls-max", "x"],
+        ["--proxy", "a", "--socks5", "b"],
+    ])
     func invalidOptionsAreRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try HTTPOptions.parse(arguments) }
     }

@@ -7,7 +7,7 @@ struct EventOptions: ParsableArguments {
     @Flag(
         name: .customLong("sse"),
         help:
-            "Read server-sent events, and reconnect until the server ends the stream. Print the data of each event on a line, or with --json the whole event."
+            "Read server-sent events, and reconnect until the server ends the stream. Print the data of each event on a line, or with --events the whole event as JSON."
     )
     var readsEvents = false
 }

@@ -12,6 +12,8 @@ protocol BodyOutput: AnyObject, Sendable {
     /// Whether the next attempt can write the body from its start. `false` if a reader has received bytes of this
     /// attempt.
     var canStartAgain: Bool { get }
+    /// The path of the file that is written; `nil` for a stream. Valid after `begin`.
+    var path: String? { get }
     /// Opens the output; called when the response has arrived.
     func begin(_ response: Response) throws(Failure)
     /// Writes the borrowed bytes before it returns.
@@ -25,15 +27,17 @@ protocol BodyOutput: AnyObject, Sendable {
 extension BodyOutput {
     var isTerminal: Bool { false }
     var canStartAgain: Bool { true }
+    var path: String? { nil }
 
-    func write(_ text: String) throws(Failure) {
-        let bytes = Array(text.utf8)
+    func write(_ text: String) throws(Failure) { try write(Array(text.utf8)) }
+
+    func write(_ bytes: [UInt8]) throws(Failure) {
         let span = bytes.span
         try unsafe write(span.bytes)
     }
 }
 
-/// Discards the body. Used if the events on standard output contain the body (`--json`).
+/// Discards the body. Used if the events on standard output contain the body (`--events`).
 final class DiscardingOutput: BodyOutput {
     func begin(_ response: Response) {}
     func write(_ bytes: borrowing RawSpan) {}

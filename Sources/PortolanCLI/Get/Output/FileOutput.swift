@@ -1,37 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanCore
 import Synchronization
 
 /// Writes a body to a file. The file gets its name only when the body is complete.
 final class FileOutput: BodyOutput {
     enum Target: Sendable {
-        /// Replaces a regular file.
         case path(String)
-        /// A file in the current folder. Its name is the last part of the request's URL, also after redirects. With
-        /// `usesSuggestion`, the name that the response suggests takes precedence; that name never begins with a dot.
-        /// An existing file is not overwritten.
+        /// A file whose name is the last part of the request's URL, also after redirects. With `usesSuggestion`, the
+        /// name that the response suggests takes precedence; that name never begins with a dot.
         case remoteName(of: URLRecord, usesSuggestion: Bool)
     }
 
-    private let target: Target
-    private let file = Mutex<PartialFile?>(nil)
+    /// How the file is created.
+    struct Policy: Equatable, Sendable {
+        /// What to do if a file with the name exists.
+        enum Collision: Equatable, Sendable {
+            case replaces
+            case fails
+            /// Adds a number to the name: `name.1`, `name.2` and so on.
+            case adds
+        }
 
-    init(_ target: Target) {
-        self.target = target
+        /// The folder, before the path; empty for the current one.
+        var folder = ""
+        var collision: Collision
+        var createsFolders = false
+        /// Whether the file gets the time of `Last-Modified`.
+        var keepsRemoteTime = false
     }
+
+    private struct Open {
+        let file: PartialFile
+        /// The time of the last change, from the response.
+        let modified: Int64?
+    }
+
+    /// The largest number that a name gets.
+    private static let largestNumber = 100
+
+    private let target: Target
+    private let policy: Policy
+    private let file = Mutex<Open?>(nil)
+    private let finalPath = Mutex<String?>(nil)
+
+    init(_ target: Target, _ policy: Policy? = nil) {
+        self.target = target
+        self.policy = policy ?? Policy(collision: .replaces)
+    }
+
+    var path: String? { finalPath.withLock { $0 } }
 
     func begin(_ response: Response) throws(Failure) {
         guard file.withLock({ $0 == nil }) else { return }
-        let opened: PartialFile
+        let name: String
         switch target {
-        case .path(let path): opened = try PartialFile(for: path, collision: .replaces)
+        case .path(let path): name = path
         case .remoteName(let url, let usesSuggestion):
             // A URL with an opaque path, such as `gzip:file:///x`, has no last part.
-            let path = Self.name(of: url, usesSuggestion || url.hasOpaquePath ? response : nil)
-            opened = try PartialFile(for: path, collision: .fails)
+            name = Self.name(of: url, usesSuggestion || url.hasOpaquePath ? response : nil)
         }
-        file.withLock { $0 = opened }
+        let opened = try open(policy.folder.isEmpty ? name : "\(policy.folder)/\(name)")
+        let modified = policy.keepsRemoteTime ? response.fields[.lastModified].flatMap { HTTPDate(parsing: $0, now: 0) } : nil
+        file.withLock { $0 = Open(file: opened, modified: modified?.secondsSince1970) }
+        finalPath.withLock { $0 = opened.finalPath }
+    }
+
+    private func open(_ path: String) throws(Failure) -> PartialFile {
+        if policy.createsFolders {
+            do throws(SystemError) { try FileSystem.makeFolders(leadingTo: path) } catch {
+                throw Failure(.writeFailed, "cannot create the folder of '\(path)': \(error)")
+            }
+        }
+        switch policy.collision {
+        case .replaces: return try PartialFile(for: path, collision: .replaces)
+        case .fails: return try PartialFile(for: path, collision: .fails)
+        case .adds:
+            let names = [path] + (1...Self.largestNumber).map { "\(path).\($0)" }
+            guard let free = names.first(where: { FileSystem.kind(at: $0) == nil && !FileSystem.isLink($0) }) else {
+                throw Failure(.writeFailed, "'\(path)' and \(Self.largestNumber) files with numbers exist; remove some")
+            }
+            return try PartialFile(for: free, collision: .fails)
+        }
     }
 
     /// - Parameter response: the response whose suggested name is used, if it has one.
@@ -41,7 +92,7 @@ final class FileOutput: BodyOutput {
     }
 
     func write(_ bytes: borrowing RawSpan) throws(Failure) {
-        guard let file = file.withLock({ $0 }) else { return }
+        guard let file = file.withLock({ $0?.file }) else { return }
         do throws(SystemError) {
             try file.descriptor.write(all: bytes)
         } catch {
@@ -50,14 +101,15 @@ final class FileOutput: BodyOutput {
     }
 
     func complete() throws(Failure) {
-        try takeFile()?.complete()
+        guard let open = takeFile() else { return }
+        try open.file.complete(modified: open.modified)
     }
 
     func abandon() {
-        takeFile()?.discard()
+        takeFile()?.file.discard()
     }
 
-    private func takeFile() -> PartialFile? {
+    private func takeFile() -> Open? {
         file.withLock { file in
             defer { file = nil }
             return file

@@ -5,7 +5,7 @@ import Portolan
 import PortolanJSON
 import PortolanTrace
 
-/// Prints the events of a load on standard output as JSON, one event per line.
+/// Prints the events of a load on standard output as JSON (`--events`), one event per line.
 final class EventLines: LoadObserver {
     private let includesBody: Bool
 

@@ -60,8 +60,12 @@ protocol LoadObserver: AnyObject, Sendable {
     /// - Throws: ``Failure`` to end the load.
     func observe(_ event: LoadEvent, at time: Duration) throws(Failure)
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure)
+    /// Reports the head of each HTTP response that was received, in order: of interim responses, of redirects, of
+    /// challenges, and of the last response.
+    func observe(head: ReceivedHead) throws(Failure)
 }
 
 extension LoadObserver {
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure) {}
+    func observe(head: ReceivedHead) throws(Failure) {}
 }

@@ -103,7 +103,7 @@ extension TracedLoad {
         return transaction
     }
 
-    /// The load in the format of `get --json`.
+    /// The load in the format of `get --events`.
     var json: JSONValue {
         let lines = events.map { event in
             switch event.kind {

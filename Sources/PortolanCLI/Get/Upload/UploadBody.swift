@@ -9,32 +9,63 @@ enum UploadBody {
     /// The largest input in bytes that is read into memory if it is not a regular file, such as standard input.
     private static let memoryLimit = 1 << 30
 
-    /// Joins the data of several `-d` with `&`.
+    /// Joins the data of several `-d` and similar options, with `&` between them.
     ///
     /// - Parameter limit: how long input other than a regular file can take to arrive; `nil` for no limit.
-    static func form(of arguments: [String], within limit: Duration? = nil) throws(Failure) -> Body {
+    static func form(of arguments: [DataArgument], within limit: Duration? = nil) throws(Failure) -> Body {
         let end = limit.map { MonotonicTime.now + $0 }
         var parts: [Body] = []
         for argument in arguments {
-            if !parts.isEmpty { parts.append(.text("&")) }
-            parts.append(try part(argument, until: end))
+            if !parts.isEmpty, argument.isSeparated { parts.append(.text("&")) }
+            parts += try Self.parts(argument, until: end)
         }
         return .joining(parts)
     }
 
-    /// Returns the body for one `-d`.
-    ///
-    /// - Parameters:
-    ///   - argument: the data, `@FILE`, or `@-` for standard input.
-    ///   - end: when reading fails, on the clock of `MonotonicTime`; `nil` for no limit.
-    private static func part(_ argument: String, until end: Duration?) throws(Failure) -> Body {
-        guard argument.hasPrefix("@") else { return .text(argument) }
-        let path = String(argument.dropFirst())
-        if path != "-" {
-            switch FileSystem.kind(at: path) {
-            case .regular, .directory: return try regularFile(path)
-            case .special, nil: break
+    /// The same data as text, for the query of a URL.
+    static func query(of arguments: [DataArgument], within limit: Duration? = nil) throws(Failure) -> String {
+        let end = limit.map { MonotonicTime.now + $0 }
+        var query = ""
+        for argument in arguments {
+            if !query.isEmpty, argument.isSeparated { query += "&" }
+            switch argument.source {
+            case .text(let text): query += text
+            case .file(let path, let prefix, let change):
+                let bytes = Self.changed(try contents(of: path, until: end), change)
+                guard let text = String(validating: bytes, as: UTF8.self) else {
+                    throw Failure(.uploadFailed, "'\(path)' is not UTF-8, and cannot be part of a URL; use --data-urlencode '@\(path)'")
+                }
+                query += prefix + text
             }
+        }
+        return query
+    }
+
+    /// Returns the parts of the body for one option.
+    ///
+    /// - Parameter end: when reading fails, on the clock of `MonotonicTime`; `nil` for no limit.
+    private static func parts(_ argument: DataArgument, until end: Duration?) throws(Failure) -> [Body] {
+        switch argument.source {
+        case .text(let text): return [.text(text)]
+        case .file(let path, _, .none) where path != "-" && FileSystem.kind(at: path) != .special && FileSystem.kind(at: path) != nil:
+            return [try regularFile(path)]
+        case .file(let path, let prefix, let change):
+            return [.text(prefix), .bytes(changed(try contents(of: path, until: end), change))]
+        }
+    }
+
+    private static func changed(_ bytes: [UInt8], _ change: DataArgument.Change) -> [UInt8] {
+        switch change {
+        case .none: bytes
+        case .removesLineBreaks: bytes.filter { $0 != 0x0A && $0 != 0x0D && $0 != 0 }
+        case .encodes: Array(DataArgument.encoded(bytes).utf8)
+        }
+    }
+
+    /// Reads a whole file, or standard input (`-`).
+    private static func contents(of path: String, until end: Duration?) throws(Failure) -> [UInt8] {
+        if path != "-", FileSystem.kind(at: path) == .directory {
+            throw Failure(.uploadFailed, "'\(path)' is a directory, and only a file can be sent; name a file in it")
         }
         let bytes: [UInt8]?
         do throws(SystemError) {
@@ -44,7 +75,7 @@ enum UploadBody {
             throw Failure(.uploadFailed, "cannot read '\(path)': \(error)")
         }
         guard let bytes else { throw Failure(.timedOut, "'\(path)' took longer to read than --max-time allows") }
-        return .bytes(bytes)
+        return bytes
     }
 
     /// Streams a file, or input of unknown length: `-`, a FIFO or a device.

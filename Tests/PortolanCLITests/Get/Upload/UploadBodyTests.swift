@@ -40,7 +40,7 @@ import Testing
     @Test func folderIsRefused() {
         let failure = Failure(.uploadFailed, "'.' is a directory, and only a file can be sent; name a file in it")
         #expect(throws: failure) { try UploadBody.file(".") }
-        #expect(throws: failure) { try UploadBody.form(of: ["@."]) }
+        #expect(throws: failure) { try UploadBody.form(of: [DataArgument(.data, "@.")]) }
     }
 
     @Test(arguments: [

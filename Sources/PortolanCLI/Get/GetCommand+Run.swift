@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Portolan
+import PortolanCore
+import PortolanPlugins
+
+extension GetCommand {
+    /// Runs the operations that `--next` separates, one after another.
+    static func run(_ operations: [GetCommand]) throws {
+        guard let first = operations.first, let last = operations.last else { return }
+        VisibleArguments.hideSecrets()
+        if let errorFile = first.reports.errorFile { try Diagnostics.redirect(to: errorFile) }
+        Diagnostics.setVerbosity(first.reports.diagnostics)
+        PluginCrash.reportCrashes(showsStack: first.reports.isVerbose, isSilent: first.reports.diagnostics == .nothing)
+        // Fails before any load if the trace is not writable. Each load checks its own output.
+        if let trace = first.reports.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
+        let session = GetSession()
+        try SignalHandler.observe { session.interrupt($0) }
+        let trace = first.reports.trace.flatMap { [keepsSecrets = first.loaderOptions.replay.keepsSecrets] in
+            TraceFile($0, keepsSecrets: keepsSecrets)
+        }
+        var outcome = GetOutcome()
+        for operation in operations {
+            try operation.run(in: session, trace, &outcome)
+            // An interrupted trace is a fragment, and must not replace a complete file. The cookies that have arrived
+            // are written.
+            if let status = session.interruptionStatus {
+                session.saveAfterSignal()
+                throw Failure(outcome.firstFailure?.status ?? status, nil)
+            }
+            if outcome.endsSession || outcome.firstFailure != nil && operation.sequence.endsAfterFailure { break }
+        }
+        try trace?.write(within: last.request.timeLimit?.duration)
+        if let failure = outcome.savingFailure { throw failure }
+        _ = ExitTimer(
+            after: last.request.timeLimit?.duration, "a plugin blocks while it is closed; all loads have ended",
+            status: outcome.firstFailure?.status ?? .timedOut)
+        // The failure was reported when it occurred.
+        if let firstFailure = outcome.firstFailure { throw Failure(firstFailure.status, nil) }
+    }
+
+    private func warnAboutOptionsWithoutEffect() {
+        for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
+        let hasOtherCredentials = netrc.isUsed || stateFolder.isGiven
+        if let option = request.optionWithoutUser(for: urls, hasOtherCredentials: hasOtherCredentials) {
+            Diagnostics.warn("\(option) has no effect without a user name; give one with -u, with --netrc or in the URL")
+        }
+        if output.hasTooManyTargets(forURLCount: urls.count) {
+            Diagnostics.warn("there are more options -o and -O than URLs; the last ones have no effect")
+        }
+        for option in http.optionsWithoutUser { Diagnostics.warn("\(option) has no effect without --proxy-user") }
+    }
+
+    /// Runs one operation, and adds what has happened to the outcome.
+    private func run(in session: GetSession, _ trace: TraceFile?, _ outcome: inout GetOutcome) throws {
+        warnAboutOptionsWithoutEffect()
+        var configuration = try http.configuration()
+        request.apply(to: &configuration)
+        let openingTimer = ExitTimer(after: request.timeLimit?.duration, "a plugin blocks while it is opened")
+        var setup = try loaderOptions.setUp(http: HTTPHandler(configuration: configuration), showsLog: reports.isVerbose)
+        openingTimer.cancel()
+        request.redirectOptions.apply(to: &setup.configuration.redirects)
+        // A reader can pause the output for any time, so only --max-time limits a load.
+        setup.configuration.timeouts.idle = nil
+        let openFolder = try stateFolder.open()
+        let openCache = try cache.storage.open()
+        setup.configuration.cache = openCache?.cache
+        let cookies = try state.cookieFile(within: request.timeLimit?.duration)
+        setup.configuration.cookies = cookies?.storage ?? openFolder?.cookies
+        let cookieObservation = reports.isVerbose ? setup.configuration.cookies?.observe(VerboseLines.report) : nil
+        defer { _ = cookieObservation }
+        setup.configuration.credentials = openFolder?.credentials
+        let hstsFile = try state.hstsFile.map { place throws(Failure) in try HSTSFileOption(place) }
+        setup.configuration.strictTransportSecurity = hstsFile?.storage ?? openFolder?.strictHosts
+        let kept = [
+            cookies != nil || openFolder != nil ? "cookies" : nil, hstsFile != nil || openFolder != nil ? "HSTS hosts" : nil,
+            openCache != nil ? "responses for the cache" : nil,
+        ].compactMap { $0 }
+        if !kept.isEmpty {
+            session.setSaving(GetSession.Kept(kept)) { () throws(Failure) in
+                defer { openCache?.close() }
+                try cookies?.write()
+                try hstsFile?.write()
+                try openFolder?.close()
+            }
+        }
+        // A plugin can crash in a later load, and must not lose the cookies of the earlier ones. A state folder writes
+        // its changes by itself.
+        let saveSoFar = { () throws(Failure) in
+            try cookies?.writeChanges()
+            try hstsFile?.writeChanges()
+        }
+        let netrcCredentials = try netrc.credentials(for: request)
+        setup.configuration.netrc = netrcCredentials?.file
+        let loader = setup.loader
+        let loadReports = try makeReports(trace)
+        let body = Result { () throws(Failure) in try request.body() }
+        let transfers = try self.transfers(from: outcome.transferCount, knownSchemes: loader.schemes)
+        outcome.transferCount += transfers.count
+        let context = Context(command: self)
+        // All attempts share the body, because standard input can be read only once.
+        let load = { @Sendable [unusablePlugins = setup.unusablePlugins] (transfer: GetTransfer) -> Failure? in
+            cookies?.addHeaderCookies(forServerOf: transfer.url)
+            let uploadedBody = transfer.uploadedFile.map { file in
+                Result { () throws(Failure) -> Body? in try UploadBody.file(file) }
+            }
+            if context.command.events.readsEvents {
+                return session.readEvents(
+                    of: transfer, sending: uploadedBody ?? body, with: context.command, netrc: netrcCredentials, on: loader)
+            }
+            return session.runAttempts(
+                of: transfer, sending: uploadedBody ?? body, with: context.command, netrc: netrcCredentials, on: loader,
+                unusablePlugins: unusablePlugins, reports: loadReports)
+        }
+        let failures =
+            sequence.isParallel && transfers.count > 1
+            ? try ParallelTransfers.run(transfers, atMost: sequence.parallelLimit, endsAfterFailure: sequence.endsAfterFailure, load)
+            : run(transfers, load, saveSoFar)
+        outcome.add(failures)
+        guard session.interruptionStatus == nil else { return }
+        outcome.save { () throws(Failure) in try session.save() }
+        outcome.save { () throws(Failure) in try setup.replay?.write() }
+    }
+
+    /// Loads one URL after another. Returns the failures.
+    private func run(
+        _ transfers: [GetTransfer], _ load: (GetTransfer) -> Failure?, _ saveSoFar: () throws(Failure) -> Void
+    ) -> [Failure] {
+        var failures: [Failure] = []
+        for (index, transfer) in transfers.enumerated() {
+            // `try?` because the last write reports the failure.
+            if index > 0 { try? saveSoFar() }
+            guard let failure = load(transfer) else { continue }
+            failures.append(failure)
+            if failure.endsSession || sequence.endsAfterFailure { break }
+        }
+        return failures
+    }
+
+    /// The command, for several threads.
+    private struct Context: @unchecked Sendable {  // … because the command does not change after it was parsed
+        let command: GetCommand
+    }
+
+    private func makeReports(_ trace: TraceFile?) throws(Failure) -> GetReports {
+        let headDump = reports.headerFile.map { HeadDump($0) }
+        try headDump?.open()
+        let format = try reports.writeOutFormat(within: request.timeLimit?.duration)
+        for name in format?.unknownVariables ?? [] {
+            Diagnostics.warn("-w: there is no variable '\(name)'; 'portolan help curl' lists them")
+        }
+        return GetReports(trace: trace, headDump: headDump, writeOut: format)
+    }
+
+    /// The URLs with their outputs.
+    ///
+    /// - Parameter start: the number of the first one.
+    private func transfers(from start: Int, knownSchemes schemes: [String]) throws -> [GetTransfer] {
+        var transfers: [GetTransfer] = []
+        for (index, (argument, target)) in zip(urls, output.targets(forURLCount: urls.count)).enumerated() {
+            let url = URLArgument.addingScheme(to: argument, knownSchemes: schemes)
+            let matches = sequence.readsNoPatterns ? [URLPattern.Match(url: url)] : try URLPattern(parsing: url).matches
+            for match in matches {
+                transfers.append(
+                    GetTransfer(
+                        url: match.url, target: target.filling(partsOf: match), uploadedFile: request.uploadedFile(at: index),
+                        number: start + transfers.count))
+            }
+        }
+        return transfers
+    }
+
+    /// The rules for the responses.
+    var responseRules: ResponseRules {
+        let (conditions, redirects) = (self.conditions, request.redirectOptions)
+        return ResponseRules(
+            failsWithBody: output.failsWithBody, redirectSchemes: redirects.schemes.map(SchemeFilter.init),
+            timeCondition: conditions.timeCondition, hasTagCondition: conditions.comparedTagFile != nil,
+            sendsAutomaticReferrer: request.sendsAutomaticReferrer,
+            codesThatRepeatPost: redirects.codesThatRepeatPost, savedTagFile: conditions.savedTagFile)
+    }
+
+    /// Throws if `--proto` forbids the scheme of a URL.
+    func checkScheme(of url: URLRecord) throws(Failure) {
+        guard let schemes = request.schemes, !SchemeFilter(parsing: schemes).contains(url.scheme) else { return }
+        throw Failure(.unsupportedScheme, "\(url.shortDescription) is not loaded: --proto forbids its scheme")
+    }
+
+    /// Throws if `-O` and `--trace` name the same file.
+    func checkTrace(isNoOutputOf url: URLRecord, _ target: OutputTarget) throws(Failure) {
+        guard case .remoteName = target, let trace = reports.trace?.path, FileSystem.isSame(output.remotePath(for: url), trace) else {
+            return
+        }
+        throw Failure(.writeFailed, "-O and --trace name the same file, '\(trace)'; choose another one for --trace")
+    }
+}
+
+/// What the operations of `get` have done so far.
+private struct GetOutcome {
+    /// The number of URLs.
+    var transferCount = 0
+    private(set) var firstFailure: Failure?
+    /// The first failure to write cookies, HSTS hosts, responses or a recording.
+    private(set) var savingFailure: Failure?
+    /// Whether no further URL can be loaded.
+    private(set) var endsSession = false
+
+    mutating func add(_ failures: [Failure]) {
+        firstFailure = firstFailure ?? failures.first
+        endsSession = endsSession || failures.contains(where: \.endsSession)
+    }
+
+    mutating func save(_ write: () throws(Failure) -> Void) {
+        do throws(Failure) { try write() } catch { savingFailure = savingFailure ?? error }
+    }
+}
+
+extension Failure {
+    /// Whether no further URL can be loaded after this failure.
+    fileprivate var endsSession: Bool {
+        self == .readerClosedOutput || [.interrupted, .terminated, .hangup].contains(status)
+    }
+}
+
+extension OutputTarget {
+    /// Fills the parts of the URL into the name of the file.
+    fileprivate func filling(partsOf match: URLPattern.Match) -> OutputTarget {
+        guard let place, !match.parts.isEmpty, place.path.contains("#") else { return self }
+        return .place(OutputPlace(argument: match.filling(place.path)))
+    }
+}

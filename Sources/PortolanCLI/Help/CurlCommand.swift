@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// `portolan curl`; `portolan help curl` prints the same.
+struct CurlCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "curl", abstract: "Show how 'get' differs from curl.", discussion: text)
+
+    func run() throws {
+        SignalHandler.ignoreClosedPipes()
+        try StandardOutput.write(Self.text + "\n")
+    }
+
+    /// The differences: what a hand that knows curl types, and what is different here and why.
+    static let differences: [(subject: String, difference: String)] = [
+        ("redirects", "They are followed, at most 20, because a URL names what is behind them. --no-location writes the redirect itself."),
+        (
+            "compression",
+            "gzip and deflate are requested and decoded. --raw writes the bytes as received; -H 'Accept-Encoding:' requests none."
+        ),
+        (
+            "-o, -O",
+            "A file gets its name when it is complete, so a failed load leaves no part of it, and keeps an old file. --remove-on-error has no effect."
+        ),
+        ("-O", "One -O is for all URLs. An existing file is not overwritten, unless with --clobber, because its name comes from a URL."),
+        ("-J", "Only together with -O. The name never begins with a dot. Excludes -i and -I."),
+        ("-C", "The file is continued only if the server shows that it is the same (If-Range); other responses fail with status 33."),
+        ("-c", "The cookies of the file are also sent, as with -b."),
+        (
+            "cookies",
+            "A domain of the public suffix list, and more than 180 cookies of a host, are refused. Cookies of -b go only to the URL's own server."
+        ),
+        (
+            "-u", "The name and the password need a colon between them; there is no prompt. A refused password is exit status 67."
+        ),
+        ("--anyauth", "Basic, Digest and Bearer. NTLM, Negotiate and AWS signatures are not supported."),
+        ("-d @FILE", "A file that does not exist is exit status 26; nothing is sent."),
+        ("-z", "A text that is neither a date nor a file is an error, and not a condition without an effect."),
+        (
+            "URLs",
+            "They are read by the WHATWG URL standard: '\\' is '/', dots in the path are resolved, and characters that a URL cannot have are encoded. "
+                + "Brackets without a range and braces without a comma stand for themselves."
+        ),
+        ("~/.curlrc", "It is not read, so that a command does the same for every user. -K reads a file with options."),
+        ("--next", "Each operation has its own connections and cookies."),
+        ("several URLs", "The exit status is that of the first URL that failed."),
+        ("--json", "As in curl. The events of a load, which --json printed before, are --events."),
+        ("HTTP", "A response that violates the standard in a way that can be used for attacks fails with status 8. HTTP/0.9 is not read."),
+        ("schemes", "http, https, data and file, and those of plugins. FTP, mail and the like are not built in."),
+        ("-K", "A value in a config file can be in quotation marks. Options that are not known are an error."),
+    ]
+
+    private static var text: String {
+        let rows = differences.map { subject, difference in
+            "  " + subject + String(repeating: " ", count: max(1, 16 - subject.count)) + difference
+        }
+        return """
+            'portolan get' takes options with the names and the meaning of curl's. These are the differences:
+
+            \(rows.joined(separator: "\n"))
+
+            Variables of -w, as %{name}: \(WriteOutValues.names.joined(separator: ", ")), \
+            header_json, json, onerror, stderr, stdout, url.PART and urle.PART; %header{name} is a field of the response, and %output{file} \
+            writes to a file. certs, conn_id, ftp_entry_path, http_connect and tls_earlydata have no value, and the size of a download is that of the decoded body.
+
+            'portolan exit-codes' lists the exit statuses, which have curl's numbers.
+            """
+    }
+}
