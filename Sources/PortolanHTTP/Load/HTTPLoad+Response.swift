@@ -46,6 +46,7 @@ extension HTTPLoad: HTTPTransaction {
         if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
             return retryWithoutExpectation(received, from: stream)
         }
+        if delaysBody, (200..<300).contains(head.status) { return sendAgain(after: received, from: stream) }
         if head.status == 401 || head.status == 407, let decision = authentication.decision(for: head) {
             state = .deciding(stream, received)
             if case .sendChallenge(let challenge) = decision {
@@ -80,6 +81,11 @@ extension HTTPLoad: HTTPTransaction {
 
     private func retryWithoutExpectation(_ received: ReceivedResponse, from stream: any HTTPStream) -> Flow {
         allowsExpectation = false
+        return sendAgain(after: received, from: stream)
+    }
+
+    /// Sends the request again, because of a response that the caller does not receive.
+    private func sendAgain(after received: ReceivedResponse, from stream: any HTTPStream) -> Flow {
         client.willResend(after: received.response)
         // The client can have stopped the load in that call.
         if case .over = state { return .stopped }

@@ -62,6 +62,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     /// The space in which the origin has not accepted the sent credential yet.
     var pendingSpace: PendingSpace?
     var resendPolicy = ResendPolicy()
+    /// Whether the request is sent with an empty body, until the server or a proxy has sent a challenge.
+    private(set) var delaysBody = false
     /// Whether the request can have `Expect: 100-continue`. `false` after a 417.
     var allowsExpectation = true
     /// The wait for a connection, as reported to the client.
@@ -90,10 +92,12 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         self.key = key
         self.pools = pools
         loopWithPool = pools.loopWithPool(for: key)
-        preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
+        let knownSpace = Self.knownSpace(of: request)
+        delaysBody = request.delaysBodyUntilChallenge && request.body != nil && knownSpace == nil
+        preparedRequest = try PreparedRequest(request, configuration: pools.configuration, delaysBody: delaysBody)
         try preparedRequest.authorize(toProxyOf: key, sending: request.body)
-        if let (match, knownAuthorization) = Self.knownSpace(of: request) {
-            (knownSpace, authorization) = (match, knownAuthorization)
+        if let (match, knownAuthorization) = knownSpace {
+            (self.knownSpace, authorization) = (match, knownAuthorization)
             proof = try preparedRequest.authorize(by: knownAuthorization, sending: request.body)
         }
     }
@@ -133,7 +137,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private func openBody() {
         guard case .created = state else { return }
         do throws(LoadError) {
-            upload = try request.body.map { body throws(LoadError) in try RequestBodySource(body) }
+            if !delaysBody { upload = try request.body.map { body throws(LoadError) in try RequestBodySource(body) } }
         } catch {
             return fail(error)
         }
@@ -202,6 +206,10 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     func sendAgain(after error: LoadError? = nil) {
         hasResponseBegun = false
         stage = nil
+        if delaysBody {
+            delaysBody = error != nil
+            return send()
+        }
         if upload.map({ $0.hasStartedReading }) ?? (request.body != nil) {
             renewBody(after: error)
         } else {
@@ -227,12 +235,13 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     private func send() {
         do throws(LoadError) {
-            preparedRequest = try PreparedRequest(request, configuration: configuration, allowsExpectation: allowsExpectation)
+            preparedRequest = try PreparedRequest(
+                request, configuration: configuration, allowsExpectation: allowsExpectation, delaysBody: delaysBody)
             try preparedRequest.authorize(toProxyOf: key, sending: request.body)
             proof = try authorization.flatMap { authorization throws(LoadError) in
                 try preparedRequest.authorize(by: authorization, sending: request.body)
             }
-            if upload == nil, let body = request.body { upload = try RequestBodySource(body) }
+            if upload == nil, !delaysBody, let body = request.body { upload = try RequestBodySource(body) }
         } catch {
             return fail(error)
         }

@@ -38,9 +38,13 @@ struct PreparedRequest: Sendable {
         (verbatimTarget, minorVersion) = (nil, 1)
     }
 
-    /// - Parameter allowsExpectation: whether the configuration's ``ExpectContinuePolicy`` applies.
+    /// - Parameters:
+    ///   - allowsExpectation: whether the configuration's ``ExpectContinuePolicy`` applies.
+    ///   - delaysBody: whether an empty body is sent instead of the request's.
     /// - Throws: ``LoadError/Code/badRequest`` for a request that can't be sent.
-    init(_ request: Request, configuration: HTTPConfiguration, allowsExpectation: Bool = true) throws(LoadError) {
+    init(
+        _ request: Request, configuration: HTTPConfiguration, allowsExpectation: Bool = true, delaysBody: Bool = false
+    ) throws(LoadError) {
         guard request.method != .connect else {
             throw LoadError(.badRequest, message: "CONNECT makes a tunnel and loads nothing", remedy: .nameProxy)
         }
@@ -50,7 +54,7 @@ struct PreparedRequest: Sendable {
         method = request.method
         priority = request.priority
         url = request.url
-        framing = RequestFraming(method: request.method, body: request.body)
+        framing = delaysBody ? .length(0) : RequestFraming(method: request.method, body: request.body)
         verbatimTarget = request.requestTarget
         minorVersion = request.httpVersion == .http1_0 ? 0 : 1
         guard minorVersion == 1 || framing != .chunked else {

@@ -56,6 +56,31 @@ import Testing
         #expect(status == 200 && text.contains("\"authenticated\": true"), "\(text)")
     }
 
+    /// The requests' lengths and bodies: `POST` with a body of four bytes, to a server with these responses. The server
+    /// accepts the first request, sends a challenge, or redirects.
+    @Test(arguments: [
+        ([refusal(#"Digest realm="r", nonce="n""#), success()], [0, 4], 200), ([success(), success()], [0, 4], 200),
+        (["HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"], [0], 500),
+        ([refusal(#"Digest realm="r", nonce="n""#), refusal(#"Digest realm="r", nonce="m", stale=true"#), success()], [0, 4, 4], 200),
+    ])
+    func delayedBodyIsSentAfterTheChallenge(responses: [String], lengths: [Int], status: Int) async throws {
+        let steps = zip(responses, lengths).flatMap { response, length -> [ScriptedServer.Step] in
+            [.receiveHead] + (length > 0 ? [.receive(length)] : []) + [.send(text: response)]
+        }
+        let server = try ScriptedServer(steps)
+        for isRewindable in [true, false] where isRewindable || responses.count < 3 {
+            var request = try Request(server.url().replacing("//", with: "//u:p@"), method: .post)
+            let body = Body.bytes(Array("body".utf8))
+            request.body = isRewindable ? body : Body(length: 4, isRewindable: false) { () throws(LoadError) in try body.makeReader() }
+            request.delaysBodyUntilChallenge = true
+            #expect(try await Self.load(request).status == status)
+            let text = try #require(server.connections.last).text
+            let received = text.components(separatedBy: "Content-Length: ").dropFirst().map { String($0.prefix { $0.isNumber }) }
+            #expect(received == lengths.map(String.init), "\(text)")
+            #expect(text.components(separatedBy: "\r\n\r\nbody").count - 1 == lengths.count { $0 == 4 })
+        }
+    }
+
     /// A server accepts each count of a nonce once (RFC 7616 §3.4), also if it sends the nonce to every load.
     @Test func loadsCountTheUsesOfANonceTogether() async throws {
         let refusal = Self.refusal(#"Digest realm="r", nonce="n", qop="auth""#)
