@@ -4,19 +4,20 @@ import ArgumentParser
 import PortolanJSON
 
 extension GetCommand {
-    /// The names of the options of `get` that have a value, with their hyphens. Listed here, because the argument parser
-    /// takes a while to describe a command. A test compares the list with that description.
+    /// The names of the options of `get` that have a value, with their hyphens. Listed here, because the argument
+    /// parser takes a while to describe a command. A test compares the list with that description.
     static let optionsWithValue: Set<String> = [
         "--cacert", "--cache", "--cache-mode", "--capath", "--cert", "--config", "--connect-timeout", "--connect-to", "--continue-at",
         "--cookie",
         "--cookie-jar", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--dump-header", "--etag-compare",
-        "--etag-save", "--header", "--hsts", "--json", "--key", "--max-filesize", "--max-redirects", "--max-redirs", "--max-time",
-        "--netrc-file", "--noproxy", "--oauth2-bearer", "--ordered-data", "--ordered-output", "--output", "--output-dir",
+        "--etag-save", "--form", "--form-string", "--header", "--hsts", "--json", "--key", "--limit-rate", "--max-filesize",
+        "--max-redirects", "--max-redirs", "--max-time",
+        "--netrc-file", "--noproxy", "--oauth2-bearer", "--ordered-data", "--ordered-form", "--ordered-output", "--output", "--output-dir",
         "--parallel-max", "--pass", "--plugin", "--proto", "--proto-redir", "--proxy", "--proxy-user", "--range", "--referer",
         "--replay", "--replay-mode", "--replay-speed", "--request", "--request-target", "--resolve", "--retry", "--retry-delay",
         "--retry-max-time", "--setting", "--socks5", "--socks5-hostname", "--state", "--stderr", "--time-cond", "--tls-max", "--trace",
         "--upload-file", "--url", "--url-query",
-        "--user", "--user-agent", "--write-out", "-A", "-C", "-D", "-E", "-H", "-K", "-T", "-U", "-X", "-b", "-c", "-d", "-e", "-m",
+        "--user", "--user-agent", "--write-out", "-A", "-C", "-D", "-E", "-F", "-H", "-K", "-T", "-U", "-X", "-b", "-c", "-d", "-e", "-m",
         "-o", "-r", "-u", "-w", "-x", "-z",
     ]
 

@@ -61,6 +61,9 @@ extension GetCommand {
         var setup = try loaderOptions.setUp(http: HTTPHandler(configuration: configuration), showsLog: reports.isVerbose)
         openingTimer.cancel()
         request.redirectOptions.apply(to: &setup.configuration.redirects)
+        if let rate = request.rateLimit?.count {
+            (setup.configuration.maximumReceiveRate, setup.configuration.maximumSendRate) = (Int(clamping: rate), Int(clamping: rate))
+        }
         // A reader can pause the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
         let openFolder = try stateFolder.open()
@@ -103,7 +106,7 @@ extension GetCommand {
         let load = { @Sendable [unusablePlugins = setup.unusablePlugins] (transfer: GetTransfer) -> Failure? in
             cookies?.addHeaderCookies(forServerOf: transfer.url)
             let uploadedBody = transfer.uploadedFile.map { file in
-                Result { () throws(Failure) -> Body? in try UploadBody.file(file) }
+                Result { () throws(Failure) -> RequestBody? in RequestBody(body: try UploadBody.file(file)) }
             }
             if context.command.events.readsEvents {
                 return session.readEvents(

@@ -74,7 +74,7 @@ final class GetSession: Sendable {
     ///
     /// - Parameter body: the request body, or the reason why the body is not available.
     func runAttempts(
-        of transfer: GetTransfer, sending body: Result<Body?, Failure>, with command: GetCommand, netrc: NetrcCredentials?,
+        of transfer: GetTransfer, sending body: Result<RequestBody?, Failure>, with command: GetCommand, netrc: NetrcCredentials?,
         on loader: Loader, unusablePlugins: [PluginProblem], reports: GetReports
     ) -> Failure? {
         let url = transfer.url
@@ -94,7 +94,7 @@ final class GetSession: Sendable {
                 ) {
                     [schedule] retryableFailure, elapsed in
                     let decision = schedule.decide(after: retryableFailure, elapsed: elapsed)
-                    guard case .wait = decision, body?.isSpent == true else { return decision }
+                    guard case .wait = decision, body?.body.isSpent == true else { return decision }
                     return .giveUp(reason: "the request's body can be read only once")
                 }
                 try attempt.request.checkForMissingScheme(on: loader)
@@ -122,7 +122,7 @@ final class GetSession: Sendable {
     ///
     /// - Parameter body: the request body, or the reason why the body is not available.
     func readEvents(
-        of transfer: GetTransfer, sending body: Result<Body?, Failure>, with command: GetCommand, netrc: NetrcCredentials?,
+        of transfer: GetTransfer, sending body: Result<RequestBody?, Failure>, with command: GetCommand, netrc: NetrcCredentials?,
         on loader: Loader
     ) -> Failure? {
         do throws(Failure) {
@@ -130,6 +130,7 @@ final class GetSession: Sendable {
             var request = try command.request.request(
                 for: transfer.url, sending: try body.get(), uploading: transfer.uploadedFile, netrc: netrc)
             try command.checkScheme(of: request.url)
+            if request.body != nil, command.http.answersProxyByDigest { request.delaysBodyUntilChallenge = true }
             command.state.addCookies(to: &request)
             command.request.removeOmittedFields(of: &request)
             try request.checkForMissingScheme(on: loader)
@@ -146,7 +147,7 @@ final class GetSession: Sendable {
     }
 
     private func makeLoad(
-        _ transfer: GetTransfer, sending body: Body?, with command: GetCommand, netrc: NetrcCredentials?,
+        _ transfer: GetTransfer, sending body: RequestBody?, with command: GetCommand, netrc: NetrcCredentials?,
         observers: [any LoadObserver], writeOut: WriteOut?, firstAttemptStart: Duration?,
         decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {

@@ -51,8 +51,8 @@ struct RedirectOptions: ParsableArguments {
     }
 }
 
-/// The schemes of `--proto` and `--proto-redir`, in curl's syntax: `=http,https` allows only these, `-http` forbids one,
-/// and `all` means every scheme.
+/// The schemes of `--proto` and `--proto-redir`, in curl's syntax: `=http,https` allows only these, `-http` forbids
+/// one, and `all` means every scheme.
 struct SchemeFilter: Sendable {
     private var allows: Set<String>? = nil
     private var forbids: Set<String> = []

@@ -100,6 +100,14 @@ struct RequestOptions: ParsableArguments {
     var sizeLimit: ByteCount?
 
     @Option(
+        name: .customLong("limit-rate"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "Send and receive at most this many bytes of bodies per second. A number can end in k, M, G or T (powers of 1024).",
+            valueName: "bytes"),
+        transform: ByteCount.init(parsing:))
+    var rateLimit: ByteCount?
+
+    @Option(
         name: .customLong("request-target"), parsing: .unconditional,
         help: ArgumentHelp("Send this request target instead of the path and the query of the URL, for example *.", valueName: "target"))
     var requestTarget: String?
@@ -191,7 +199,7 @@ struct RequestOptions: ParsableArguments {
 
     /// The request body of the data options. All URLs and attempts share it, because standard input can be read only
     /// once.
-    func body() throws(Failure) -> Body? {
+    func body() throws(Failure) -> RequestBody? {
         try dataOptions.body(within: timeLimit?.duration)
     }
 
@@ -200,18 +208,16 @@ struct RequestOptions: ParsableArguments {
     ///   - uploadedFile: the file of `-T`; `nil` for none.
     ///   - netrc: the passwords that have precedence over the URL's, or `nil`.
     func request(
-        for url: String, sending body: Body?, uploading uploadedFile: String? = nil, netrc: NetrcCredentials? = nil
+        for url: String, sending requestBody: RequestBody?, uploading uploadedFile: String? = nil, netrc: NetrcCredentials? = nil
     ) throws(Failure) -> Request {
         var request = try Request(argument: url)
         request.url = try dataOptions.addingQuery(to: request.url, within: timeLimit?.duration)
-        request.body = try adapted(body)
+        request.body = adapted(requestBody?.body)
         if sendsHEAD { request.method = .head }
         if dataOptions.sendsBody {
             request.method = .post
-            if request.isHTTP {
-                for field in dataOptions.fields where !fields.contains(where: { $0.name == field.name }) {
-                    request.fields.append(field)
-                }
+            for field in requestBody?.fields ?? [] where request.isHTTP && !fields.contains(where: { $0.name == field.name }) {
+                request.fields.append(field)
             }
         }
         if let uploadedFile {
@@ -222,10 +228,16 @@ struct RequestOptions: ParsableArguments {
         for case .field(let field) in fields where !isReplaced(field, request.body) {
             // As in curl, the first Host counts.
             if field.name.canonicalName == "host", request.fields.contains(where: { $0.name == field.name }) { continue }
+            if field.name == .contentType, let boundary = requestBody?.boundary {
+                // As in curl, the type of -H gets the boundary, without which the server cannot read the form.
+                request.fields.append(HTTPField(name: .contentType, value: "\(field.value); boundary=\(boundary)"))
+                continue
+            }
             request.fields.append(field)
         }
         if let referrer = initialReferrer, !request.fields.contains(.referer) { request.fields[.referer] = referrer }
         request.requestTarget = requestTarget
+        if authentication == .digest { request.delaysBodyUntilChallenge = request.body != nil }
         if usesHTTP1_0 { request.httpVersion = .http1_0 } else if knowsHTTP2 { request.httpVersion = .http2 }
         // A response for another target must not answer a request for the URL.
         if requestTarget != nil { request.cachePolicy = .noStore }
@@ -249,7 +261,7 @@ struct RequestOptions: ParsableArguments {
     }
 
     /// Changes the length of a body as `-H` requests it.
-    private func adapted(_ body: Body?) throws(Failure) -> Body? {
+    private func adapted(_ body: Body?) -> Body? {
         guard let body else { return nil }
         if sendsChunked { return body.withoutLength }
         guard body.length == nil, omissions.contains(.transferEncoding), let length = statedLength else { return body }

@@ -34,8 +34,11 @@ struct CurlCommand: ParsableCommand {
         (
             "-u", "The name and the password need a colon between them; there is no prompt. A refused password is exit status 67."
         ),
+        ("-F", "Several files for one name are parts of the form with the same name, and not one part with several files (RFC 7578 §4.3)."),
         ("--anyauth", "Basic, Digest and Bearer. NTLM, Negotiate and AWS signatures are not supported."),
         ("-d @FILE", "A file that does not exist is exit status 26; nothing is sent."),
+        ("--raw", "Only content codings are left as they are; chunks are always decoded."),
+        ("--retry", "The bodies of the failed attempts are not written."),
         ("-z", "A text that is neither a date nor a file is an error, and not a condition without an effect."),
         (
             "URLs",

@@ -157,6 +157,9 @@ struct HTTPOptions: ParsableArguments {
         return [waitsForProxyChallenge ? "--proxy-anyauth" : nil, usesProxyDigest ? "--proxy-digest" : nil].compactMap(\.self)
     }
 
+    /// Whether a proxy gets the credentials only after a challenge, by Digest.
+    var answersProxyByDigest: Bool { proxyCredentials != nil && proxyMethod == .digest }
+
     private var proxyMethod: ChallengeResponder.Method { usesProxyDigest ? .digest : waitsForProxyChallenge ? .any : .basic }
 
     /// Returns the configuration. The files are read when the first TLS connection is opened.

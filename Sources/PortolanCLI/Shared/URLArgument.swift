@@ -2,8 +2,8 @@
 
 /// A URL as people type it.
 enum URLArgument {
-    /// Returns the text with `http://` before it if it begins with a host instead of a scheme, as in curl. A path, which
-    /// begins with `/`, `./` or `../`, is unchanged.
+    /// Returns the text with `http://` before it if it begins with a host instead of a scheme, as in curl. A path,
+    /// which begins with `/`, `./` or `../`, is unchanged.
     ///
     ///     example.org/x           http://example.org/x
     ///     localhost:8123          http://localhost:8123

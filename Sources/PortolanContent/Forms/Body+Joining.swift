@@ -74,10 +74,3 @@ private final class JoinedReader: BodyReader {
         reader?.close()
     }
 }
-
-extension Body {
-    /// The same bytes without a length, so that they are sent in chunks.
-    var withoutLength: Body {
-        Body(length: nil, isRewindable: isRewindable) { () throws(LoadError) in try self.makeReader() }
-    }
-}

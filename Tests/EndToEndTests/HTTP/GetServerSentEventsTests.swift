@@ -32,7 +32,7 @@ import Testing
 
     @Test func jsonHasTheWholeEvent() throws {
         let server = try Self.server()
-        let outcome = try program.run("get", "--sse", "--json", server.url())
+        let outcome = try program.run("get", "--sse", "--events", server.url())
         #expect(
             outcome.text == #"{"type":"tide","id":"7","data":"high\nwater"}"# + "\n" + #"{"type":"message","id":"7","data":"{}"}"# + "\n")
     }

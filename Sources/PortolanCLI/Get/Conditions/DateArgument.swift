@@ -6,8 +6,8 @@ import PortolanCore
 enum DateArgument {
     /// Returns the seconds since 1970; `nil` if the text is no date.
     ///
-    /// A date has a day, a month and a year: `28 Nov 2026`, `Nov 28 2026`, `2026-11-28` or `20261128`, in any order with
-    /// a time, a weekday and a time zone. Without a time, it is midnight; without a zone, UTC.
+    /// A date has a day, a month and a year: `28 Nov 2026`, `Nov 28 2026`, `2026-11-28` or `20261128`, in any order
+    /// with a time, a weekday and a time zone. Without a time, it is midnight; without a zone, UTC.
     ///
     /// - Parameter now: seconds since 1970, for years of two digits.
     static func seconds(in text: String, now: Int64) -> Int64? {

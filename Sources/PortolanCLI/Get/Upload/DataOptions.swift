@@ -44,6 +44,23 @@ struct DataOptions: ParsableArguments {
     @Option(name: .customLong("ordered-data"), parsing: .unconditionalSingleValue, help: .hidden)
     var orderedData: [OrderedArgument] = []
 
+    @Option(
+        name: [.customShort("F", allowingJoined: true), .customLong("form")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Send this part of a form (multipart/form-data) in a POST request: 'name=text', 'name=@file', or 'name=<file' for the text of a file. "
+                + "';type=…', ';filename=…' and ';headers=…' can follow. Can be repeated.",
+            valueName: "name=content"))
+    var form: [String] = []
+
+    @Option(
+        name: .customLong("form-string"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("Like -F, but @, < and ; have no meaning.", valueName: "name=text"))
+    var literalForm: [String] = []
+
+    /// The values of the two options above in their order. See ``GetArguments``.
+    @Option(name: .customLong("ordered-form"), parsing: .unconditionalSingleValue, help: .hidden)
+    var orderedForm: [OrderedArgument] = []
+
     @Flag(
         name: [.customShort("G"), .customLong("get")],
         help: "Add the data of -d and similar options to the query of the URL, and send a GET request.")
@@ -62,16 +79,43 @@ struct DataOptions: ParsableArguments {
             + json.map { DataArgument(.json, $0) }
     }
 
-    /// Whether the request has a body.
-    var sendsBody: Bool { !addsDataToQuery && !arguments.isEmpty }
-
-    /// - Returns: `nil` if the request has no body.
-    func body(within limit: Duration?) throws(Failure) -> Body? {
-        sendsBody ? try UploadBody.form(of: arguments, within: limit) : nil
+    func validate() throws {
+        for text in orderedForm.map(\.value) + form + literalForm where !text.contains("=") {
+            throw ValidationError("-F: write 'name=text', 'name=@file' or 'name=<file'")
+        }
+        for text in form + orderedForm.filter({ $0.kind == "form" }).map(\.value) where FormArgument(text) == nil {
+            throw ValidationError(
+                "-F: what follows the content is ';type=…', ';filename=…' or ';headers=…'; for a text with ';', use --form-string")
+        }
+        if hasForm, !arguments.isEmpty { throw ValidationError("-F and -d cannot be combined") }
     }
 
-    /// The fields for the body, unless `-H` gives them.
-    var fields: [HTTPField] {
+    private var hasForm: Bool { !form.isEmpty || !literalForm.isEmpty || !orderedForm.isEmpty }
+
+    /// The parts of the form, in their order.
+    private var formParts: [FormArgument.Part] {
+        let arguments =
+            orderedForm.map { $0.kind == "string" ? FormArgument(literal: $0.value) : FormArgument($0.value) }
+            + form.map { FormArgument($0) }
+            + literalForm.map { FormArgument(literal: $0) }
+        return arguments.compactMap(\.self).flatMap(\.parts)
+    }
+
+    /// Whether the request has a body.
+    var sendsBody: Bool { hasForm || !addsDataToQuery && !arguments.isEmpty }
+
+    /// - Returns: `nil` if the request has no body.
+    func body(within limit: Duration?) throws(Failure) -> RequestBody? {
+        if hasForm {
+            let form = try UploadBody.multipartForm(of: formParts, within: limit)
+            return RequestBody(
+                body: form.body, fields: [HTTPField(name: .contentType, value: form.contentType)], boundary: form.boundary)
+        }
+        return sendsBody ? RequestBody(body: try UploadBody.form(of: arguments, within: limit), fields: fields) : nil
+    }
+
+    /// The fields for the data, unless `-H` gives them.
+    private var fields: [HTTPField] {
         if arguments.contains(where: { $0.kind == .json }) {
             return [HTTPField(name: .contentType, value: "application/json"), HTTPField(name: .accept, value: "application/json")]
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import Portolan
 import PortolanContent
 import PortolanCore
@@ -76,6 +77,35 @@ enum UploadBody {
         }
         guard let bytes else { throw Failure(.timedOut, "'\(path)' took longer to read than --max-time allows") }
         return bytes
+    }
+
+    /// Returns the form of `-F`. Regular files are streamed, and other input is read completely.
+    ///
+    /// - Parameter limit: how long input other than a regular file can take to arrive; `nil` for no limit.
+    static func multipartForm(of parts: [FormArgument.Part], within limit: Duration? = nil) throws(Failure) -> MultipartForm {
+        let end = limit.map { MonotonicTime.now + $0 }
+        var form = MultipartForm()
+        for part in parts {
+            let body: Body
+            switch part.source {
+            case .text(let text): body = .text(text)
+            case .file(let path), .contents(of: let path):
+                switch FileSystem.kind(at: path) {
+                case .regular, .directory: body = path == "-" ? .bytes(try contents(of: path, until: end)) : try regularFile(path)
+                case .special, nil: body = .bytes(try contents(of: path, until: end))
+                }
+            }
+            var fields = HTTPFields()
+            if let type = part.mimeType, HTTPField.isValidValue(type) { fields.append(HTTPField(name: .contentType, value: type)) }
+            for header in part.headers {
+                guard case .field(let field)? = FieldArgument(header) else {
+                    throw Failure(.usage, "-F: a header of the part '\(part.name)' is not a field; write ';headers=\"Name: value\"'")
+                }
+                fields.append(field)
+            }
+            form.append(part.name, body: body, filename: part.filename, fields: fields)
+        }
+        return form
     }
 
     /// Streams a file, or input of unknown length: `-`, a FIFO or a device.
