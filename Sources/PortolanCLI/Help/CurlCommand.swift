@@ -55,19 +55,34 @@ struct CurlCommand: ParsableCommand {
     ]
 
     private static var text: String {
-        let rows = differences.map { subject, difference in
-            "  " + subject + String(repeating: " ", count: max(1, 16 - subject.count)) + difference
-        }
+        let rows = differences.map { "  \($0.subject)\n\(wrapped($0.difference))" }
+        let variables = WriteOutValues.names.joined(separator: ", ")
         return """
-            'portolan get' takes options with the names and the meaning of curl's. These are the differences:
+            'portolan get' takes options with the names and the meaning of curl's.
+            These are the differences:
 
             \(rows.joined(separator: "\n"))
 
-            Variables of -w, as %{name}: \(WriteOutValues.names.joined(separator: ", ")), \
-            header_json, json, onerror, stderr, stdout, url.PART and urle.PART; %header{name} is a field of the response, and %output{file} \
-            writes to a file. certs, conn_id, ftp_entry_path, http_connect and tls_earlydata have no value, and the size of a download is that of the decoded body.
+            The variables of -w:
+            \(wrapped("\(variables), header_json, json, onerror, stderr, stdout, url.PART and urle.PART."))
+            \(wrapped("%header{name} is a field of the response, and %output{file} writes to a file."))
+            \(wrapped("certs, conn_id, ftp_entry_path, http_connect and tls_earlydata have no value."))
+            \(wrapped("The size of a download is that of the decoded body."))
 
             'portolan exit-codes' lists the exit statuses, which have curl's numbers.
             """
+    }
+
+    /// Breaks a text into indented lines that fit on a terminal of 80 columns.
+    private static func wrapped(_ text: String) -> String {
+        var (lines, line) = ([String](), "")
+        for word in text.split(separator: " ") {
+            if !line.isEmpty, line.count + 1 + word.count > 72 {
+                lines.append(line)
+                line = ""
+            }
+            line += line.isEmpty ? String(word) : " \(word)"
+        }
+        return (lines + [line]).map { "      \($0)" }.joined(separator: "\n")
     }
 }
