@@ -69,7 +69,7 @@ import Testing
 
     @Test(arguments: [
         ("-o \"a b\"", ["-o", "a b"]), ("data = x y", ["--data", "x"]), ("user-agent: \"a\\tb\\n\\\\\"", ["--user-agent", "a\tb\n\\"]),
-        ("-X=POST", ["-X=POST"]), ("silent", ["--silent"]), ("  # -s", []), ("", []), ("data = \"\"", ["--data", ""]),
+        ("-X=POST", ["-X", "=POST"]), ("silent", ["--silent"]), ("  # -s", []), ("", []), ("data = \"\"", ["--data", ""]),
     ])
     func lineOfAConfigFileIsAnOption(line: String, arguments: [String]) throws {
         #expect(try ConfigFile.tokens(of: line, path: "f").flatMap(\.arguments) == arguments)
