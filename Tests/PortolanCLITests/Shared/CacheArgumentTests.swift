@@ -34,7 +34,8 @@
 
         @Test(
             arguments: [
-                (["get", "--cache", "folder", "http://h/"], "folder"), (["get", "http://h/", "--cache", "/tmp/f"], "/tmp/f"),
+                (["get", "--cache", "example.org"], nil), (["get", "--cache", "./f", "http://h/"], "./f"),
+                (["get", "--cache", "~/f", "u"], "~/f"), (["get", "http://h/", "--cache", "/tmp/f"], "/tmp/f"),
                 (["stdio", "--cache", "folder"], "folder"), (["cache", "show", "--cache", "my folder", "http://h/"], "my folder"),
                 (["get", "--cache", "http://h/"], nil), (["get", "--cache", "data:,x"], nil), (["get", "--cache", "-v", "folder"], nil),
                 (["get", "--cache=", "folder"], nil), (["get", "--cache=f", "folder"], nil), (["get", "-o", "--cache", "folder"], nil),
