@@ -13,7 +13,7 @@ package enum StoredFields {
     ///
     /// RFC 9111 §3.1
     package static func storable(_ fields: HTTPFields) -> HTTPFields {
-        let excluded = ExcludedNames(fields)
+        let excluded = ExcludedNames(fields, directives: ResponseDirectives(fields))
         return HTTPFields(fields.filter { !excluded.contains($0.name) })
     }
 
@@ -25,7 +25,8 @@ package enum StoredFields {
     ///
     /// RFC 9111 §3.2
     static func updated(_ fields: HTTPFields, from newer: HTTPFields) -> HTTPFields {
-        let excluded = ExcludedNames(newer)
+        // Without directives, those of the stored response stay.
+        let excluded = ExcludedNames(newer, directives: ResponseDirectives(newer.contains(.cacheControl) ? newer : fields))
         let keepsTag =
             if let old = EntityTag(of: fields), old.isWeak, let new = EntityTag(of: newer) {
                 !new.isWeak && old.weaklyMatches(new)
@@ -35,7 +36,7 @@ package enum StoredFields {
         let updates = newer.filter { field in
             !excluded.contains(field.name) && !contentNames.contains(field.name) && !(keepsTag && field.name == .eTag)
         }
-        if !excluded.namesUnusableFields, let dated = fieldsIfOnlyTheDateChanges(fields, updates) { return dated }
+        if let dated = fieldsIfOnlyTheDateChanges(fields, updates) { return dated }
         let replaced = Set(updates.map(\.name))
         let kept = fields.filter { field in
             !replaced.contains(field.name) && field.name != .age && field.name != .date && !excluded.isUnusable(field.name)
@@ -43,11 +44,25 @@ package enum StoredFields {
         return HTTPFields(kept + updates)
     }
 
+    /// The fields of a 304 that `no-cache` names. They belong to the answer that it confirms, and are not stored.
+    ///
+    /// - Parameter directives: those of the updated response.
+    ///
+    /// RFC 9111 §5.2.2.4
+    static func confirmed(by newer: HTTPFields, _ directives: ResponseDirectives) -> [HTTPField] {
+        guard case .fields(let names) = directives.noCache else { return [] }
+        return newer.filter { field in
+            let name = field.name.canonicalName
+            return names.contains(field.name) && !keptNames.contains(name) && !connectionNames.contains(name)
+        }
+    }
+
     /// The largest number of fields of a stored response. A received response has no more, so that only the fields of
     /// many validations can exceed it. Such a response is removed.
     static let limit = 1000
 
-    /// The usual case: a 304 repeats stored fields with another `Date`.
+    /// The usual case: a 304 repeats stored fields with another `Date`. A response whose `no-cache` does not change has
+    /// no field that it names.
     ///
     /// - Returns: the updated fields; `nil` if other fields change.
     private static func fieldsIfOnlyTheDateChanges(_ fields: HTTPFields, _ updates: HTTPFields) -> HTTPFields? {
@@ -147,14 +162,14 @@ package enum StoredFields {
         /// Those that `no-cache` names. The response can be used only without them (RFC 9111 §5.2.2.4).
         private var unusable: Set<String> = []
 
-        init(_ fields: HTTPFields) {
+        init(_ fields: HTTPFields, directives: ResponseDirectives) {
             var count = 0
             fields.forEachMember(of: .connection) { member in
                 if let name = HTTPField.Name(octets: member) { insert(name) }
                 count += 1
                 return count < connectionOptionLimit
             }
-            guard case .fields(let names) = ResponseDirectives(fields).noCache else { return }
+            guard case .fields(let names) = directives.noCache else { return }
             for name in names {
                 insert(name)
                 if !keptNames.contains(name.canonicalName) { unusable.insert(name.canonicalName) }
@@ -166,8 +181,7 @@ package enum StoredFields {
             if !connectionNames.contains(name), !keptNames.contains(name) { listed.insert(name) }
         }
 
-        var namesUnusableFields: Bool { !unusable.isEmpty }
-        func isUnusable(_ name: HTTPField.Name) -> Bool { namesUnusableFields && unusable.contains(name.canonicalName) }
+        func isUnusable(_ name: HTTPField.Name) -> Bool { unusable.contains(name.canonicalName) }
 
         func contains(_ name: HTTPField.Name) -> Bool {
             connectionNames.contains(name.canonicalName) || (!listed.isEmpty && listed.contains(name.canonicalName))

@@ -166,8 +166,9 @@ final class CacheExchange: ForwardingClient {
             }
             guard let updated, let answer = lookup.answer(from: updated) else { return resend() }
             load.responseDidBegin(isShareable: load.cache.isShareable(updated))
+            let confirmed = StoredFields.confirmed(by: response.fields, updated.directives)
             return drop { [self] in
-                load.answer(withValidated: question.entries[first], updated, answer, question.reason ?? .stale)
+                load.answer(withValidated: question.entries[first], updated, answer, question.reason ?? .stale, confirmed: confirmed)
             }
         }
     }

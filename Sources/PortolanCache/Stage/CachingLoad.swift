@@ -275,8 +275,14 @@ final class CachingLoad: ProtocolLoad {
     }
 
     /// Answers with a stored response that was just validated.
-    func answer(withValidated entry: CacheEntry, _ stored: StoredResponse, _ answer: CacheAnswer, _ reason: CacheReason) {
+    ///
+    /// - Parameter confirmed: fields of the 304 that are not stored.
+    func answer(
+        withValidated entry: CacheEntry, _ stored: StoredResponse, _ answer: CacheAnswer, _ reason: CacheReason,
+        confirmed: [HTTPField] = []
+    ) {
         var content = self.content(entry, stored, answer, age: nil)
+        if !confirmed.isEmpty, answer != .notModified { content.head?.fields.append(contentsOf: confirmed) }
         content.head?.source = .validated
         content.head?.cacheStatus = .forwarded(because: reason, status: 304, isStored: true)
         let id = shared.withLock { $0.take() }

@@ -61,6 +61,25 @@ import Testing
         #expect(world.origin.requests.count == 2)
     }
 
+    /// RFC 9111 §5.2.2.4
+    @Test(arguments: ["Cache-Control: max-age=10, no-cache=\"x-user\"", "X-None: 1"])
+    func fieldThatNoCacheNamesIsDeliveredOnlyByTheResponseThatHasIt(line: String) async throws {
+        let world = CachingWorld(
+            OriginHandler { request, number in
+                number == 1
+                    ? exchange(
+                        request, 200, "Cache-Control: max-age=10, no-cache=\"x-user\"", "ETag: \"x\"", "X-User: a", body: "hello")
+                    : exchange(request, 304, line, "ETag: \"x\"", "X-User: b")
+            })
+        #expect(try await world.get().field("X-User") == "a")
+        let stored = try await world.get()
+        #expect(stored.source == .cache && stored.field("X-User") == nil)
+        world.clock.advance(11)
+        let validated = try await world.get()
+        #expect(validated.source == .validated && validated.field("X-User") == "b")
+        #expect(world.store.entries.first?.stored.fields.contains { $0.name.canonicalName == "x-user" } == false)
+    }
+
     @Test func changedResponseReplacesTheStoredOne() async throws {
         let world = CachingWorld(
             OriginHandler { exchange($0, 200, "Cache-Control: max-age=10", "ETag: \"\($1)\"", body: "body \($1)") })
