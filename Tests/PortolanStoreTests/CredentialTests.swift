@@ -119,9 +119,9 @@
             #expect(try table.open().count == 1)
             try fixture.write { $0.credentials.set(credential("ada", stored), for: space) }
             var applied: [String] = []
-            table.apply = { set, _ in
+            table.apply = { [log = table.log] set, _ in
                 // As the storage does.
-                applied += set.filter { !table.log.hasChange(for: $0.key) }.map { $0.password.reveal() }
+                applied += set.filter { !log.hasChange(for: $0.key) }.map { $0.password.reveal() }
             }
             table.log.record(.removedIfUnchanged(StoredCredential(key: key, password: SecretText("hunter2"), defaultTime: 0)), for: key)
             try table.synchronize()

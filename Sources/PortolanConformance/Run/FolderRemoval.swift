@@ -54,8 +54,12 @@ enum FolderRemoval {
         unsafe rewinddir(stream)
         var names: [[CChar]] = []
         while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in unsafe bytes.map { CChar(bitPattern: $0) } }
-            let text = Array(name.prefix { $0 != 0 }) + [0]
+            // An entry ends behind its name, so the memory behind it may not be read.
+            let text = unsafe withUnsafePointer(to: &entry.pointee.d_name) { start in
+                unsafe start.withMemoryRebound(to: CChar.self, capacity: 256) { name in
+                    unsafe Array(UnsafeBufferPointer(start: name, count: strlen(name) + 1))
+                }
+            }
             if text != [46, 0], text != [46, 46, 0] { names.append(text) }
         }
         return names

@@ -94,10 +94,11 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
         guard let stream = unsafe opendir(folder) else { return false }
         defer { unsafe closedir(stream) }
         while let entry = unsafe readdir(stream) {
-            let isHash = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { name in
-                unsafe name[8] == UInt8(ascii: ".") && name[..<8].allSatisfy { Character(Unicode.Scalar($0)).isHexDigit }
+            // An entry ends behind its name, so the memory behind it may not be read.
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { start in
+                unsafe start.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
-            if isHash { return true }
+            if name.utf8.dropFirst(8).first == UInt8(ascii: "."), name.prefix(8).allSatisfy(\.isHexDigit) { return true }
         }
         return false
     }
