@@ -150,6 +150,8 @@ let package = Package(
                 sqlite,
             ],
             swiftSettings: strict),
+        // System calls on files, for the command and for downloads.
+        .target(name: "PortolanFileSystem", dependencies: ["PortolanCore", "CPortolanLinux"], swiftSettings: strict),
         .target(
             name: "PortolanTransport",
             dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanLinux", "CPortolanOpenSSL", httpTypes],
@@ -220,7 +222,7 @@ let package = Package(
             name: "PortolanCLI",
             dependencies: [
                 "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCookies", "PortolanHSTS", "PortolanCore", "PortolanData",
-                "PortolanFile", "PortolanContent",
+                "PortolanFile", "PortolanFileSystem", "PortolanContent",
                 "PortolanHTML",
                 .target(name: "PortolanStore", condition: .when(traits: ["Persistence"])),
                 "PortolanCache", "PortolanHTTPSyntax", "PortolanJSON", "PortolanPlugins", "PortolanTrace", "PortolanTransport",
@@ -314,7 +316,8 @@ let package = Package(
         .testTarget(
             name: "PortolanCLITests",
             dependencies: [
-                "PortolanCLI", "Portolan", "PortolanCore", "PortolanCache", "PortolanHTML", "PortolanJSON", "PortolanPlugins",
+                "PortolanCLI", "Portolan", "PortolanCore", "PortolanCache", "PortolanFileSystem", "PortolanHTML", "PortolanJSON",
+                "PortolanPlugins",
                 "PortolanTrace", "PortolanTestSupport", "PortolanURL",
                 httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

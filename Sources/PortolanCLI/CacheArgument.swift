@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanFileSystem
+
 #if Persistence
     import ArgumentParser
     import PortolanJSON

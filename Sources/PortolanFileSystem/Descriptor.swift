@@ -10,22 +10,24 @@ import PortolanCore
 
 /// A file descriptor. All reads and writes of the command go through this type. The code that opens a file also closes
 /// it.
-struct Descriptor: Equatable, Sendable {
-    let number: Int32
+package struct Descriptor: Equatable, Sendable {
+    package let number: Int32
 
-    static let standardInput = Self(number: 0)
-    static let standardOutput = Self(number: 1)
-    static let standardError = Self(number: 2)
+    package init(number: Int32) { self.number = number }
+
+    package static let standardInput = Self(number: 0)
+    package static let standardOutput = Self(number: 1)
+    package static let standardError = Self(number: 2)
 
     /// Writes all the bytes. Blocks until the reader has taken them.
     ///
     /// write(2)
-    func write(all bytes: borrowing RawSpan) throws(SystemError) {
+    package func write(all bytes: borrowing RawSpan) throws(SystemError) {
         let failure = unsafe bytes.withUnsafeBytes { buffer in unsafe writeAll(buffer) }
         if let failure { throw failure }
     }
 
-    func write(all bytes: [UInt8]) throws(SystemError) {
+    package func write(all bytes: [UInt8]) throws(SystemError) {
         let failure = unsafe bytes.withUnsafeBytes { buffer in unsafe writeAll(buffer) }
         if let failure { throw failure }
     }
@@ -51,7 +53,7 @@ struct Descriptor: Equatable, Sendable {
     /// Waits until bytes are available, and reads them. Returns 0 at the end of the file.
     ///
     /// read(2)
-    func read(into buffer: inout [UInt8]) throws(SystemError) -> Int {
+    package func read(into buffer: inout [UInt8]) throws(SystemError) -> Int {
         while true {
             let count = unsafe buffer.withUnsafeMutableBytes { bytes in
                 #if canImport(Glibc)
@@ -71,7 +73,7 @@ struct Descriptor: Equatable, Sendable {
     /// - Returns: `false` after the longest wait.
     ///
     /// poll(2)
-    func waitUntilReadable(within limit: Duration?) throws(SystemError) -> Bool {
+    package func waitUntilReadable(within limit: Duration?) throws(SystemError) -> Bool {
         let milliseconds = limit.map { Int32(clamping: Int64($0 / .milliseconds(1))) } ?? -1
         var descriptor = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
         while true {
@@ -89,7 +91,7 @@ struct Descriptor: Equatable, Sendable {
     ///   - end: when the time is over, on the clock of `MonotonicTime`; `nil` for no limit.
     /// - Returns: the bytes; `nil` if the end did not arrive in time.
     /// - Throws: ``SystemError/fileTooLarge`` above `limit`.
-    func contents(atMost limit: Int, until end: Duration?) throws(SystemError) -> [UInt8]? {
+    package func contents(atMost limit: Int, until end: Duration?) throws(SystemError) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while bytes.count <= limit {
@@ -103,20 +105,20 @@ struct Descriptor: Equatable, Sendable {
 
     /// Whether the descriptor was open when the program started. The program opens its own descriptors with FD_CLOEXEC.
     /// fcntl(2)
-    var isInherited: Bool {
+    package var isInherited: Bool {
         let flags = fcntl(number, F_GETFD)
         return flags >= 0 && flags & FD_CLOEXEC == 0
     }
 
     /// Whether the descriptor was opened for writing.
-    var isWritable: Bool {
+    package var isWritable: Bool {
         let flags = fcntl(number, F_GETFL)
         return flags >= 0 && flags & O_ACCMODE != O_RDONLY
     }
 
     /// Opens `/dev/null` for each standard descriptor that is closed, so that no later file or connection gets its
     /// number. A read of descriptor 0 and a write to 1 and 2 still fail.
-    static func reserveStandardDescriptors() {
+    package static func reserveStandardDescriptors() {
         for number in 0...2 as ClosedRange<Int32> where fcntl(number, F_GETFD) < 0 {
             // open(2) uses the lowest free number.
             #if canImport(Glibc)
@@ -128,18 +130,18 @@ struct Descriptor: Equatable, Sendable {
     }
 
     /// Duplicates the descriptor. Both descriptors share the open file with its offset and its modes.
-    func copy() throws(SystemError) -> Descriptor {
+    package func copy() throws(SystemError) -> Descriptor {
         let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
         guard copy >= 0 else { throw .last }
         return Descriptor(number: copy)
     }
 
     /// Makes another descriptor refer to the open file of this one: dup2(2).
-    func replace(_ other: Descriptor) throws(SystemError) {
+    package func replace(_ other: Descriptor) throws(SystemError) {
         guard dup2(number, other.number) >= 0 else { throw .last }
     }
 
-    func close() throws(SystemError) {
+    package func close() throws(SystemError) {
         #if canImport(Glibc)
             let status = Glibc.close(number)
         #else
@@ -149,10 +151,10 @@ struct Descriptor: Equatable, Sendable {
         if status != 0, errno != EINTR { throw .last }
     }
 
-    var isTerminal: Bool { isatty(number) == 1 }
+    package var isTerminal: Bool { isatty(number) == 1 }
 
     /// The number of columns if this is a terminal: ioctl_tty(2).
-    var columns: Int? {
+    package var columns: Int? {
         var size = winsize()
         guard unsafe ioctl(number, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)

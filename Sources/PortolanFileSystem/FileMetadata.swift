@@ -11,7 +11,7 @@ import CPortolanLinux
 /// The metadata of a file: owner, group, permissions, access control list and extended attributes.
 ///
 /// A file that replaces another file gets the metadata of that file, so that no other user gains access.
-struct FileMetadata {
+package struct FileMetadata {
     private struct Attribute {
         /// Includes the final NUL.
         let name: [CChar]
@@ -28,14 +28,14 @@ struct FileMetadata {
     private static let contentAttributes = ["security.ima", "security.evm", FileSystem.continuationAttribute]
 
     /// The number of hard links.
-    let hardLinkCount: Int
+    package let hardLinkCount: Int
     private let owner: uid_t
     private let group: gid_t
     private let permissions: mode_t
     private let attributes: [Attribute]
 
     /// - Parameter path: the path of a file; a symbolic link at its end is not followed.
-    init(ofFileAt path: String) throws(SystemError) {
+    package init(ofFileAt path: String) throws(SystemError) {
         var information = stat()
         guard unsafe lstat(path, &information) == 0 else { throw .last }
         hardLinkCount = Int(information.st_nlink)
@@ -72,7 +72,7 @@ struct FileMetadata {
     /// - Parameter isPrivate: whether only the owner can access the new file: permissions 0600, and no access control
     ///   list.
     /// - Returns: Descriptions of the metadata that could not be applied.
-    func apply(to file: Descriptor, isPrivate: Bool) throws(SystemError) -> [String] {
+    package func apply(to file: Descriptor, isPrivate: Bool) throws(SystemError) -> [String] {
         var lostProperties: [String] = []
         var permissions = isPrivate ? 0o600 : permissions
         let kept = FileSystem.setOwner(owner, group, of: file)

@@ -8,17 +8,17 @@ import CPortolanLinux
     import Musl
 #endif
 
-/// The file system calls that the command needs.
-enum FileSystem {
-    enum Kind: Equatable {
+/// The file system calls of the command and of downloads.
+package enum FileSystem {
+    package enum Kind: Equatable {
         /// A regular file with its permission bits.
-        case regular(mode: mode_t)
+        case regular(mode: UInt32)
         case directory
         /// A FIFO, socket or device.
         case special
 
         /// A description of the kind; `nil` for a regular file.
-        var descriptionUnlessRegular: String? {
+        package var descriptionUnlessRegular: String? {
             switch self {
             case .regular: nil
             case .directory: "a directory"
@@ -28,7 +28,7 @@ enum FileSystem {
     }
 
     /// Returns the kind of the file at `path`, following symbolic links; `nil` if nothing exists there. stat(2)
-    static func kind(at path: String) -> Kind? {
+    package static func kind(at path: String) -> Kind? {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else { return nil }
         switch information.st_mode & S_IFMT {
@@ -38,8 +38,14 @@ enum FileSystem {
         }
     }
 
+    /// Whether nothing has this name. lstat(2)
+    package static func isMissing(_ path: String) -> Bool {
+        var information = stat()
+        return unsafe lstat(path, &information) != 0 && errno == ENOENT
+    }
+
     /// Whether the name itself is a symbolic link. lstat(2)
-    static func isLink(_ path: String) -> Bool {
+    package static func isLink(_ path: String) -> Bool {
         var information = stat()
         return unsafe lstat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFLNK
     }
@@ -48,37 +54,88 @@ enum FileSystem {
     ///
     /// - Parameter mode: the permission bits, reduced by the umask. The file has them from the start, so that no other
     ///   user can open it before a later change of the mode.
-    static func create(_ path: String, mode: mode_t = 0o666) throws(SystemError) -> Descriptor {
+    package static func create(_ path: String, mode: UInt32 = 0o666) throws(SystemError) -> Descriptor {
         try open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     }
 
     /// Does not wait for the writer of a FIFO. fifo(7)
-    static func openForReading(_ path: String, followsLinks: Bool = true) throws(SystemError) -> Descriptor {
+    package static func openForReading(_ path: String, followsLinks: Bool = true) throws(SystemError) -> Descriptor {
         try open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
     }
 
     /// Waits for the reader of a FIFO.
-    static func openForWriting(_ path: String, appends: Bool) throws(SystemError) -> Descriptor {
+    package static func openForWriting(_ path: String, appends: Bool) throws(SystemError) -> Descriptor {
         try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (appends ? O_APPEND : 0))
     }
 
     /// Opens a regular file so that each write appends; creates it if necessary. Does not wait for the reader of a
     /// FIFO.
-    static func openForAppending(_ path: String, followsLinks: Bool) throws(SystemError) -> Descriptor {
+    package static func openForAppending(_ path: String, followsLinks: Bool) throws(SystemError) -> Descriptor {
         try open(
             path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW), 0o666)
     }
 
+    /// Opens a regular file that belongs to this user and has no other name, to append to it, and locks it (flock(2)).
+    /// Does not follow a symbolic link.
+    package static func openOwnForAppending(_ path: String) throws(SystemError) -> Descriptor {
+        let file = try open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW)
+        var (information, failure) = (stat(), SystemError?.none)
+        if unsafe fstat(file.number, &information) != 0 {
+            failure = .last
+        } else if information.st_mode & S_IFMT != S_IFREG {
+            failure = .notRegularFile
+        } else if information.st_uid != geteuid() || information.st_nlink != 1 {
+            failure = SystemError(code: EPERM)
+        } else if flock(file.number, LOCK_EX | LOCK_NB) != 0 {
+            failure = .last
+        }
+        guard let failure else { return file }
+        try? file.close()  // because nothing was written
+        throw failure
+    }
+
+    /// Reads a small regular file that belongs to this user. Does not follow a symbolic link.
+    ///
+    /// - Returns: the bytes, and the time of the last change in nanoseconds since 1970; `nil` if there is no such file,
+    ///   or if it has more than `limit` bytes.
+    package static func ownContents(of path: String, atMost limit: Int) -> (bytes: [UInt8], time: Int64)? {
+        // `try?` because the caller ignores files that it can't read.
+        guard let file = try? openForReading(path, followsLinks: false) else { return nil }
+        defer { try? file.close() }
+        var information = stat()
+        guard unsafe fstat(file.number, &information) == 0, information.st_mode & S_IFMT == S_IFREG, information.st_uid == geteuid(),
+            information.st_size <= limit, let bytes = try? file.contents(atMost: limit, until: nil)
+        else { return nil }
+        return (bytes, Int64(information.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(information.st_mtim.tv_nsec))
+    }
+
+    /// Locks a file that nobody else has opened yet. flock(2)
+    package static func lock(_ file: Descriptor) { _ = flock(file.number, LOCK_EX | LOCK_NB) }
+
     /// ftruncate(2)
-    static func truncate(_ file: Descriptor) throws(SystemError) {
-        guard ftruncate(file.number, 0) == 0 else { throw .last }
+    package static func truncate(_ file: Descriptor, to size: Int64 = 0) throws(SystemError) {
+        guard ftruncate(file.number, off_t(size)) == 0 else { throw .last }
+    }
+
+    /// Returns the names in a folder, in any order. readdir(3)
+    package static func names(in folder: String) throws(SystemError) -> [String] {
+        guard let stream = unsafe opendir(folder.isEmpty ? "." : folder) else { throw .last }
+        defer { unsafe _ = closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+                unsafe tuple.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(validatingCString: $0) }
+            }
+            if let name, name != ".", name != ".." { names.append(name) }
+        }
+        return names
     }
 
     /// The extended attribute of an incomplete file of `-C`: the validator of the resource whose bytes it contains.
-    static let continuationAttribute = "user.portolan.validator"
+    package static let continuationAttribute = "user.portolan.validator"
 
     /// Returns a text attribute of a file, or `nil` if there is none. getxattr(2)
-    static func attribute(_ name: String, of file: Descriptor) -> String? {
+    package static func attribute(_ name: String, of file: Descriptor) -> String? {
         var buffer = [UInt8](repeating: 0, count: 1024)
         let count = unsafe fgetxattr(file.number, name, &buffer, buffer.count)
         return count > 0 ? String(validating: buffer[..<count], as: UTF8.self) : nil
@@ -86,7 +143,7 @@ enum FileSystem {
 
     /// Sets or removes a text attribute of a file. Does nothing if the file system has no support or space for it.
     /// setxattr(2), removexattr(2)
-    static func setAttribute(_ name: String, of file: Descriptor, to text: String?) throws(SystemError) {
+    package static func setAttribute(_ name: String, of file: Descriptor, to text: String?) throws(SystemError) {
         let status: Int32
         if let text {
             let bytes = Array(text.utf8)
@@ -109,7 +166,7 @@ enum FileSystem {
 
     /// Whether this user cannot replace the file, because the folder has the sticky bit, and the folder and the file
     /// belong to other users. inode(7)
-    static func isProtectedByStickyBit(_ path: String) -> Bool {
+    package static func isProtectedByStickyBit(_ path: String) -> Bool {
         let user = geteuid()
         var (folder, file) = (stat(), stat())
         let name = split(path).folder
@@ -117,14 +174,14 @@ enum FileSystem {
         return folder.st_mode & S_ISVTX != 0 && folder.st_uid != user && file.st_uid != user
     }
 
-    static func isWritable(_ path: String) -> Bool {
+    package static func isWritable(_ path: String) -> Bool {
         unsafe access(path, W_OK) == 0
     }
 
     /// Changes the owner and the group of a file, as far as the user is permitted to. fchown(2)
     ///
     /// - Returns: Whether the file has this owner, and whether it has this group.
-    static func setOwner(_ owner: uid_t, _ group: gid_t, of file: Descriptor) -> (owner: Bool, group: Bool) {
+    package static func setOwner(_ owner: UInt32, _ group: UInt32, of file: Descriptor) -> (owner: Bool, group: Bool) {
         // The owner `uid_t.max` means no change.
         if fchown(file.number, owner, group) != 0 { _ = fchown(file.number, uid_t.max, group) }
         var information = stat()
@@ -133,29 +190,29 @@ enum FileSystem {
     }
 
     /// Removes an attribute, if it exists. fremovexattr(2)
-    static func removeAttribute(_ name: String, of file: Descriptor) throws(SystemError) {
+    package static func removeAttribute(_ name: String, of file: Descriptor) throws(SystemError) {
         if unsafe fremovexattr(file.number, name) != 0, ![ENODATA, ENOTSUP].contains(errno) { throw .last }
     }
 
-    static func setMode(_ mode: mode_t, of file: Descriptor) throws(SystemError) {
+    package static func setMode(_ mode: UInt32, of file: Descriptor) throws(SystemError) {
         guard fchmod(file.number, mode) == 0 else { throw .last }
     }
 
     /// Sets the time of the last change, in seconds since 1970. futimens(3)
-    static func setModificationTime(_ seconds: Int64, of file: Descriptor) throws(SystemError) {
+    package static func setModificationTime(_ seconds: Int64, of file: Descriptor) throws(SystemError) {
         let time = timespec(tv_sec: time_t(seconds), tv_nsec: 0)
         let times = [time, time]
         guard unsafe futimens(file.number, times) == 0 else { throw .last }
     }
 
     /// The time of the last change of a file, in seconds since 1970; `nil` if there is no file. stat(2)
-    static func modificationTime(at path: String) -> Int64? {
+    package static func modificationTime(at path: String) -> Int64? {
         var information = stat()
         return unsafe stat(path, &information) == 0 ? Int64(information.st_mtim.tv_sec) : nil
     }
 
     /// Creates the folders that lead to a file and do not exist yet.
-    static func makeFolders(leadingTo path: String) throws(SystemError) {
+    package static func makeFolders(leadingTo path: String) throws(SystemError) {
         let folder = split(path).folder
         guard !folder.isEmpty, kind(at: folder) != .directory else { return }
         let name = String(folder.dropLast())
@@ -164,42 +221,42 @@ enum FileSystem {
     }
 
     /// Opens a file for writing: creates it, or removes its contents.
-    static func openForReplacing(_ path: String) throws(SystemError) -> Descriptor {
+    package static func openForReplacing(_ path: String) throws(SystemError) -> Descriptor {
         try open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0o666)
     }
 
     /// rename(2)
-    static func move(_ path: String, to target: String) throws(SystemError) {
+    package static func move(_ path: String, to target: String) throws(SystemError) {
         guard unsafe rename(path, target) == 0 else { throw .last }
     }
 
-    static func remove(_ path: String) {
+    package static func remove(_ path: String) {
         unsafe _ = unlink(path)
     }
 
     /// mkdir(2)
-    static func makeFolder(_ path: String) throws(SystemError) {
+    package static func makeFolder(_ path: String) throws(SystemError) {
         guard unsafe mkdir(path, 0o777) == 0 else { throw .last }
     }
 
     /// Removes an empty folder. rmdir(2)
-    static func removeFolder(_ path: String) {
+    package static func removeFolder(_ path: String) {
         unsafe _ = rmdir(path)
     }
 
     /// Returns the path without symbolic links, or `nil` if no file has this path. realpath(3)
-    static func resolved(_ path: String) -> String? {
+    package static func resolved(_ path: String) -> String? {
         guard let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
     }
 
     /// The number of symbolic links that the kernel follows. path_resolution(7)
-    static let linkLimit = 40
+    package static let linkLimit = 40
 
     /// Splits a path behind its last slash. Works on bytes, because `String` joins a slash with a following combining
     /// mark.
-    static func split(_ path: String) -> (folder: String, name: String) {
+    package static func split(_ path: String) -> (folder: String, name: String) {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", path) }
         let start = path.utf8.index(after: slash)
         return (String(path[..<start]), String(path[start...]))
@@ -208,7 +265,7 @@ enum FileSystem {
     /// Why no file can be created in a folder, as a clause; `nil` if the folder exists.
     ///
     /// - Parameter folder: the first result of ``split(_:)``.
-    static func problem(withFolder folder: String) -> String? {
+    package static func problem(withFolder folder: String) -> String? {
         let name = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
         guard !name.isEmpty else { return nil }
         var information = stat()
@@ -217,7 +274,7 @@ enum FileSystem {
     }
 
     /// Returns the path without symbolic links, even if the last link leads to a name that does not exist yet.
-    static func destination(of path: String) throws(SystemError) -> String {
+    package static func destination(of path: String) throws(SystemError) -> String {
         var path = path
         for _ in 0..<linkLimit {
             if let resolved = resolved(path) { return resolved }
@@ -228,7 +285,7 @@ enum FileSystem {
     }
 
     /// Whether both paths name the same file, which can be missing.
-    static func isSame(_ path: String, _ other: String) -> Bool { canonical(path) == canonical(other) }
+    package static func isSame(_ path: String, _ other: String) -> Bool { canonical(path) == canonical(other) }
 
     private static func canonical(_ path: String) -> String {
         // `try?` because a path that cannot be resolved is compared unchanged.
@@ -239,7 +296,7 @@ enum FileSystem {
     }
 
     /// Returns the target of the symbolic link at `path`, or `nil` if it is not a link. readlink(2)
-    static func linkText(at path: String) throws(SystemError) -> String? {
+    package static func linkText(at path: String) throws(SystemError) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &buffer, buffer.count)
         guard count >= 0 else { return nil }
@@ -251,7 +308,7 @@ enum FileSystem {
     }
 
     /// Returns the number of bytes of an open regular file, or `nil` for any other file.
-    static func size(of file: Descriptor) -> Int64? {
+    package static func size(of file: Descriptor) -> Int64? {
         var information = stat()
         guard unsafe fstat(file.number, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
         return Int64(information.st_size)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import PortolanCore
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -11,127 +13,221 @@
 ///
 /// If a file with the final name exists, the new file replaces it, and gets its owner, group, permissions, access
 /// control list and extended attributes. Other hard links of the old file keep the old contents.
-struct PartialFile: Sendable {
+///
+/// All errors have the code ``LoadError/Code/ioFailed``.
+package struct PartialFile: Sendable {
     /// What to do if a file with the final name exists.
-    enum Collision { case replaces, fails }
+    package enum Collision: Sendable {
+        case replaces, fails
+        /// The new file gets the first free name of `name.1`, `name.2`, …
+        case renames
+    }
 
-    let descriptor: Descriptor
-    let path: String
-    let finalPath: String
+    package let descriptor: Descriptor
+    package let path: String
+    /// The path that the file gets, unless it gets another name because of ``Collision/renames``.
+    package let finalPath: String
     private let collision: Collision
     private let isPrivate: Bool
     /// The metadata of the file with the final name; `nil` if there is none.
     private let oldMetadata: FileMetadata?
 
+    /// Creates the file.
+    ///
     /// - Parameters:
     ///   - target: the final path, of a regular file that can be missing.
     ///   - isPrivate: whether only the owner can read the file, even if it replaces a file that others can read.
-    init(for target: String, collision: Collision, isPrivate: Bool = false) throws(Failure) {
-        finalPath = collision == .replaces ? try Self.destination(of: target) : target
-        self.collision = collision
-        self.isPrivate = isPrivate
-        let kind = FileSystem.kind(at: finalPath)
-        if collision == .fails {
-            guard kind == nil else { throw Self.existingFileFailure(target) }
-            guard !FileSystem.isLink(target) else { throw Self.danglingLinkFailure(target) }
-        }
+    package init(for target: String, collision: Collision, isPrivate: Bool = false) throws(LoadError) {
+        (finalPath, oldMetadata) = try Self.check(target, collision)
+        (self.collision, self.isPrivate) = (collision, isPrivate)
         path = Self.temporaryPath(beside: finalPath)
-        switch kind {
-        case .directory, .special: throw Failure(.writeFailed, "'\(target)' is not a regular file")
-        case .regular where !FileSystem.isWritable(finalPath):
-            throw Failure(.writeFailed, "cannot write '\(target)': the file is not writable")
-        case .regular where FileSystem.isProtectedByStickyBit(finalPath):
-            throw Failure(.writeFailed, "cannot write '\(target)': only its owner may replace it in this folder (sticky bit)")
-        case .regular, nil: break
-        }
         do throws(SystemError) {
-            oldMetadata = if case .regular = kind { try FileMetadata(ofFileAt: finalPath) } else { nil }
             // Other users must not read the file before it has the permissions of the old file.
             descriptor = try FileSystem.create(path, mode: oldMetadata == nil && !isPrivate ? 0o666 : 0o600)
         } catch {
             let folder = FileSystem.split(finalPath).folder
             guard let problem = FileSystem.problem(withFolder: folder) else {
-                throw Failure(.writeFailed, "cannot create a file in the folder of '\(target)': \(error)")
+                throw LoadError(.ioFailed, message: "cannot create a file in the folder of '\(target)': \(error)")
             }
-            throw Failure(.writeFailed, "cannot write '\(target)': \(problem)")
+            throw LoadError(.ioFailed, message: "cannot write '\(target)': \(problem)")
+        }
+    }
+
+    /// Opens a file that an earlier value has left, to write behind its bytes.
+    ///
+    /// The name can come from anywhere: it must be one of ``temporaryPath(beside:)`` for this target, and belong to a
+    /// regular file of this user with one name, which no other program writes.
+    ///
+    /// - Parameter name: without folder.
+    package init(continuing name: String, for target: String, collision: Collision) throws(LoadError) {
+        (finalPath, oldMetadata) = try Self.check(target, collision)
+        (self.collision, isPrivate) = (collision, false)
+        let (folder, finalName) = FileSystem.split(finalPath)
+        guard Self.isTemporaryName(name, of: finalName) else {
+            throw LoadError(.ioFailed, message: "the partial file of '\(target)' can't have the name \(QuotedText(name))")
+        }
+        path = folder + name
+        do throws(SystemError) {
+            descriptor = try FileSystem.openOwnForAppending(path)
+        } catch {
+            throw LoadError(.ioFailed, message: "the partial file '\(path)' can't be continued: \(error)")
+        }
+    }
+
+    /// Returns the final path, and the metadata of the file that it names.
+    private static func check(_ target: String, _ collision: Collision) throws(LoadError) -> (path: String, FileMetadata?) {
+        let finalPath = collision == .replaces ? try destination(of: target) : target
+        if collision == .renames { return (finalPath, nil) }
+        let kind = FileSystem.kind(at: finalPath)
+        if collision == .fails {
+            guard kind == nil else { throw existingFileError(target) }
+            guard !FileSystem.isLink(target) else { throw danglingLinkError(target) }
+        }
+        switch kind {
+        case .directory, .special: throw LoadError(.ioFailed, message: "'\(target)' is not a regular file")
+        case .regular where !FileSystem.isWritable(finalPath):
+            throw LoadError(.ioFailed, message: "cannot write '\(target)': the file is not writable")
+        case .regular where FileSystem.isProtectedByStickyBit(finalPath):
+            throw LoadError(.ioFailed, message: "cannot write '\(target)': only its owner may replace it in this folder (sticky bit)")
+        case .regular:
+            do throws(SystemError) {
+                return (finalPath, try FileMetadata(ofFileAt: finalPath))
+            } catch {
+                throw LoadError(.ioFailed, message: "cannot read the attributes of '\(target)': \(error)")
+            }
+        case nil: return (finalPath, nil)
         }
     }
 
     /// Returns the path without symbolic links, so that the new file replaces the file and not the link to it. The file
     /// can be missing.
-    private static func destination(of target: String) throws(Failure) -> String {
+    private static func destination(of target: String) throws(LoadError) -> String {
         do throws(SystemError) {
             return try FileSystem.destination(of: target)
         } catch {
-            throw Failure(.writeFailed, "cannot write '\(target)': \(error)")
+            throw LoadError(.ioFailed, message: "cannot write '\(target)': \(error)")
         }
     }
 
     /// Checks before a load whether the program can write a file with this path.
-    static func probe(_ path: String) throws(Failure) {
+    package static func probe(_ path: String) throws(LoadError) {
         let file = try PartialFile(for: path, collision: .replaces, isPrivate: true)
         file.discard()
-        // `try?` because nothing was written.
-        try? file.descriptor.close()
+        file.close()
     }
 
-    /// Gives the file its final name.
+    /// Closes a file that will not be completed now. A failure loses nothing that a caller counts on.
+    package func close() { try? descriptor.close() }
+
+    /// A file that has its final name.
+    package struct Completion: Sendable {
+        package let path: String
+        /// What differs from the replaced file, as sentences for the user.
+        package let warnings: [String]
+    }
+
+    /// Gives the file its final name, and closes it. If that fails, the file is removed.
     ///
     /// - Parameter modified: the time of the last change, in seconds since 1970; `nil` for now.
-    func complete(modified: Int64? = nil) throws(Failure) {
-        let lostProperties: [String]
+    @discardableResult
+    package func complete(modified: Int64? = nil) throws(LoadError) -> Completion {
+        var lostProperties: [String] = []
+        let completePath: String
         do throws(SystemError) {
             lostProperties = try oldMetadata?.apply(to: descriptor, isPrivate: isPrivate) ?? []
             if let modified { try FileSystem.setModificationTime(modified, of: descriptor) }
             try descriptor.close()
-            if collision == .fails { try reserveFinalPath() }
-            try FileSystem.move(path, to: finalPath)
+            completePath = try reserveFinalPath()
+            try FileSystem.move(path, to: completePath)
         } catch {
             discard()
-            throw Failure(.writeFailed, "cannot write '\(finalPath)': \(error)")
+            throw LoadError(.ioFailed, message: "cannot write '\(finalPath)': \(error)")
         }
+        var warnings: [String] = []
         if !lostProperties.isEmpty {
-            Diagnostics.warn("the new '\(finalPath)' lost properties of the old file: \(lostProperties.joined(separator: ", "))")
+            warnings.append("the new '\(finalPath)' lost properties of the old file: \(lostProperties.joined(separator: ", "))")
         }
         if let count = oldMetadata?.hardLinkCount, count > 1 {
-            Diagnostics.warn("'\(finalPath)' was one of \(count) hard links to a file; the others keep the old contents")
+            warnings.append("'\(finalPath)' was one of \(count) hard links to a file; the others keep the old contents")
         }
+        return Completion(path: completePath, warnings: warnings)
     }
 
-    func discard() {
+    package func discard() {
         FileSystem.remove(path)
     }
 
-    /// Creates an empty file with the final name, so that the move cannot replace a file of another program.
-    private func reserveFinalPath() throws(SystemError) {
-        try FileSystem.create(finalPath).close()
+    /// The largest number behind a name. More files with one name are an error of a program.
+    private static let largestNumber = 9999
+
+    /// Creates an empty file with the final name, unless it may replace a file, so that the move cannot replace a file
+    /// of another program.
+    private func reserveFinalPath() throws(SystemError) -> String {
+        if collision == .replaces { return finalPath }
+        for number in 0...Self.largestNumber {
+            let path = number == 0 ? finalPath : "\(finalPath).\(number)"
+            do throws(SystemError) {
+                try FileSystem.create(path).close()
+                return path
+            } catch {
+                guard collision == .renames, error.meansExistingFile else { throw error }
+            }
+        }
+        throw .existingFile
     }
 
     /// Writes a complete file, and replaces an existing one.
-    static func write(_ bytes: [UInt8], to path: String, isPrivate: Bool = false) throws(Failure) {
+    ///
+    /// - Returns: the warnings of ``Completion``.
+    @discardableResult
+    package static func write(_ bytes: [UInt8], to path: String, isPrivate: Bool = false) throws(LoadError) -> [String] {
         let file = try PartialFile(for: path, collision: .replaces, isPrivate: isPrivate)
         do throws(SystemError) {
             try file.descriptor.write(all: bytes)
         } catch {
             file.discard()
-            throw Failure(.writeFailed, "writing '\(path)' failed: \(error)")
+            file.close()
+            throw LoadError(.ioFailed, message: "writing '\(path)' failed: \(error)")
         }
-        try file.complete()
+        return try file.complete().warnings
     }
 
-    static func existingFileFailure(_ path: String) -> Failure {
-        Failure(.writeFailed, "'\(path)' exists and is not overwritten; choose a name with -o")
+    package static func existingFileError(_ path: String) -> LoadError {
+        LoadError(.ioFailed, message: "'\(path)' exists and is not overwritten", remedy: .chooseFilename)
     }
 
-    private static func danglingLinkFailure(_ path: String) -> Failure {
-        Failure(
-            .writeFailed, "'\(path)' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o")
+    private static func danglingLinkError(_ path: String) -> LoadError {
+        LoadError(
+            .ioFailed,
+            message: "'\(path)' is a symbolic link to a file that does not exist, and is not overwritten", remedy: .chooseFilename)
     }
+
+    // MARK: - Temporary names
+
+    private static let suffix = ".part"
+    private static let digitCount = 16
 
     /// Returns a hidden name in the same folder, so that the final move stays within one file system.
     private static func temporaryPath(beside path: String) -> String {
-        var (folder, name) = FileSystem.split(path)
+        let (folder, name) = FileSystem.split(path)
+        let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
+        return folder + prefix(of: name) + String(repeating: "0", count: digitCount - digits.utf8.count) + digits + suffix
+    }
+
+    private static func prefix(of name: String) -> String {
+        var name = name
         while name.utf8.count > 200 { name.removeLast() }  // NAME_MAX is 255
-        return "\(folder).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 16)).part"
+        return ".\(name)."
+    }
+
+    /// Whether a file with this name, in the folder of a file, can be the partial file of it.
+    package static func isTemporaryName(_ name: String, of finalName: String) -> Bool {
+        let (octets, prefix) = (Array(name.utf8), Array(prefix(of: finalName).utf8))
+        guard octets.count == prefix.count + digitCount + suffix.utf8.count, octets.starts(with: prefix), name.hasSuffix(suffix) else {
+            return false
+        }
+        return octets[prefix.count..<prefix.count + digitCount].allSatisfy { octet in
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(octet) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(octet)
+        }
     }
 }

@@ -7,21 +7,24 @@
 #endif
 
 /// A system call that failed, with the reason.
-struct SystemError: Error, Equatable, CustomStringConvertible {
-    let code: Int32
+package struct SystemError: Error, Equatable, CustomStringConvertible {
+    package let code: Int32
+
+    package init(code: Int32) { self.code = code }
 
     /// The error of the most recent failed call on this thread.
-    static var last: SystemError { SystemError(code: errno) }
+    package static var last: SystemError { SystemError(code: errno) }
 
     /// The error of the kernel for a call that does not support this kind of file.
-    static let notRegularFile = SystemError(code: EINVAL)
-    static let fileTooLarge = SystemError(code: EFBIG)
+    package static let notRegularFile = SystemError(code: EINVAL)
+    package static let existingFile = SystemError(code: EEXIST)
+    package static let fileTooLarge = SystemError(code: EFBIG)
 
-    var meansClosedReader: Bool { code == EPIPE }
-    var meansExistingFile: Bool { code == EEXIST }
+    package var meansClosedReader: Bool { code == EPIPE }
+    package var meansExistingFile: Bool { code == EEXIST }
 
     /// strerror(3), which uses a buffer per thread
-    var description: String {
+    package var description: String {
         unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 }

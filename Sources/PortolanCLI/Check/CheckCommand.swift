@@ -3,6 +3,7 @@
 import ArgumentParser
 import Portolan
 import PortolanConformance
+import PortolanFileSystem
 import PortolanJSON
 
 /// `portolan check`

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanFileSystem
+
 /// Shows how many checks have run, on one line of the terminal. The line is cleared before other output and at the end.
 struct CheckProgress: ~Copyable {
     /// `nil` if no progress is shown.

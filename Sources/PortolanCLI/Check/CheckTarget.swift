@@ -2,6 +2,7 @@
 
 import Portolan
 import PortolanConformance
+import PortolanFileSystem
 import PortolanPlugins
 
 /// Resolves the argument of `portolan check`.

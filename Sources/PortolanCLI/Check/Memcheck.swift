@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Portolan
 import PortolanConformance
+import PortolanFileSystem
 
 #if canImport(Glibc)
     import Glibc

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Portolan
 import PortolanCore
+import PortolanFileSystem
 import PortolanPlugins
 
 extension GetCommand {
@@ -14,7 +15,7 @@ extension GetCommand {
         Diagnostics.setVerbosity(first.reports.diagnostics)
         PluginCrash.reportCrashes(showsStack: first.reports.isVerbose, isSilent: first.reports.diagnostics == .nothing)
         // Fails before any load if the trace is not writable. Each load checks its own output.
-        if let trace = first.reports.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
+        if let trace = first.reports.trace, case .file = try trace.kind.get() { try PartialFile.probeForCommand(trace.path) }
         let session = GetSession()
         try SignalHandler.observe { session.interrupt($0) }
         let trace = first.reports.trace.flatMap { [keepsSecrets = first.loaderOptions.replay.keepsSecrets] in
@@ -33,8 +34,9 @@ extension GetCommand {
         }
         try trace?.write(within: last.request.timeLimit?.duration)
         if let failure = outcome.savingFailure { throw failure }
+        // A busy machine needs time for the end, too, without a plugin that blocks.
         _ = ExitTimer(
-            after: last.request.timeLimit?.duration, "a plugin blocks while it is closed; all loads have ended",
+            after: (last.request.timeLimit?.duration).map { max($0, .seconds(5)) }, "a plugin blocks while it is closed; all loads have ended",
             status: outcome.firstFailure?.status ?? .timedOut)
         // The failure was reported when it occurred.
         if let firstFailure = outcome.firstFailure { throw Failure(firstFailure.status, nil) }

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Portolan
+import PortolanFileSystem
 
 /// Options for the output of the body.
 struct OutputOptions: ParsableArguments {

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Portolan
+import PortolanFileSystem
 
 /// Options for reports about the loads.
 struct ReportOptions: ParsableArguments {

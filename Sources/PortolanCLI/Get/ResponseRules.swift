@@ -3,6 +3,7 @@
 import HTTPTypes
 import Portolan
 import PortolanCore
+import PortolanFileSystem
 
 /// What `get` does with the responses of one load, by its options.
 struct ResponseRules: Sendable {
@@ -24,10 +25,10 @@ struct ResponseRules: Sendable {
     func saveTag(of response: Response) throws(Failure) {
         guard let savedTagFile, let status = response.status, status.kind == .successful || status == .notModified else { return }
         guard let tag = response.fields[.eTag], !tag.isEmpty else {
-            if FileSystem.kind(at: savedTagFile) == nil { try PartialFile.write([], to: savedTagFile) }
+            if FileSystem.kind(at: savedTagFile) == nil { try PartialFile.writeForCommand([], to: savedTagFile) }
             return
         }
-        try PartialFile.write(Array("\(tag)\n".utf8), to: savedTagFile)
+        try PartialFile.writeForCommand(Array("\(tag)\n".utf8), to: savedTagFile)
     }
 
     /// Whether the body is not written, because the resource has not changed, or because it has. A file of `-o` keeps

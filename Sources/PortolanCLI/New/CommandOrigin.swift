@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanFileSystem
+
 /// The origin of the running command. A new plugin is built with the headers and the kit of that origin.
 struct CommandOrigin: Equatable {
     enum Source: Equatable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanFileSystem
 
 /// The files of a new plugin.
 struct Scaffold {

@@ -2,6 +2,7 @@
 
 import Portolan
 import PortolanCore
+import PortolanFileSystem
 import PortolanJSON
 import PortolanPlugins
 

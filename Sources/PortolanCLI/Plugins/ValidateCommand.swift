@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Portolan
+import PortolanFileSystem
 import PortolanJSON
 import PortolanPlugins
 

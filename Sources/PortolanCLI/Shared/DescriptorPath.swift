@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanFileSystem
+
 /// A path that names an open descriptor: `/dev/stdout`, `/dev/fd/3`, `/proc/PID/fd/3`, also through symbolic links.
 ///
 /// The kernel treats such a path as a link to the open file. A program that replaces or reopens that file does not use

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanFileSystem
 import Synchronization
 
 /// Writes messages to standard error.

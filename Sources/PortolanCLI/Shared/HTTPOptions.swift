@@ -3,6 +3,7 @@
 import ArgumentParser
 import Portolan
 import PortolanCore
+import PortolanFileSystem
 
 /// Options for `http:` and `https:` connections.
 struct HTTPOptions: ParsableArguments {

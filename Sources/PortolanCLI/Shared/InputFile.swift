@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanFileSystem
 
 /// A file that an option names, and that the command reads as a whole.
 struct InputFile {

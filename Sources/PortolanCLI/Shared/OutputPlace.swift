@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import PortolanFileSystem
 
 /// The destination of an output option. Every option that writes a file uses this type.
 ///
@@ -61,7 +62,7 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
     /// - Parameter isPrivate: whether only the owner can read a regular file that this call writes.
     func write(_ bytes: [UInt8], isPrivate: Bool) throws(Failure) {
         switch try kind.get() {
-        case .file: try PartialFile.write(bytes, to: path, isPrivate: isPrivate)
+        case .file: try PartialFile.writeForCommand(bytes, to: path, isPrivate: isPrivate)
         case .stream(let target):
             do throws(SystemError) {
                 let descriptor = try target.open()

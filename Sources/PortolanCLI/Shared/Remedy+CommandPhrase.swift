@@ -30,6 +30,7 @@ extension LoadError.Remedy {
         case .raiseMaximumBodySize: "raise --max-filesize"
         case .openMoreConnections: "load fewer URLs at the same time"
         case .shareNoConnection: "use --http1.1, or load fewer URLs at the same time"
+        case .chooseFilename: "choose a name with -o"
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanFileSystem
 import PortolanTrace
 
 /// The file of `--replay`. Its recorded responses serve requests. At the end of the command, new loads are added to it.
@@ -35,7 +36,7 @@ final class ReplayFile: Sendable {
             throw Failure(
                 .writeFailed, "--replay: '\(path)' is not a regular file, and only a regular file can be replaced by a recording; name one")
         }
-        try PartialFile.probe(path)
+        try PartialFile.probeForCommand(path)
     }
 
     private static func input(_ path: String) -> InputFile { InputFile(option: "--replay", path: path) }
@@ -85,6 +86,6 @@ final class ReplayFile: Sendable {
             )
         }
         if let omission = file.omission { Diagnostics.warn("--replay: '\(path)': \(omission)") }
-        try PartialFile.write(file.bytes, to: path, isPrivate: true)
+        try PartialFile.writeForCommand(file.bytes, to: path, isPrivate: true)
     }
 }

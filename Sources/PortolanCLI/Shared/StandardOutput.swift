@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanFileSystem
 import PortolanJSON
 
 /// Writes to standard output.

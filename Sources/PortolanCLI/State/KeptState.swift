@@ -3,6 +3,7 @@
 import ArgumentParser
 import Portolan
 import PortolanCookies
+import PortolanFileSystem
 import PortolanHSTS
 
 #if Persistence

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanFileSystem
+
 #if Persistence
     import ArgumentParser
     import FoundationEssentials
@@ -56,7 +58,7 @@
                 )
             }
             let bytes = NetscapeCookieFile.bytes(of: cookies)
-            if let path { try PartialFile.write(bytes, to: path, isPrivate: true) } else { try StandardOutput.write(bytes) }
+            if let path { try PartialFile.writeForCommand(bytes, to: path, isPrivate: true) } else { try StandardOutput.write(bytes) }
         }
     }
 

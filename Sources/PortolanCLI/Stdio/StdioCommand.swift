@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Portolan
+import PortolanFileSystem
 
 /// `portolan stdio`
 struct StdioCommand: ParsableCommand {

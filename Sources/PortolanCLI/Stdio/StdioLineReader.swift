@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanFileSystem
+
 /// Splits the bytes of a descriptor into lines.
 struct StdioLineReader {
     enum Line: Equatable {

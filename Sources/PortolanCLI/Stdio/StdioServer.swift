@@ -3,6 +3,7 @@
 import Portolan
 import PortolanCookies
 import PortolanCore
+import PortolanFileSystem
 import PortolanJSON
 import Synchronization
 

@@ -34,6 +34,8 @@ extension LoadError {
         /// `orWait`: whether a longer wait for a connection is also a remedy.
         case openMoreConnections(orWait: Bool)
         case shareNoConnection(orWait: Bool)
+        /// A file with the name exists.
+        case chooseFilename
 
         package var phrase: String {
             switch self {
@@ -63,6 +65,7 @@ extension LoadError {
                 "raise ConnectionLimits.queueTimeout, ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time"
             case .shareNoConnection(false): "ask for HTTP/1.1, or load fewer at a time"
             case .shareNoConnection(true): "raise ConnectionLimits.queueTimeout, ask for HTTP/1.1, or load fewer at a time"
+            case .chooseFilename: "choose another name"
             }
         }
     }

@@ -3,6 +3,7 @@
 import Glibc
 
 @testable import PortolanCLI
+import PortolanFileSystem
 
 enum Pipe {
     /// Opens a pipe, and returns its reading end (`source`) and its writing end (`sink`). See pipe(2).

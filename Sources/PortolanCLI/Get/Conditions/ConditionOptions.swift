@@ -4,6 +4,7 @@ import ArgumentParser
 import HTTPTypes
 import Portolan
 import PortolanCore
+import PortolanFileSystem
 
 /// Options for requests that the server answers only under a condition, and for parts of a resource.
 struct ConditionOptions: ParsableArguments {

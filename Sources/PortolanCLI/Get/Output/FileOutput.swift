@@ -2,6 +2,7 @@
 
 import Portolan
 import PortolanCore
+import PortolanFileSystem
 import Synchronization
 
 /// Writes a body to a file. The file gets its name only when the body is complete.
@@ -74,14 +75,14 @@ final class FileOutput: BodyOutput {
             }
         }
         switch policy.collision {
-        case .replaces: return try PartialFile(for: path, collision: .replaces)
-        case .fails: return try PartialFile(for: path, collision: .fails)
+        case .replaces: return try Failure.whileWriting { () throws(LoadError) in try PartialFile(for: path, collision: .replaces) }
+        case .fails: return try Failure.whileWriting { () throws(LoadError) in try PartialFile(for: path, collision: .fails) }
         case .adds:
             let names = [path] + (1...Self.largestNumber).map { "\(path).\($0)" }
             guard let free = names.first(where: { FileSystem.kind(at: $0) == nil && !FileSystem.isLink($0) }) else {
                 throw Failure(.writeFailed, "'\(path)' and \(Self.largestNumber) files with numbers exist; remove some")
             }
-            return try PartialFile(for: free, collision: .fails)
+            return try Failure.whileWriting { () throws(LoadError) in try PartialFile(for: free, collision: .fails) }
         }
     }
 
@@ -102,7 +103,8 @@ final class FileOutput: BodyOutput {
 
     func complete() throws(Failure) {
         guard let open = takeFile() else { return }
-        try open.file.complete(modified: open.modified)
+        let completion = try Failure.whileWriting { () throws(LoadError) in try open.file.complete(modified: open.modified) }
+        for warning in completion.warnings { Diagnostics.warn(warning) }
     }
 
     func abandon() {

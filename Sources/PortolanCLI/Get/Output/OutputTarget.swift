@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanFileSystem
+
 /// Where the body of one URL goes.
 enum OutputTarget: Sendable {
     case standardOutput

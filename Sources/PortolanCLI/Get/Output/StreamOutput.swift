@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanFileSystem
 import Synchronization
 
 /// Writes each part of a body when it arrives, without a copy: to standard output, another descriptor, a FIFO or a

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanFileSystem
 import Synchronization
 
 /// Shows the progress of a load on one line of the terminal, and clears the line at the end.

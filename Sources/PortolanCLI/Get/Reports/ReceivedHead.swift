@@ -3,6 +3,7 @@
 import HTTPTypes
 import Portolan
 import PortolanCore
+import PortolanFileSystem
 
 /// The head of an HTTP response as it was received, for `-i`, `-I` and `-D`: the status line, the fields with their
 /// names and values, and an empty line, with CRLF after each line.

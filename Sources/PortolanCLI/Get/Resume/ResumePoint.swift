@@ -3,6 +3,7 @@
 import ArgumentParser
 import HTTPTypes
 import Portolan
+import PortolanFileSystem
 
 /// The offset at which `-C` resumes.
 enum ResumePoint: ExpressibleByArgument, Equatable {

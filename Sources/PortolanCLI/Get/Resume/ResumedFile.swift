@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanFileSystem
 import Synchronization
 
 /// Appends a body to the file of an earlier load. If this load fails, too, its bytes stay in the file.

@@ -5,6 +5,7 @@ import HTTPTypes
 import Portolan
 import PortolanCookies
 import PortolanCore
+import PortolanFileSystem
 import Synchronization
 
 /// The cookies of a command, and the files that they are read from and written to.
@@ -50,7 +51,7 @@ final class CookieFile: Sendable {
             _ = try jar.kind.get()
             try Self.addCookies(of: jar, to: originalJar, keepsSessionCookies, warns: true)
             for cookie in originalJar.cookies { inputCookies.restore(cookie) }
-            if case .file = try jar.kind.get() { try PartialFile.probe(jar.path) }
+            if case .file = try jar.kind.get() { try PartialFile.probeForCommand(jar.path) }
         }
         self.headerFields = headerFields
         // The limits apply to the cookies of responses, not to those that the user's files contain.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanFileSystem
 import PortolanHSTS
 
 /// The hosts of `--hsts`, and their file. The command reads the file before the loads, if it exists, and writes it
@@ -23,7 +24,7 @@ struct HSTSFileOption {
         _ = try place.kind.get()
         originalHosts = try Self.hosts(in: place, warns: true)
         for host in originalHosts { storage.set(host) }
-        if case .file = try place.kind.get() { try PartialFile.probe(place.path) }
+        if case .file = try place.kind.get() { try PartialFile.probeForCommand(place.path) }
     }
 
     /// Returns the hosts of a regular file. A FIFO or a device is not read, and a missing file has no hosts.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanFileSystem
+
 /// A part of a `multipart/form-data` body, as `-F` describes it.
 ///
 ///     name=text

@@ -4,6 +4,7 @@ import HTTPTypes
 import Portolan
 import PortolanContent
 import PortolanCore
+import PortolanFileSystem
 
 /// The request bodies of `-d` and `-T`.
 enum UploadBody {
