@@ -153,6 +153,9 @@ let package = Package(
         // System calls on files, for the command and for downloads.
         .target(name: "PortolanFileSystem", dependencies: ["PortolanCore", "CPortolanLinux"], swiftSettings: strict),
         .target(
+            name: "PortolanDownloads",
+            dependencies: ["PortolanURL", "PortolanCore", "PortolanCache", "PortolanFileSystem", httpTypes], swiftSettings: strict),
+        .target(
             name: "PortolanTransport",
             dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanLinux", "CPortolanOpenSSL", httpTypes],
             swiftSettings: strict),
@@ -175,8 +178,8 @@ let package = Package(
         .target(
             name: "Portolan",
             dependencies: [
-                "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanCoding", "PortolanData",
-                "PortolanFile", "PortolanContent", "PortolanHTTP",
+                "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanDownloads", "PortolanCoding",
+                "PortolanData", "PortolanFile", "PortolanContent", "PortolanHTTP",
                 "PortolanHTTPSyntax",
                 "PortolanPlugins", "PortolanTransport", httpTypes, logging,
             ],
@@ -231,6 +234,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
+        // An example, which the tests run; no product.
+        .executableTarget(name: "Downloader", dependencies: ["Portolan"], path: "Examples/Downloader/Sources/Downloader"),
         // A process that tests kill while it writes; no product.
         .executableTarget(
             name: "StoreWriter",
@@ -263,6 +268,10 @@ let package = Package(
         .testTarget(
             name: "PortolanCacheTests",
             dependencies: ["PortolanCache", "PortolanCore", "PortolanURL", "PortolanTestSupport", "CacheStoreSuite", httpTypes],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PortolanDownloadsTests",
+            dependencies: ["PortolanDownloads", "PortolanCore", "PortolanURL", "PortolanTestSupport", "TestThreads", httpTypes],
             swiftSettings: strict),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(
@@ -333,7 +342,8 @@ let package = Package(
         .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
         .testTarget(
-            name: "EndToEndTests", dependencies: ["PortolanCLI", "PortolanConformance", "PortolanPlugins", "ServerSupport", "TestThreads"],
+            name: "EndToEndTests",
+            dependencies: ["PortolanCLI", "Downloader", "PortolanConformance", "PortolanPlugins", "ServerSupport", "TestThreads"],
             swiftSettings: strict),
     ] + benchmarks,
     cLanguageStandard: .c11

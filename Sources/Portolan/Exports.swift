@@ -13,11 +13,19 @@
 @_exported public import class `PortolanCore`.Loader
 @_exported public import class `PortolanCore`.LoadTask
 @_exported public import protocol `PortolanCore`.LoadDelegate
+@_exported public import protocol `PortolanCore`.LoaderDelegate
 @_exported public import class `PortolanCore`.ClosureDelegate
 @_exported public import struct `PortolanCore`.DeliveryQueue
 @_exported public import struct `PortolanCore`.ByteChunks
 @_exported public import struct `PortolanCore`.LoadProgress
+@_exported public import struct `PortolanCore`.LoadProgressUpdates
 @_exported public import enum `PortolanCore`.Flow
+
+// Downloads.
+@_exported public import struct `PortolanDownloads`.DownloadDestination
+@_exported public import struct `PortolanDownloads`.DownloadedFile
+@_exported public import protocol `PortolanDownloads`.DownloadDelegate
+@_exported public import struct `PortolanDownloads`.ResumeData
 
 // Requests, responses and bodies.
 @_exported public import struct `PortolanCore`.Request

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCache
 import PortolanCookies
 import PortolanHSTS
 public import PortolanCore
@@ -84,7 +85,24 @@ extension Loader {
     public static let shared = Loader()
 
     /// Makes a loader with the handlers of ``ProtocolRegistry/shared``.
-    public convenience init(configuration: Configuration = .default) {
-        self.init(configuration: configuration, registry: .shared)
+    ///
+    /// - Parameter delegate: receives the events of tasks without a delegate of their own, and the end of the loader.
+    public convenience init(configuration: Configuration = .default, delegate: (any LoaderDelegate)? = nil) {
+        self.init(configuration: configuration, registry: .shared, delegate: delegate)
     }
+
+    /// Removes all cookies, credentials and stored responses of this loader's storages. Loaders with the same storages
+    /// lose them, too. HSTS hosts stay, because without them the next request could be sent in clear text.
+    ///
+    /// Returns when the removals of a cache on disk are on disk.
+    public func reset() async {
+        configuration.cookies?.removeAll()
+        configuration.credentials?.removeAll()
+        configuration.cache?.removeAll()
+        await flush()
+    }
+
+    /// Waits until the responses that a cache on disk stores are on disk. Cookies, credentials and HSTS hosts in a
+    /// `StateFolder` have a method of their own.
+    public func flush() async { await configuration.cache?.flush() }
 }

@@ -18,6 +18,11 @@ static inline CURLcode bench_curl_set_writer(CURL *handle, bench_curl_write writ
     CURLcode code = curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, writer);
     return code != CURLE_OK ? code : curl_easy_setopt(handle, CURLOPT_WRITEDATA, context);
 }
+/* libcurl writes to the file itself, by fwrite(3). */
+static inline CURLcode bench_curl_set_file(CURL *handle, void *file) {
+    CURLcode code = curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, (bench_curl_write)NULL);
+    return code != CURLE_OK ? code : curl_easy_setopt(handle, CURLOPT_WRITEDATA, file);
+}
 
 static inline CURLMcode bench_curl_multi_set_number(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);

@@ -16,7 +16,7 @@ extension BenchTests {
                     "manifests-1000", "http-get", "http-get-policies", "http-get-blocking", "http-get-async", "http-64", "http-64-async",
                     "cache-memory", "cache-validated", "cache-disk", "cache-disk-64m", "https-get",
                     "https-64", "http2-get", "http2-64", "http-1GiB", "https-1GiB", "http2-1GiB", "http-1GiB-memory",
-                    "http-64-paused-memory", "http-gzip",
+                    "http-64-paused-memory", "download", "http-gzip",
                 ])
         }
 

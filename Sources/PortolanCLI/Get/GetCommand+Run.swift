@@ -36,7 +36,8 @@ extension GetCommand {
         if let failure = outcome.savingFailure { throw failure }
         // A busy machine needs time for the end, too, without a plugin that blocks.
         _ = ExitTimer(
-            after: (last.request.timeLimit?.duration).map { max($0, .seconds(5)) }, "a plugin blocks while it is closed; all loads have ended",
+            after: (last.request.timeLimit?.duration).map { max($0, .seconds(5)) },
+            "a plugin blocks while it is closed; all loads have ended",
             status: outcome.firstFailure?.status ?? .timedOut)
         // The failure was reported when it occurred.
         if let firstFailure = outcome.firstFailure { throw Failure(firstFailure.status, nil) }

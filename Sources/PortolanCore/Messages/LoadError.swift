@@ -21,6 +21,8 @@ public struct LoadError: Error, Sendable {
     package private(set) var rule: ContractRule?
     /// The remedy that the end of the message states.
     package var remedy: Remedy?
+    /// The value of `LoadError.resumeData` in PortolanDownloads.
+    package var anyResumeData: (any Sendable)?
 
     public init(_ code: Code, domain: String? = nil, message: String, underlyingError: (any Error)? = nil) {
         self.code = code

@@ -8,6 +8,8 @@ struct LoadCounts: ~Copyable, Sendable {
     private let expected = Atomic<Int64>(-1)
     private let sentBytes = Atomic<Int64>(0)
     private let expectedToSend = Atomic<Int64>(-1)
+    private let writtenBytes = Atomic<Int64>(0)
+    private let expectedToWrite = Atomic<Int64>(-1)
 
     func beginBody(expected length: Int64?) {
         receivedBytes.store(0, ordering: .relaxed)
@@ -26,10 +28,17 @@ struct LoadCounts: ~Copyable, Sendable {
         expectedToSend.store(expected ?? -1, ordering: .relaxed)
     }
 
+    func recordWritten(_ total: Int64, expected: Int64?) {
+        writtenBytes.store(total, ordering: .relaxed)
+        expectedToWrite.store(expected ?? -1, ordering: .relaxed)
+    }
+
     var progress: LoadProgress {
         func nilIfUnknown(_ count: Int64) -> Int64? { count < 0 ? nil : count }
         return LoadProgress(
             bytesReceived: receivedBytes.load(ordering: .relaxed), expectedBytesToReceive: nilIfUnknown(expected.load(ordering: .relaxed)),
-            bytesSent: sentBytes.load(ordering: .relaxed), expectedBytesToSend: nilIfUnknown(expectedToSend.load(ordering: .relaxed)))
+            bytesSent: sentBytes.load(ordering: .relaxed), expectedBytesToSend: nilIfUnknown(expectedToSend.load(ordering: .relaxed)),
+            bytesWritten: writtenBytes.load(ordering: .relaxed),
+            expectedBytesToWrite: nilIfUnknown(expectedToWrite.load(ordering: .relaxed)))
     }
 }

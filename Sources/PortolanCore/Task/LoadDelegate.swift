@@ -109,7 +109,7 @@ extension LoadDelegate {
 }
 
 /// A delegate that handles some events itself, and forwards the other events to another delegate, if there is one.
-protocol DelegatingDelegate: LoadDelegate {
+package protocol DelegatingDelegate: LoadDelegate {
     var delegate: (any LoadDelegate)? { get }
 }
 
@@ -121,29 +121,31 @@ private final class NoDelegate: LoadDelegate {
 extension DelegatingDelegate {
     private var decider: any LoadDelegate { delegate ?? NoDelegate.shared }
 
-    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { delegate?.loadTask(task, didReceiveInterim: response) }
-    func loadTask(_ task: LoadTask, willResendAfter response: Response) { delegate?.loadTask(task, willResendAfter: response) }
-    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { delegate?.loadTask(task, didReceiveTrailers: fields) }
-    func loadTask(_ task: LoadTask, didReach step: LoadStep) { delegate?.loadTask(task, didReach: step) }
-    func loadTaskDidSend(_ task: LoadTask) { delegate?.loadTaskDidSend(task) }
-    func loadTaskDidReceiveBytes(_ task: LoadTask) { delegate?.loadTaskDidReceiveBytes(task) }
-    func loadTask(
+    package func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { delegate?.loadTask(task, didReceiveInterim: response) }
+    package func loadTask(_ task: LoadTask, willResendAfter response: Response) { delegate?.loadTask(task, willResendAfter: response) }
+    package func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { delegate?.loadTask(task, didReceiveTrailers: fields) }
+    package func loadTask(_ task: LoadTask, didReach step: LoadStep) { delegate?.loadTask(task, didReach: step) }
+    package func loadTaskDidSend(_ task: LoadTask) { delegate?.loadTaskDidSend(task) }
+    package func loadTaskDidReceiveBytes(_ task: LoadTask) { delegate?.loadTaskDidReceiveBytes(task) }
+    package func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
         decider.loadTask(task, willRedirectTo: request, response: response, decide: decide)
     }
-    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) { decider.loadTask(task, didReceive: challenge) }
-    func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { delegate?.loadTask(task, didCancel: challenge) }
-    func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
+    package func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) { decider.loadTask(task, didReceive: challenge) }
+    package func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { delegate?.loadTask(task, didCancel: challenge) }
+    package func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         decider.loadTask(task, needsNewBody: answer)
     }
-    func loadTask(
+    package func loadTask(
         _ task: LoadTask, willCache response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void
     ) {
         decider.loadTask(task, willCache: response, decide: decide)
     }
-    func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) { delegate?.loadTask(task, didBeginNestedTask: nestedTask) }
-    func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {
+    package func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {
+        delegate?.loadTask(task, didBeginNestedTask: nestedTask)
+    }
+    package func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {
         delegate?.loadTask(task, nestedTask: nestedTask, didEndWith: error)
     }
 }

@@ -109,6 +109,7 @@ extension LoadTask {
         }
         let isReaderLimited = delegateSerializer.readerLimit != nil
         let resumeCount = isReaderLimited ? self.resumeCount : 0
+        defer { if case .end = event { loader.startedTasks.remove(identifier) } }
         switch event.deliver(to: delegate, of: self) {
         case nil: break
         case .pause: if isReaderLimited { suspend(unlessResumedSince: resumeCount) }
@@ -119,7 +120,7 @@ extension LoadTask {
 
     /// Notifies the caller's delegate that more of the body has arrived. Called by the delegate that receives the data,
     /// during the delivery.
-    func notifyDelegateOfReceivedBytes(_ callersDelegate: any LoadDelegate) {
+    package func notifyDelegateOfReceivedBytes(_ callersDelegate: any LoadDelegate) {
         if delegateSerializer.enqueue == nil || delegateSerializer.isDeliveringQueuedBytes {
             callersDelegate.loadTaskDidReceiveBytes(self)  // the delegate is already acquired for the delivery
         } else {
@@ -132,6 +133,7 @@ extension LoadTask {
         guard case .acquired = acquireDelegate(orQueue: .end(error)) else { return }
         closeDelegate()
         delegate.loadTask(self, didEndWith: error)
+        loader.startedTasks.remove(identifier)
         releaseDelegate()
     }
 

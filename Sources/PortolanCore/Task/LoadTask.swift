@@ -13,8 +13,10 @@ import Synchronization
 public final class LoadTask: Sendable {
     /// The request for which the task was made, with the fields of ``Loader/Configuration/defaultFields``.
     public let originalRequest: Request
+    /// The number of the task among those of its loader, from 1.
+    public let identifier: Int
     package let loader: Loader
-    let delegate: any LoadDelegate
+    package let delegate: any LoadDelegate
     /// The maximum size of the body in bytes, for callers that collect it; `nil` for no limit.
     let bodyLimit: Int64?
     /// The task in which this task is nested, while the parent exists; `nil` for a task that the caller made.
@@ -25,6 +27,7 @@ public final class LoadTask: Sendable {
     let timer: LoadTimer
     let counts = LoadCounts()
     let credentialAttempts = Mutex(CredentialAttempts())
+    private let label = Mutex<String?>(nil)
     let delegateSerializer: DelegateSerializer
     /// The nested loads, at any depth, of which the delegate has received the beginning but not the end. Changed only
     /// while the delegate is acquired.
@@ -48,6 +51,7 @@ public final class LoadTask: Sendable {
     ) {
         let request = parent == nil ? loader.configuration.addingDefaultFields(to: request) : request
         originalRequest = request
+        identifier = loader.startedTasks.makeIdentifier()
         self.loader = loader
         self.delegate = delegate
         delegateSerializer = DelegateSerializer(
@@ -66,13 +70,16 @@ public final class LoadTask: Sendable {
     /// Stops the load if the task was suspended, because nothing can resume it any more. The delegate is not notified,
     /// because the call would need the task.
     deinit {
-        guard let (children, handlerLoad) = machine.withLock({ $0.isCreated ? nil : $0.finish() }) else { return }
+        guard let (children, handlerLoad) = machine.withLock({ $0.isCreated ? nil : $0.finish() }) else {
+            return loader.startedTasks.remove(identifier)
+        }
         handlerLoad?.endSilently()
         timer.stop()
         let queuedCount = queueWaits.withLock { $0.end() }
         if queuedCount > 0 { parent?.changeQueuedCount(by: -queuedCount) }
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
+        loader.startedTasks.remove(identifier)
     }
 
     // MARK: Status
@@ -95,6 +102,13 @@ public final class LoadTask: Sendable {
     /// The current request, in canonical form: the original request, or the request to which redirects led.
     public var currentRequest: Request { machine.withLock { $0.request } }
     public var progress: LoadProgress { counts.progress }
+    /// A text of the program's own, such as for a list of tasks. Portolan does not use it.
+    public var taskDescription: String? {
+        get { label.withLock { $0 } }
+        set { label.withLock { $0 = newValue } }
+    }
+    /// Sets the counts of a download's file.
+    package func recordWritten(_ total: Int64, expected: Int64?) { counts.recordWritten(total, expected: expected) }
     public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
     /// The number of the current request, counted from 1, as in ``LoadMetrics/timings``: each redirect of a server adds
     /// a request, and so does a request that is sent again after a response.
@@ -111,13 +125,14 @@ public final class LoadTask: Sendable {
     /// end. Do not hold a lock that the delegate acquires. The delegate can start the next load in any of its calls:
     /// the stack does not grow with the number of such loads.
     public func resume() {
-        let isFirst = machine.withLock { machine in
-            guard machine.start(self) else { return false }
+        let (isFirst, isAccepted) = machine.withLock { machine in
+            guard machine.start(self) else { return (false, true) }
             _ = delegateSerializer.endSuspension()  // before the start, no events wait
-            return true
+            return (true, loader.startedTasks.add(self))
         }
         guard !isFirst else {
             timer.start(self)
+            guard isAccepted else { return end(with: Loader.invalidError(originalRequest)) }
             if !NestedStarts.run({ startLoad(of: originalRequest) }) {
                 DeliveryThreads.shared.run { [self] in startLoad(of: originalRequest) }
             }
@@ -144,7 +159,7 @@ public final class LoadTask: Sendable {
     /// - Parameter count: the value of ``resumeCount`` when the reason to suspend arose.
     func suspend(unlessResumedSince count: Int?) {
         machine.withLock { machine in
-            if machine.suspend(unlessResumedSince: count) { delegateSerializer.beginSuspension() }
+            if machine.suspend(self, unlessResumedSince: count) { delegateSerializer.beginSuspension() }
         }
     }
 

@@ -17,9 +17,8 @@ struct LoadTaskState: ~Copyable {
     private(set) var phase = Phase.created
     private(set) var request: Request
     private(set) var isSuspended = false
-    /// Retains the task from its start to its end, except while it is suspended or paused. Then only the caller retains
-    /// it, because only the caller can resume it.
-    private var retainedTask: LoadTask?
+    /// Whether the loader retains the task: from its start to its end, except while it is suspended or paused.
+    private var isRetained = false
     var metrics = LoadMetrics()
     private(set) var resumeCount = 0
     /// The task is ending the handler load, whose redirects are no longer followed.
@@ -55,9 +54,15 @@ struct LoadTaskState: ~Copyable {
     mutating func start(_ task: LoadTask) -> Bool {
         guard case .created = phase else { return false }
         phase = .findingHandler
-        retainedTask = task
+        isRetained = true
         isSuspended = false
         return true
+    }
+
+    private mutating func setRetained(_ isRetained: Bool, _ task: LoadTask) {
+        guard isRetained != self.isRetained else { return }
+        self.isRetained = isRetained
+        task.loader.startedTasks.setRetained(isRetained, task)
     }
 
     /// A handler was found for `request`, and `handlerLoad` is about to start.
@@ -97,10 +102,10 @@ struct LoadTaskState: ~Copyable {
 
     /// - Parameter count: the value of ``resumeCount`` when the reason to suspend arose.
     /// - Returns: `false` if the task was resumed after the reason arose, and is therefore not suspended.
-    mutating func suspend(unlessResumedSince count: Int?) -> Bool {
+    mutating func suspend(_ task: LoadTask, unlessResumedSince count: Int?) -> Bool {
         guard count == nil || count == resumeCount else { return false }
         isSuspended = true
-        retainedTask = nil
+        setRetained(false, task)
         handlerLoad?.suspend()
         return true
     }
@@ -116,7 +121,7 @@ struct LoadTaskState: ~Copyable {
 
     /// Retains or releases the task, after the handler load has paused or continued.
     mutating func updateRetention(_ task: LoadTask) {
-        retainedTask = isOver || isCreated || isSuspended || handlerLoad?.isPausedByReader == true ? nil : task
+        setRetained(!(isOver || isCreated || isSuspended || handlerLoad?.isPausedByReader == true), task)
     }
 
     enum EndAction {
@@ -167,7 +172,6 @@ struct LoadTaskState: ~Copyable {
         guard !isOver else { return nil }
         let handlerLoad = self.handlerLoad
         phase = .ended
-        retainedTask = nil
         return (removeChildren(), handlerLoad)
     }
 

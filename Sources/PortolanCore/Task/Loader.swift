@@ -17,12 +17,17 @@ public final class Loader: Sendable {
     let backgroundLoads = BackgroundLoads()
     /// `nil` if no rate is limited.
     let rateLimits: RateLimits?
+    let startedTasks = StartedTasks()
+    /// The delegate of tasks without one; `nil` if there is none, or after the end of the loader.
+    let sessionDelegate: Mutex<(any LoaderDelegate)?>
 
     /// - Parameters:
     ///   - configuration: copied; later changes to the value have no effect.
     ///   - registry: handlers with lower precedence than the handlers of the configuration.
-    public init(configuration: Configuration, registry: ProtocolRegistry) {
+    ///   - delegate: retained until the loader is invalidated, or released.
+    public init(configuration: Configuration, registry: ProtocolRegistry, delegate: (any LoaderDelegate)? = nil) {
         self.configuration = configuration
+        sessionDelegate = Mutex(delegate)
         logsSteps = configuration.logger.logLevel <= .debug
         sharedHandlers = registry
         handlers = ProtocolRegistry()
@@ -34,6 +39,7 @@ public final class Loader: Sendable {
     /// so that the background loads can end with it.
     init(forBackgroundLoadsOf loader: Loader) {
         configuration = loader.configuration
+        sessionDelegate = Mutex(nil)
         (handlers, sharedHandlers, logsSteps) = (loader.handlers, loader.sharedHandlers, loader.logsSteps)
         rateLimits = loader.rateLimits
     }

@@ -14,5 +14,5 @@ package enum NonBlockingThreads {
         checks.withLock { $0.append(isCurrent) }
     }
 
-    static var includeCurrentThread: Bool { checks.withLock { $0 }.contains { $0() } }
+    package static var includeCurrentThread: Bool { checks.withLock { $0 }.contains { $0() } }
 }

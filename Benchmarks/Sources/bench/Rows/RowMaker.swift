@@ -41,6 +41,7 @@ struct RowMaker: Sendable {
         RowMaker(name: "http2-1GiB", summary: "https: 1 GiB, HTTP/2, streamed to a delegate", make: HTTPBulkRows.http2),
         RowMaker(name: "http-1GiB-memory", summary: "http: 1 GiB, peak memory above that of an idle process", make: HTTPBulkRows.memory),
         RowMaker(name: "http-64-paused-memory", summary: "the same for 64 paused loads", make: HTTPBulkRows.pausedMemory),
+        RowMaker(name: "download", summary: "http: 256 MiB into a file, beside curl -o", make: DownloadRow.make),
         RowMaker(name: "http-gzip", summary: "http: 128 MiB, compressed on the wire, streamed to a delegate", make: HTTPGzipRow.make),
     ]
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Downloads a URL into a file, with a progress bar. Control-C stops the download, and the next run continues it:
+//
+//     swift run Downloader https://example.org/image.iso image.iso
+
+import Dispatch
+import Foundation
+import Portolan
+
+@main
+struct Downloader {
+    static func main() async {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 3 else { fail("usage: Downloader URL FILE", status: 64) }
+        do {
+            try await download(arguments[1], to: arguments[2])
+        } catch let error as LoadError {
+            let hint = error.resumeData == nil ? "" : "; run the command again to continue"
+            fail("\(error.message)\(hint)", status: 1)
+        } catch {
+            fail("\(error)", status: 1)
+        }
+    }
+
+    static func download(_ url: String, to path: String) async throws {
+        // What the last run has left: saved at its end, or found beside the file if it was killed.
+        let record = URL(filePath: path + ".resume")
+        let saved = (try? Data(contentsOf: record)).flatMap { try? JSONDecoder().decode(ResumeData.self, from: $0) }
+        let data = saved ?? ResumeData(interruptedDownloadTo: path)
+        let end = End()
+        let task = try Loader.shared.downloadTask(
+            for: data?.request ?? Request(url), to: .file(path, partialFile: .always), resuming: data, delegate: end)
+        let interrupt = DispatchSource.makeSignalSource(signal: SIGINT)
+        signal(SIGINT, SIG_IGN)
+        interrupt.setEventHandler { task.cancel() }
+        interrupt.resume()
+        task.resume()
+        for await progress in task.progressUpdates() { show(progress) }
+        print()
+        switch await end.result() {
+        case .success(let file):
+            try? FileManager.default.removeItem(at: record)
+            print("\(file.path): \(file.size) bytes\(file.resumedBytes > 0 ? ", \(file.resumedBytes) of them from an earlier run" : "")")
+            if let reason = file.restartReason { print("loaded from the start: \(reason)") }
+        case .failure(let error):
+            if let data = error.resumeData { try JSONEncoder().encode(data).write(to: record) }
+            throw error
+        }
+    }
+
+    static func show(_ progress: LoadProgress) {
+        let fraction = progress.fractionReceived ?? 0
+        let bar = String(repeating: "#", count: Int(fraction * 40)).padding(toLength: 40, withPad: ".", startingAt: 0)
+        let rate = Int((progress.bytesPerSecond ?? 0) / 1024)
+        let left = progress.timeLeft.map { ", \($0.components.seconds) s left" } ?? ""
+        print("\r[\(bar)] \(Int(fraction * 100)) % of \(progress.expectedBytesToWrite ?? 0), \(rate) KiB/s\(left)   ", terminator: "")
+        fflush(nil)
+    }
+
+    static func fail(_ message: String, status: Int32) -> Never {
+        FileHandle.standardError.write(Data("Downloader: \(message)\n".utf8))
+        exit(status)
+    }
+}
+
+/// Receives the end of a download.
+final class End: DownloadDelegate {
+    private let (stream, continuation) = AsyncStream.makeStream(of: Result<DownloadedFile, LoadError>.self)
+
+    func loadTask(_ task: LoadTask, didDownloadTo file: DownloadedFile) { continuation.yield(.success(file)) }
+
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        if let error { continuation.yield(.failure(error)) }
+        continuation.finish()
+    }
+
+    func result() async -> Result<DownloadedFile, LoadError> {
+        for await result in stream { return result }
+        return .failure(LoadError(.unknown, message: "the download has ended without a result"))
+    }
+}

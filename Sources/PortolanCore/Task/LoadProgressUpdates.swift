@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The progress of a task while it runs, with its rate.
+///
+/// Each iterator waits for the interval between two values, and skips values that have not changed. The last value is
+/// that at the end of the task; the sequence then ends. A reader that is slow misses values, and delays nothing. If the
+/// reading Swift task is cancelled, the sequence ends. The load continues.
+public struct LoadProgressUpdates: AsyncSequence, Sendable {
+    public typealias Element = LoadProgress
+    public typealias Failure = Never
+
+    let task: LoadTask
+    let interval: Duration
+
+    public func makeAsyncIterator() -> Iterator { Iterator(task: task, interval: interval) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private let task: LoadTask
+        private let interval: Duration
+        private var rate: TransferRate
+        private var last: LoadProgress?
+        private var isOver = false
+
+        init(task: LoadTask, interval: Duration) {
+            (self.task, self.interval) = (task, interval)
+            rate = TransferRate(at: task.loader.configuration.clock.now, task.progress.bytesReceived)
+        }
+
+        public mutating func next() async -> LoadProgress? { await next(isolation: #isolation) }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> LoadProgress? {
+            let clock = task.loader.configuration.clock
+            while !isOver {
+                if last != nil { await Self.wait(until: clock.now + interval, on: clock) }
+                // This is read first, so that the last value has all bytes. The delegate of a download writes bytes
+                // after the load has ended.
+                isOver = Task.isCancelled || (task.state == .ended && !task.loader.startedTasks.contains(task.identifier))
+                if Task.isCancelled { return nil }
+                var progress = task.progress
+                progress.bytesPerSecond = rate.update(at: clock.now, progress.bytesReceived)
+                if isOver || last.map({ !$0.hasSameCounts(as: progress) }) ?? true {
+                    last = progress
+                    return progress
+                }
+            }
+            return nil
+        }
+
+        private static func wait(until deadline: Duration, on clock: any LoadClock) async {
+            let wake = WakeUp()
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    wake.set(continuation)
+                    clock.schedule(ScheduledTimer { wake.fire() }, at: deadline)
+                }
+            } onCancel: {
+                wake.fire()
+            }
+        }
+    }
+}
+
+/// A continuation that is resumed once: by a timer, or by a cancel.
+private final class WakeUp: Sendable {
+    private enum State {
+        case waiting(CheckedContinuation<Void, Never>?)
+        case fired
+    }
+
+    private let state = Mutex(State.waiting(nil))
+
+    func set(_ continuation: CheckedContinuation<Void, Never>) {
+        let hasFired = state.withLock { state in
+            if case .fired = state { return true }
+            state = .waiting(continuation)
+            return false
+        }
+        if hasFired { continuation.resume() }
+    }
+
+    func fire() {
+        let continuation: CheckedContinuation<Void, Never>? = state.withLock { state in
+            defer { state = .fired }
+            if case .waiting(let continuation) = state { return continuation }
+            return nil
+        }
+        continuation?.resume()
+    }
+}
+
+/// The rate of a transfer, as a moving average that forgets old values within some seconds.
+struct TransferRate {
+    /// After this time, a new rate has half of the weight.
+    private static let timeConstant = 3.0
+
+    private var (time, count): (Duration, Int64)
+    private var average: Double?
+
+    init(at time: Duration, _ count: Int64) { (self.time, self.count) = (time, count) }
+
+    /// - Returns: bytes per second; `nil` if no time has passed since the start.
+    mutating func update(at now: Duration, _ newCount: Int64) -> Double? {
+        let seconds = (now - time) / .seconds(1)
+        guard seconds > 0 else { return average }
+        // In a multipart load, a new part begins at 0.
+        let current = Double(newCount >= count ? newCount - count : newCount) / seconds
+        let weight = 1 - 1 / (1 + seconds / Self.timeConstant)
+        average = average.map { $0 + (current - $0) * weight } ?? current
+        (time, count) = (now, newCount)
+        return average
+    }
+}
+
+extension LoadProgress {
+    fileprivate func hasSameCounts(as other: LoadProgress) -> Bool {
+        (bytesReceived, bytesSent, bytesWritten) == (other.bytesReceived, other.bytesSent, other.bytesWritten)
+    }
+}
+
+extension LoadTask {
+    /// The progress of the task until its end, with its rate and the time that is left.
+    ///
+    ///     for await progress in task.progressUpdates() { print(progress.fractionReceived ?? 0) }
+    ///
+    /// - Parameter interval: the time between two values.
+    public func progressUpdates(every interval: Duration = .milliseconds(200)) -> LoadProgressUpdates {
+        LoadProgressUpdates(task: self, interval: max(interval, .milliseconds(1)))
+    }
+}

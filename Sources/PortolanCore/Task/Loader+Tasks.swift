@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The delegate of a loader. It receives the events of all tasks that have no delegate of their own, and the end of the
+/// loader.
+public protocol LoaderDelegate: LoadDelegate {
+    /// The loader was invalidated, and its last task has ended. The last call; the loader then releases the delegate.
+    func loaderDidBecomeInvalid(_ loader: Loader)
+}
+
+extension LoaderDelegate {
+    public func loaderDidBecomeInvalid(_ loader: Loader) {}
+}
+
+extension Loader {
+    /// The tasks that were started and have not ended, the oldest first. Without nested tasks.
+    public var tasks: [LoadTask] { startedTasks.tasks.filter { $0.parent == nil } }
+
+    /// Cancels all tasks that were started. The loader stays valid.
+    public func cancelAll() {
+        for task in tasks { task.cancel() }
+    }
+
+    /// Lets the running tasks end, and starts no other one: their loads fail with ``LoadError/Code/cancelled``.
+    ///
+    /// When the last task has ended, the delegate receives ``LoaderDelegate/loaderDidBecomeInvalid(_:)``, and the
+    /// loader releases it.
+    public func finishTasksAndInvalidate() {
+        startedTasks.invalidate { [self] in
+            let delegate = sessionDelegate.withLock { $0.take() }
+            delegate?.loaderDidBecomeInvalid(self)
+        }
+        backgroundLoads.cancel()
+    }
+
+    /// Does what ``finishTasksAndInvalidate()`` and ``cancelAll()`` do.
+    public func invalidateAndCancel() {
+        finishTasksAndInvalidate()
+        cancelAll()
+    }
+
+    static func invalidError(_ request: Request) -> LoadError {
+        LoadError(.cancelled, message: "\(request.url.shortDescription) was not loaded, because its loader was invalidated")
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The tasks of a loader that were started, and whose delegates have not received their end. It retains those that run.
+///
+/// A suspended or paused task is retained only by its caller, because only the caller can resume it.
+final class StartedTasks: Sendable {
+    private enum Entry {
+        case retained(LoadTask)
+        case released(WeakTask)
+
+        var task: LoadTask? {
+            switch self {
+            case .retained(let task): task
+            case .released(let reference): reference.task
+            }
+        }
+    }
+
+    private struct WeakTask {
+        weak let task: LoadTask?
+    }
+
+    private struct State {
+        var entries: [Int: Entry] = [:]
+        var isInvalid = false
+        /// Called once, when the loader is invalid and no task is left.
+        var whenEmpty: (@Sendable () -> Void)?
+
+        mutating func takeCompletion() -> (@Sendable () -> Void)? { isInvalid && entries.isEmpty ? whenEmpty.take() : nil }
+    }
+
+    private let state = Mutex(State())
+    private let lastIdentifier = Atomic(0)
+
+    func makeIdentifier() -> Int { lastIdentifier.add(1, ordering: .relaxed).newValue }
+
+    /// - Returns: `false` if the loader is invalid, so that the task must end. A nested task belongs to one that was
+    ///   started before.
+    func add(_ task: LoadTask) -> Bool {
+        let isNested = task.nestingDepth > 0
+        return state.withLock { state in
+            state.entries[task.identifier] = .retained(task)
+            return !state.isInvalid || isNested
+        }
+    }
+
+    func setRetained(_ isRetained: Bool, _ task: LoadTask) {
+        state.withLock { state in
+            guard state.entries[task.identifier] != nil else { return }
+            state.entries[task.identifier] = isRetained ? .retained(task) : .released(WeakTask(task: task))
+        }
+    }
+
+    /// Has no effect if the task is not in the list.
+    func remove(_ identifier: Int) {
+        // Released outside the lock, because the release can destroy the task, which removes itself.
+        let (_, completion) = state.withLock { state in (state.entries.removeValue(forKey: identifier), state.takeCompletion()) }
+        completion?()
+    }
+
+    /// Whether the task was started and its delegate has not received its end.
+    func contains(_ identifier: Int) -> Bool { state.withLock { $0.entries[identifier] != nil } }
+
+    /// The tasks, the oldest first.
+    var tasks: [LoadTask] {
+        state.withLock { state in state.entries.values.compactMap(\.task) }.sorted { $0.identifier < $1.identifier }
+    }
+
+    var isInvalid: Bool { state.withLock { $0.isInvalid } }
+
+    /// Makes the loader invalid: no task can start any more.
+    ///
+    /// - Parameter completion: called when the last task has ended. Has no effect if the loader is invalid already.
+    func invalidate(_ completion: @escaping @Sendable () -> Void) {
+        let completion: (@Sendable () -> Void)? = state.withLock { state in
+            guard !state.isInvalid else { return nil }
+            (state.isInvalid, state.whenEmpty) = (true, completion)
+            return state.takeCompletion()
+        }
+        completion?()
+    }
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+import PortolanFileSystem
+import Synchronization
+
+/// The delegate of a download: writes the body to a partial file, and gives it its name at the end. It forwards the
+/// other events to the caller's delegate.
+final class DownloadWriter: DelegatingDelegate {
+    enum Outcome: Sendable {
+        case complete(DownloadedFile)
+        case failed(LoadError)
+        /// The bytes of the earlier download are of no use. The whole file must be requested.
+        case mustStartOver(String)
+    }
+
+    /// A file that is being written.
+    private struct Open {
+        let file: PartialFile
+        let response: Response
+        /// The resume data without the number of bytes; `nil` if the download can't be continued.
+        let resumeData: ResumeData?
+        let resumedBytes: Int64
+        var written: Int64
+        /// The size of the whole file; `nil` if it is unknown.
+        var size: Int64?
+    }
+
+    private enum Phase {
+        case waiting(ResumedPart?)
+        case writing(Open)
+        case over
+    }
+
+    private struct State {
+        var phase: Phase
+        var destination: DownloadDestination
+        /// Why the task was stopped.
+        var failure: LoadError?
+        var mustStartOver: String?
+        var restartReason: String?
+        /// Whether the partial file is kept after a cancel.
+        var producesResumeData = false
+        var outcome: Outcome?
+        var observers: [@Sendable (Outcome) -> Void] = []
+    }
+
+    let delegate: (any LoadDelegate)?
+    /// Whether the caller starts another task if the whole file must be requested. The delegate then receives no end of
+    /// this one.
+    private let isRestarted: Bool
+    private let state: Mutex<State>
+
+    init(
+        _ destination: DownloadDestination, resuming part: ResumedPart?, restartReason: String?, isRestarted: Bool,
+        delegate: (any LoadDelegate)?
+    ) {
+        (self.isRestarted, self.delegate) = (isRestarted, delegate)
+        state = Mutex(State(phase: .waiting(part), destination: destination, restartReason: restartReason))
+    }
+
+    /// The task was released before its end.
+    deinit { end(LoadError(.cancelled, message: "the task was released while it was suspended; keep it, or cancel it")) }
+
+    /// Keeps the partial file also if the task is cancelled.
+    func produceResumeData() { state.withLock { $0.producesResumeData = true } }
+
+    /// Calls `observer` once, when the download has ended; immediately if it has ended already.
+    func whenEnded(_ observer: @escaping @Sendable (Outcome) -> Void) {
+        let outcome = state.withLock { state in
+            if state.outcome == nil { state.observers.append(observer) }
+            return state.outcome
+        }
+        if let outcome { observer(outcome) }
+    }
+
+    // MARK: - Events
+
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
+        guard case .waiting(let part) = state.withLock({ $0.phase }) else { return replaceContents(with: response, task) }
+        do throws(LoadError) {
+            guard let open = try open(for: response, resuming: part, task) else { return .stopped }
+            state.withLock { $0.phase = .writing(open) }
+            task.recordWritten(open.written, expected: open.size)
+            return .keepGoing
+        } catch {
+            return stop(error)
+        }
+    }
+
+    /// A further part of a multipart response: only the last one stays.
+    private func replaceContents(with response: Response, _ task: LoadTask) -> Flow {
+        guard case .writing(let open) = state.withLock({ $0.phase }) else { return .stopped }
+        DownloadRecord.remove(of: open.file)
+        do throws(SystemError) {
+            try FileSystem.truncate(open.file.descriptor)
+        } catch {
+            return stop(writeError(open, error))
+        }
+        let next = Open(
+            file: open.file, response: response, resumeData: nil, resumedBytes: 0, written: 0, size: response.expectedLength)
+        state.withLock { $0.phase = .writing(next) }
+        task.recordWritten(0, expected: next.size)
+        return .keepGoing
+    }
+
+    /// Opens the file for a response.
+    ///
+    /// - Returns: `nil` if the download must start over.
+    private func open(for response: Response, resuming part: ResumedPart?, _ task: LoadTask) throws(LoadError) -> Open? {
+        let now = Int64(Date().timeIntervalSince1970)
+        if let part {
+            switch part.answer(of: response) {
+            case .rest(let size):
+                return Open(
+                    file: part.file, response: response, resumeData: part.data, resumedBytes: part.size, written: part.size,
+                    size: size ?? part.data.expectedBytes)
+            case .complete:
+                return Open(
+                    file: part.file, response: response, resumeData: part.data, resumedBytes: part.size, written: part.size, size: part.size
+                )
+            case .whole(let reason):
+                do throws(SystemError) {
+                    try FileSystem.truncate(part.file.descriptor)
+                } catch {
+                    throw LoadError(.ioFailed, message: "the partial file '\(part.file.path)' can't be emptied: \(error)")
+                }
+                if part.size > 0 { state.withLock { $0.restartReason = reason } }
+                return begin(part.file, response, task, now)
+            case .useless(let reason):
+                state.withLock { $0.mustStartOver = reason }
+                return nil
+            case .error: throw Self.error(for: response)
+            }
+        }
+        if let status = response.status, status.code >= 400 { throw Self.error(for: response) }
+        let proposed = state.withLock { $0.destination }
+        let destination =
+            (delegate as? any DownloadDelegate)?.loadTask(task, destinationFor: response, proposed: proposed) ?? proposed
+        state.withLock { $0.destination = destination }
+        let file = try PartialFile(for: destination.path(for: response), collision: destination.existingFile.collision)
+        FileSystem.lock(file.descriptor)
+        return begin(file, response, task, now)
+    }
+
+    private func begin(_ file: PartialFile, _ response: Response, _ task: LoadTask, _ now: Int64) -> Open {
+        let request = task.originalRequest
+        // A part that the caller has asked for is no file.
+        let validator =
+            request.method == .get && request.body == nil && request.fields[.range] == nil && !response.isBodyPart
+            ? ResumedPart.validator(of: response, now: now) : nil
+        let data = validator.map { validator in
+            ResumeData(
+                request, validator: validator, partialName: FileSystem.split(file.path).name, bytesReceived: nil,
+                expectedBytes: response.expectedLength)
+        }
+        if let data { DownloadRecord.write(data, of: file) } else { DownloadRecord.remove(of: file) }
+        return Open(file: file, response: response, resumeData: data, resumedBytes: 0, written: 0, size: response.expectedLength)
+    }
+
+    func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        guard case .writing(var open) = state.withLock({ $0.phase }) else { return .stopped }
+        // The body of a 416 is a text about it.
+        if open.response.status == .rangeNotSatisfiable { return .keepGoing }
+        let count = Int64(bytes.byteCount)
+        if let size = open.size, open.written + count > size, open.resumedBytes > 0 {
+            return stop(LoadError(.badResponse, message: "the server sends more bytes than its Content-Range has"))
+        }
+        do throws(SystemError) {
+            try open.file.descriptor.write(all: bytes)
+        } catch {
+            return stop(writeError(open, error))
+        }
+        open.written += count
+        state.withLock { state in
+            if case .writing = state.phase { state.phase = .writing(open) }
+        }
+        task.recordWritten(open.written, expected: open.size)
+        if let delegate { task.notifyDelegateOfReceivedBytes(delegate) }
+        return .keepGoing
+    }
+
+    private func writeError(_ open: Open, _ error: SystemError) -> LoadError {
+        LoadError(.ioFailed, message: "writing '\(open.file.finalPath)' failed after \(open.written) bytes: \(error)")
+    }
+
+    private func stop(_ error: LoadError) -> Flow {
+        state.withLock { $0.failure = $0.failure ?? error }
+        return .stopped
+    }
+
+    // MARK: - The end
+
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        let outcome = finish(error)
+        if case .complete(let file) = outcome { (delegate as? any DownloadDelegate)?.loadTask(task, didDownloadTo: file) }
+        switch outcome {
+        case .complete: delegate?.loadTask(task, didEndWith: nil)
+        case .failed(let error): delegate?.loadTask(task, didEndWith: error)
+        case .mustStartOver(let reason):
+            if !isRestarted { delegate?.loadTask(task, didEndWith: Self.restartError(task.originalRequest, reason)) }
+        }
+        publish(outcome)
+    }
+
+    static func restartError(_ request: Request, _ reason: String) -> LoadError {
+        LoadError(
+            .rangeNotSatisfiable,
+            message: "the download of \(request.url.shortDescription) can't be continued: \(reason); start it again without resume data")
+    }
+
+    private func end(_ error: LoadError) {
+        if state.withLock({ $0.outcome != nil }) { return }
+        publish(finish(error))
+    }
+
+    private func publish(_ outcome: Outcome) {
+        let observers = state.withLock { state in
+            state.outcome = outcome
+            defer { state.observers = [] }
+            return state.observers
+        }
+        for observer in observers { observer(outcome) }
+    }
+
+    /// Closes the file: it gets its name, or is kept for later, or is removed.
+    private func finish(_ error: LoadError?) -> Outcome {
+        let ended = state.withLock { state in
+            defer { state.phase = .over }
+            return state
+        }
+        if let reason = ended.mustStartOver {
+            if case .waiting(let part?) = ended.phase { discard(part.file) }
+            return .mustStartOver(reason)
+        }
+        let failure = ended.failure ?? error
+        switch ended.phase {
+        case .over: return .failed(failure ?? LoadError(.unknown, message: "the download has ended twice"))
+        case .waiting(let part):
+            let failure = failure ?? LoadError(.unknown, message: "the load finished without a response")
+            guard let part else { return .failed(failure) }
+            // Nothing says that the bytes of the earlier download are of no use.
+            part.file.close()
+            return .failed(failure.with(part.data.with(part.size, of: part.data.expectedBytes)))
+        case .writing(let open):
+            if let failure {
+                return .failed(keep(open.file, open.resumeData, open.written, of: open.size, ended, failure))
+            }
+            if let size = open.size, size != open.written {
+                let error = LoadError(
+                    .truncated, message: "'\(open.file.finalPath)' has \(open.written) of \(size) bytes, and the server sent no more")
+                return .failed(keep(open.file, open.resumeData, open.written, of: size, ended, error))
+            }
+            return complete(open, ended.restartReason)
+        }
+    }
+
+    private func complete(_ open: Open, _ restartReason: String?) -> Outcome {
+        DownloadRecord.remove(of: open.file)
+        do throws(LoadError) {
+            let completion = try open.file.complete()
+            return .complete(
+                DownloadedFile(
+                    path: completion.path, response: open.response, size: open.written, resumedBytes: open.resumedBytes,
+                    restartReason: restartReason))
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    /// - Returns: the error, with the resume data if the file is kept.
+    private func keep(
+        _ file: PartialFile, _ data: ResumeData?, _ written: Int64, of size: Int64?, _ state: State, _ error: LoadError
+    ) -> LoadError {
+        let isWanted =
+            switch state.destination.partialFile {
+            case .never: false
+            case .afterFailure: error.code != .cancelled
+            case .always: true
+            }
+        guard let data, written > 0, isWanted || state.producesResumeData else {
+            discard(file)
+            return error
+        }
+        file.close()
+        return error.with(data.with(written, of: size))
+    }
+
+    private func discard(_ file: PartialFile) {
+        DownloadRecord.remove(of: file)
+        file.discard()
+        file.close()
+    }
+
+    /// The error of a response that is none of the file.
+    private static func error(for response: Response) -> LoadError {
+        let code: LoadError.Code =
+            switch response.status?.code {
+            case 401, 407: .authenticationRequired
+            case 403: .accessDenied
+            case 404, 410: .notFound
+            case 416: .rangeNotSatisfiable
+            default: .badResponse
+            }
+        let status = response.status.map { "\($0.code) \($0.reasonPhrase)" } ?? "an error"
+        return LoadError(code, message: "\(response.url.shortDescription) was not downloaded: the response is \(status)")
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+public import PortolanCore
+import Synchronization
+
+/// Loads into files. A file with the destination's name is always complete.
+///
+/// A response with an error status (400 and above) is an error: ``LoadError/Code/notFound`` for 404 and 410,
+/// ``LoadError/Code/accessDenied`` for 403, ``LoadError/Code/authenticationRequired`` for 401 and 407, and
+/// ``LoadError/Code/badResponse`` for others. ``LoadError/Code/ioFailed`` means that the file can't be written, and
+/// says why: a full disk, a folder that does not exist, a permission.
+///
+/// Downloads ask for no content coding, unless the request has an `Accept-Encoding` of its own: decoded bytes can't be
+/// continued.
+extension Loader {
+    /// Loads a URL into a file.
+    ///
+    ///     let file = try await loader.download(from: "https://example.com/a.tar.gz", to: .file("a.tar.gz"))
+    ///
+    /// - Throws: as ``download(for:to:resuming:delegate:)``; ``LoadError/Code/badURL`` if `url` is not a URL.
+    @discardableResult
+    public func download(from url: String, to destination: DownloadDestination) async throws(LoadError) -> DownloadedFile {
+        try await download(for: Request(url), to: destination)
+    }
+
+    /// Loads a request into a file, and continues an earlier download if there is resume data.
+    ///
+    /// If the server has another version by now, or sends no parts, the file is loaded from its start, and
+    /// ``DownloadedFile/restartReason`` says so. If the surrounding Swift task is cancelled, the download is cancelled.
+    ///
+    /// - Parameters:
+    ///   - request: the request. With resume data, its URL must be that of the data.
+    ///   - destination: where to write. With resume data, the same as before.
+    ///   - data: the resume data of an earlier download.
+    ///   - delegate: as for ``data(for:delegate:)``; it can be a ``DownloadDelegate``.
+    /// - Throws: the reason why there is no file. ``LoadError/resumeData`` continues the download later.
+    @discardableResult
+    public func download(
+        for request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: (any LoadDelegate)? = nil
+    ) async throws(LoadError) -> DownloadedFile {
+        var (attempt, result) = (Attempt(request, destination, data), Result<DownloadedFile, LoadError>?.none)
+        while true {
+            let (task, writer) = try makeDownload(attempt, delegate, on: .background, isRestarted: true)
+            if Task.isCancelled { task.cancel() } else { task.resume() }
+            let outcome = await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in writer.whenEnded { continuation.resume(returning: $0) } }
+            } onCancel: {
+                task.cancel()
+            }
+            result = attempt.result(of: outcome)
+            if let result { return try result.get() }
+        }
+    }
+
+    /// Does what ``download(for:to:resuming:delegate:)`` does, and calls `completion` once, on `queue`.
+    ///
+    /// - Returns: the task. It ends without a file, and a second task follows, if the server has another version than
+    ///   that of the resume data.
+    @discardableResult
+    public func download(
+        _ request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: (any LoadDelegate)? = nil,
+        on queue: DeliveryQueue = .background, completion: @escaping @Sendable (Result<DownloadedFile, LoadError>) -> Void
+    ) throws(LoadError) -> LoadTask {
+        try start(Attempt(request, destination, data), delegate, on: queue, completion)
+    }
+
+    private func start(
+        _ attempt: Attempt, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue,
+        _ completion: @escaping @Sendable (Result<DownloadedFile, LoadError>) -> Void
+    ) throws(LoadError) -> LoadTask {
+        let (task, writer) = try makeDownload(attempt, delegate, on: queue, isRestarted: true)
+        writer.whenEnded { [self] outcome in
+            var next = attempt
+            if let result = next.result(of: outcome) { return completion(result) }
+            do throws(LoadError) {
+                _ = try start(next, delegate, on: queue, completion)
+            } catch {
+                completion(.failure(error))
+            }
+        }
+        task.resume()
+        return task
+    }
+
+    /// Makes a task that loads into a file and reports to `delegate`. ``LoadTask/resume()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - delegate: receives the events, except the response and the data. If the bytes of the resume data are of no
+    ///     use, the task ends with ``LoadError/Code/rangeNotSatisfiable``, and their file is removed.
+    ///   - queue: where the delegate is called and the file is written. On ``DeliveryQueue/immediate``, a slow disk
+    ///     delays all loads of an event loop.
+    /// - Throws: ``LoadError/Code/badRequest`` or ``LoadError/Code/ioFailed`` if the resume data can't be used.
+    public func downloadTask(
+        for request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: any LoadDelegate,
+        on queue: DeliveryQueue = .background
+    ) throws(LoadError) -> LoadTask {
+        try makeDownload(Attempt(request, destination, data), delegate, on: queue, isRestarted: false).task
+    }
+
+    /// Does what ``download(for:to:resuming:delegate:)`` does, but blocks the calling thread. For programs that are not
+    /// asynchronous.
+    ///
+    /// - Throws: also ``LoadError/Code/noResources`` on the thread of an event loop, which must not wait.
+    @available(*, noasync, message: "this blocks the thread; await download(for:to:) instead")
+    @discardableResult
+    public func waitForDownload(
+        for request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: (any LoadDelegate)? = nil
+    ) throws(LoadError) -> DownloadedFile {
+        guard !NonBlockingThreads.includeCurrentThread else {
+            throw LoadError(
+                .noResources, message: "can't wait for \(request.url.shortDescription) on the thread of an event loop; use another thread")
+        }
+        let lock = ConditionLock(Result<DownloadedFile, LoadError>?.none)
+        _ = try download(request, to: destination, resuming: data, delegate: delegate) { result in
+            lock.withLockBroadcasting { $0 = result }
+        }
+        return try lock.wait { $0 }.get()
+    }
+
+    private func makeDownload(
+        _ attempt: Attempt, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, isRestarted: Bool
+    ) throws(LoadError) -> (task: LoadTask, writer: DownloadWriter) {
+        var (request, part, restartReason) = (attempt.request, ResumedPart?.none, attempt.restartReason)
+        if let data = attempt.data {
+            guard request.url.withoutCredentials.withoutFragment == data.url.withoutFragment, request.method == .get, request.body == nil
+            else {
+                throw LoadError(
+                    .badRequest,
+                    message: "the resume data is for a GET of \(data.url.shortDescription), and not for \(request.url.shortDescription)")
+            }
+            part = try ResumedPart(data, to: attempt.destination)
+            if part == nil { restartReason = "the file with the received bytes is gone" }
+        }
+        if !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "identity" }
+        part?.requestRest(in: &request)
+        let writer = DownloadWriter(
+            attempt.destination, resuming: part, restartReason: restartReason, isRestarted: isRestarted && part != nil, delegate: delegate)
+        return (task(for: request, delegate: writer, on: queue), writer)
+    }
+}
+
+/// A download, which is tried again without resume data if that is of no use.
+private struct Attempt {
+    let request: Request
+    let destination: DownloadDestination
+    private(set) var data: ResumeData?
+    private(set) var restartReason: String?
+
+    init(_ request: Request, _ destination: DownloadDestination, _ data: ResumeData?) {
+        (self.request, self.destination, self.data) = (request, destination, data)
+    }
+
+    /// - Returns: `nil` if the download starts again.
+    mutating func result(of outcome: DownloadWriter.Outcome) -> Result<DownloadedFile, LoadError>? {
+        switch outcome {
+        case .complete(let file): return .success(file)
+        case .failed(let error): return .failure(error)
+        case .mustStartOver(let reason):
+            guard data != nil else { return .failure(DownloadWriter.restartError(request, reason)) }
+            (data, restartReason) = (nil, reason)
+            return nil
+        }
+    }
+}
+
+extension LoadTask {
+    /// Cancels a download, and keeps the bytes that have arrived.
+    ///
+    /// Has no effect on the outcome of a task that is no download: it is cancelled, and there is no resume data.
+    ///
+    /// - Parameter receive: called once, when the download has ended, on any thread. `nil` if the download is complete,
+    ///   has no bytes, or can't be continued because the server has sent no strong validator.
+    public func cancel(byProducingResumeData receive: @escaping @Sendable (ResumeData?) -> Void) {
+        guard let writer = delegate as? DownloadWriter else {
+            cancel()
+            return receive(nil)
+        }
+        writer.produceResumeData()
+        writer.whenEnded { outcome in
+            if case .failed(let error) = outcome { receive(error.resumeData) } else { receive(nil) }
+        }
+        cancel()
+    }
+
+    /// Does what ``cancel(byProducingResumeData:)`` does, and waits for the data.
+    public func cancelByProducingResumeData() async -> ResumeData? {
+        await withCheckedContinuation { continuation in
+            cancel { continuation.resume(returning: $0) }
+        }
+    }
+}

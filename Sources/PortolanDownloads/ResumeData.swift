@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+public import PortolanCore
+import PortolanFileSystem
+public import PortolanURL
+
+/// What a later download needs to continue an incomplete one, also in another process.
+///
+/// A download that ends early keeps its bytes in a hidden file beside its destination. This value names that file, the
+/// request, and the validator with which the server recognises the version of the resource. Store it with any encoder:
+/// its format is versioned. It has no credentials: `Authorization`, `Proxy-Authorization` and `Cookie` are left out.
+///
+/// Resume data from an untrusted source can't reach other files: the file must be beside the destination that the
+/// caller names, and have the name, the owner and the lock of a partial file. But it decides which URL is loaded: check
+/// ``url``.
+public struct ResumeData: Hashable, Sendable {
+    /// The URL of the download, without user and password.
+    public let url: URLRecord
+    /// The number of bytes that the partial file has; `nil` if only the file itself says it, as after a crash.
+    public let bytesReceived: Int64?
+    /// The size of the whole file in bytes; `nil` if the server has not said it.
+    public let expectedBytes: Int64?
+    let fields: HTTPFields
+    /// The value of `If-Range`.
+    let validator: String
+    /// The name of the partial file, without its folder.
+    let partialName: String
+
+    init(_ request: Request, validator: String, partialName: String, bytesReceived: Int64?, expectedBytes: Int64?) {
+        url = request.url.withoutCredentials
+        fields = HTTPFields(request.fields.filter { !Self.omittedFields.contains($0.name) })
+        (self.validator, self.partialName) = (validator, partialName)
+        (self.bytesReceived, self.expectedBytes) = (bytesReceived, expectedBytes)
+    }
+
+    func with(_ bytesReceived: Int64, of expectedBytes: Int64?) -> ResumeData {
+        ResumeData(
+            request, validator: validator, partialName: partialName, bytesReceived: bytesReceived,
+            expectedBytes: expectedBytes)
+    }
+
+    static let omittedFields: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie, .range, .ifRange]
+
+    /// The request of the download, with the default time limits and policies. Add what it needs in addition, such as
+    /// credentials.
+    public var request: Request {
+        var request = Request(url: url)
+        request.fields = fields
+        return request
+    }
+
+    /// The resume data of a download to this path that has ended without one: the program was killed, or the machine
+    /// has crashed. `nil` if there is none that can be continued.
+    ///
+    /// If there are several, the one that was started last.
+    ///
+    /// - Parameter path: the path of the destination, as of ``DownloadDestination/file(_:existingFile:partialFile:)``.
+    public init?(interruptedDownloadTo path: String) {
+        guard let data = DownloadRecord.latest(beside: path) else { return nil }
+        self = data
+    }
+
+    /// Removes the partial file and what belongs to it. The data can't be used any more.
+    ///
+    /// - Parameter destination: the destination of the download.
+    public func discard(from destination: DownloadDestination) {
+        guard let path = destination.path(ofPartialFile: partialName),
+            // `try?` because there is then nothing to remove.
+            let file = try? PartialFile(continuing: partialName, for: path, collision: destination.existingFile.collision)
+        else { return }
+        DownloadRecord.remove(of: file)
+        file.discard()
+        file.close()
+    }
+}
+
+extension ResumeData: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case version, url, fields, validator, partialName, bytesReceived, expectedBytes
+    }
+
+    private static let version = 1
+    /// No server accepts longer ones.
+    private static let limits = (url: 64 << 10, fields: 256, fieldBytes: 64 << 10, validator: 1 << 10)
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(Self.version, forKey: .version)
+        try container.encode(url.string, forKey: .url)
+        try container.encode(fields.map { [$0.name.rawName, $0.value] }, forKey: .fields)
+        try container.encode(validator, forKey: .validator)
+        try container.encode(partialName, forKey: .partialName)
+        try container.encodeIfPresent(bytesReceived, forKey: .bytesReceived)
+        try container.encodeIfPresent(expectedBytes, forKey: .expectedBytes)
+    }
+
+    /// - Throws: `DecodingError` if the data is damaged or has another version.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func check(_ isValid: Bool, _ key: CodingKeys, _ problem: String) throws {
+            if !isValid { throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: problem) }
+        }
+        let version = try container.decode(Int.self, forKey: .version)
+        try check(version == Self.version, .version, "resume data of version \(version); this program reads version \(Self.version)")
+        let text = try container.decode(String.self, forKey: .url)
+        try check(text.utf8.count <= Self.limits.url, .url, "the URL is longer than \(Self.limits.url) bytes")
+        // `try?` because the check below has a better message.
+        let parsed = try? URLRecord(parsing: text)
+        guard let parsed else { throw DecodingError.dataCorruptedError(forKey: .url, in: container, debugDescription: "not a URL") }
+        url = parsed.withoutCredentials
+        let lines = try container.decode([[String]].self, forKey: .fields)
+        let size = lines.reduce(0) { $0 + $1.reduce(0) { $0 + $1.utf8.count } }
+        try check(lines.count <= Self.limits.fields && size <= Self.limits.fieldBytes, .fields, "too many header fields")
+        var fields = HTTPFields()
+        for line in lines {
+            guard line.count == 2, let name = HTTPField.Name(line[0]), HTTPField.isValidValue(line[1]), !Self.omittedFields.contains(name)
+            else { throw DecodingError.dataCorruptedError(forKey: .fields, in: container, debugDescription: "not a header field") }
+            fields.append(HTTPField(name: name, value: line[1]))
+        }
+        self.fields = fields
+        validator = try container.decode(String.self, forKey: .validator)
+        try check(
+            !validator.isEmpty && validator.utf8.count <= Self.limits.validator && HTTPField.isValidValue(validator), .validator,
+            "not a validator")
+        partialName = try container.decode(String.self, forKey: .partialName)
+        try check(
+            partialName.utf8.count <= 255 && !partialName.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }, .partialName,
+            "not the name of a file")
+        bytesReceived = try container.decodeIfPresent(Int64.self, forKey: .bytesReceived)
+        expectedBytes = try container.decodeIfPresent(Int64.self, forKey: .expectedBytes)
+        try check(bytesReceived ?? 0 >= 0, .bytesReceived, "a negative number of bytes")
+        try check(expectedBytes ?? .max >= bytesReceived ?? 0, .expectedBytes, "fewer bytes than were received")
+    }
+}
+
+extension LoadError {
+    /// What continues the download that has failed; `nil` if the load was no download, or can't be continued.
+    public var resumeData: ResumeData? { anyResumeData as? ResumeData }
+
+    func with(_ resumeData: ResumeData?) -> LoadError {
+        var error = self
+        error.anyResumeData = resumeData
+        return error
+    }
+}

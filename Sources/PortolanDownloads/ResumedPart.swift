@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCache
+import PortolanCore
+import PortolanFileSystem
+
+/// The bytes of an earlier download that a new one continues.
+struct ResumedPart: Sendable {
+    let data: ResumeData
+    let file: PartialFile
+    /// The number of bytes in the file.
+    let size: Int64
+
+    /// Opens the partial file.
+    ///
+    /// - Returns: `nil` if the file is gone, so that all bytes must be received again.
+    /// - Throws: ``LoadError/Code/badRequest`` if the data belongs to another destination; ``LoadError/Code/ioFailed``
+    ///   if the file is not one of this user, or another download writes it.
+    init?(_ data: ResumeData, to destination: DownloadDestination) throws(LoadError) {
+        guard let path = destination.path(ofPartialFile: data.partialName) else {
+            throw LoadError(.badRequest, message: "the resume data is not for this destination")
+        }
+        do throws(LoadError) {
+            file = try PartialFile(continuing: data.partialName, for: path, collision: destination.existingFile.collision)
+        } catch {
+            if FileSystem.isMissing(FileSystem.split(path).folder + data.partialName) { return nil }
+            throw error
+        }
+        self.data = data
+        let existing = FileSystem.size(of: file.descriptor) ?? 0
+        size = min(existing, data.bytesReceived ?? existing)
+        if size == existing { return }
+        do throws(SystemError) {
+            try FileSystem.truncate(file.descriptor, to: size)
+        } catch {
+            file.close()
+            throw LoadError(.ioFailed, message: "the partial file '\(file.path)' can't be shortened: \(error)")
+        }
+    }
+
+    /// Asks for the missing bytes, if the server still has the same version.
+    ///
+    /// RFC 9110 §13.1.5, §14.2
+    func requestRest(in request: inout Request) {
+        guard size > 0 else { return }
+        request.fields[.range] = "bytes=\(size)-"
+        request.fields[.ifRange] = data.validator
+    }
+
+    /// What a response to that request means.
+    enum Answer: Equatable {
+        /// The body has the missing bytes. `size` is that of the whole file; `nil` if the server does not say it.
+        case rest(size: Int64?)
+        /// No bytes are missing. The body is not part of the file.
+        case complete
+        /// The body is the whole file, because of the reason.
+        case whole(String)
+        /// The body is of no use: the whole file must be requested, because of the reason.
+        case useless(String)
+        /// The response is an error of the server.
+        case error
+    }
+
+    func answer(of response: Response) -> Answer {
+        let range = ContentRange(in: response.fields)
+        // In protocols without a status, only the field marks a partial response.
+        switch response.status?.code ?? (range == nil ? 200 : 206) {
+        case 206 where size > 0:
+            if let tag = response.fields[.eTag], data.validator.hasPrefix("\""), tag != data.validator {
+                return .useless("the server has another version now")
+            }
+            guard response.remainingContentCodings.isEmpty, !response.fields.contains(.contentEncoding) else {
+                return .useless("the server sends the missing bytes in a content coding")
+            }
+            guard let range, range.bytes?.lowerBound == size else {
+                return .useless("the server sends other bytes than those that are missing")
+            }
+            return .rest(size: range.size)
+        case 416 where size > 0:
+            return range?.size == size ? .complete : .useless("the server has another version now")
+        case 200..<300: return .whole(size > 0 ? "the server has another version now, or sends no parts" : "no bytes had been received")
+        default: return .error
+        }
+    }
+
+    /// The value of `If-Range` for the version in a response; `nil` if a download of it can't be continued.
+    ///
+    /// RFC 9110 §13.1.5
+    static func validator(of response: Response, now: Int64) -> String? {
+        // Decoded bytes have other offsets than those of the server.
+        guard !response.fields.contains(.contentEncoding), response.remainingContentCodings.isEmpty else { return nil }
+        if response.status == nil {
+            // Such as `file:`, whose date is of the machine's own clock.
+            return response.fields.contains(.eTag)
+                ? response.fields[.eTag].flatMap { $0.hasPrefix("\"") ? $0 : nil } : response.fields[.lastModified]
+        }
+        return StrongValidator(of: response.fields, now: now).flatMap { String(validating: $0.ifRange, as: UTF8.self) }
+    }
+}
+
+extension DownloadDestination.ExistingFile {
+    var collision: PartialFile.Collision {
+        switch self {
+        case .replace: .replaces
+        case .fail: .fails
+        case .keepBoth: .renames
+        }
+    }
+}

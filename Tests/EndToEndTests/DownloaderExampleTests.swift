@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import TestThreads
+import Testing
+
+/// `Examples/Downloader`
+@Suite(.blocking, .timeLimit(.minutes(2))) struct DownloaderExampleTests {
+    private let program: Program
+    /// The program beside the test bundle.
+    private let downloader = Program.executable.deletingLastPathComponent().appendingPathComponent("Downloader").path
+
+    init() throws { program = try Program() }
+
+    @Test func fileIsDownloaded() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["ETag: \"v1\""], "hello world"))
+        let outcome = try program.runScript("'\(downloader)' '\(server.url())' out")
+        #expect(outcome.status == 0 && outcome.text.contains("] 100 % of 11"), "\(outcome)")
+        #expect(outcome.text.hasSuffix("out: 11 bytes\n"))
+        #expect(try program.contents(of: "out") == "hello world" && program.files == ["out"])
+    }
+
+    /// SIGTERM and SIGKILL leave no time to save anything.
+    @Test(arguments: ["INT", "TERM", "KILL"]) func interruptedDownloadIsContinued(signal: String) throws {
+        let head = "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 11\r\n\r\n"
+        let server = try ScriptedServer(
+            [.receiveHead, .send(text: head + "hello "), .stall],
+            ScriptedServer.response("206 Partial Content", ["ETag: \"v1\"", "Content-Range: bytes 6-10/11"], "world"))
+        // Python starts the program, because sh(1) makes background processes ignore SIGINT.
+        let script = """
+            import glob, os, signal, subprocess, sys
+            process = subprocess.Popen(sys.argv[1:4], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while not any(os.path.getsize(path) == 6 for path in glob.glob(".out.*.part")): assert process.poll() is None
+            process.send_signal(signal.SIG\(signal))
+            print(process.communicate()[1].decode(), end="")
+            """
+        try program.makeFile("interrupt.py", script)
+        let first = try program.runScript("/usr/bin/python3 interrupt.py '\(downloader)' '\(server.url())' out")
+        #expect(first.status == 0 && program.contents(of: "out") == nil, "\(first)")
+        #expect(first.text.contains("run the command again to continue") == (signal == "INT"))
+        let second = try program.runScript("'\(downloader)' '\(server.url())' out")
+        #expect(second.status == 0 && second.text.hasSuffix("out: 11 bytes, 6 of them from an earlier run\n"), "\(second)")
+        #expect(try program.contents(of: "out") == "hello world" && program.files == ["interrupt.py", "out"])
+        #expect(server.requests.last?.contains("If-Range: \"v1\"") == true)
+    }
+}

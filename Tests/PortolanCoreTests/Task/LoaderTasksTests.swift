@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct LoaderTasksTests {
+    private final class Recorder: LoaderDelegate {
+        let log = Mutex<[String]>([])
+        var entries: [String] { log.withLock { $0 } }
+        func add(_ entry: String) { log.withLock { $0.append(entry) } }
+        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { add("end \(error?.name ?? "complete")") }
+        func loaderDidBecomeInvalid(_ loader: Loader) { add("invalid") }
+    }
+
+    /// A handler whose loads wait until a test ends them.
+    private let handler = ManualHandler(schemes: .only(["x"]))
+
+    private func makeLoader(_ delegate: (any LoaderDelegate)? = nil) -> Loader {
+        var configuration = Loader.Configuration()
+        configuration.handlers = [handler]
+        return Loader(configuration: configuration, registry: ProtocolRegistry(), delegate: delegate)
+    }
+
+    private func request(_ name: String) throws -> Request { try Request("x:\(name)") }
+
+    @Test func startedTasksAreListedUntilTheirEnd() throws {
+        let (loader, recorder) = (makeLoader(), Recorder())
+        let tasks = try ["a", "b", "c"].map { loader.task(for: try request($0), delegate: recorder) }
+        #expect(loader.tasks.isEmpty && tasks.map(\.identifier) == [1, 2, 3])
+        tasks[1].taskDescription = "second"
+        for task in tasks { task.resume() }
+        #expect(loader.tasks.map(\.identifier) == [1, 2, 3])
+        #expect(loader.tasks.map(\.taskDescription) == [nil, "second", nil])
+        tasks[1].suspend()
+        #expect(loader.tasks.map(\.identifier) == [1, 2, 3])
+        tasks[0].cancel()
+        #expect(loader.tasks.map(\.identifier) == [2, 3])
+        loader.cancelAll()
+        #expect(loader.tasks.isEmpty)
+        #expect(recorder.entries == ["end cancelled", "end cancelled", "end cancelled"])
+    }
+
+    @Test func listRetainsRunningTasksAndNoSuspendedOnes() throws {
+        let loader = makeLoader()
+        weak var running: LoadTask?
+        weak var suspended: LoadTask?
+        do {
+            let first = loader.task(for: try request("a"), delegate: Recorder())
+            let second = loader.task(for: try request("b"), delegate: Recorder())
+            first.resume()
+            second.resume()
+            second.suspend()
+            (running, suspended) = (first, second)
+        }
+        #expect(running != nil && suspended == nil && loader.tasks.count == 1)
+        loader.cancelAll()
+        #expect(running == nil && loader.tasks.isEmpty)
+    }
+
+    @Test func runningTasksEndAndNoOtherStarts() throws {
+        let (recorder, own, late) = (Recorder(), Recorder(), Recorder())
+        let loader = makeLoader(recorder)
+        let task = loader.task(for: try request("a"), delegate: own)
+        task.resume()
+        loader.finishTasksAndInvalidate()
+        loader.task(for: try request("b"), delegate: late).resume()
+        #expect(late.entries == ["end cancelled"] && own.entries == [] && recorder.entries == [])
+        #expect(loader.tasks.map(\.identifier) == [1])
+        task.cancel()
+        #expect(own.entries == ["end cancelled"] && recorder.entries == ["invalid"])
+    }
+
+    @Test func invalidLoaderTellsItsDelegateOnce() throws {
+        let recorder = Recorder()
+        let loader = makeLoader(recorder)
+        let own = Recorder()
+        loader.task(for: try request("a"), delegate: own).resume()
+        loader.invalidateAndCancel()
+        loader.invalidateAndCancel()
+        #expect(own.entries == ["end cancelled"] && recorder.entries == ["invalid"])
+        let idle = Recorder()
+        makeLoader(idle).finishTasksAndInvalidate()
+        #expect(idle.entries == ["invalid"])
+    }
+
+    @Test func delegateOfTheLoaderIsReleasedAtItsEnd() {
+        weak var released: Recorder?
+        let loader: Loader
+        do {
+            let recorder = Recorder()
+            released = recorder
+            loader = makeLoader(recorder)
+        }
+        #expect(released != nil)
+        loader.finishTasksAndInvalidate()
+        #expect(released == nil)
+    }
+
+    @Test func delegateOfTheLoaderServesTasksWithoutOne() async throws {
+        final class Refusing: LoaderDelegate {
+            func loadTask(
+                _ task: LoadTask, willRedirectTo request: Request, response: Response,
+                decide: @escaping @Sendable (RedirectDecision) -> Void
+            ) {
+                decide(.deliver)
+            }
+        }
+        var configuration = Loader.Configuration()
+        configuration.handlers = [
+            AsyncHandler(identifier: "test.redirects", schemes: ["x"]) { request, client in
+                let response = Response(url: request.url, status: .found)
+                try await client.wasRedirected(to: try Request("x:next"), response: response)
+                try await client.didReceive(response)
+                try await client.didLoad("declined")
+            }
+        ]
+        let loader = Loader(configuration: configuration, registry: ProtocolRegistry(), delegate: Refusing())
+        let (body, response) = try await loader.data(from: "x:first")
+        #expect(String(decoding: body, as: UTF8.self) == "declined" && response.status == .found)
+    }
+}

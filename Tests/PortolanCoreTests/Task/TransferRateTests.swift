@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct TransferRateTests {
+    @Test func rateFollowsTheTransfer() {
+        var rate = TransferRate(at: .zero, 0)
+        let none = rate.update(at: .zero, 500)
+        let values = [(1, 1000), (2, 2000), (5, 2000)].map { rate.update(at: .seconds($0.0), $0.1) }
+        // Half of the weight after three seconds.
+        #expect(none == nil && values == [1000, 1000, 500])
+        let slow = rate.update(at: .seconds(50), 2000)
+        #expect(slow.map { $0 < 40 } == true)
+    }
+
+    @Test(arguments: [
+        (100 as Int64?, 50.0 as Double?, Duration.seconds(1) as Duration?), (100, nil, nil), (nil, 50, nil), (100, 0, nil),
+        (.max, 1e-9, .seconds(31_536_000)),
+    ])
+    func timeLeftNeedsRateAndLength(_ row: (length: Int64?, rate: Double?, time: Duration?)) {
+        var progress = LoadProgress(bytesReceived: 50, expectedBytesToReceive: row.length, bytesSent: 0, expectedBytesToSend: nil)
+        progress.bytesPerSecond = row.rate
+        #expect(progress.timeLeft == row.time)
+    }
+
+    @Test func updatesEndWithTheTask() async throws {
+        let clock = ManualClock()
+        let loader = PortolanTestSupport.loader(
+            AsyncHandler(identifier: "test.pieces", schemes: ["x"]) { request, client in
+                try await client.didReceive(Response(url: request.url, expectedLength: 3000))
+                for _ in 0..<3 {
+                    try await client.didLoad([UInt8](repeating: 1, count: 1000))
+                    clock.advance(by: .seconds(1))
+                }
+            }
+        ) { $0.clock = clock }
+        let task = loader.task(for: try Request("x:y"), delegate: ClosureDelegate())
+        let updates = task.progressUpdates(every: .seconds(1))
+        task.resume()
+        var values: [LoadProgress] = []
+        // Without time, the sequence waits.
+        let end = Task {
+            while !Task.isCancelled {
+                clock.advance(by: .seconds(1))
+                await Task.yield()
+            }
+        }
+        for await progress in updates { values.append(progress) }
+        end.cancel()
+        #expect(values.last?.bytesReceived == 3000)
+        #expect(zip(values, values.dropFirst()).allSatisfy { $0.bytesReceived <= $1.bytesReceived })
+    }
+
+    @Test func cancelledReaderEndsTheSequence() async throws {
+        let loader = PortolanTestSupport.loader(
+            AsyncHandler(identifier: "test.silent", schemes: ["x"]) { _, _ in try await Task.sleep(for: .seconds(3600)) }
+        ) { $0.clock = ManualClock() }
+        let task = loader.task(for: try Request("x:y"), delegate: ClosureDelegate())
+        task.resume()
+        let reader = Task { () -> Int in
+            var count = 0
+            for await _ in task.progressUpdates() { count += 1 }
+            return count
+        }
+        reader.cancel()
+        #expect(await reader.value <= 1)
+        task.cancel()
+    }
+}
