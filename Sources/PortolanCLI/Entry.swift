@@ -56,8 +56,10 @@ enum Entry {
     private static func runGet(_ arguments: [String]) throws {
         var operations: [GetCommand] = []
         for operation in try GetArguments(Array(arguments.dropFirst())).operations {
-            guard let command = try PortolanCommand.parseAsRoot(["get"] + operation) as? GetCommand else { continue }
-            operations.append(command)
+            var command = try PortolanCommand.parseAsRoot(["get"] + operation)
+            // `--help` makes another command.
+            guard let get = command as? GetCommand else { return try command.run() }
+            operations.append(get)
         }
         try GetCommand.run(operations)
     }

@@ -128,7 +128,7 @@ final class DownloadWriter: DelegatingDelegate {
                     throw LoadError(.ioFailed, message: "the partial file '\(part.file.path)' can't be emptied: \(error)")
                 }
                 if part.size > 0 { state.withLock { $0.restartReason = reason } }
-                return begin(part.file, response, task, now)
+                return begin(part.file, response, task, now, hasOwnRange: true)
             case .useless(let reason):
                 state.withLock { $0.mustStartOver = reason }
                 return nil
@@ -145,11 +145,14 @@ final class DownloadWriter: DelegatingDelegate {
         return begin(file, response, task, now)
     }
 
-    private func begin(_ file: PartialFile, _ response: Response, _ task: LoadTask, _ now: Int64) -> Open {
+    /// - Parameter hasOwnRange: whether the range of the request is that of an earlier download.
+    private func begin(
+        _ file: PartialFile, _ response: Response, _ task: LoadTask, _ now: Int64, hasOwnRange: Bool = false
+    ) -> Open {
         let request = task.originalRequest
         // A part that the caller has asked for is no file.
         let validator =
-            request.method == .get && request.body == nil && request.fields[.range] == nil && !response.isBodyPart
+            request.method == .get && request.body == nil && (hasOwnRange || request.fields[.range] == nil) && !response.isBodyPart
             ? ResumedPart.validator(of: response, now: now) : nil
         let data = validator.map { validator in
             ResumeData(

@@ -172,6 +172,10 @@ import Testing
         _ origin: FileOrigin, _ destination: DownloadDestination, _ cancel: @escaping @Sendable (LoadTask) -> Void
     ) throws -> Ending {
         let ending = Ending(cancel)
+        // The load ends only by the cancel.
+        origin.change { state in
+            state.beforePiece = { sent in if sent >= 10_000 { try await Task.sleep(for: .seconds(3600)) } }
+        }
         try origin.loader.downloadTask(for: Request(FileOrigin.url), to: destination, delegate: ending).resume()
         return ending
     }
@@ -189,6 +193,7 @@ import Testing
         }
         let received = try #require(data?.bytesReceived)
         #expect(received > 0)
+        origin.change { $0.beforePiece = nil }
         let file = try await resume(origin, data)
         #expect(try file.resumedBytes == received && contents() == bytes)
     }
@@ -223,7 +228,9 @@ import Testing
         let first = try await interrupted(origin, after: 7000).resumeData
         let newer = Array(bytes.reversed())
         origin.change { ($0.bytes, $0.tag) = (newer, "\"2\"") }
-        let second = try await interrupted(origin, after: 3000, resuming: first).resumeData
+        let error = try await interrupted(origin, after: 3000, resuming: first)
+        let second = error.resumeData
+        #expect(error.code == .connectionLost, "\(error)")
         #expect(second?.validator == "\"2\"" && second?.bytesReceived == 3000)
         let found = try #require(ResumeData(interruptedDownloadTo: folder.path(of: "a")))
         #expect(found.validator == "\"2\"")

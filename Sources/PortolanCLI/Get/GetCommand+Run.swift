@@ -22,8 +22,9 @@ extension GetCommand {
             TraceFile($0, keepsSecrets: keepsSecrets)
         }
         var outcome = GetOutcome()
-        for operation in operations {
+        for (index, operation) in operations.enumerated() {
             try operation.run(in: session, trace, &outcome)
+            if index + 1 < operations.count { outcome.closingTimer?.cancel() }
             // An interrupted trace is a fragment, and must not replace a complete file. The cookies that have arrived
             // are written.
             if let status = session.interruptionStatus {
@@ -34,11 +35,6 @@ extension GetCommand {
         }
         try trace?.write(within: last.request.timeLimit?.duration)
         if let failure = outcome.savingFailure { throw failure }
-        // A busy machine needs time for the end, too, without a plugin that blocks.
-        _ = ExitTimer(
-            after: (last.request.timeLimit?.duration).map { max($0, .seconds(5)) },
-            "a plugin blocks while it is closed; all loads have ended",
-            status: outcome.firstFailure?.status ?? .timedOut)
         // The failure was reported when it occurred.
         if let firstFailure = outcome.firstFailure { throw Failure(firstFailure.status, nil) }
     }
@@ -127,6 +123,10 @@ extension GetCommand {
         guard session.interruptionStatus == nil else { return }
         outcome.save { () throws(Failure) in try session.save() }
         outcome.save { () throws(Failure) in try setup.replay?.write() }
+        // Before the plugins are released. A busy machine needs time for that, too, without a plugin that blocks.
+        outcome.closingTimer = ExitTimer(
+            after: (request.timeLimit?.duration).map { max($0, .seconds(5)) }, "a plugin blocks while it is closed; all loads have ended",
+            status: outcome.firstFailure?.status ?? .timedOut)
     }
 
     /// Loads one URL after another. Returns the failures.
@@ -211,6 +211,8 @@ private struct GetOutcome {
     private(set) var savingFailure: Failure?
     /// Whether no further URL can be loaded.
     private(set) var endsSession = false
+    /// Ends the program if a plugin blocks while it is closed.
+    var closingTimer: ExitTimer?
 
     mutating func add(_ failures: [Failure]) {
         firstFailure = firstFailure ?? failures.first

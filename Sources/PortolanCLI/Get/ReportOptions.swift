@@ -76,8 +76,9 @@ struct ReportOptions: ParsableArguments {
         guard let writeOut else { return nil }
         guard writeOut.hasPrefix("@") else { return WriteOutFormat(parsing: writeOut) }
         let input = InputFile(option: "-w", path: String(writeOut.dropFirst()))
-        return WriteOutFormat(
-            parsing: String(decoding: try input.wholeStream(limit: Self.formatSizeLimit, within: timeLimit), as: UTF8.self))
+        // As in curl, line breaks of the file are no part of the format.
+        let text = try input.wholeStream(limit: Self.formatSizeLimit, within: timeLimit).filter { $0 != 0x0D && $0 != 0x0A }
+        return WriteOutFormat(parsing: String(decoding: text, as: UTF8.self))
     }
 
     var diagnostics: Diagnostics.Verbosity { !isSilent ? .warnings : showsErrors ? .errors : .nothing }

@@ -166,8 +166,8 @@ import Testing
         #expect(refusal.status == 2 && refusal.errors.first?.contains("is in the cache") == true, "\(refusal.errors)")
     }
 
-    /// A folder in the next argument would be a URL.
-    @Test(arguments: [["get", "--cache", "store", "data:,x"], ["stdio", "--cache", "store"], ["cache", "list", "--cache", "store"]])
+    /// For `get`, the next argument is a URL.
+    @Test(arguments: [["stdio", "--cache", "store"], ["cache", "list", "--cache", "store"]])
     func folderInTheNextArgumentIsExplained(arguments: [String]) throws {
         let outcome = try program.run(arguments)
         #expect(outcome.status == 2 && outcome.errors.count == 1, "\(outcome.errors)")

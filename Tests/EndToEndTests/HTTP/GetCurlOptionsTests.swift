@@ -59,9 +59,11 @@ struct GetCurlOptionsTests {
         let port = Mutex(0)
         let server = try ScriptedServer { [responses = row.responses] index in
             let response = responses[min(index, responses.count - 1)]
+            // The body of a form can come after its head.
+            let form: [ScriptedServer.Step] = row.script.contains(" -F ") ? [.receiveThrough("--\r\n")] : []
             // A tunnel carries two responses.
             return response.replacingOccurrences(of: "PORT", with: "\(port.withLock { $0 })").components(separatedBy: "THEN").flatMap {
-                [.receiveHead, .send(text: $0)]
+                [.receiveHead] + form + [.send(text: $0)]
             }
         }
         port.withLock { $0 = server.port }
@@ -115,12 +117,8 @@ struct GetCurlOptionsTests {
         Row("CMD --json x -H 'Content-Type: a/b' SERVER/a"), Row("CMD -G -d a=1 -d b SERVER/a"), Row("CMD -G -d a 'SERVER/a?b'"),
         Row("CMD -G -I -d a SERVER/a"), Row("CMD --url-query 'a=b c' --url-query +d%20e 'SERVER/a?f'"),
         Row("CMD -G --data-urlencode 'a=b c' SERVER/a"),
-        Row("CMD -d abc -H 'Transfer-Encoding: chunked' SERVER/a"),
-        Row("printf one > a; printf two > b; CMD -T a SERVER/1 -T b SERVER/ SERVER/3 -H Expect:"),
-        Row("printf body | CMD -T - -H Expect: -H Transfer-Encoding: -H 'Content-Length: 4' SERVER/1"),
         Row("printf 'a\\nb' > f.txt; CMD -F 'a=b c' -F 'd=@f.txt' -F 'e=<f.txt' --form-string 'g=@x;y' SERVER/a"),
         Row("printf x > f; CMD -F 'a=@f;type=text/x;filename=\"q r\"' -F 'b=c;type=text/html' SERVER/a"),
-        Row("CMD -F 'a=b;headers=\"X-Part: 1\"' -H 'Content-Type: multipart/x' SERVER/a"),
         Row("CMD --limit-rate 100k SERVER/a"),
         // Request
         Row("CMD -A agent SERVER/a"), Row("CMD -A '' SERVER/a"), Row("CMD -H 'Host: a' -H 'Host: b' SERVER/a"),
@@ -137,11 +135,9 @@ struct GetCurlOptionsTests {
         Row("CMD -z '28 Nov 2026' SERVER/a", Row.response("200 OK", ["Last-Modified: Fri, 27 Nov 2026 00:00:00 GMT"], "old")),
         Row("CMD --etag-save t SERVER/a", Row.response("200 OK", ["ETag: \"v1\""], "x")),
         Row("printf '\"v1\"\\n' > t; CMD --etag-compare t SERVER/a", Row.response("304 Not Modified")),
-        Row("CMD --etag-compare none SERVER/a"),
         // Connections
         Row("CMD --resolve h.test:PORT:127.0.0.1 http://h.test:PORT/a"), Row("CMD --connect-to h.test:80:127.0.0.1:PORT http://h.test/a"),
         Row("CMD --connect-to ::127.0.0.1:PORT http://h.test/a"), Row("CMD -4 SERVER/a"),
-        Row("CMD -p -x SERVER http://h.test/a", "HTTP/1.1 200 OK\r\n\r\nTHEN" + Row.ok),
         // Redirects
         Row("CMD -L SERVER/a", Row.response("302 Found", ["Location: "], "empty")), Row("CMD --no-location SERVER/a", redirects[0]),
         Row("CMD -L --max-redirs 0 SERVER/a", redirects[0]),

@@ -153,7 +153,7 @@ import Testing
         #expect(server.requests.last?.contains("Range: bytes=6-") == true)
     }
 
-    @Test(arguments: [["-C", "-"], ["-C", "-", "-o", "-"], ["-C", "x"], ["-C", "-1"], ["-C", "1", "-i"]])
+    @Test(arguments: [["-C", "-"], ["-C", "-", "-o", "-"], ["-C", "x"], ["-C", "-1"], ["-C", "1", "-i", "-o", "out"]])
     func invalidResumeOptionsAreRefused(arguments: [String]) throws {
         let outcome = try program.run(["get"] + arguments + ["data:,x"])
         #expect(outcome.status == 2 && outcome.errors.count == 1)
