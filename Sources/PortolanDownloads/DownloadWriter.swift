@@ -181,7 +181,8 @@ final class DownloadWriter: DelegatingDelegate {
             if case .writing = state.phase { state.phase = .writing(open) }
         }
         task.recordWritten(open.written, expected: open.size)
-        if let delegate { task.notifyDelegateOfReceivedBytes(delegate) }
+        // This call is on the delegate's queue, as all events of the task are.
+        delegate?.loadTaskDidReceiveBytes(task)
         return .keepGoing
     }
 
