@@ -104,7 +104,7 @@ import Testing
         #expect(try names == [])
     }
 
-    @Test func missingFolderAndReadOnlyFolderAreClearErrors() async throws {
+    @Test func missingFolderAndFolderAsTargetAreClearErrors() async throws {
         let origin = FileOrigin(bytes)
         let missing = await failure { () throws(LoadError) in
             try await origin.loader.download(from: FileOrigin.url, to: .file(folder.path(of: "none/a")))

@@ -121,7 +121,7 @@ struct OutputOptions: ParsableArguments {
 
     private var policy: FileOutput.Policy {
         FileOutput.Policy(
-            collision: addsNumbers ? .adds : .replaces, createsFolders: createsFolders, keepsRemoteTime: keepsRemoteTime)
+            collision: addsNumbers ? .renames : .replaces, createsFolders: createsFolders, keepsRemoteTime: keepsRemoteTime)
     }
 
     /// Makes the output for one body.

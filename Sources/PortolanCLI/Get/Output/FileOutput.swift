@@ -16,17 +16,9 @@ final class FileOutput: BodyOutput {
 
     /// How the file is created.
     struct Policy: Equatable, Sendable {
-        /// What to do if a file with the name exists.
-        enum Collision: Equatable, Sendable {
-            case replaces
-            case fails
-            /// Adds a number to the name: `name.1`, `name.2` and so on.
-            case adds
-        }
-
         /// The folder, before the path; empty for the current one.
         var folder = ""
-        var collision: Collision
+        var collision: PartialFile.Collision
         var createsFolders = false
         /// Whether the file gets the time of `Last-Modified`.
         var keepsRemoteTime = false
@@ -37,9 +29,6 @@ final class FileOutput: BodyOutput {
         /// The time of the last change, from the response.
         let modified: Int64?
     }
-
-    /// The largest number that a name gets.
-    private static let largestNumber = 100
 
     private let target: Target
     private let policy: Policy
@@ -74,16 +63,7 @@ final class FileOutput: BodyOutput {
                 throw Failure(.writeFailed, "cannot create the folder of '\(path)': \(error)")
             }
         }
-        switch policy.collision {
-        case .replaces: return try Failure.whileWriting { () throws(LoadError) in try PartialFile(for: path, collision: .replaces) }
-        case .fails: return try Failure.whileWriting { () throws(LoadError) in try PartialFile(for: path, collision: .fails) }
-        case .adds:
-            let names = [path] + (1...Self.largestNumber).map { "\(path).\($0)" }
-            guard let free = names.first(where: { FileSystem.kind(at: $0) == nil && !FileSystem.isLink($0) }) else {
-                throw Failure(.writeFailed, "'\(path)' and \(Self.largestNumber) files with numbers exist; remove some")
-            }
-            return try Failure.whileWriting { () throws(LoadError) in try PartialFile(for: free, collision: .fails) }
-        }
+        return try Failure.whileWriting { () throws(LoadError) in try PartialFile(for: path, collision: policy.collision) }
     }
 
     /// - Parameter response: the response whose suggested name is used, if it has one.
@@ -104,6 +84,8 @@ final class FileOutput: BodyOutput {
     func complete() throws(Failure) {
         guard let open = takeFile() else { return }
         let completion = try Failure.whileWriting { () throws(LoadError) in try open.file.complete(modified: open.modified) }
+        // The name can have got a number.
+        finalPath.withLock { $0 = completion.path }
         for warning in completion.warnings { Diagnostics.warn(warning) }
     }
 
