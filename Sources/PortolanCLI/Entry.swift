@@ -56,8 +56,13 @@ enum Entry {
     private static func runGet(_ arguments: [String]) throws {
         var operations: [GetCommand] = []
         for operation in try GetArguments(Array(arguments.dropFirst())).operations {
+            // The argument parser makes the options of a subcommand twice as often as those of a root command. `try?`
+            // because the second parse throws the same error, or the help, and these name the whole program.
+            if let get = (try? GetCommand.parseAsRoot(operation)) as? GetCommand {
+                operations.append(get)
+                continue
+            }
             var command = try PortolanCommand.parseAsRoot(["get"] + operation)
-            // `--help` makes another command.
             guard let get = command as? GetCommand else { return try command.run() }
             operations.append(get)
         }

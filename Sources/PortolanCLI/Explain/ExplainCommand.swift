@@ -17,10 +17,11 @@ struct ExplainCommand: ParsableCommand {
     var isJSON = false
 
     @OptionGroup var loader: LoaderOptions
+    @OptionGroup var replay: ReplayOptions
 
     func run() throws {
         SignalHandler.ignoreClosedPipes()
-        let setup = try loader.setUp()
+        let setup = try loader.setUp(replay: replay)
         let request = try Request(argument: url, knownSchemes: setup.loader.schemes)
         try request.checkForMissingScheme(on: setup.loader)
         let explanation = Explanation(of: request, by: setup.loader)

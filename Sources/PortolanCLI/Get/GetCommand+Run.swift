@@ -18,7 +18,7 @@ extension GetCommand {
         if let trace = first.reports.trace, case .file = try trace.kind.get() { try PartialFile.probeForCommand(trace.path) }
         let session = GetSession()
         try SignalHandler.observe { session.interrupt($0) }
-        let trace = first.reports.trace.flatMap { [keepsSecrets = first.loaderOptions.replay.keepsSecrets] in
+        let trace = first.reports.trace.flatMap { [keepsSecrets = first.replay.keepsSecrets] in
             TraceFile($0, keepsSecrets: keepsSecrets)
         }
         var outcome = GetOutcome()
@@ -40,7 +40,9 @@ extension GetCommand {
     }
 
     private func warnAboutOptionsWithoutEffect() {
-        for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
+        for field in request.omissionsWithoutEffect(with: data) {
+            Diagnostics.warn("-H '\(field):' has no effect: this request needs the field")
+        }
         let hasOtherCredentials = netrc.isUsed || stateFolder.isGiven
         if let option = request.optionWithoutUser(for: urls, hasOtherCredentials: hasOtherCredentials) {
             Diagnostics.warn("\(option) has no effect without a user name; give one with -u, with --netrc or in the URL")
@@ -57,16 +59,16 @@ extension GetCommand {
         var configuration = try http.configuration()
         request.apply(to: &configuration)
         let openingTimer = ExitTimer(after: request.timeLimit?.duration, "a plugin blocks while it is opened")
-        var setup = try loaderOptions.setUp(http: HTTPHandler(configuration: configuration), showsLog: reports.isVerbose)
+        var setup = try loaderOptions.setUp(replay: replay, http: HTTPHandler(configuration: configuration), showsLog: reports.isVerbose)
         openingTimer.cancel()
-        request.redirectOptions.apply(to: &setup.configuration.redirects)
+        redirects.apply(to: &setup.configuration.redirects)
         if let rate = request.rateLimit?.count {
             (setup.configuration.maximumReceiveRate, setup.configuration.maximumSendRate) = (Int(clamping: rate), Int(clamping: rate))
         }
         // A reader can pause the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
         let openFolder = try stateFolder.open()
-        let openCache = try cache.storage.open()
+        let openCache = try cacheFolder.open()
         setup.configuration.cache = openCache?.cache
         let cookies = try state.cookieFile(within: request.timeLimit?.duration)
         setup.configuration.cookies = cookies?.storage ?? openFolder?.cookies
@@ -97,11 +99,12 @@ extension GetCommand {
         setup.configuration.netrc = netrcCredentials?.file
         let loader = setup.loader
         let loadReports = try makeReports(trace)
-        let body = Result { () throws(Failure) in try request.body() }
+        // All URLs and attempts share the body, because standard input can be read only once.
+        // All URLs and attempts share the body, because standard input can be read only once.
+        let body = Result { () throws(Failure) in try data.body(within: request.timeLimit?.duration) }
         let transfers = try self.transfers(from: outcome.transferCount, knownSchemes: loader.schemes)
         outcome.transferCount += transfers.count
         let context = Context(command: self)
-        // All attempts share the body, because standard input can be read only once.
         let load = { @Sendable [unusablePlugins = setup.unusablePlugins] (transfer: GetTransfer) -> Failure? in
             cookies?.addHeaderCookies(forServerOf: transfer.url)
             let uploadedBody = transfer.uploadedFile.map { file in
@@ -179,8 +182,7 @@ extension GetCommand {
 
     /// The rules for the responses.
     var responseRules: ResponseRules {
-        let (conditions, redirects) = (self.conditions, request.redirectOptions)
-        return ResponseRules(
+        ResponseRules(
             failsWithBody: output.failsWithBody, redirectSchemes: redirects.schemes.map(SchemeFilter.init),
             timeCondition: conditions.timeCondition, hasTagCondition: conditions.comparedTagFile != nil,
             sendsAutomaticReferrer: request.sendsAutomaticReferrer,

@@ -16,7 +16,11 @@ struct GetCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The URLs to load. Without a scheme, 'http://' is added.", valueName: "url"))
     var urls: [String]
 
+    // None of these groups has another group in it: debug builds of the argument parser check a nested group again for
+    // each check of the outer one, which makes each start slow.
     @OptionGroup var request: RequestOptions
+    @OptionGroup var data: DataOptions
+    @OptionGroup var redirects: RedirectOptions
     @OptionGroup var conditions: ConditionOptions
     @OptionGroup var output: OutputOptions
     @OptionGroup var events: EventOptions
@@ -25,12 +29,16 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var retries: RetryOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var stateFolder: StateFolderOption
+    @OptionGroup var cacheFolder: CacheFolderOption
     @OptionGroup var cache: CacheOptions
     @OptionGroup var netrc: NetrcOptions
     @OptionGroup var http: HTTPOptions
     @OptionGroup var loaderOptions: LoaderOptions
+    @OptionGroup var replay: ReplayOptions
 
     func validate() throws {
+        try request.check(data)
+        try cache.check(cacheFolder)
         if events.readsEvents { try checkOptionsOfEvents() }
         if output.usesSuggestedName, output.includesHead || request.sendsHEAD {
             throw ValidationError("-J cannot be combined with -i or -I: these write the head to the file, whose name comes from the head")
@@ -55,7 +63,7 @@ struct GetCommand: ParsableCommand {
         }
         try checkStateFiles()
         for (name, path) in [("--trace", reports.trace?.path)] + output.places.map({ ("-o", $0.path) }) {
-            if let path, let recording = loaderOptions.replay.path, FileSystem.isSame(path, recording) {
+            if let path, let recording = replay.path, FileSystem.isSame(path, recording) {
                 throw ValidationError("--replay and \(name) name the same file, '\(recording)'; choose another one for \(name)")
             }
         }
@@ -83,7 +91,7 @@ struct GetCommand: ParsableCommand {
         for (index, (option, path)) in written.enumerated() where !path.isEmpty && path != "-" {
             #if Persistence
                 try StateFolderOption.check(path, isOutside: stateFolder.path)
-                try StateFolderOption.check(path, isOutside: cache.storage.folder, "the cache")
+                try StateFolderOption.check(path, isOutside: cacheFolder.folder, "the cache")
             #endif
             let others = written.dropFirst(index + 1).filter { $0.0 != option } + (option == "-c" ? read.filter { $0.0 != "-b" } : read)
             for (other, otherPath) in others where !otherPath.isEmpty && FileSystem.isSame(path, otherPath) {

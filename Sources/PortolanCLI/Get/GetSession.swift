@@ -128,7 +128,7 @@ final class GetSession: Sendable {
         do throws(Failure) {
             if let interruptionStatus { throw Self.failure(for: interruptionStatus) }
             var request = try command.request.request(
-                for: transfer.url, sending: try body.get(), uploading: transfer.uploadedFile, netrc: netrc)
+                for: transfer.url, with: command.data, sending: try body.get(), uploading: transfer.uploadedFile, netrc: netrc)
             try command.checkScheme(of: request.url)
             if request.body != nil, command.http.answersProxyByDigest { request.delaysBodyUntilChallenge = true }
             command.state.addCookies(to: &request)
@@ -152,7 +152,7 @@ final class GetSession: Sendable {
         decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {
         var request = try command.request.request(
-            for: transfer.url, sending: body, uploading: transfer.uploadedFile, netrc: netrc)
+            for: transfer.url, with: command.data, sending: body, uploading: transfer.uploadedFile, netrc: netrc)
         try command.checkScheme(of: request.url)
         let netrcPassword = netrc?.apply(to: &request)
         let urlCredentials = command.request.removeURLCredentials(from: &request)

@@ -30,8 +30,6 @@ struct RequestOptions: ParsableArguments {
             "Send this Referer. With ';auto' at the end, a redirect sends the URL that redirects.", valueName: "url"))
     var referrer: String?
 
-    @OptionGroup var dataOptions: DataOptions
-
     @Option(
         name: [.customShort("T", allowingJoined: true), .customLong("upload-file")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
@@ -79,8 +77,6 @@ struct RequestOptions: ParsableArguments {
         help: ArgumentHelp("Send this bearer token to the URL's server (RFC 6750).", valueName: "token"))
     var bearerToken: String?
 
-    @OptionGroup var redirectOptions: RedirectOptions
-
     @Option(
         name: .customLong("proto"), parsing: .unconditional,
         help: ArgumentHelp("Load only URLs of these schemes: '=http,https' allows only these, '-http' forbids one.", valueName: "schemes"))
@@ -127,8 +123,6 @@ struct RequestOptions: ParsableArguments {
         for header in headers where FieldArgument(header) == nil {
             throw ValidationError(FieldArgument.problem(with: header))
         }
-        if sendsHEAD, dataOptions.sendsBody { throw ValidationError("-I and -d cannot be combined; -G puts the data into the URL") }
-        if !uploadedFiles.isEmpty, dataOptions.sendsBody || sendsHEAD { throw ValidationError("-T cannot be combined with -d or -I") }
         if let userAgent, !HTTPField.isValidValue(Self.trimmed(userAgent)) {
             throw ValidationError("-A: the name contains a character that no header may contain")
         }
@@ -174,8 +168,10 @@ struct RequestOptions: ParsableArguments {
 
     /// The fields that `-H 'Name:'` cannot remove. Without them, the server knows neither the host nor the end of the
     /// body.
-    var omissionsWithoutEffect: [String] {
-        let sendsBody = !uploadedFiles.isEmpty || dataOptions.sendsBody
+    ///
+    /// - Parameter data: the data that the request sends.
+    func omissionsWithoutEffect(with data: DataOptions) -> [String] {
+        let sendsBody = !uploadedFiles.isEmpty || data.sendsBody
         return omissions.filter { name in
             switch name.canonicalName {
             case "host": true
@@ -197,24 +193,26 @@ struct RequestOptions: ParsableArguments {
     /// - Parameter index: the position of the URL among those of the operation.
     func uploadedFile(at index: Int) -> String? { uploadedFiles.indices.contains(index) ? uploadedFiles[index] : nil }
 
-    /// The request body of the data options. All URLs and attempts share it, because standard input can be read only
-    /// once.
-    func body() throws(Failure) -> RequestBody? {
-        try dataOptions.body(within: timeLimit?.duration)
+    /// Throws if the options cannot be combined with data.
+    func check(_ data: DataOptions) throws {
+        if sendsHEAD, data.sendsBody { throw ValidationError("-I and -d cannot be combined; -G puts the data into the URL") }
+        if !uploadedFiles.isEmpty, data.sendsBody || sendsHEAD { throw ValidationError("-T cannot be combined with -d or -I") }
     }
 
     /// - Parameters:
-    ///   - body: the body of the file, or the result of ``body()``.
+    ///   - data: the data for the query.
+    ///   - requestBody: the body of the file, or the one of `data`.
     ///   - uploadedFile: the file of `-T`; `nil` for none.
     ///   - netrc: the passwords that have precedence over the URL's, or `nil`.
     func request(
-        for url: String, sending requestBody: RequestBody?, uploading uploadedFile: String? = nil, netrc: NetrcCredentials? = nil
+        for url: String, with data: DataOptions, sending requestBody: RequestBody?, uploading uploadedFile: String? = nil,
+        netrc: NetrcCredentials? = nil
     ) throws(Failure) -> Request {
         var request = try Request(argument: url)
-        request.url = try dataOptions.addingQuery(to: request.url, within: timeLimit?.duration)
+        request.url = try data.addingQuery(to: request.url, within: timeLimit?.duration)
         request.body = adapted(requestBody?.body)
         if sendsHEAD { request.method = .head }
-        if dataOptions.sendsBody {
+        if data.sendsBody {
             request.method = .post
             for field in requestBody?.fields ?? [] where request.isHTTP && !fields.contains(where: { $0.name == field.name }) {
                 request.fields.append(field)

@@ -21,14 +21,13 @@ struct LoaderOptions: ParsableArguments {
     @Flag(name: .customLong("no-plugins"), help: "Ignore installed plugins.")
     var ignoresInstalledPlugins = false
 
-    @OptionGroup var replay: ReplayOptions
-
     /// Makes the parts of the loader. Call this function once.
     ///
     /// - Parameters:
+    ///   - replay: the recording from which responses come.
     ///   - http: the built-in handler for `http:` and `https:`; plugins take precedence over it.
     ///   - showsLog: whether standard error gets the log of loaders and plugins.
-    func setUp(http: HTTPHandler = HTTPHandler(), showsLog: Bool = false) throws(Failure) -> LoaderSetup {
+    func setUp(replay: ReplayOptions, http: HTTPHandler = HTTPHandler(), showsLog: Bool = false) throws(Failure) -> LoaderSetup {
         LogLines.bootstrap(isVerbose: showsLog)
         var catalogue = PluginCatalogue(searching: ignoresInstalledPlugins ? PluginSearchPath([String]()) : .standard)
         let namedPlugins = try plugins.map { path throws(Failure) in try NamedPlugin(at: path, in: catalogue) }

@@ -23,6 +23,7 @@ struct StdioCommand: ParsableCommand {
     @OptionGroup var stateFolder: StateFolderOption
     @OptionGroup var cacheFolder: CacheFolderOption
     @OptionGroup var loader: LoaderOptions
+    @OptionGroup var replay: ReplayOptions
 
     func run() throws {
         let state = try stateFolder.open()
@@ -33,7 +34,7 @@ struct StdioCommand: ParsableCommand {
         // One connection for each load that can run, so that no load waits for a connection.
         configuration.connectionLimits.perHost = StdioServer.loadLimit
         let handler = HTTPHandler(configuration: configuration)
-        let setup = try loader.setUp(http: handler)
+        let setup = try loader.setUp(replay: replay, http: handler)
         let loaders = StdioLoaders(setup, http: handler, state: state, cache: cache?.cache)
         let result = Result { try server.serve(.standardInput, loaders: loaders) }
         cache?.close()

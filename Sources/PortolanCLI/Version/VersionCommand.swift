@@ -12,10 +12,11 @@ struct VersionCommand: ParsableCommand {
     var isJSON = false
 
     @OptionGroup var loader: LoaderOptions
+    @OptionGroup var replay: ReplayOptions
 
     func run() throws {
         SignalHandler.ignoreClosedPipes()
-        let schemes = try loader.setUp().loader.schemes
+        let schemes = try loader.setUp(replay: replay).loader.schemes
         if isJSON {
             try StandardOutput.write(["version": .string(portolanVersion), "schemes": .array(schemes.map(JSONValue.string))])
         } else {

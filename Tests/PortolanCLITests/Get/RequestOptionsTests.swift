@@ -10,8 +10,7 @@ import Testing
 @Suite struct RequestOptionsTests {
     /// The request that `get` makes of these arguments.
     private func request(_ arguments: String..., for url: String = "http://h/") throws -> Request {
-        let options = try RequestOptions.parse(arguments)
-        return try options.request(for: url, sending: options.body())
+        try DataOptionsTests.request(arguments, for: url)
     }
 
     @Test func dataOptionPostsAForm() throws {
@@ -52,7 +51,7 @@ import Testing
 
     @Test(arguments: [["-T", "f", "-d", "x"], ["-T", "f", "-I"], ["-I", "-d", "x"], ["-H", "x"], ["-H", ": v"], ["-H", "a b;"]])
     func invalidOptionsAreRefused(arguments: [String]) {
-        #expect(throws: (any Error).self) { try RequestOptions.parse(arguments) }
+        #expect(throws: (any Error).self) { try GetCommand.parse(["http://h/"] + arguments) }
     }
 
     @Test func omittedFieldIsNotAddedByDefault() throws {

@@ -5,8 +5,6 @@ import Portolan
 
 /// Options for stored responses.
 struct CacheOptions: ParsableArguments {
-    @OptionGroup var storage: CacheFolderOption
-
     #if Persistence
         @Option(
             name: .customLong("cache-mode"),
@@ -24,9 +22,10 @@ struct CacheOptions: ParsableArguments {
         return policy
     }
 
-    func validate() throws {
+    /// Throws if the options need a cache, and there is none.
+    func check(_ folder: CacheFolderOption) throws {
         #if Persistence
-            if mode != nil, !storage.isGiven { throw ValidationError("--cache-mode needs --cache") }
+            if mode != nil, !folder.isGiven { throw ValidationError("--cache-mode needs --cache") }
         #endif
     }
 

@@ -9,6 +9,12 @@ import Testing
 
 /// `-d` and the options like it, and the parts of forms.
 @Suite struct DataOptionsTests {
+    /// The request that `get` makes of these arguments.
+    static func request(_ arguments: [String], for url: String = "http://h/") throws -> Request {
+        let command = try GetCommand.parse([url] + arguments)
+        return try command.request.request(for: url, with: command.data, sending: command.data.body(within: nil))
+    }
+
     @Test(
         arguments: [
             (.data, "a=1", .text("a=1")), (.data, "@f", .file(path: "f", prefix: "", change: .removesLineBreaks)),
@@ -31,8 +37,7 @@ import Testing
             (["--ordered-data", "json:[", "--ordered-data", "raw:]"], "application/json", "application/json", 3),
         ] as [([String], String, String?, Int64)])
     func bodyHasATypeAndALength(arguments: [String], type: String, accept: String?, length: Int64) throws {
-        let options = try RequestOptions.parse(arguments)
-        let request = try options.request(for: "http://h/", sending: options.body())
+        let request = try Self.request(arguments)
         #expect(request.method == .post && request.body?.length == length)
         #expect(request.fields[.contentType] == type && request.fields[.accept] == accept)
     }
@@ -45,8 +50,7 @@ import Testing
         (["-G", "-d", "a#b"], "http://h/", "http://h/?a%23b"),
     ])
     func dataIsAddedToTheQuery(arguments: [String], url: String, expected: String) throws {
-        let options = try RequestOptions.parse(arguments)
-        let request = try options.request(for: url, sending: options.body())
+        let request = try Self.request(arguments, for: url)
         #expect(request.url.string == expected && request.method == .get && request.body == nil)
     }
 
@@ -57,15 +61,14 @@ import Testing
     ])
     func fieldOfAnOptionIsSent(arguments: [String], name: HTTPField.Name, value: String?) throws {
         let options = try RequestOptions.parse(arguments)
-        #expect(try options.request(for: "http://h/", sending: nil).fields[name] == value)
+        #expect(try Self.request(arguments).fields[name] == value)
         var configuration = HTTPConfiguration()
         options.apply(to: &configuration)
         #expect((configuration.userAgent == "x") == (name == .userAgent))
     }
 
     @Test func chunkedUploadHasNoLength() throws {
-        let options = try RequestOptions.parse(["-d", "abc", "-H", "Transfer-Encoding: chunked"])
-        let request = try options.request(for: "http://h/", sending: options.body())
+        let request = try Self.request(["-d", "abc", "-H", "Transfer-Encoding: chunked"])
         #expect(request.body != nil && request.body?.length == nil && !request.fields.contains(.transferEncoding))
     }
 
