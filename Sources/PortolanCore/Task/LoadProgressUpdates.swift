@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
-
 /// The progress of a task while it runs, with its rate.
 ///
 /// Each iterator waits for the interval between two values, and skips values that have not changed. The last value is
@@ -33,7 +31,8 @@ public struct LoadProgressUpdates: AsyncSequence, Sendable {
         public mutating func next(isolation actor: isolated (any Actor)?) async -> LoadProgress? {
             let clock = task.loader.configuration.clock
             while !isOver {
-                if last != nil { await Self.wait(until: clock.now + interval, on: clock) }
+                // `try?` because a cancel ends the sequence below.
+                if last != nil { try? await clock.sleep(for: interval) }
                 // This is read first, so that the last value has all bytes. The delegate of a download writes bytes
                 // after the load has ended.
                 isOver = Task.isCancelled || (task.state == .ended && !task.loader.startedTasks.contains(task.identifier))
@@ -47,46 +46,6 @@ public struct LoadProgressUpdates: AsyncSequence, Sendable {
             }
             return nil
         }
-
-        private static func wait(until deadline: Duration, on clock: any LoadClock) async {
-            let wake = WakeUp()
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    wake.set(continuation)
-                    clock.schedule(ScheduledTimer { wake.fire() }, at: deadline)
-                }
-            } onCancel: {
-                wake.fire()
-            }
-        }
-    }
-}
-
-/// A continuation that is resumed once: by a timer, or by a cancel.
-private final class WakeUp: Sendable {
-    private enum State {
-        case waiting(CheckedContinuation<Void, Never>?)
-        case fired
-    }
-
-    private let state = Mutex(State.waiting(nil))
-
-    func set(_ continuation: CheckedContinuation<Void, Never>) {
-        let hasFired = state.withLock { state in
-            if case .fired = state { return true }
-            state = .waiting(continuation)
-            return false
-        }
-        if hasFired { continuation.resume() }
-    }
-
-    func fire() {
-        let continuation: CheckedContinuation<Void, Never>? = state.withLock { state in
-            defer { state = .fired }
-            if case .waiting(let continuation) = state { return continuation }
-            return nil
-        }
-        continuation?.resume()
     }
 }
 

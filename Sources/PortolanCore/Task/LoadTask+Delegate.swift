@@ -120,7 +120,7 @@ extension LoadTask {
 
     /// Notifies the caller's delegate that more of the body has arrived. Called by the delegate that receives the data,
     /// during the delivery.
-    package func notifyDelegateOfReceivedBytes(_ callersDelegate: any LoadDelegate) {
+    func notifyDelegateOfReceivedBytes(_ callersDelegate: any LoadDelegate) {
         if delegateSerializer.enqueue == nil || delegateSerializer.isDeliveringQueuedBytes {
             callersDelegate.loadTaskDidReceiveBytes(self)  // the delegate is already acquired for the delivery
         } else {

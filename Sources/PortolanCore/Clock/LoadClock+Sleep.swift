@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanCore
 import Synchronization
 
 extension LoadClock {
     /// Suspends the task. It occupies no thread.
     ///
     /// - Throws: `LoadError.Code.cancelled` if the task is cancelled.
-    func sleep(for duration: Duration) async throws(LoadError) {
+    package func sleep(for duration: Duration) async throws(LoadError) {
         let sleeper = Sleeper()
         let timer = ScheduledTimer { sleeper.wake() }
         await withTaskCancellationHandler {
