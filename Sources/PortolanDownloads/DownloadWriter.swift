@@ -268,7 +268,7 @@ final class DownloadWriter: DelegatingDelegate {
             return .complete(
                 DownloadedFile(
                     path: completion.path, response: open.response, size: open.written, resumedBytes: open.resumedBytes,
-                    restartReason: restartReason))
+                    restartReason: restartReason, warnings: completion.warnings))
         } catch {
             return .failed(error)
         }

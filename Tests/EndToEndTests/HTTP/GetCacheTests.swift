@@ -207,17 +207,6 @@ import Testing
 
     // MARK: Disks that are full, or read-only
 
-    /// A process of this user can have a file system of its own.
-    private static var canMount: Bool {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
-        process.arguments = ["-m", "mount", "-t", "tmpfs", "-o", "size=64k", "test", "/mnt"]
-        process.standardError = FileHandle.nullDevice
-        do { try process.run() } catch { return false }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
-    }
-
     /// Runs commands with a file system of their own at `disk`.
     private func run(on mount: String, _ script: String) throws -> Program.Outcome {
         try program.runScript(
@@ -229,7 +218,7 @@ import Testing
             """)
     }
 
-    @Test(.enabled(if: canMount), arguments: [4, 16, 40]) func diskWithoutRoomForTheIndexIsAWarning(kibibytes: Int) throws {
+    @Test(.enabled(if: Program.canMount), arguments: [4, 16, 40]) func diskWithoutRoomForTheIndexIsAWarning(kibibytes: Int) throws {
         let server = try server("Cache-Control: max-age=1000")
         let outcome = try run(on: "mount -t tmpfs -o size=\(kibibytes)k test disk", "$portolan get --cache=disk/c -v \(server.url())")
         #expect(outcome.status == 0 && outcome.text == "hello", "\(outcome.errors)")
@@ -241,7 +230,7 @@ import Testing
     }
 
     /// The commands read a full disk, and make room on it.
-    @Test(.enabled(if: canMount)) func cacheOnAFullDiskIsListedAndCleared() throws {
+    @Test(.enabled(if: Program.canMount)) func cacheOnAFullDiskIsListedAndCleared() throws {
         let server = try server("Cache-Control: max-age=1000", body: String(repeating: "x", count: 300_000))
         let outcome = try run(
             on: "mount -t tmpfs -o size=2m test disk",
@@ -263,7 +252,9 @@ import Testing
     }
 
     /// A process that was killed has left a log, whose index may be missing.
-    @Test(.enabled(if: canMount), arguments: [true, false]) func cacheOfAKilledProcessIsReadOnAReadOnlyDisk(hasIndexOfLog: Bool) throws {
+    @Test(.enabled(if: Program.canMount), arguments: [true, false]) func cacheOfAKilledProcessIsReadOnAReadOnlyDisk(hasIndexOfLog: Bool)
+        throws
+    {
         let server = try server("Cache-Control: max-age=1000")
         let killed = try program.runScript(
             """

@@ -52,7 +52,7 @@ struct CopiedLibraryTests {
     }
 
     /// dlopen(3) opens no library in a folder that is mounted with noexec.
-    @Test(.enabled(if: CopiedLibraryTests.canMount, "this user must not mount file systems"))
+    @Test(.enabled(if: Program.canMount))
     func anotherFolderIsUsedIfTMPDIRIsMountedNoexec() throws {
         let outcome = try program.runScript(
             """
@@ -62,16 +62,6 @@ struct CopiedLibraryTests {
             """)
         #expect(outcome.lines.last == "org.portolan.near: 2 checks: 2 passed", "\(outcome.text) \(outcome.errors)")
     }
-
-    private static let canMount: Bool = {
-        let mount = Process()
-        mount.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
-        mount.arguments = ["--mount", "mount", "-t", "tmpfs", "-o", "noexec", "none", "/mnt"]
-        (mount.standardOutput, mount.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
-        guard (try? mount.run()) != nil else { return false }
-        mount.waitUntilExit()
-        return mount.terminationStatus == 0
-    }()
 
     private static let source = """
         #include <dlfcn.h>

@@ -24,6 +24,17 @@ final class Program {
     /// Whether the build uses AddressSanitizer. Some tests do not apply to such a build.
     static let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
 
+    /// Whether a process of this user can have a file system of its own.
+    static let canMount: Bool = {
+        let mount = Process()
+        mount.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
+        mount.arguments = ["--mount", "mount", "-t", "tmpfs", "-o", "size=64k", "test", "/mnt"]
+        (mount.standardOutput, mount.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+        do { try mount.run() } catch { return false }
+        mount.waitUntilExit()
+        return mount.terminationStatus == 0
+    }()
+
     /// An environment without the user's plugins, policies and proxies: HOME is the program's folder, and the variables
     /// of Portolan, of the XDG folders and of proxies are removed.
     var environment: [String: String] {

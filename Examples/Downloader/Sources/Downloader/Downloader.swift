@@ -44,7 +44,8 @@ struct Downloader {
             print("\(file.path): \(file.size) bytes\(file.resumedBytes > 0 ? ", \(file.resumedBytes) of them from an earlier run" : "")")
             if let reason = file.restartReason { print("loaded from the start: \(reason)") }
         case .failure(let error):
-            if let data = error.resumeData { try JSONEncoder().encode(data).write(to: record) }
+            // `try?` because a full disk must not hide the error. The next run then finds the partial file by itself.
+            if let data = error.resumeData { try? JSONEncoder().encode(data).write(to: record) }
             throw error
         }
     }
