@@ -95,17 +95,25 @@ public struct ConnectionOverrides: Hashable, Sendable {
     /// The addresses of a host; `nil` if DNS has them.
     func addresses(host: String, port: Int) -> [IPAddress]? {
         guard !resolutions.isEmpty else { return nil }
-        let matches = resolutions.filter { $0.target.matches(Self.canonical(host), port) }
+        let matches = resolutions.filter { $0.target.matches(Self.withoutBrackets(host), port) }
         return (matches.last { $0.target.host != nil } ?? matches.last)?.addresses
     }
 
     /// Where connections to a host and port go; `nil` if they go there.
     func target(host: String, port: Int) -> Target? {
         guard !connections.isEmpty else { return nil }
-        return connections.first { $0.source.matches(Self.canonical(host), port) }?.target
+        return connections.first { $0.source.matches(Self.withoutBrackets(host), port) }?.target
     }
 
-    private static func canonical(_ host: String) -> String { withoutBrackets(host).lowercased() }
+    /// Returns the form that the host has in a URL: an IPv6 address in its shortest form, an international name in
+    /// ASCII. A text that is no host stays as it is, and matches nothing.
+    private static func canonical(_ host: String) -> String {
+        let text = withoutBrackets(host)
+        guard !text.utf8.contains(where: { "/?#@\\".utf8.contains($0) }),
+            let url = try? URLRecord(parsing: "http://\(text.utf8.contains(UInt8(ascii: ":")) ? "[\(text)]" : text)/")
+        else { return text.lowercased() }
+        return withoutBrackets(String(url.host ?? ""))
+    }
 
     private static func withoutBrackets(_ text: String) -> String {
         text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text

@@ -24,6 +24,19 @@ import Testing
         #expect(try overrides().addresses(host: host, port: port)?.map(\.text) == addresses)
     }
 
+    /// The host of a URL is in its canonical form, and that of an override is as the caller has written it.
+    @Test(arguments: [
+        ("[2001:DB8:0:0:0:0:0:7]", "2001:db8::7"), ("b\u{FC}cher.test", "xn--bcher-kva.test"), ("127.1", "127.0.0.1"),
+        ("h%2Etest", "h.test"),
+    ])
+    func otherFormOfAHostIsTheSameHost(_ row: (written: String, canonical: String)) throws {
+        var overrides = ConnectionOverrides()
+        try overrides.resolve(row.written, port: 80, to: ["192.0.2.1"])
+        overrides.connect(row.written, port: 80, to: "other.test", port: nil)
+        #expect(overrides.addresses(host: row.canonical, port: 80)?.map(\.text) == ["192.0.2.1"])
+        #expect(overrides.target(host: row.canonical, port: 80)?.host == "other.test")
+    }
+
     @Test func laterCallReplacesAnEarlierOne() throws {
         var overrides = try overrides()
         try overrides.resolve("h.test", port: 80, to: ["192.0.2.9"])
