@@ -21,19 +21,20 @@ public struct JSONLines<Value: Decodable>: AsyncSequence, Sendable {
     let maximumLineSize: Int
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(chunks: chunks.makeAsyncIterator(), decoder: decoder, splitter: LineSplitter(limit: maximumLineSize))
+        Iterator(chunks: chunks, decoder: decoder, splitter: LineSplitter(limit: maximumLineSize))
     }
 
     public struct Iterator: AsyncIteratorProtocol {
         /// `nil` after the end and after a failure.
         private var chunks: ByteChunks.Iterator?
+        private let task: LoadTask
         private let decoder: JSONDecoder
         private var splitter: LineSplitter
         private var lines: ArraySlice<[UInt8]> = []
         private var isFirstLine = true
 
-        init(chunks: ByteChunks.Iterator, decoder: JSONDecoder, splitter: LineSplitter) {
-            (self.chunks, self.decoder, self.splitter) = (chunks, decoder, splitter)
+        init(chunks: ByteChunks, decoder: JSONDecoder, splitter: LineSplitter) {
+            (self.chunks, task, self.decoder, self.splitter) = (chunks.makeAsyncIterator(), chunks.task, decoder, splitter)
         }
 
         public mutating func next() async throws -> Value? {
@@ -54,6 +55,7 @@ public struct JSONLines<Value: Decodable>: AsyncSequence, Sendable {
                     lines = try splitter.append(piece)[...]
                 }
             } catch {
+                task.cancel()
                 chunks = nil
                 lines = []
                 throw error

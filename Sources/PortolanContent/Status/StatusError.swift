@@ -29,7 +29,8 @@ public struct StatusError: Error, Sendable, CustomStringConvertible {
         guard let status = response.status, status.code >= 400 else { return nil }
         self.status = status
         self.response = response
-        self.body = body.prefix(Self.bodyLimit)
+        // A copy: a slice would retain the whole body.
+        self.body = Data([UInt8](body.prefix(Self.bodyLimit)))
         self.isBodyComplete = isBodyComplete && body.count <= Self.bodyLimit
     }
 
