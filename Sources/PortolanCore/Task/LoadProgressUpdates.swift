@@ -53,16 +53,18 @@ public struct LoadProgressUpdates: AsyncSequence, Sendable {
 struct TransferRate {
     /// After this time, a new rate has half of the weight.
     private static let timeConstant = 3.0
+    /// The shortest time, in seconds, from which the first rate is computed. The first bytes come after some wait.
+    private static let shortestTime = 0.1
 
     private var (time, count): (Duration, Int64)
     private var average: Double?
 
     init(at time: Duration, _ count: Int64) { (self.time, self.count) = (time, count) }
 
-    /// - Returns: bytes per second; `nil` if no time has passed since the start.
+    /// - Returns: bytes per second; `nil` in the first tenth of a second.
     mutating func update(at now: Duration, _ newCount: Int64) -> Double? {
         let seconds = (now - time) / .seconds(1)
-        guard seconds > 0 else { return average }
+        guard seconds >= (average == nil ? Self.shortestTime : .leastNonzeroMagnitude) else { return average }
         // In a multipart load, a new part begins at 0.
         let current = Double(newCount >= count ? newCount - count : newCount) / seconds
         let weight = 1 - 1 / (1 + seconds / Self.timeConstant)

@@ -46,12 +46,13 @@ final class RateLimiter: Sendable {
 
     /// Calls `action` once, when more bytes may pass.
     ///
-    /// - Returns: `false` if they may pass now. Then `action` is not called.
-    func whenReady(_ action: @escaping @Sendable () -> Void) -> Bool {
+    /// - Returns: the timer that calls `action`; `nil` if more bytes may pass now. Then `action` is not called.
+    func whenReady(_ action: @escaping @Sendable () -> Void) -> ScheduledTimer? {
         let (now, next) = (clock.preciseNanosecondsNow, pacer.withLock { $0.nextTime })
-        guard next > now, next - now >= Self.shortestWait else { return false }
-        clock.schedule(ScheduledTimer(action), at: clock.now + .nanoseconds(next - now))
-        return true
+        guard next > now, next - now >= Self.shortestWait else { return nil }
+        let timer = ScheduledTimer(action)
+        clock.schedule(timer, at: clock.now + .nanoseconds(next - now))
+        return timer
     }
 }
 
@@ -81,17 +82,27 @@ final class RateLimitedClient: ForwardingClient {
     let next: any ProtocolClient
     private let limits: RateLimits
     private weak let task: LoadTask?
+    /// The timer that ends the pause of the limit; `nil` if the limit has paused nothing.
+    private let pause = Mutex<ScheduledTimer?>(nil)
 
     init(_ limits: RateLimits, of task: LoadTask, next: any ProtocolClient) {
         (self.limits, self.task, self.next) = (limits, task, next)
     }
 
+    /// The load is over, so the timer must not retain its task.
+    deinit { endPause() }
+
+    private func endPause() { pause.withLock { $0.take() }?.cancel() }
+
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        guard let limiter = limits.receiving else { return next.didLoad(bytes) }
+        // The caller has resumed the load before the limit allowed it. From now on, its reader can have paused it.
+        endPause()
         let flow = next.didLoad(bytes)
-        guard let limiter = limits.receiving else { return flow }
         limiter.count(bytes.byteCount)
         // The timer retains the task, because a paused task does not retain itself.
-        guard flow == .keepGoing, let task, limiter.whenReady({ task.readMore() }) else { return flow }
+        guard flow == .keepGoing, let task, let timer = limiter.whenReady({ task.readMore() }) else { return flow }
+        pause.withLock { $0 = timer }
         return .pause
     }
 
@@ -127,7 +138,7 @@ private final class RateLimitedReader: BodyReader {
     init(_ reader: any BodyReader, _ limiter: RateLimiter) { (self.reader, self.limiter) = (reader, limiter) }
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
-        if limiter.whenReady(whenReady) { return .wait }
+        if limiter.whenReady(whenReady) != nil { return .wait }
         let limit = min(limiter.pieceSize, buffer.freeCapacity)
         var result = BodyRead.end
         var count = 0

@@ -69,4 +69,33 @@ import Testing
         #expect(await reader.value <= 1)
         task.cancel()
     }
+
+    /// The sequence was made some milliseconds before the first bytes.
+    @Test func constantRateIsShownSoon() {
+        var rate = TransferRate(at: .zero, 0)
+        _ = rate.update(at: .milliseconds(4), 0)
+        var last: Double?
+        for step in 1...5 { last = rate.update(at: .milliseconds(4 + 200 * step), Int64(200 * step)) }
+        #expect(last.map { $0 > 800 } == true, "\(last ?? 0) bytes per second, of 1000")
+    }
+
+    @Test func cancelledReaderIsWokenInItsWait() async throws {
+        let loader = loader(ManualHandler()) { ($0.clock, $0.timeouts) = (ManualClock(), Timeouts()) }
+        let task = loader.task(for: try Request("x:y"), delegate: ClosureDelegate())
+        task.resume()
+        let (first, source) = AsyncStream.makeStream(of: Void.self)
+        let reader = Task { () -> Int in
+            var count = 0
+            for await _ in task.progressUpdates() {
+                count += 1
+                source.finish()
+            }
+            return count
+        }
+        for await _ in first {}
+        for _ in 0..<1000 { await Task.yield() }
+        reader.cancel()
+        #expect(await reader.value == 1)
+        task.cancel()
+    }
 }
