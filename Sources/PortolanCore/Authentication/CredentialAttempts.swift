@@ -66,6 +66,9 @@ struct CredentialAttempts {
         undecidedAttempts.append(Attempt(credential, for: space))
     }
 
+    /// The load is tried again from its start: a failure of the connection neither refuses a credential nor accepts it.
+    mutating func removeUndecidedAttempts() { undecidedAttempts = [] }
+
     func wasRefused(_ credential: Credential, for space: ProtectionSpace) -> Bool {
         let attempt = Attempt(credential, for: space)
         return refused.contains { $0.matches(attempt) }

@@ -68,7 +68,7 @@ final class BodyAccumulator: DelegatingDelegate {
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         defer { waitingThread?.end() }
-        delegate?.loadTask(task, didEndWith: error)
+        forwardEnd(of: task, error)
         let waiting = state.withLock { state -> (waiter: @Sendable (Outcome) -> Void, outcome: Outcome)? in
             state.setOutcome(error)
             guard let waiter = state.waiter.take(), let outcome = state.outcome.take() else { return nil }

@@ -104,7 +104,7 @@ final class ChunkQueue: DelegatingDelegate {
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        delegate?.loadTask(task, didEndWith: error)
+        forwardEnd(of: task, error)
         let end: Piece = error.map { .failure($0) } ?? .success(nil)
         let (responseReader, reader) = state.withLock { state in
             let failure: ResponseResult = .failure(error ?? LoadError(.unknown, message: "the load finished without a response"))

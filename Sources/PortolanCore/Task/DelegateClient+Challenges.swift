@@ -96,6 +96,15 @@ extension DelegateClient {
 
     func didCancel(_ challenge: AuthenticationChallenge) {
         guard let open = closeIfOpen(challenge), let task else { return }
+        cancel(open, of: task)
+    }
+
+    /// The attempt has failed, and another one follows: an answer to its challenge has no effect any more.
+    func cancelOpenChallenge(of task: LoadTask) {
+        if let open = openChallenge.withLock({ $0.take() }) { cancel(open, of: task) }
+    }
+
+    private func cancel(_ open: OpenChallenge, of task: LoadTask) {
         task.endWaitForCaller()
         guard let forwarded = open.forwarded else { return }
         task.resetIdleTimer()

@@ -177,6 +177,7 @@ final class DelegateClient: ProtocolClient {
         var error = error
         let wait = retryWait.withLock { $0.take() } ?? (hasDeliveredResponse.load(ordering: .relaxed) ? nil : task.retryWait(after: error))
         if let wait {
+            cancelOpenChallenge(of: task)
             if task.retry(in: wait, after: error) { return }
             error = task.machine.withLock { $0.finalError } ?? error
         }

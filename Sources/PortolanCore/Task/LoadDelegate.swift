@@ -121,6 +121,12 @@ private final class NoDelegate: LoadDelegate {
 extension DelegatingDelegate {
     private var decider: any LoadDelegate { delegate ?? NoDelegate.shared }
 
+    /// Forwards the end of a task, except to the delegate of a loader that has received the loader's end before.
+    package func forwardEnd(of task: LoadTask, _ error: LoadError?) {
+        guard let delegate, !task.isHidden(from: delegate) else { return }
+        delegate.loadTask(task, didEndWith: error)
+    }
+
     package func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { delegate?.loadTask(task, didReceiveInterim: response) }
     package func loadTask(_ task: LoadTask, willResendAfter response: Response) { delegate?.loadTask(task, willResendAfter: response) }
     package func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { delegate?.loadTask(task, didReceiveTrailers: fields) }

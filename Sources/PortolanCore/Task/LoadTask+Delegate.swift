@@ -137,6 +137,11 @@ extension LoadTask {
         releaseDelegate()
     }
 
+    /// Whether the task was started after the end of the loader, which was the last call of this delegate.
+    func isHidden(from delegate: any LoadDelegate) -> Bool {
+        isStartedAfterLoaderEnd.load(ordering: .relaxed) && ObjectIdentifier(delegate) == loader.sessionDelegateIdentifier
+    }
+
     /// Prepares the delivery of the end: reports the end of all nested loads, and drops other events. Called while the
     /// delegate is acquired.
     private func closeDelegate() {

@@ -51,16 +51,19 @@ extension LoadTask {
         let children: [NestedLoad]? = machine.withLock { $0.beginRetry() ? $0.removeChildren() : nil }
         guard let children else { return false }
         for child in children { child.stopLoading() }
+        credentialAttempts.withLock { $0.removeUndecidedAttempts() }
         loader.logStep("tried again in \(wait): \(error)", of: self, requestNumber: requestNumber)
         // The idle time does not count during the wait.
         beginWaitForCaller()
         timer.scheduleAgain(self)
         let clock = loader.configuration.clock
-        clock.schedule(
-            ScheduledTimer { [weak self] in
-                self?.endWaitForCaller()
-                self?.startRetry(of: request)
-            }, at: clock.now + wait)
+        let retryTimer = ScheduledTimer { [weak self] in
+            self?.endWaitForCaller()
+            self?.startRetry(of: request)
+        }
+        self.retryTimer.withLock { $0 = retryTimer }
+        clock.schedule(retryTimer, at: clock.now + wait)
+        if machine.withLock({ $0.isOver }) { retryTimer.cancel() }
         return true
     }
 }

@@ -27,6 +27,10 @@ public final class LoadTask: Sendable {
     let timer: LoadTimer
     let counts = LoadCounts()
     let credentialAttempts = Mutex(CredentialAttempts())
+    /// The timer that starts the next attempt; `nil` before the first retry.
+    let retryTimer = Mutex<ScheduledTimer?>(nil)
+    /// Whether the task was started after the loader's delegate received the loader's end.
+    let isStartedAfterLoaderEnd = Atomic(false)
     private let label = Mutex<String?>(nil)
     let delegateSerializer: DelegateSerializer
     /// The nested loads, at any depth, of which the delegate has received the beginning but not the end. Changed only
@@ -125,14 +129,17 @@ public final class LoadTask: Sendable {
     /// end. Do not hold a lock that the delegate acquires. The delegate can start the next load in any of its calls:
     /// the stack does not grow with the number of such loads.
     public func resume() {
-        let (isFirst, isAccepted) = machine.withLock { machine in
-            guard machine.start(self) else { return (false, true) }
+        let admission: StartedTasks.Admission? = machine.withLock { machine in
+            guard machine.start(self) else { return nil }
             _ = delegateSerializer.endSuspension()  // before the start, no events wait
-            return (true, loader.startedTasks.add(self))
+            return loader.startedTasks.add(self)
         }
-        guard !isFirst else {
+        if let admission {
             timer.start(self)
-            guard isAccepted else { return end(with: Loader.invalidError(originalRequest)) }
+            guard admission == .accepted else {
+                isStartedAfterLoaderEnd.store(admission == .refusedAfterEnd, ordering: .relaxed)
+                return end(with: Loader.invalidError(originalRequest))
+            }
             if !NestedStarts.run({ startLoad(of: originalRequest) }) {
                 DeliveryThreads.shared.run { [self] in startLoad(of: originalRequest) }
             }
@@ -355,6 +362,7 @@ public final class LoadTask: Sendable {
         loader.logStep(error.map { "failed: \($0)" } ?? "finished, \(progress.bytesReceived) bytes", of: self)
         endQueueWaits()
         timer.stop()
+        retryTimer.withLock { $0.take() }?.cancel()
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
         notifyDelegateOfEnd(error)

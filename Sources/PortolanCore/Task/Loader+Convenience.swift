@@ -66,7 +66,7 @@ extension Loader {
     ///   - delegate: as for ``data(for:delegate:)``. It can receive the end before the caller has read all pieces.
     /// - Throws: the reason why no response came. The sequence throws later failures.
     public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
-        let delegate = delegate ?? sessionDelegate.withLock { $0 }
+        let delegate = delegate ?? delegateOfNewTasks
         let queue = ChunkQueue(limit: configuration.bufferSize, delegate: delegate)
         let task = LoadTask(request, loader: self, delegate: queue, on: delegate == nil ? .immediate : .background, queuesBodyEvents: false)
         let source = ChunkSource(task: task, queue: queue)
@@ -149,7 +149,7 @@ extension Loader {
     private func makeAccumulatingTask(
         _ request: Request, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, waiter: LoadWaiter? = nil
     ) -> (LoadTask, BodyAccumulator) {
-        let delegate = delegate ?? sessionDelegate.withLock { $0 }
+        let delegate = delegate ?? delegateOfNewTasks
         let accumulator = BodyAccumulator(delegate: delegate, for: waiter)
         let task = LoadTask(
             request, loader: self, delegate: accumulator, on: delegate == nil ? .immediate : queue, queuesBodyEvents: false,

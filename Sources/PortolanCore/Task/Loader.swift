@@ -20,6 +20,10 @@ public final class Loader: Sendable {
     let startedTasks = StartedTasks()
     /// The delegate of tasks without one; `nil` if there is none, or after the end of the loader.
     let sessionDelegate: Mutex<(any LoaderDelegate)?>
+    /// Identifies the delegate also after the end of the loader; `nil` if there is none.
+    let sessionDelegateIdentifier: ObjectIdentifier?
+    /// The delegate of a new task without a delegate of its own.
+    package var delegateOfNewTasks: (any LoaderDelegate)? { sessionDelegate.withLock { $0 } }
 
     /// - Parameters:
     ///   - configuration: copied; later changes to the value have no effect.
@@ -28,6 +32,7 @@ public final class Loader: Sendable {
     public init(configuration: Configuration, registry: ProtocolRegistry, delegate: (any LoaderDelegate)? = nil) {
         self.configuration = configuration
         sessionDelegate = Mutex(delegate)
+        sessionDelegateIdentifier = delegate.map { ObjectIdentifier($0) }
         logsSteps = configuration.logger.logLevel <= .debug
         sharedHandlers = registry
         handlers = ProtocolRegistry()
@@ -40,6 +45,7 @@ public final class Loader: Sendable {
     init(forBackgroundLoadsOf loader: Loader) {
         configuration = loader.configuration
         sessionDelegate = Mutex(nil)
+        sessionDelegateIdentifier = nil
         (handlers, sharedHandlers, logsSteps) = (loader.handlers, loader.sharedHandlers, loader.logsSteps)
         rateLimits = loader.rateLimits
     }

@@ -36,13 +36,21 @@ final class StartedTasks: Sendable {
 
     func makeIdentifier() -> Int { lastIdentifier.add(1, ordering: .relaxed).newValue }
 
-    /// - Returns: `false` if the loader is invalid, so that the task must end. A nested task belongs to one that was
-    ///   started before.
-    func add(_ task: LoadTask) -> Bool {
+    enum Admission {
+        case accepted
+        /// The loader is invalid, so that the task must end.
+        case refused
+        /// The same, and the loader's delegate has received the loader's end.
+        case refusedAfterEnd
+    }
+
+    /// A nested task belongs to one that was started before, and is accepted.
+    func add(_ task: LoadTask) -> Admission {
         let isNested = task.nestingDepth > 0
         return state.withLock { state in
+            guard !state.isInvalid || state.whenEmpty != nil else { return .refusedAfterEnd }
             state.entries[task.identifier] = .retained(task)
-            return !state.isInvalid || isNested
+            return state.isInvalid && !isNested ? .refused : .accepted
         }
     }
 
