@@ -232,7 +232,7 @@ import Testing
         let head: [UInt8] = [1, 11, 0, 0xEF, 0xBE, 0, 0, 0, 0, 0, 0]
         let lines = "(+0x1)\n/lib/libc.so.6(+0x2)\nlib (1).so(+0xbeef)\n(+0x4)\n?(+0x0)\n(+0x5"
         let report = try #require(CrashReport(head + Array(lines.utf8)))
-        #expect(report.signal == 11 && report.what == "at the address 0xbeef" && !report.lacksMemory)
+        #expect(report.signal == 11 && report.addressPhrase == "at the address 0xbeef" && !report.lacksMemory)
         // The address of a call is one less than its return address.
         let places = [CodePlace(object: "lib (1).so", offset: 0xBEEF), .init(object: "", offset: 3), .init(object: "?", offset: 0)]
         #expect(report.stack?.places == places)

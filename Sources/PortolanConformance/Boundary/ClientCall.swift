@@ -71,7 +71,7 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether the call ends the load, whatever it returns.
+    /// Whether the call ends the load. A redirect ends it only if the client follows the redirect.
     var isEnd: Bool {
         switch self {
         case .finish, .failure, .redirect: true
@@ -99,7 +99,7 @@ enum ClientCall: Hashable, Sendable {
 /// One call from a load to its client, with its result, its thread, and the state of the load.
 struct RecordedCall: Hashable, Sendable {
     let call: ClientCall
-    /// The return value; `nil` for functions without one.
+    /// The client's decision, as the number of a `portolan_flow`, also for functions without a return value.
     let returnValue: Int64?
     /// The kernel's thread number.
     let thread: Int32
@@ -107,7 +107,7 @@ struct RecordedCall: Hashable, Sendable {
     let within: LoadFunction?
     /// The number of calls to the same client that were running when this call began.
     let overlapCount: Int
-    /// The stage of the load before the call.
+    /// The stage of the load without the effect of this call.
     let stage: Stage
 
     enum Stage: Hashable, Sendable, Comparable {

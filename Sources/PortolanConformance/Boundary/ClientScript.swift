@@ -18,7 +18,7 @@ struct ClientScript: Sendable {
     var stopEventIndex: Int?
     /// The deliveries that are paused: an event-driven load receives PAUSE, a blocking load waits in the call.
     var pauses = Pauses.none
-    /// The duration of each of the first ``longPauses`` pauses of a load; `nil` if these pauses do not end.
+    /// The duration of each of the first ``longPauseCount`` pauses of a load; `nil` if these pauses do not end.
     var pauseTime: Duration? = .zero
     /// Whether an event-driven load is woken without a reason in its first pauses.
     var wakesInPause = false
@@ -60,7 +60,7 @@ struct ClientScript: Sendable {
     }
 
     /// The number of pauses of a load that last ``pauseTime``.
-    static let longPauses = 2
+    static let longPauseCount = 2
 
     /// Whether a delivery is paused after `count` earlier pauses.
     func pauses(_ delivery: ClientCall, after count: Int) -> Bool {

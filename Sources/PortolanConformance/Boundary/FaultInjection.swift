@@ -27,12 +27,12 @@ enum FaultInjection {
     private static let lastRefusedCall = Atomic(Int.max)
     private static let attemptedEnd = Mutex<String?>(nil)
 
-    /// Interposes between `library` and the functions of `resource`.
+    /// Replaces the functions of `resource` that `library` calls.
     ///
     /// - Returns: Whether the library calls any of them.
-    static func serve(_ resource: Resource, to library: ProbedLibrary) -> Bool {
-        // Creates the key of `OwnThread` before the library can use up the available keys.
-        if resource == .threads, !OwnThread.canCount { return false }
+    static func interpose(on resource: Resource, for library: ProbedLibrary) -> Bool {
+        // Creates the key of `LibraryThread` before the library can use up the available keys.
+        if resource == .threads, !LibraryThread.canCount { return false }
         var isCalled = false
         for function in functions(of: resource) where unsafe library.replace(function.name, by: function.pointer) { isCalled = true }
         return isCalled
@@ -51,12 +51,12 @@ enum FaultInjection {
     /// The number of calls since the last ``refuse(_:)`` or ``allowAll()``.
     static var callCount: Int { callCounter.load(ordering: .sequentiallyConsistent) }
 
-    /// The number of running threads that the library's own calls have started since ``serve(_:to:)`` of
+    /// The number of running threads that the library's own calls have started since ``interpose(on:for:)`` of
     /// ``Resource/threads``.
-    static var threadCount: Int { OwnThread.count.load(ordering: .sequentiallyConsistent) }
+    static var threadCount: Int { LibraryThread.count.load(ordering: .sequentiallyConsistent) }
 
     /// The function with which the library tried to end the process; `nil` if it did not try.
-    static var triedToEndBy: String? { attemptedEnd.withLock(\.self) }
+    static var attemptedEndFunction: String? { attemptedEnd.withLock(\.self) }
 
     /// Counts a call.
     ///
@@ -145,8 +145,8 @@ enum FaultInjection {
         let create: Create = { thread, attributes, body, argument in
             guard !FaultInjection.mustRefuseNextCall(), let symbol = unsafe dlsym(nil, "pthread_create") else { return EAGAIN }
             typealias Body = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
-            let run: Body = { unsafe OwnThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? nil }
-            return unsafe OwnThread.begin(body, argument) { threadHandle in
+            let run: Body = { unsafe LibraryThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? nil }
+            return unsafe LibraryThread.begin(body, argument) { threadHandle in
                 unsafe unsafeBitCast(symbol, to: Create.self)(
                     thread, attributes, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), threadHandle)
             }
@@ -156,8 +156,8 @@ enum FaultInjection {
             // thrd_error (threads.h)
             guard !FaultInjection.mustRefuseNextCall(), let symbol = unsafe dlsym(nil, "thrd_create") else { return 2 }
             typealias Body = @convention(c) (UnsafeMutableRawPointer?) -> Int32
-            let run: Body = { unsafe OwnThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? 0 }
-            return unsafe OwnThread.begin(body, argument) { threadHandle in
+            let run: Body = { unsafe LibraryThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? 0 }
+            return unsafe LibraryThread.begin(body, argument) { threadHandle in
                 unsafe unsafeBitCast(symbol, to: CreateOfC11.self)(
                     thread, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), threadHandle)
             }
@@ -185,12 +185,12 @@ enum FaultInjection {
 
 /// The body and the argument of a thread that the library has started.
 @safe
-private final class OwnThread {
+private final class LibraryThread {
     static let count = Atomic(0)
     /// The key whose destructor counts a thread that ends, also by pthread_exit(3).
     private static let endKey: pthread_key_t? = {
         var key = pthread_key_t()
-        return unsafe pthread_key_create(&key) { _ in OwnThread.count.subtract(1, ordering: .sequentiallyConsistent) } == 0 ? key : nil
+        return unsafe pthread_key_create(&key) { _ in LibraryThread.count.subtract(1, ordering: .sequentiallyConsistent) } == 0 ? key : nil
     }()
 
     static var canCount: Bool { endKey != nil }
@@ -206,7 +206,7 @@ private final class OwnThread {
     static func begin(
         _ body: UnsafeMutableRawPointer, _ argument: UnsafeMutableRawPointer?, _ create: (UnsafeMutableRawPointer) -> Int32
     ) -> Int32 {
-        let threadHandle = unsafe Unmanaged.passRetained(OwnThread(body, argument))
+        let threadHandle = unsafe Unmanaged.passRetained(LibraryThread(body, argument))
         count.add(1, ordering: .sequentiallyConsistent)
         let status = unsafe create(threadHandle.toOpaque())
         if status != 0 {
@@ -220,7 +220,7 @@ private final class OwnThread {
         _ pointer: UnsafeMutableRawPointer?, _ call: (UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Result
     ) -> Result? {
         guard let pointer = unsafe pointer else { return nil }
-        let threadHandle = unsafe Unmanaged<OwnThread>.fromOpaque(pointer).takeRetainedValue()
+        let threadHandle = unsafe Unmanaged<LibraryThread>.fromOpaque(pointer).takeRetainedValue()
         // The value only has to be non-null. A thread whose end cannot be counted is not counted at all.
         let isCounted = endKey.map { unsafe pthread_setspecific($0, pointer) } == 0
         if !isCounted { count.subtract(1, ordering: .sequentiallyConsistent) }

@@ -46,7 +46,7 @@ final class NestedLoadCache: Sendable {
     private let makeLoader: @Sendable () -> Loader
     private let state = Mutex(State())
 
-    /// The thread that starts the loads, if the threads that open nested loads are observed.
+    /// The thread that starts the loads; `nil` if the thread that opens a nested load starts it.
     private let thread = Mutex<StartingThread?>(nil)
 
     private struct State {

@@ -4,9 +4,9 @@
 struct LoadRecord: Hashable, Sendable {
     struct CallTime: Hashable, Sendable {
         let function: LoadFunction
-        let time: Duration
+        let duration: Duration
 
-        init(_ function: LoadFunction, _ time: Duration) { (self.function, self.time) = (function, time) }
+        init(_ function: LoadFunction, _ duration: Duration) { (self.function, self.duration) = (function, duration) }
     }
 
     let calls: [RecordedCall]
@@ -16,10 +16,10 @@ struct LoadRecord: Hashable, Sendable {
     let isMade: Bool
     /// Whether all calls into the load had returned.
     let isIdle: Bool
-    /// The time of each call into the load.
+    /// How long each call into the load took, without the time in the client.
     let callTimes: [CallTime]
-    /// The changes that calls into the load left on their thread, for example `run had returned, the rounding mode was
-    /// another`.
+    /// The changes that calls into the load left on their thread, for example `run had returned, the rounding mode
+    /// changed`.
     let threadChanges: [String]
 
     /// The calls that are events.

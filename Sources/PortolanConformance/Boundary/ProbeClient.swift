@@ -33,11 +33,12 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         /// The number of bytes that the client has given of an endless body.
         var endlessBytesGiven: Int64 = 0
         var bodyOffset = 0
-        /// How many times in a row `read_body` returned WAIT, and whether the next piece of a slow body is available.
+        /// How many times in a row `read_body` returned WAIT.
         var bodyWaits = 0
+        /// Whether the next piece of a slow body is available.
         var isBodyReady = false
         var pauseCount = 0
-        /// Whether the load waits for a decision, a body or a resume that never comes.
+        /// Whether the load waits for a decision or a body that never comes, or a blocking load waits in a pause.
         var isWaiting = false
         /// The number of client calls that are running.
         var runningCallCount = 0
@@ -166,7 +167,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         let time = state.withLockBroadcasting { state -> Duration? in
             guard script.pauses(call, after: state.pauseCount), !state.isStopped else { return .zero }
             state.pauseCount += 1
-            guard script.pauseTime.map({ $0 > .zero && state.pauseCount <= ClientScript.longPauses }) ?? true else { return .zero }
+            guard script.pauseTime.map({ $0 > .zero && state.pauseCount <= ClientScript.longPauseCount }) ?? true else { return .zero }
             state.isWaiting = true
             return script.pauseTime
         }
@@ -199,12 +200,12 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         let isReadable = unsafe count >= 0 && ReadableMemory.contains(bytes, count)
         // Bytes that come when none are allowed are not part of the body. Another rule reports them.
         let isPartOfBody = state.withLock { $0.stage >= .started && $0.stage < .ended && $0.functions[thread] != .destroy }
-        let first = unsafe isReadable && !script.omitsBodies ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
+        let original = unsafe isReadable && !script.omitsBodies ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
         let flow = delivery(.data(count: count, isReadable: isReadable, changed: false))
-        let changed = unsafe isReadable && !script.omitsBodies && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
+        let changed = unsafe isReadable && !script.omitsBodies && bytes.map { unsafe memcmp($0, original, count) != 0 } ?? false
         state.withLock { state in
             if isPartOfBody { state.bodyLength += Int64(max(0, count)) }
-            if isPartOfBody, state.body.count + first.count <= Self.maximumRecordedBodySize { state.body += first }
+            if isPartOfBody, state.body.count + original.count <= Self.maximumRecordedBodySize { state.body += original }
             guard changed, let last = state.calls.lastIndex(where: { if case .data = $0.call { true } else { false } }) else { return }
             let old = state.calls[last]
             state.calls[last] = RecordedCall(
@@ -251,7 +252,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : count
     }
 
-    /// Waits in a call that never gets a result: a blocking load waits until it is stopped.
+    /// Records that the load waits for a result that never comes. In a blocking load, waits until the load is stopped.
     private func waitForStop() {
         state.withLockBroadcasting { $0.isWaiting = true }
         if isBlocking { state.wait { $0.isStopped ? () : nil } }

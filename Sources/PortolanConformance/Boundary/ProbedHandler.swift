@@ -15,8 +15,7 @@ struct ProbedHandler: Sendable {
     let instance: ProbedInstance
     let description: DescribedHandler
 
-    /// - Parameter poisoning: Whether the request's memory becomes inaccessible, and is not just freed, when the call
-    ///   has returned.
+    /// - Parameter poisoning: Whether the request's memory becomes inaccessible when the call has returned.
     func canInit(_ request: Request, poisoning: Bool = false) throws(CheckSkipped) -> Bool {
         let image = try RequestImage(request, instance.argumentMemory)
         defer {

@@ -8,7 +8,7 @@ import Synchronization
 
 /// An instance of a plugin that the runner started.
 @safe
-final class ProbedInstance: @unchecked Sendable {  // … because what it holds stays to its end, and the plugin guards its own state
+final class ProbedInstance: @unchecked Sendable {  // … because only `end()` changes it, and the plugin guards its own state
     let plugin: DescribedPlugin
     let host: TestHost
     let instanceContext: InstanceContext
@@ -43,7 +43,7 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
     ) throws(CheckSkipped) -> Start {
         try instanceContext.steps.require(.initialize, .deinitialize)
         let host = try TestHost(configuration, offering: extensions, argumentMemory, callLog: instanceContext.callLog)
-        if let state = unsafe plugin.standingState { return unsafe .started(ProbedInstance(plugin, host, instanceContext, state)) }
+        if let state = unsafe plugin.instanceState { return unsafe .started(ProbedInstance(plugin, host, instanceContext, state)) }
         guard let function = unsafe plugin.functions.`init` else {
             return unsafe .started(ProbedInstance(plugin, host, instanceContext, nil))
         }

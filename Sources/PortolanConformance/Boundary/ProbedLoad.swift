@@ -8,7 +8,7 @@ import PortolanPlugins
 /// A load of a plugin. The runner's calls into the load are serial, as the contract requires, and run on the load's own
 /// thread.
 @safe
-final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because what changes is behind monitors; the plugin guards its load
+final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because locks guard what changes; the plugin guards its load
     let client: ProbeClient
     let handler: ProbedHandler
     private let image: RequestImage
@@ -21,7 +21,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
 
     private struct Life {
         var hasStarted = false
-        /// No more calls into the load will follow except `destroy`.
+        /// Whether only `destroy` remains to be called.
         var isIdle = false
         var isDestroyed = false
         var stopsRunning = 0
@@ -85,13 +85,13 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
 
     private func makePendingCalls() {
         let table = handler.description.loads
-        var longPauses = ClientScript.longPauses
+        var remainingLongPauses = ClientScript.longPauseCount
         unsafe call(.start, table.start)
         while let pendingCall = nextPendingCall() {
             switch pendingCall {
             case .resume:
-                if let time = client.script.pauseTime, time > .zero, longPauses > 0 {
-                    longPauses -= 1
+                if let time = client.script.pauseTime, time > .zero, remainingLongPauses > 0 {
+                    remainingLongPauses -= 1
                     Polling.sleep(time)
                     if client.script.wakesInPause { unsafe call(.woken, table.woken) }
                     // A stop can come during the pause.
@@ -177,7 +177,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
     func stop(evenAfterEnd: Bool = false) {
         let (hasStarted, isIdle) = life.withLock { ($0.hasStarted, $0.isIdle) }
         let isBlocking = handler.description.isBlocking
-        // Before the call in which the load can close the watched descriptors (watch.h).
+        // Ends the watches first, because the load can close the watched descriptors in the call (watch.h).
         client.watches.endAll()
         let isDue = client.state.withLockBroadcasting { state in
             let isDue = hasStarted && !isIdle && (evenAfterEnd || !state.hasEnded)
@@ -193,7 +193,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
     /// Makes the last call into the load. The load must be idle.
     ///
     /// - Parameter poisoning: Whether the request and the client become inaccessible when the call has returned.
-    /// - Returns: The time that the call took.
+    /// - Returns: How long the call took.
     @discardableResult
     func destroy(poisoning: Bool = false) -> Duration {
         let start = MonotonicTime.now

@@ -10,8 +10,8 @@ import PortolanPlugins
 /// A nested load that a plugin opened through `portolan.nested/1`. The runner loads the whole resource first, and then
 /// gives the plugin the bytes in pieces.
 @safe
-final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guards everything that changes, or belongs to the load's own calls
-    /// The client retains this object for as long as it lives.
+final class ProbedNestedLoad: @unchecked Sendable {  // … because only the load's serial calls use what no lock guards
+    /// Unowned, because the client retains this object, and lives longer.
     private unowned let parent: ProbeClient
     private let isBlocking: Bool
     /// The change with which the plugin opened the nested load.
@@ -33,9 +33,9 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guard
         /// The number of uses after the close.
         var usesAfterClose = 0
         var isClosedInDestroy = false
-        /// The plugin was notified of the failure.
+        /// Whether the plugin was notified of the failure.
         var hasReportedFailure = false
-        /// The parent load was stopped.
+        /// Whether the parent load was stopped.
         var isStopped = false
 
         var failure: LoadError? {
@@ -76,7 +76,8 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guard
 
     // MARK: Calls by the plugin
 
-    /// The outcome; `nil` if it is not available yet and the plugin does not block, or if the parent load was stopped.
+    /// The outcome, for which a blocking load waits; `nil` if an event-driven load must wait, or if the parent load was
+    /// stopped.
     private func outcome() -> NestedLoadCache.Outcome? {
         guard isBlocking else { return state.withLock(\.outcome) }
         return state.wait { $0.isStopped ? .some(nil) : $0.outcome.map { .some($0) } }
@@ -100,9 +101,9 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guard
         case .success(let (data, response))?:
             var response = response
             response.expectedLength = parent.script.nestedOutcome.length(of: data)
-            let lent = unsafe self.response ?? Shared(CStorage(response, storage: .notAllowed))
-            unsafe self.response = lent
-            unsafe place.pointee = lent.pointer
+            let shared = unsafe self.response ?? Shared(CStorage(response, storage: .notAllowed))
+            unsafe self.response = shared
+            unsafe place.pointee = shared.pointer
             return PORTOLAN_CONTINUE
         }
     }
@@ -141,9 +142,9 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because a lock guard
         countUse()
         if parent.state.withLock(\.isStopped) { return nil }
         guard let failure = state.withLock(\.failure) else { return nil }
-        let lent = unsafe self.error ?? Shared(CStorage(failure))
-        unsafe self.error = unsafe lent
-        return unsafe lent.pointer
+        let shared = unsafe self.error ?? Shared(CStorage(failure))
+        unsafe self.error = unsafe shared
+        return unsafe shared.pointer
     }
 
     /// Records that the plugin closed the load.
@@ -190,7 +191,7 @@ extension ClientScript.NestedOutcome {
         }
     }
 
-    /// The length that the response announces.
+    /// The length that the response announces; −1 if it announces none.
     fileprivate func length(of data: Data) -> Int64 {
         switch self {
         case .announcing(let length): length
@@ -218,8 +219,8 @@ extension ClientScript.NestedOutcome {
 /// Shares ownership of a value that the plugin borrows.
 @safe
 private final class Shared<Root>: @unchecked Sendable {  // … because it does not change
-    private let lent: CStorage<Root>
-    var pointer: UnsafePointer<Root> { unsafe lent.pointer }
+    private let storage: CStorage<Root>
+    var pointer: UnsafePointer<Root> { unsafe storage.pointer }
 
-    init(_ lent: consuming CStorage<Root>) { self.lent = lent }
+    init(_ storage: consuming CStorage<Root>) { self.storage = storage }
 }

@@ -17,8 +17,9 @@ final class ProbedWatches: Sendable {
     enum Flaw: Hashable, Sendable {
         /// The load blocks, and so has a thread that can wait. WATCH-01
         case isOfBlockingLoad
-        /// Readiness bits or a timer number that are not published. WATCH-02
+        /// Readiness bits that the contract does not define. WATCH-02
         case bits(Int32)
+        /// A timer number that the contract does not define. WATCH-02
         case timer(Int32)
         /// A descriptor was closed while it was watched. WATCH-03
         case isClosed(CInt)

@@ -9,7 +9,7 @@ import PortolanPlugins
 final class RequestImage: ConstArgument, @unchecked Sendable {  // … because the memory does not change until it is made inaccessible
     private let parts: ReadOnlyPages<portolan_request>
     private let table: GuardedTable<portolan_request>
-    /// The state of the pages when the plugin received them, if they are read-only.
+    /// The state of the pages when the plugin received them; `nil` if they are not read-only.
     private var protectedState: [PageState?]?
     /// The request that the image represents.
     let request: Request

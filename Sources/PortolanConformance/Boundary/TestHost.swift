@@ -11,7 +11,7 @@ import Synchronization
 final class TestHost: ConstArgument, @unchecked Sendable {  // … because all that changes is behind the mutex
     let table: GuardedTable<portolan_host>
     private let configuration: ReadOnlyPages<Configuration>
-    /// The state of the pages when the plugin received them, if they are read-only.
+    /// The state of the pages when the plugin received them; `nil` if they are not read-only.
     private var protectedState: PageState?
     private let callLog: CallLog
     private let state = Mutex(State())
@@ -48,22 +48,22 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
     {
         (self.callLog, self.extensions, self.argumentMemory) = (callLog, extensions, argumentMemory)
         unsafe self.configuration = try unsafe ReadOnlyPages { arena in
-            var lent = unsafe Configuration()
-            unsafe lent.version = arena.string(portolanVersion)
-            unsafe lent.json = arena.string(configuration.json)
-            unsafe (lent.settings, lent.settingCount) = arena.list(configuration.settings) { unsafe $1.property($0.name, $0.value) }
-            return unsafe lent
+            var values = unsafe Configuration()
+            unsafe values.version = arena.string(portolanVersion)
+            unsafe values.json = arena.string(configuration.json)
+            unsafe (values.settings, values.settingCount) = arena.list(configuration.settings) { unsafe $1.property($0.name, $0.value) }
+            return unsafe values
         }
         if argumentMemory == .readOnly {
             unsafe self.configuration.protect()
             protectedState = unsafe self.configuration.state
         }
-        let lent = unsafe self.configuration.pointer.pointee
+        let values = unsafe self.configuration.pointer.pointee
         unsafe table = try unsafe GuardedTable(
             argumentMemory,
             portolan_host(
-                size: UInt32(MemoryLayout<portolan_host>.size), abi_minor: PORTOLAN_ABI_MINOR, version: lent.version,
-                configuration: lent.json, settings: lent.settings, setting_count: lent.settingCount,
+                size: UInt32(MemoryLayout<portolan_host>.size), abi_minor: PORTOLAN_ABI_MINOR, version: values.version,
+                configuration: values.json, settings: values.settings, setting_count: values.settingCount,
                 extension: { host, identifier in
                     unsafe TestHost.at(host).extensionTable(identifier.orNil.map { unsafe String(cString: $0) } ?? "NULL")
                 },

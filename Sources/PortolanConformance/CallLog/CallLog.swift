@@ -25,7 +25,7 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     private let memory: UnsafeMutableRawPointer
     private let start = MonotonicTime.nanoseconds
     private let lock = Mutex(())
-    private let loads = Atomic(0)
+    private let loadCount = Atomic(0)
 
     /// - Throws: If no memory can be mapped.
     init() throws(CheckSkipped) {
@@ -61,16 +61,16 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         return unsafe Array(UnsafeRawBufferPointer(start: memory + Self.wordsStart + MemoryLayout<UInt32>.size, count: count))
     }
 
-    /// The number of a load that begins, from 1.
-    func nextLoad() -> Int { loads.wrappingAdd(1, ordering: .relaxed).newValue }
+    /// Returns a number for a new load, from 1.
+    func nextLoad() -> Int { loadCount.wrappingAdd(1, ordering: .relaxed).newValue }
 
-    /// - Parameter load: The number of the load whose call it is; `nil` if it belongs to no load.
+    /// - Parameter load: The number of the load; `nil` if the call belongs to no load.
     func record(_ event: String, thread: Int32, load: Int? = nil) {
         let microseconds = (MonotonicTime.nanoseconds - start) / 1000
         let fraction = String(microseconds % 1000)
         let padded = String(repeating: "0", count: 3 - fraction.count) + fraction
-        let place = load.map { "load \($0)  " } ?? ""
-        let text = "\(microseconds / 1000).\(padded) ms  thread \(thread)  \(place)\(event)"
+        let loadText = load.map { "load \($0)  " } ?? ""
+        let text = "\(microseconds / 1000).\(padded) ms  thread \(thread)  \(loadText)\(event)"
         let line = Array(text.utf8.prefix(Self.lineSize - 1)) + [0]
         lock.withLock { _ in
             // The number is negative only if the plugin has overwritten it.

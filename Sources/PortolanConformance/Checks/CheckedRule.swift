@@ -3,7 +3,7 @@
 /// A rule of the catalogue, with its check beside it.
 struct CheckedRule: Sendable {
     let rule: ConformanceRule
-    /// `nil` if no check tests only this rule.
+    /// `nil` if the rule has no check of its own, like the rules of ``RuleCatalogue/memory``.
     let check: ConformanceCheck?
 
     /// - Parameters:

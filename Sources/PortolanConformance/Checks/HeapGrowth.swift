@@ -5,8 +5,8 @@ import PortolanPlugins
 
 /// Shared code of the LEAK checks: measures the memory of many loads in sequence.
 extension RuleCatalogue {
-    /// More redirects than any host follows. A redirect cycle between servers multiplies the memory that each redirect
-    /// leaves.
+    /// A check that performs each redirecting load more often than a host follows redirects, because a redirect cycle
+    /// between servers multiplies the memory that each redirect leaves.
     static let redirectLoop = heapStaysConstant(.redirects, "redirects", longestRound: 60) { context, rounds throws(CheckSkipped) in
         try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
             try rounds(load, instance) { _ throws(CheckSkipped) in
@@ -38,8 +38,8 @@ extension RuleCatalogue {
                 let growth = try CheckContext.heapGrowth(within: budget, longestRound: longestRound, perform) { () throws(CheckSkipped) in
                     // Performs up to 500 more loads, for at most 100 ms. Meanwhile, the memory that earlier loads
                     // borrowed stays valid, because a plugin can still use it (ORDER-12).
-                    let end = MonotonicTime.now + .milliseconds(100)
-                    for index in 0..<500 where MonotonicTime.now < end { try perform(index) }
+                    let deadline = MonotonicTime.now + .milliseconds(100)
+                    for index in 0..<500 where MonotonicTime.now < deadline { try perform(index) }
                     instance.keepFew(since: keptCount)
                 } orTooSlow: { time in
                     CheckSkipped("one of the \(what) of '\(load.url)' takes \(time), too long for many; give them more time with --timeout")

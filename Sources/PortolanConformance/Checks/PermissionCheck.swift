@@ -38,7 +38,7 @@ extension RuleCatalogue {
             throw CheckSkipped("the observation lasts as long as its process; run the check without --in-process")
         }
         let loads = try context.loads(.any)
-        let permits = PermittedUses(
+        let permittedUses = PermittedUses(
             manifest.manifest.permissions,
             folders: [manifest.folder, String(library[..<(library.lastIndex(of: "/") ?? library.startIndex)])])
         do throws(LoadError) {
@@ -53,34 +53,34 @@ extension RuleCatalogue {
             let libraries = LoadedLibraries.names()
             for use in observation.newUses() {
                 if use == .hidden { isHidden = true }
-                if let objection = permits.objection(to: use, libraries: libraries) { context.fail("\(place): \(objection)") }
+                if let objection = permittedUses.objection(to: use, libraries: libraries) { context.fail("\(place): \(objection)") }
             }
         }
         let instance = try context.instance()
         judge("while it was opened and started")
-        var (isJudged, reason) = (false, CheckSkipped?.none)
+        var (isJudged, skipReason) = (false, CheckSkipped?.none)
         for load in loads {
             do throws(CheckSkipped) {
                 let (request, script) = try context.requestAndScript(load)
                 _ = try context.perform(request, of: instance, script)
                 isJudged = true
             } catch {
-                reason = error
+                skipReason = error
             }
             judge("'\(load.url)'")
         }
         if context.areAllLoadsIdle {
             instance.end()
-            // The check's process ends without them.
+            // The check's process itself exits without a call of the destructors.
             try context.library().callDestructors()
-            // Threads that have not ended can still use something. Those of the host do not end.
+            // Threads that have not ended can still use files or the network. The host's threads do not end.
             Polling.result(within: .milliseconds(300)) {
                 ProcessResources.threadsOfPlugins().isSubset(of: threads) ? .done(()) : .notYet(())
             }
         }
         judge("while it was ended")
         guard context.findings.isEmpty else { return }
-        if !isJudged, let reason { throw reason }
+        if !isJudged, let skipReason { throw skipReason }
         if isHidden {
             throw CheckSkipped(
                 "the plugin uses io_uring(7), open_by_handle_at(2) or calls of another processor mode, which can't be observed")

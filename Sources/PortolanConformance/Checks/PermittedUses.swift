@@ -12,7 +12,7 @@ import PortolanPlugins
 /// The files and addresses that a plugin with certain permissions may use.
 struct PermittedUses {
     private let permissions: Set<PluginPermission>
-    /// The folders that the plugin may read: its own.
+    /// The plugin's own folders, which it may read.
     private let folders: [String]
 
     /// - Parameter folders: The folders of the manifest and of the library.
@@ -40,7 +40,7 @@ struct PermittedUses {
         let plain = Self.normalised(path)
         let resolved = Self.resolved(plain)
         let isInOwnFolder = folders.contains { resolved.isInside($0) }
-        // The uses of a program are observed, too.
+        // What an executed program uses is observed, too.
         if action == .executed { return isInOwnFolder }
         // A permitted path can be a symbolic link, or lead through one.
         let paths = [plain, resolved]
@@ -59,7 +59,8 @@ struct PermittedUses {
         guard resolved.isInside(process) else { return false }
         var parts = resolved.dropFirst(process.count).split(separator: "/")
         if parts.count > 1, parts[0] == "task" { parts.removeFirst(2) }
-        // A descriptor without a name, such as a pipe, has no other path. The path of a file is the file's.
+        // A descriptor of something without a path, such as a pipe, resolves to this path. A file's descriptor resolves
+        // to the path of the file.
         if parts.count == 2, parts[0] == "fd" { return true }
         return parts.isEmpty || parts.count == 1 && filesOfProcess.contains(String(parts[0]))
     }

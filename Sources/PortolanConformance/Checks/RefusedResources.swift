@@ -39,7 +39,7 @@ extension RuleCatalogue {
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             if let objection = objection(try ELFFile(at: context.libraryPath())) { throw CheckSkipped(objection) }
-            guard FaultInjection.serve(resource, to: try context.library()) else {
+            guard FaultInjection.interpose(on: resource, for: try context.library()) else {
                 throw CheckSkipped("it does not apply: the library requests no \(noun) from the system")
             }
             var skipReason: CheckSkipped?
@@ -91,10 +91,11 @@ extension RuleCatalogue {
 }
 
 extension CheckContext {
-    /// Performs a load once for each resource request of the load and its instance, and refuses that request.
+    /// Performs a load twice for each of the first hundred resource requests of the load and its instance. The first
+    /// time, refuses only this request; the second time, refuses all later requests, too.
     ///
     /// - Parameters:
-    ///   - instance: Provides the instance for each load; `nil` if the plugin refuses to start, which is valid.
+    ///   - instance: Provides the instance for each load. Returns `nil` if the plugin refuses to start, which is valid.
     ///   - end: Called with the instance after the end of its load.
     /// - Returns: Whether the load or its instance requests the resource.
     fileprivate func expectResults(
@@ -161,7 +162,7 @@ extension CheckContext {
             throw CheckSkipped.resourceShortage(error.message)
         }
         if state.wait(atMost: stopTimeLimit, for: { $0.isOver ? true : nil }) == true { return true }
-        if FaultInjection.triedToEndBy == nil { state.withLock(\.probedLoad)?.stop() }
+        if FaultInjection.attemptedEndFunction == nil { state.withLock(\.probedLoad)?.stop() }
         return state.wait(atMost: stopTimeLimit) { $0.isOver ? true : nil } == true
     }
 

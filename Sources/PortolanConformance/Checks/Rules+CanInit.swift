@@ -88,7 +88,7 @@ extension RuleCatalogue {
             var (urls, aloneResults) = ([String](), [Bool]())
             for load in try context.loads(.any) {
                 guard let handler = try context.handler(for: context.request(load.url), of: instance) else { continue }
-                // … and a URL of the same scheme that it can refuse.
+                // Also a URL of the same scheme that the handler may refuse.
                 for text in [load.url, "\(load.url.prefix { $0 != ":" })://judge.invalid/unknown"] where !urls.contains(text) {
                     let requestImage = try handler.reusableImage(of: context.request(text))
                     calls.append { handler.canInit(requestImage) }

@@ -37,7 +37,7 @@ extension RuleCatalogue {
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let start = MonotonicTime.now
                 _ = try context.perform(request, of: instance, CheckContext.script(for: load))
-                // The time that the load takes and a little more; only the first moments of a long load.
+                // The time that the load takes, but at least 4 ms and at most 50 ms.
                 let longestMicroseconds = min(max(MonotonicTime.now - start, .milliseconds(4)), .milliseconds(50)) / .microseconds(1)
                 for _ in 0..<32 {
                     let probedLoad = try context.make(request, of: instance, CheckContext.script(for: load))
@@ -81,14 +81,14 @@ extension RuleCatalogue {
                     }
                     for callTime in record.callTimes where callTime.function == .stop {
                         hasStopFunction = true
-                        if callTime.time > .milliseconds(100) {
-                            context.fail("'\(load.url)': stop returned after \(ValueFormatting.time(callTime.time))")
+                        if callTime.duration > .milliseconds(100) {
+                            context.fail("'\(load.url)': stop returned after \(ValueFormatting.time(callTime.duration))")
                         }
                     }
                 }
                 if context.areAllLoadsIdle { instance.end() }
             }
-            // … while it is paused, or waits for an answer.
+            // Also stops loads that are paused, or wait for an answer to a challenge.
             for waitsForAnswer in [false, true] {
                 // `try?` because a manifest without such a URL may have others.
                 guard let loads = try? context.loads(waitsForAnswer ? .challenges : .succeeds) else { continue }
@@ -107,9 +107,9 @@ extension RuleCatalogue {
                     }
                     for callTime in record.callTimes where callTime.function == .stop {
                         hasStopFunction = true
-                        guard callTime.time > .milliseconds(100) else { continue }
+                        guard callTime.duration > .milliseconds(100) else { continue }
                         context.fail(
-                            "'\(load.url)', \(waitsForAnswer ? "challenged" : "paused"): stop returned after \(ValueFormatting.time(callTime.time))"
+                            "'\(load.url)', \(waitsForAnswer ? "challenged" : "paused"): stop returned after \(ValueFormatting.time(callTime.duration))"
                         )
                     }
                 }

@@ -104,7 +104,7 @@ extension RuleCatalogue {
                 let images = try handler.withNeighbours(requests.prefix(8))
                 for (index, a) in images.enumerated() {
                     for b in images.dropFirst(index + 1)
-                    where a.request.url.isAnotherPath(than: b.request.url) && handler.isCacheEquivalent(a, b) {
+                    where a.request.url.hasDifferentPath(from: b.request.url) && handler.isCacheEquivalent(a, b) {
                         context.fail("\(a.request.url.shortDescription) and \(b.request.url.shortDescription) count as equivalent")
                     }
                 }
@@ -141,8 +141,8 @@ extension ProbedHandler {
         for request in requests {
             let text = request.url.withoutFragment.description
             let path = String(text.prefix { $0 != "?" })
-            let (others, long) = (String(path.dropLast()) + (path.last == "z" ? "y" : "z"), path + String(repeating: "y", count: 24))
-            for neighbour in [path, path + "y", others, long + "y", long + "z", long + "Y"] where neighbour != text {
+            let (other, long) = (String(path.dropLast()) + (path.last == "z" ? "y" : "z"), path + String(repeating: "y", count: 24))
+            for neighbour in [path, path + "y", other, long + "y", long + "z", long + "Y"] where neighbour != text {
                 // `try?` because a text that is no URL never reaches a plugin.
                 guard let url = try? URLRecord(parsing: neighbour), try canInit(Request(url: url)) else { continue }
                 all.append(try reusableImage(of: Request(url: url)))
@@ -162,13 +162,13 @@ extension ReadField {
 
 extension URLRecord {
     /// Whether the decoded path differs. Schemes and hosts are not compared, because they can be aliases.
-    fileprivate func isAnotherPath(than other: Self) -> Bool {
+    fileprivate func hasDifferentPath(from other: Self) -> Bool {
         PercentEncoding.decodedBytes(path) != PercentEncoding.decodedBytes(other.path)
     }
 }
 
 extension CheckContext {
-    /// Calls `body` with each URL of the manifest, and the handler that accepts the URL.
+    /// Calls `body` with each request of the manifest that a handler accepts, and with this handler.
     fileprivate func eachAcceptedRequest(_ body: (ProbedHandler, Request) throws(CheckSkipped) -> Void) throws(CheckSkipped) {
         let instance = try instance()
         defer { if areAllLoadsIdle { instance.end() } }

@@ -16,7 +16,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachChallengedLoad { load, request, record, instance throws(CheckSkipped) in
                 var challenges = record.challenges
-                // … and the challenges after another answer.
+                // Also the challenges after other answers.
                 for answer in [ClientScript.ChallengeAnswer.rejectProtectionSpace, CheckContext.wrongAnswer] {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < 4 ? answer : .cancel }
@@ -38,7 +38,7 @@ extension RuleCatalogue {
             try context.eachChallengedLoad { load, request, record, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.decision = .later
-                // A later access to the answer crashes.
+                // An access to the answer after its borrow has ended crashes.
                 script.revokesAnswers = true
                 guard let laterRecord = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end after a late response to its challenge")
@@ -66,7 +66,7 @@ extension RuleCatalogue {
                 if Set(spaces).count < spaces.count {
                     context.fail("'\(load.url)' received the manifest's credential, but sent another challenge")
                 }
-                // … after a wrong one.
+                // Also the right credential after a wrong one.
                 var script = CheckContext.script(for: load)
                 let correctAnswer = script.answer
                 script.answer = { $0 == 0 ? CheckContext.wrongAnswer : correctAnswer($0) }
@@ -172,7 +172,7 @@ extension RuleCatalogue {
                 }
                 let (wrong, credential) = (CheckContext.wrongAnswer, CheckContext.wrongCredential)
                 try expectNoPassword(for: credential) { $0 < 10 ? wrong : .cancel }
-                // … in the protection space after the first one.
+                // Also in the protection space after the first one.
                 try expectNoPassword(for: credential) { $0 == 0 ? .rejectProtectionSpace : $0 < 10 ? wrong : .cancel }
                 // A correct password that the URL contains, or that is too short to be specific, proves nothing.
                 guard let correctAnswer = load.credential, correctAnswer.password.utf8.count >= 5,
@@ -211,7 +211,7 @@ extension RuleCatalogue {
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             try context.eachChallengedLoad { load, request, _, instance throws(CheckSkipped) in
-                // At the first challenge, and after a wrong password.
+                // Gives the answer to the first challenge, and then only after a wrong password.
                 for count in 0..<2 {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < count ? CheckContext.wrongAnswer : answer }

@@ -143,7 +143,7 @@ extension RuleCatalogue {
             remedy: "Fail the load instead.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let library = try context.library()
-            _ = FaultInjection.serve(.end, to: library)
+            _ = FaultInjection.interpose(on: .end, for: library)
             signal(SIGPIPE, SIG_DFL)
             let before = ProcessEnvironment.current()
             let instance = try context.instance()
@@ -158,7 +158,7 @@ extension RuleCatalogue {
                         request.method = .init(method) ?? .get
                         guard let handler = try context.handler(for: request, of: instance) else { continue }
                         let didEnd = try context.performOnSeparateThread(request, handler, CheckContext.script(for: load))
-                        if let function = FaultInjection.triedToEndBy {
+                        if let function = FaultInjection.attemptedEndFunction {
                             return context.fail("\(method) of \(request.url.shortDescription) called \(function)")
                         }
                         if !didEnd { throw CheckSkipped("\(request.url.shortDescription) was still running after a stop (LIFE-06)") }

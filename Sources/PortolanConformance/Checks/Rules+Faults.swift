@@ -78,8 +78,8 @@ extension RuleCatalogue {
             remedy: "Repeat the call on EINTR.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let usualResults = try context.results()
-            // No SA_RESTART: each millisecond, blocking calls return EINTR on every thread except these two and the
-            // first, which does nothing.
+            // Without SA_RESTART, blocking calls return EINTR each millisecond. Three threads receive no signal: this
+            // one, the sender, and the first thread of the process, which does nothing.
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = { _ in }
             guard unsafe sigaction(SIGUSR2, &action, &old) == 0 else { throw CheckSkipped("no signal handler could be set") }
@@ -103,12 +103,12 @@ extension RuleCatalogue {
                 state.wait { $0.hasEnded ? () : nil }
                 unsafe sigaction(SIGUSR2, &old, nil)
             }
-            // On a busy machine the signals come late: a round with few signals shows nothing.
-            let end = MonotonicTime.now + context.loadTimeLimit
-            let first = state.withLock(\.sent)
+            // On a busy machine the signals come late, and a round with few signals shows nothing.
+            let deadline = MonotonicTime.now + context.loadTimeLimit
+            let sentBefore = state.withLock(\.sent)
             var round = 0
-            while round < 3 || state.withLock(\.sent) - first < 64 {
-                guard round < 3 || MonotonicTime.now < end else { throw CheckSkipped("too few signals reached the load") }
+            while round < 3 || state.withLock(\.sent) - sentBefore < 64 {
+                guard round < 3 || MonotonicTime.now < deadline else { throw CheckSkipped("too few signals reached the load") }
                 round += 1
                 let result = try context.results()
                 for (index, load) in try context.loads(.succeeds).enumerated()
@@ -165,8 +165,8 @@ extension RuleCatalogue {
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = SIG_IGN
             var (reducedLimit, limit) = (rlimit(), rlimit())
-            let file = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
-            guard unsafe sigaction(SIGXFSZ, &action, &old) == 0, unsafe getrlimit(file, &limit) == 0 else {
+            let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+            guard unsafe sigaction(SIGXFSZ, &action, &old) == 0, unsafe getrlimit(resource, &limit) == 0 else {
                 throw CheckSkipped("the limit of files can't be read")
             }
             defer { unsafe sigaction(SIGXFSZ, &old, nil) }
@@ -175,8 +175,8 @@ extension RuleCatalogue {
                 let usualResult = LoadResult(try context.perform(request, of: instance, script))
                 reducedLimit = limit
                 reducedLimit.rlim_cur = 0
-                guard unsafe setrlimit(file, &reducedLimit) == 0 else { throw CheckSkipped("the limit of files can't be set") }
-                defer { _ = unsafe setrlimit(file, &limit) }
+                guard unsafe setrlimit(resource, &reducedLimit) == 0 else { throw CheckSkipped("the limit of files can't be set") }
+                defer { _ = unsafe setrlimit(resource, &limit) }
                 guard let record = try context.recordWhenIdle(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end when no file could grow")
                 }
@@ -197,7 +197,7 @@ extension RuleCatalogue {
             }
             instanceWithExtensions.end()
             let all = TestHost.allExtensions
-            // A host without each of the extensions, a host without any, and a host that has no more watches.
+            // Hosts without one of the extensions, a host without any, and a host that has no more watches.
             for offeredExtensions in all.map({ all.subtracting([$0]) }) + [[], all] {
                 let start = try ProbedInstance.start(
                     plugin, context.configuration(), offering: offeredExtensions, on: context.instanceContext)
@@ -207,7 +207,7 @@ extension RuleCatalogue {
                     ? "when nothing can be watched"
                     : "with a host that offers \(offeredExtensions.sorted().first.map { "only \($0)" } ?? "no extension")"
                 for (index, (load, requestWithScript)) in loadsWithScripts.enumerated() {
-                    // A handler that refuses the request then has responded correctly.
+                    // A handler may refuse the request because the host lacks the extension.
                     guard try context.handler(for: requestWithScript.0, of: instance) != nil else { continue }
                     var script = requestWithScript.1
                     script.refusesWatches = offeredExtensions == all

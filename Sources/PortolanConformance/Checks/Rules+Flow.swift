@@ -43,7 +43,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.any, and: [.large], isBlocking: false) { load, _, instance throws(CheckSkipped) in
                 var (request, script) = try context.requestAndScript(load)
-                // A load that waits for something else is one that can be resumed without a reason.
+                // A load that waits for a body or a decision can be resumed without a pause.
                 (script.bodySource, script.decision) = (.slow, .later)
                 let plain = try context.recordWhenIdle(request, of: instance, script)
                 script.resumesWithoutPause = true
@@ -151,7 +151,7 @@ extension RuleCatalogue {
         },
     ]
 
-    /// Pauses each delivery, and looks for deliveries during a pause.
+    /// Returns a check that pauses each delivery, and looks for forbidden deliveries during the pauses.
     private static func deliversNothingInPause(_ isForbidden: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             let others: [ConformanceRule.Scenario] = [.redirects, .challenges, .uploads]
@@ -172,10 +172,12 @@ extension RuleCatalogue {
         }
     }
 
-    /// Checks whether a load has the same result under `condition` as under `usual`.
+    /// Returns a check that a load has the same result with the changed script as with the usual script.
     ///
-    /// - Parameter time: The duration of the first deliveries of a blocking load, which are its pauses; `nil` skips
-    ///   blocking loads.
+    /// - Parameters:
+    ///   - phrase: Describes the changed script.
+    ///   - time: The duration of the first deliveries of a blocking load, which are its pauses; `nil` skips blocking
+    ///     loads.
     private static func givesSameResult(
         _ phrase: String, _ changedScript: @escaping @Sendable (inout ClientScript) -> Void,
         with usualScript: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil

@@ -143,13 +143,13 @@ extension RuleCatalogue {
 
     /// Methods that change nothing (RFC 9110 §9.2.1), for requests of the manifest's own URLs.
     private static let safeMethods = ["GET", "HEAD", "OPTIONS"]
-    /// The names of fields that a plugin can read. A plugin does not read fields with other names.
+    /// Names of fields that plugins read. Random names rarely reach the code that reads a field.
     private static let knownFieldNames = [
         "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cache-Control", "Content-Length", "Content-Type", "Cookie",
         "Expect", "Host", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "Range", "Referer", "User-Agent",
     ]
 
-    /// Makes loads of random requests, starts some of them, and stops those that do not end.
+    /// Returns a check that makes loads of random requests, starts a quarter of them, and stops loads that do not end.
     private static func fuzzed(
         count: Int, _ request: @escaping @Sendable (CheckContext, ConformanceLoad, inout SplitMix) -> Request?
     ) -> ConformanceCheck.Body {
@@ -165,7 +165,7 @@ extension RuleCatalogue {
                 else { continue }
                 hasChecked = true
                 let probedLoad = try ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, ClientScript())
-                // Start each URL in some of its rounds, for any number of URLs.
+                // Starts one load in four. `round / loads.count` lets each URL be started in some of its rounds.
                 if probedLoad.isMade, (round + round / loads.count) % 4 == 0 {
                     try probedLoad.start()
                     if !probedLoad.waitUntilIdle(.milliseconds(20)) { probedLoad.stop() }
@@ -209,12 +209,12 @@ extension SplitMix {
         return String(decoding: (0..<count).map { _ in element(of: letters) }, as: UTF8.self)
     }
 
-    /// Returns `url` with a few bytes changed, removed or inserted.
+    /// Returns `url` with changed, removed or inserted bytes after its scheme.
     fileprivate mutating func mutation(of url: String) -> String {
         var bytes = Array(url.utf8)
-        let scheme = (bytes.firstIndex(of: UInt8(ascii: ":")) ?? 0) + 1
+        let schemeEnd = (bytes.firstIndex(of: UInt8(ascii: ":")) ?? 0) + 1
         for _ in 0...next() % 4 {
-            let place = scheme + Int(next() % UInt64(bytes.count - scheme + 1))
+            let place = schemeEnd + Int(next() % UInt64(bytes.count - schemeEnd + 1))
             switch next() % 5 {
             case 0: bytes.insert(UInt8(0x21 + next() % 94), at: place)
             case 1: if place < bytes.count { bytes.remove(at: place) }

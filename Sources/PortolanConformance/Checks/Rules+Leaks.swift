@@ -74,8 +74,8 @@ extension RuleCatalogue {
                     try context.eachLoad(scenario) { load, _, instance throws(CheckSkipped) in
                         try rounds(load, instance) { index throws(CheckSkipped) in
                             var (request, script) = try context.requestAndScriptWithoutBodies(load)
-                            // At each of the first events, while a challenge waits, or at any moment; and a load that
-                            // never started.
+                            // Stops the loads at one of their first four events, while a challenge waits, right after
+                            // the start, or without a start.
                             if scenario != .hangs, index % 6 < 4 {
                                 script.stopEventIndex = index % 6
                                 _ = try context.performOnThisThread(request, of: instance, script)
@@ -116,7 +116,7 @@ extension RuleCatalogue {
             because: "An open nested load keeps its connection open.",
             remedy: "Call 'close', also after a failure."
         ) { context throws(CheckSkipped) in
-            // Only loads that reach their own end: the host closes the nested loads of a stopped load.
+            // Performs only loads that reach their own end, because the host closes the nested loads of a stopped load.
             for nestedOutcome in [ClientScript.NestedOutcome.loaded, .failing(.accessDenied), .cut(after: 1), .bytes([0xFF, 0, 0xFF])] {
                 try context.eachNested(nestedOutcome) { load, probedLoad throws(CheckSkipped) in
                     guard context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) != nil else {
@@ -141,7 +141,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let loads = try context.loads(.any)
             // `try?` because a handler of this process has no library.
-            if let library = try? context.library() { _ = FaultInjection.serve(.threads, to: library) }
+            if let library = try? context.library() { _ = FaultInjection.interpose(on: .threads, for: library) }
             func round() throws(CheckSkipped) {
                 let instance = try context.instance()
                 try context.followAll(loads, of: instance)
@@ -155,7 +155,7 @@ extension RuleCatalogue {
             let leftovers = try ProcessResources.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }
             context.fail(leftovers.map { "after deinit had returned, \($0)" })
             guard leftovers.isEmpty else { return }
-            // A thread that stays for ever, and is not a new one for each instance.
+            // Also counts a thread that only the first instance started, and that never ends.
             let ownThreadCount = Polling.result(within: .seconds(2)) {
                 let count = FaultInjection.threadCount
                 return count == 0 ? .done(count) : .notYet(count)
@@ -224,7 +224,7 @@ extension RuleCatalogue {
             let time = MonotonicTime.now - start
             if time > .seconds(1) { context.fail("stopping 32 loads and calling deinit took \(ValueFormatting.time(time))") }
         },
-        // Leftover processes show only outside of this process: the supervisor sees them.
+        // The check itself cannot see leftover processes. The supervisor reports them.
         .must(
             "UNLOAD-04", level: 3,
             "After 'deinit', no process that the plugin started is left.",
@@ -241,7 +241,7 @@ extension RuleCatalogue {
         },
     ]
 
-    /// Performs many loads, and reports the new resources that remain.
+    /// Returns a check that performs many loads, and reports the new resources that remain.
     private static func leftovers(_ isReported: @escaping @Sendable (String) -> Bool) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             let instance = try context.instance()

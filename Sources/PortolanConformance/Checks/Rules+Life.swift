@@ -52,13 +52,14 @@ extension RuleCatalogue {
             func checkTimes(_ load: ConformanceLoad, _ record: LoadRecord) {
                 for callTime in record.callTimes where callTime.function != .run {
                     hasEventDrivenLoad = true
-                    if callTime.time > .milliseconds(50) {
-                        context.fail("'\(load.url)': \(callTime.function.rawValue) returned after \(ValueFormatting.time(callTime.time))")
+                    if callTime.duration > .milliseconds(50) {
+                        context.fail(
+                            "'\(load.url)': \(callTime.function.rawValue) returned after \(ValueFormatting.time(callTime.duration))")
                     }
                 }
             }
             try context.eachRecord(.any) { load, record in checkTimes(load, record) }
-            // Paused at each delivery, with late decisions.
+            // Also loads that are paused at each delivery, with late decisions.
             try context.eachLoad(.any) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 (script.pauses, script.decision) = (.each, .later)
@@ -120,7 +121,7 @@ extension RuleCatalogue {
                 if returned.withLock({ $0 }) == false { context.fail("'\(load.url)': a stop during did_finish did not return") }
                 probedLoad.destroy()
                 slot.withLock { $0 = nil }
-                // … and a stop between did_finish and the return of run.
+                // Also a stop between did_finish and the return of run.
                 let second = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try second.start()
                 _ = second.client.state.wait(atMost: context.loadTimeLimit) { $0.hasEnded ? true : nil }
@@ -190,8 +191,8 @@ extension RuleCatalogue {
                 }
                 context.fail(leftovers.map { "loads that were \(what): \($0)" })
             }
-            // This check measures the heap only for loads that were not started. LEAK-05 measures it for started loads:
-            // because of the caches of their threads, that needs many rounds, and takes long.
+            // This check measures the heap only for loads that were not started. LEAK-05 measures the heap for started
+            // loads, which takes many rounds because of the caches of their threads.
             let keptCount = instance.keepAll()
             var growth = CheckContext.heapGrowth(within: context.loadTimeLimit) { () throws(CheckSkipped) in
                 try cycle(false)
@@ -200,16 +201,16 @@ extension RuleCatalogue {
             }
             // After 1000 more loads, even a table that grows in steps has its final size.
             if growth != nil {
-                let end = MonotonicTime.now + context.loadTimeLimit
+                let deadline = MonotonicTime.now + context.loadTimeLimit
                 var count = 0
                 do throws(CheckSkipped) {
-                    while count < 1000, MonotonicTime.now < end {
+                    while count < 1000, MonotonicTime.now < deadline {
                         try cycle(false)
                         count += 1
                     }
                     growth = CheckContext.heapGrowth(within: context.loadTimeLimit) { () throws(CheckSkipped) in try cycle(false) }
                 } catch {
-                    // There was no time for more: the earlier results stay valid.
+                    // There was no time to confirm the growth, so it is not reported.
                     growth = nil
                 }
             }
@@ -259,7 +260,7 @@ extension RuleCatalogue {
             for load in try context.loads(.succeeds) {
                 let request = try context.request(load.url)
                 let usualBody = try context.perform(request, of: instance, CheckContext.script(for: load)).body
-                // At the response, and then among the bytes.
+                // The second load starts at the response of the first, and then at its next events.
                 for place in 0..<3 {
                     var script = CheckContext.script(for: load)
                     let second = try context.make(request, of: instance, script)
@@ -336,7 +337,7 @@ extension RuleCatalogue {
                 let time = probedLoad.destroy()
                 if time > .seconds(1) { context.fail("'\(load.url)': destroy returned after \(ValueFormatting.time(time))") }
             }
-            // … and of a load that was stopped while running, or while a challenge waits.
+            // Also loads that are stopped while they run, or while a challenge waits.
             for load in try context.loads(.any) {
                 let isChallenged = load.tags.contains(.challenges)
                 var script = CheckContext.script(for: load)
@@ -362,7 +363,7 @@ extension RuleCatalogue {
             because: "The host and other loads read the same memory.",
             remedy: "Copy what you want to change."
         ) { context throws(CheckSkipped) in
-            // A write crashes, and that is the verdict, unless a handler of SIGSEGV lets the plugin continue.
+            // A write crashes this process, which is the verdict, unless the plugin handles SIGSEGV and continues.
             context.argumentMemory = .readOnly
             defer { context.fail(context.instanceContext.constViolations.all.map { "\($0) was written to, or made writable" }) }
             try context.eachRecord(.any) { _, _ in }
@@ -373,9 +374,10 @@ extension RuleCatalogue {
 extension ProbedLoad {
     /// Stops the load on another thread, and waits until the stop returns, but at most one second.
     ///
-    /// - Returns: Whether the stop took longer.
+    /// - Parameter returned: `nil` before the call; receives `true` when the stop returns.
+    /// - Returns: Whether the stop did not return within a second.
     func stopOnOtherThread(_ returned: ConditionLock<Bool?>) -> Bool {
-        // `try?` because if no thread can be created, nothing is stopped, and the result is `false`.
+        // `try?` because an error cannot leave this function. If no thread can be created, nothing is stopped.
         try? PlatformThread.start { [self] in
             stop()
             returned.withLockBroadcasting { $0 = true }

@@ -91,8 +91,8 @@ extension RuleCatalogue {
             remedy: "Choose an identifier under your own domain."),
     ]
 
-    /// Returns a check that opens the plugin as a host does, and fails if the host refuses the plugin because of this
-    /// rule.
+    /// Returns a check that opens the plugin as a host does, and fails if the host refuses the plugin because of the
+    /// rule `id`.
     private static func opensWithoutViolation(_ id: String) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in try checkOpening(context, id) }
     }
@@ -123,6 +123,6 @@ extension CheckContext {
 }
 
 extension PluginProblem {
-    /// The line and the column.
+    /// The line, the column and a colon; empty if the line is unknown.
     fileprivate var place: String { line.map { "line \($0), column \(column ?? 1): " } ?? "" }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RuleCatalogue {
-    /// Checked with the reports of Valgrind's memcheck during the other checks: `portolan check --sanitizer`.
+    /// These rules have no checks. `portolan check --sanitizer` runs the other checks under Valgrind's memcheck, and
+    /// reports the errors that memcheck finds.
     static let memory: [CheckedRule] = [
         .must(
             "MEM-01", level: 4,

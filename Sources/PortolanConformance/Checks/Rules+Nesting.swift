@@ -40,7 +40,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.nested, isBlocking: false) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
-                // In many pieces, so that some remain to be read during the pause.
+                // Gives the nested body in many pieces, so that some remain to be read during a pause.
                 script.nestedPieceSize = try context.pieceSize(load, request, of: instance)
                 (script.pauses, script.pauseTime) = (.each, .milliseconds(2))
                 let probedLoad = try context.make(request, of: instance, script)
@@ -70,7 +70,7 @@ extension RuleCatalogue {
                 let length = try context.nestedBodyLength(load, request, of: instance)
                 var script = CheckContext.script(for: load)
                 script.nestedPieceSize = max(1, length / 8)
-                // After each byte of a short body, and after some bytes of a long body.
+                // Cuts a short body after each byte, and a long body in about 64 places.
                 for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
                     script.nestedOutcome = .cut(after: count)
                     guard let record = try context.recordWhenIdle(request, of: instance, script) else {
@@ -161,12 +161,12 @@ extension CheckContext {
         return length
     }
 
-    /// A piece size that splits a nested body into some dozens of pieces.
+    /// A piece size in bytes that splits a nested body into about 64 pieces, or a short body into single bytes.
     fileprivate func pieceSize(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
         max(1, try nestedBodyLength(load, request, of: instance) / 64)
     }
 
-    /// Calls `body` with each load that opens nested loads, after its start.
+    /// Calls `body` with each load that is tagged nested, after its start.
     func eachNested(
         _ nestedOutcome: ClientScript.NestedOutcome, _ body: (ConformanceLoad, ProbedLoad) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {

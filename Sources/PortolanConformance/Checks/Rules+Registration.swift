@@ -98,14 +98,14 @@ extension RuleCatalogue {
             for load in loads { _ = try context.follow(load, of: second) }
             second.end()
             try compare("after a second instance has ended")
-            // A setting in static memory is shared by two instances.
+            // If a plugin stores a setting in static memory, two instances share the setting.
             for (name, configuration) in try context.otherConfigurations() {
                 let separateBodies = try context.bodies(of: loads, with: configuration)
                 guard case .started(let otherInstance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) else {
                     continue
                 }
                 try compare("while another instance has another '\(name)'")
-                // … and the other way round.
+                // Also compares the results of the other instance with those of an instance of a copy of the library.
                 for (load, body) in zip(loads, separateBodies ?? [])
                 where try context.follow(load, of: otherInstance).last?.body != body && !context.varies(load) {
                     context.fail("'\(load.url)': an instance with another '\(name)' gave different bytes beside the first and alone")

@@ -60,6 +60,7 @@ extension RuleCatalogue {
             guard let contents = FileManager.default.contents(atPath: "/" + file).map(Array.init), contents.count > 8 else {
                 throw CheckSkipped("/\(file) can't be read here")
             }
+            // Returns whether a load of `text` gives the file; `nil` if no handler accepts the URL.
             func leaks(_ text: String, _ instance: ProbedInstance) throws(CheckSkipped) -> Bool? {
                 // `try?` because a text that is no URL never reaches a plugin.
                 guard let request = try? context.request(text), try context.handler(for: request, of: instance) != nil else { return nil }
@@ -152,7 +153,7 @@ extension RuleCatalogue {
                 var script = CheckContext.script(for: load)
                 script.whileDelivering = { index, _ in
                     guard index < 3 else { return }
-                    // An open file without a name was made by the load.
+                    // If an open file has no name, the load has created it.
                     for (number, target) in ProcessResources.descriptors() where !before.contains(number) && target.hasSuffix(" (deleted)")
                     {
                         var status = stat()
@@ -221,7 +222,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let length: Int64 = 1 << 30
             var hasChecked = false
-            func expectGrowth(_ load: ConformanceLoad, _ what: String, _ declare: (Bool) throws(CheckSkipped) -> LoadRecord?)
+            func expectNoGrowth(_ load: ConformanceLoad, _ what: String, _ declare: (Bool) throws(CheckSkipped) -> LoadRecord?)
                 throws(CheckSkipped)
             {
                 guard try declare(false) != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
@@ -238,7 +239,7 @@ extension RuleCatalogue {
             // `try?` each time because a manifest without one kind may have the other.
             if (try? context.loads(.nested)) != nil {
                 try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
-                    try expectGrowth(load, "a nested body") { isLarge throws(CheckSkipped) in
+                    try expectNoGrowth(load, "a nested body") { isLarge throws(CheckSkipped) in
                         var script = CheckContext.script(for: load)
                         if isLarge { script.nestedOutcome = .announcing(length) }
                         return try context.recordWhenIdle(request, of: instance, script)
@@ -247,7 +248,7 @@ extension RuleCatalogue {
             }
             if (try? context.loads(.uploads)) != nil {
                 try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
-                    try expectGrowth(load, "an upload") { isLarge throws(CheckSkipped) in
+                    try expectNoGrowth(load, "an upload") { isLarge throws(CheckSkipped) in
                         let (request, script) = try context.upload(
                             load, CheckContext.pieces, length: isLarge ? length : CheckContext.length)
                         return try context.recordWhenIdle(request, of: instance, script)

@@ -40,7 +40,7 @@ extension RuleCatalogue {
                 script in
                 script.pauses = random.element(of: [.none, .first, .each])
                 script.pauseTime = .microseconds(Int64(random.next() % 3000))
-                // A reader that is slow now and then.
+                // The reader is slow at every eighth event.
                 let slowRemainder = random.next() % 8
                 script.whileDelivering = { event, _ in
                     if UInt64(event) % 8 == slowRemainder { Polling.sleep(.microseconds(500)) }

@@ -26,7 +26,7 @@ extension RuleCatalogue {
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.pauses = .each
-                // First check whether it ends at all; then run all of it on one thread.
+                // First checks whether the load ends at all. Then performs the load on one thread.
                 _ = try context.perform(request, of: instance, script)
                 let expected = LoadResult(try context.performOnThisThread(request, of: instance, script))
                 script.changesThreads = true
@@ -40,7 +40,7 @@ extension RuleCatalogue {
                     )
                 }
             }
-            // Compare only the end of other loads, because the rest can differ each time.
+            // Compares only the ends of other loads, because the rest can differ each time.
             for scenario in [ConformanceRule.Scenario.fails, .redirects, .challenges, .uploads] {
                 // `try?` because a manifest without such a URL may have others.
                 try? context.eachLoad(scenario, isBlocking: false) { load, _, instance throws(CheckSkipped) in
@@ -172,7 +172,7 @@ extension RuleCatalogue {
                 guard let handler = try context.handler(for: request, of: instance) else { return }
                 let start = MonotonicTime.now
                 _ = try context.perform(request, of: instance, CheckContext.script(for: load))
-                // Do not wait for a slow load.
+                // If the load is slow, the other load is made, but not started.
                 let isQuick = MonotonicTime.now - start < .milliseconds(300)
                 let blockingFunction = Mutex<String?>(nil)
                 let otherLoadCount = ConditionLock(0)
@@ -183,7 +183,7 @@ extension RuleCatalogue {
                     let isDone = ConditionLock(false)
                     otherLoadCount.withLockBroadcasting { $0 += 1 }
                     // `try?` because without a thread, or a load, nothing waits for a lock.
-                    let hasBegun: Void? = try? PlatformThread.start {
+                    let startResult: Void? = try? PlatformThread.start {
                         let image = try? RequestImage(request, handler.instance.argumentMemory)
                         if let image, let other = try? ProbedLoad(image, handler, plain) {
                             if isQuick { try? other.start() }
@@ -192,7 +192,7 @@ extension RuleCatalogue {
                         isDone.withLockBroadcasting { $0 = true }
                         otherLoadCount.withLockBroadcasting { $0 -= 1 }
                     }
-                    if hasBegun == nil { otherLoadCount.withLockBroadcasting { $0 -= 1 } }
+                    if startResult == nil { otherLoadCount.withLockBroadcasting { $0 -= 1 } }
                     if isDone.wait(atMost: .seconds(1), for: { $0 ? true : nil }) == nil {
                         blockingFunction.withLock { $0 = call.function }
                     }
@@ -238,10 +238,10 @@ extension RuleCatalogue {
                                     "'\(load.url)': a second load of it did not continue for one second while a call of the first waited")
                             }
                         }
-                        // A load that waits for the other has already been reported.
+                        // A load that waits for the second one has already been reported.
                         if first == nil { return }
                     } catch {
-                        // An empty body: the load was checked at its response.
+                        // If the body is empty, the load was checked only at its response.
                         if !isData || !error.isNotApplicable { throw error }
                     }
                 }

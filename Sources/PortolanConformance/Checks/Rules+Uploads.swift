@@ -65,7 +65,7 @@ extension RuleCatalogue {
                         "'\(load.url)' gave \(result.phrase) for a body that comes in pieces, but \(expected.phrase) for one in a single piece"
                     )
                 }
-                // … and a load that wakes itself to read again.
+                // Also notices a load that wakes itself to read again.
                 script.bodySource = .silent
                 let probedLoad = try context.make(request, of: instance, script)
                 try probedLoad.start()
@@ -170,7 +170,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let (length, requiredBytes, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
-                // Memory that only the first upload needs is excluded.
+                // Performs an upload that is not measured, because only the first one needs some memory.
                 var (request, script) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
                 _ = try context.recordWhenIdle(request, of: instance, script)
                 request.body = Body(length: length, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
@@ -178,9 +178,9 @@ extension RuleCatalogue {
                 let probedLoad = try context.make(request, of: instance, script)
                 let before = ProcessResources.residentBytes()
                 var peak = before
-                let end = MonotonicTime.now + context.loadTimeLimit
+                let deadline = MonotonicTime.now + context.loadTimeLimit
                 try probedLoad.start()
-                while !probedLoad.waitUntilIdle(.milliseconds(10)), MonotonicTime.now < end {
+                while !probedLoad.waitUntilIdle(.milliseconds(10)), MonotonicTime.now < deadline {
                     peak = max(peak, ProcessResources.residentBytes())
                 }
                 probedLoad.stop()
@@ -228,7 +228,7 @@ extension CheckContext {
 }
 
 extension LoadRecord {
-    /// The reads since the last rewind.
+    /// The return values of the reads since the last rewind.
     private var reads: [Int64] { calls[...].readsSinceRewind }
 
     /// Throws if the load does not read its upload body at all.

@@ -57,7 +57,7 @@ extension RuleCatalogue {
                     guard record != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                     if probedLoad.client.watches.isUsed { isUsed = true }
                 }
-                // A blocking load should have nothing watched.
+                // A blocking load should watch nothing, so it is checked in any case.
                 if !isUsed { throw CheckSkipped.notApplicable("'\(load.url)' watches nothing") }
             }
         }

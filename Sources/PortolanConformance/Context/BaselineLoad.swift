@@ -9,7 +9,7 @@ struct BaselineLoad {
     let request: Request
     let result: LoadResult
 
-    /// Responds as the manifest of the load requires.
+    /// The client script that the manifest requires for the load.
     var script: ClientScript { CheckContext.script(for: load) }
 }
 
@@ -33,7 +33,7 @@ extension CheckContext {
     func startConcurrently(
         _ baseline: [BaselineLoad], _ count: Int, of instance: ProbedInstance, arrange: (inout ClientScript) -> Void = { _ in }
     ) throws(CheckSkipped) -> [(baseline: BaselineLoad, probedLoad: ProbedLoad)] {
-        let startedLoads = ConditionLock((count: 0, gate: Duration.zero))
+        let startedLoads = ConditionLock((count: 0, gatherDeadline: Duration.zero))
         let concurrentLoads = try (0..<count).map { index throws(CheckSkipped) in
             let baselineLoad = baseline[index % baseline.count]
             var script = baselineLoad.script
@@ -41,22 +41,23 @@ extension CheckContext {
             let nextAction = script.whileDelivering
             script.whileDelivering = { event, call in
                 if event == 0 {
-                    let gate = startedLoads.withLockBroadcasting { state in
+                    let gatherDeadline = startedLoads.withLockBroadcasting { state in
                         state.count += 1
-                        return state.gate
+                        return state.gatherDeadline
                     }
-                    _ = startedLoads.wait(atMost: max(.zero, gate - MonotonicTime.now)) { $0.count >= count ? true : nil }
+                    _ = startedLoads.wait(atMost: max(.zero, gatherDeadline - MonotonicTime.now)) { $0.count >= count ? true : nil }
                 }
                 nextAction?(event, call)
             }
             return (baseline: baselineLoad, probedLoad: try make(baselineLoad.request, of: instance, script))
         }
-        startedLoads.withLock { $0.gate = MonotonicTime.now + Self.timeToGather }
+        startedLoads.withLock { $0.gatherDeadline = MonotonicTime.now + Self.timeToGather }
         for baselineLoad in concurrentLoads { try baselineLoad.probedLoad.start() }
         return concurrentLoads
     }
 
-    /// Fails if `record` differs from the result of the load alone; `nil` means that the load did not become idle.
+    /// Reports a finding if `record` differs from the result of the load alone, or is `nil` because the load did not
+    /// become idle.
     func expectSame(_ record: LoadRecord?, as baseline: BaselineLoad, _ circumstances: String) {
         guard let record else { return fail("'\(baseline.load.url)' did not end \(circumstances)") }
         let result = LoadResult(record)

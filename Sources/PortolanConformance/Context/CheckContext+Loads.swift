@@ -59,7 +59,7 @@ extension CheckContext {
         }
     }
 
-    /// The client script that gives a load what its manifest says it needs.
+    /// The client script with the credential that the manifest gives for the load.
     static func script(for load: ConformanceLoad) -> ClientScript {
         var script = ClientScript()
         if let credential = load.credential {
@@ -86,7 +86,7 @@ extension CheckContext {
 
     /// Makes a load of `request`, and does not start it.
     ///
-    /// - Throws: Also if the check's time is over (``checkDeadline()``), or if a load of this URL hung before.
+    /// - Throws: Also if most of the check's time is over (``checkDeadline()``), or if a load of this URL hung before.
     func make(_ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript()) throws(CheckSkipped) -> ProbedLoad {
         try checkDeadline()
         try instanceContext.steps.require(.canInit)
@@ -103,7 +103,7 @@ extension CheckContext {
 
     /// Performs a load of `request` from `make` to `destroy`, without following redirects.
     ///
-    /// - Throws: If the load does not end, which LIFE-02 reports.
+    /// - Throws: Also if the load does not end in time, which LIFE-02 reports.
     func perform(
         _ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript(), within limit: Duration? = nil
     ) throws(CheckSkipped) -> LoadRecord {
@@ -123,8 +123,8 @@ extension CheckContext {
         return probedLoad.record
     }
 
-    /// Does the same as ``perform(_:of:_:within:)`` on this thread, without a time limit. For many loads that should
-    /// cost little.
+    /// Does the same as ``perform(_:of:_:within:)`` on this thread, without a time limit. That costs less, which
+    /// matters for many loads.
     func performOnThisThread(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped) -> LoadRecord {
         let probedLoad = try make(request, of: instance, script)
         probedLoad.runOnThisThread()

@@ -7,13 +7,14 @@ extension CheckContext {
     /// Whether a URL gives a different result each time, for example the time or random bytes. A URL with a digest in
     /// the manifest does not vary.
     ///
-    /// Used after a difference was found. Performs three loads, the last of them about a second later.
+    /// Called after a difference was found. The first call for a URL performs up to three loads, the last of them about
+    /// a second later.
     func varies(_ load: ConformanceLoad) -> Bool {
         guard load.sha256 == nil else { return false }
-        if let knownResult = varying[load.url] { return knownResult }
+        if let knownResult = variesByURL[load.url] { return knownResult }
         // `try?` because a load that cannot be performed alone is not known to vary.
         let varies = (try? variesAlone(load)) ?? false
-        varying[load.url] = varies
+        variesByURL[load.url] = varies
         return varies
     }
 

@@ -37,10 +37,10 @@ extension CheckContext {
     ) throws(CheckSkipped) {
         let instance = try instance()
         var (hasChecked, skipReason) = (false, CheckSkipped?.none)
-        let end = MonotonicTime.now + loadTimeLimit
+        let latestEnd = MonotonicTime.now + loadTimeLimit
         for load in try loads(scenario) {
             // If loads do not become idle, only as many are checked as the time limit permits.
-            if !areAllLoadsIdle, MonotonicTime.now > end { break }
+            if !areAllLoadsIdle, MonotonicTime.now > latestEnd { break }
             let request = try request(load.url)
             guard let handler = try handler(for: request, of: instance) else { continue }
             if let isBlocking, handler.description.isBlocking != isBlocking { continue }
@@ -73,9 +73,9 @@ extension CheckContext {
     func recordOfStoppedLoad(_ request: Request, of instance: ProbedInstance, by script: ClientScript) throws(CheckSkipped) -> LoadRecord? {
         let probedLoad = try make(request, of: instance, script)
         try probedLoad.start()
-        let end = MonotonicTime.now + loadTimeLimit
-        // The load can become idle without an end, and then no event reaches the client.
-        while !probedLoad.waitUntilIdle(.milliseconds(20)), !probedLoad.client.state.withLock(\.isStopped), MonotonicTime.now < end {}
+        let latestEnd = MonotonicTime.now + loadTimeLimit
+        // The load can become idle without an end, and then no event stops it.
+        while !probedLoad.waitUntilIdle(.milliseconds(20)), !probedLoad.client.state.withLock(\.isStopped), MonotonicTime.now < latestEnd {}
         return recordWhenIdle(probedLoad, within: stopTimeLimit)
     }
 
@@ -138,7 +138,7 @@ extension CheckContext {
 
     /// Returns a load in a pause that does not end.
     ///
-    /// - Throws: If it ends before a pause.
+    /// - Throws: If the load ends before a pause, or does not deliver anything in time.
     func pausedLoad(
         _ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, at pauses: ClientScript.Pauses = .first
     ) throws(CheckSkipped) -> ProbedLoad {
@@ -287,8 +287,8 @@ extension CheckContext {
         if areAllLoadsIdle { instance.end() }
     }
 
-    /// The request of a load with user information in its URL; `nil` if the URL cannot contain it, or no handler
-    /// accepts the URL then.
+    /// The request of a load with user information in its URL; `nil` if the URL has no host, or no handler accepts the
+    /// URL with user information.
     func request(
         of load: ConformanceLoad, user: String, password: String, to instance: ProbedInstance
     ) throws(CheckSkipped) -> Request? {

@@ -13,8 +13,8 @@ final class CheckContext {
     /// The seed of random input. Two runs with one seed see the same input.
     let seed: UInt64
     private(set) var findings: [Finding] = []
-    /// The results of ``varies(_:)``.
-    var varying: [String: Bool] = [:]
+    /// The results of ``varies(_:)`` for each URL.
+    var variesByURL: [String: Bool] = [:]
     /// The maximum number of findings; the first ones are the most useful.
     private static let maximumFindingCount = 20
 
@@ -117,7 +117,7 @@ final class CheckContext {
             throw CheckSkipped("the handler could not be made (CAN-01): \(error.message)")
         }
         let export = ExportedPlugin(handler)
-        let plugin = try unsafe DescribedPlugin(export.pointer, standingState: export.state, owner: export)
+        let plugin = try unsafe DescribedPlugin(export.pointer, instanceState: export.state, owner: export)
         exportedPlugin = plugin
         return plugin
     }

@@ -9,7 +9,7 @@ public struct ConformanceTarget: Sendable {
         /// The path of the library.
         case library(String)
         case handler(@Sendable () throws(LoadError) -> any ProtocolHandler)
-        /// A manifest that cannot be read, without a known library.
+        /// No library is known, because the manifest cannot be read.
         case nothing
     }
 
@@ -30,7 +30,7 @@ public struct ConformanceTarget: Sendable {
     ///
     /// - Parameters:
     ///   - problem: The problem of the manifest.
-    ///   - library: The library beside the manifest, which is checked without it; `nil` if none is known.
+    ///   - library: The library beside the manifest. It is checked without a manifest; `nil` if none is known.
     public init(_ problem: PluginProblem, library: String?) {
         (source, manifest, self.problem, loads) = (library.map(Source.library) ?? .nothing, nil, problem, [])
     }
@@ -79,9 +79,9 @@ public struct ConformanceTarget: Sendable {
 
     static let categoriesOfLibraries: Set<String> = ["DESC", "REG", "UNLOAD"]
 
-    /// Rules that the host enforces for handlers in its process; here the runner's adapter does. The adapter passes
-    /// only requests of declared schemes, parses URLs, copies borrowed values, serializes calls, and resumes only
-    /// paused loads. A handler in this process has no nested load, configuration or second instance of its own.
+    /// Rules that the host itself keeps for a handler in its process. In a check, the runner's adapter does so: it
+    /// passes only requests of declared schemes, parses URLs, copies borrowed values, serializes calls, and resumes
+    /// only paused loads. A handler in this process has no nested load, configuration or second instance of its own.
     static let rulesOfTheHost: Set<String> = [
         "CAN-02", "CAN-06", "FLOW-02", "FLOW-04", "BODY-03", "BODY-04", "ORDER-05", "THREAD-01", "LIFE-11", "LOAD-04", "FUZZ-05",
         "UPLOAD-03",

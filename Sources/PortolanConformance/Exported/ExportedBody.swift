@@ -80,7 +80,7 @@ enum ExportedBody {
 }
 
 extension ExportedLoad {
-    /// The next bytes, and the client's return value; `Int64.min` if the body cannot be rewound.
+    /// The next bytes, and the client's return value, or `Int64.min` if the body cannot be rewound.
     fileprivate func readBody(atMost capacity: Int, rewinding: Bool) -> (bytes: [UInt8], count: Int64) {
         if rewinding {
             let rewindResult = unsafe client.pointee.rewind_body(client)

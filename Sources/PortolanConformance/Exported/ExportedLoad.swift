@@ -8,10 +8,10 @@ import PortolanPlugins
 /// Presents a load of a handler of this process as an event-driven load of a plugin.
 ///
 /// Events on a thread that is in a call into the load are delivered immediately. Other events wait for the next call,
-/// and the load is paused until then. No thread ever waits, because it can be an event loop that other loads share; a
-/// load on a shared event loop delivers nothing inside its calls.
+/// and the load is paused until then. No thread waits for a call, because the thread can be an event loop that other
+/// loads share. A load on a shared event loop delivers nothing inside its calls.
 @safe
-final class ExportedLoad: @unchecked Sendable {  // … because a lock guards everything that changes, or belongs to the load's own calls
+final class ExportedLoad: @unchecked Sendable {  // … because a lock guards everything that changes
     let client: UnsafeMutablePointer<portolan_client>
     /// The owner of the client table. It is retained so that an event after the end is recorded, and does not crash
     /// this process.
@@ -90,8 +90,8 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
     }
 
     func resume() {
-        // At most once for each pause (``ProtocolLoad/resumeLoading()``), and not before the pause is known. For other
-        // handlers the core ensures that.
+        // Resumes at most once for each pause (``ProtocolLoad/resumeLoading()``), and not while a delivery waits for
+        // the client's response. In a loader, the core ensures that.
         callLoad { load in if !state.withLock(\.hasWaitingDelivery), endPause() { load.resumeLoading() } }
     }
 
@@ -129,7 +129,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
         let (load, mustStop) = state.withLock { ($0.load.take(), $0.stage != .ended && !$0.hasEnded) }
         dropPending()
         if mustStop { load?.stopLoading() }
-        // When this has returned, nothing touches the client any more.
+        // After this wait, no thread calls the client any more.
         state.wait { $0.wakingThreadCount == 0 ? () : nil }
     }
 
@@ -238,7 +238,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
         return flow
     }
 
-    /// Retains a challenge that is answered in a later call.
+    /// Retains a challenge that is answered in a later call. `nil` releases the retained challenge.
     func keep(_ challenge: AuthenticationChallenge?) {
         let old = state.withLock { state in
             defer { state.challenge = challenge }

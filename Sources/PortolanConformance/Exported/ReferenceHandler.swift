@@ -3,8 +3,8 @@
 import PortolanCore
 import PortolanPlugins
 
-/// The reference for the cost of a load: a handler that gives a body of a fixed length immediately, and is checked like
-/// any other.
+/// The reference for the cost of a load: a handler that gives a body of a fixed length immediately, and is called in
+/// the same way as the handlers under test.
 struct ReferenceHandler: ProtocolHandler {
     let identifier = "org.portolan.judge.reference"
     let schemes = SchemeSet.only(["judge-reference"])
@@ -17,7 +17,7 @@ struct ReferenceHandler: ProtocolHandler {
     /// An instance of the handler.
     static func instance(length: Int, on instanceContext: InstanceContext) throws(CheckSkipped) -> ProbedInstance {
         let export = ExportedPlugin(Self(length: length))
-        let plugin = try unsafe DescribedPlugin(export.pointer, standingState: export.state, owner: export)
+        let plugin = try unsafe DescribedPlugin(export.pointer, instanceState: export.state, owner: export)
         guard case .started(let instance) = try ProbedInstance.start(plugin, PluginConfiguration(), on: instanceContext) else {
             throw CheckSkipped("the reference handler did not start")
         }

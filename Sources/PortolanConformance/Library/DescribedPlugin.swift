@@ -6,24 +6,24 @@ import PortolanCore
 /// The descriptor that a library's entry function returned, unchanged. The DESC checks report its flaws. If the
 /// descriptor is too broken for other checks, `init` throws.
 @safe
-struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as this
+struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as this value
     let functions: portolan_plugin
     let handlers: [DescribedHandler]
 
-    /// All defects of the structures. DESC-05.
+    /// All defects of the structures, which the check of DESC-05 reports.
     let flaws: [Flaw]
     /// The state of the only instance, which needs no start; `nil` for a library, whose `init` creates the state.
-    let standingState: UnsafeMutableRawPointer?
+    let instanceState: UnsafeMutableRawPointer?
     /// The owner of the structures; a library's structures live as long as the process.
     private let owner: (any AnyObject & Sendable)?
 
     /// - Parameters:
-    ///   - standingState: The state of an instance that needs no start.
+    ///   - instanceState: The state of an instance that needs no start.
     ///   - owner: An object that must live as long as this value.
     init(
-        _ pointer: UnsafePointer<portolan_plugin>, standingState: UnsafeMutableRawPointer? = nil, owner: (any AnyObject & Sendable)? = nil
+        _ pointer: UnsafePointer<portolan_plugin>, instanceState: UnsafeMutableRawPointer? = nil, owner: (any AnyObject & Sendable)? = nil
     ) throws(CheckSkipped) {
-        unsafe self.standingState = unsafe standingState
+        unsafe self.instanceState = unsafe instanceState
         self.owner = owner
         guard case .whole(let plugin) = unsafe ReadStruct(pointer, { unsafe CopiedStruct($0) }) else {
             throw CheckSkipped("the plugin's descriptor is not complete (DESC-05)")
@@ -111,12 +111,13 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
         self.flaws = flaws
     }
 
-    /// Whether it is an interposer, which receives every request.
+    /// Whether the handler is an interposer, which receives requests of every scheme.
     var takesAnyScheme: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue) != 0 }
     var isMultipart: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) != 0 }
-    /// Whether its loads send and store cookies if the plugin has the permission.
+    /// Whether the handler's loads send and store cookies if the plugin has the permission. An interposer's loads do
+    /// not.
     var usesCookies: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_COOKIES.rawValue) != 0 && !takesAnyScheme }
-    /// Whether it decides about requests; if not, it accepts every request of its schemes.
+    /// Whether the handler has a function `can_init`. Without it, the handler accepts every request of its schemes.
     var choosesRequests: Bool { unsafe functions.can_init != nil }
     var isBlocking: Bool { unsafe loads.run != nil }
     var identifier: ReadText { unsafe ReadText(functions.identifier) }

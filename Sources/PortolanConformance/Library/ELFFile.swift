@@ -19,7 +19,7 @@ struct ELFFile {
 
     private let bytes: [UInt8]
 
-    /// - Throws: If the file cannot be read, or is no such library.
+    /// - Throws: If the file cannot be read, or is not a 64-bit little-endian ELF file.
     init(at path: String) throws(CheckSkipped) {
         guard let data = FileManager.default.contents(atPath: path) else { throw CheckSkipped.resourceShortage("'\(path)' can't be read") }
         try self.init(Array(data))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a plugin borrows memory; always on separate pages.
+/// How the memory that a plugin borrows is laid out and protected. It is always on separate pages.
 enum ArgumentMemory: Hashable, Sendable {
     /// Zeros follow each struct, and writes succeed.
     case freely

@@ -2,7 +2,8 @@
 
 import PortolanPlugins
 
-/// A C value and everything it points at, on separate pages that can be made inaccessible when the borrow ends.
+/// A C value and everything it points at, on separate pages. The pages can be made read-only, and inaccessible when the
+/// borrow ends.
 @safe
 struct ReadOnlyPages<Root>: ~Copyable, @unchecked Sendable {  // … because the memory does not change until it is made inaccessible
     private let pages: GuardedPages

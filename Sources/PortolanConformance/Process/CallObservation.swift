@@ -75,7 +75,7 @@ enum ResourceUse: Hashable {
 
     /// The path is absolute.
     case file(path: String, FileAction)
-    /// The address is readable, as in `127.0.0.1, port 80`. For an opened socket it is the kind of the socket.
+    /// The address is text, as in `127.0.0.1, port 80`. For ``NetworkAction/opens`` it is the kind of the socket.
     case network(address: String, NetworkAction)
     /// A call whose effect cannot be observed.
     case hidden

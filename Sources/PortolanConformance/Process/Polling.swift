@@ -17,12 +17,12 @@ enum Polling {
 
     /// The first `done` outcome, or the last outcome when `limit` has passed.
     static func result<Value>(within limit: Duration, _ poll: () -> Outcome<Value>) -> Value {
-        let end = MonotonicTime.now + limit
+        let deadline = MonotonicTime.now + limit
         var pause: UInt32 = 200
         while true {
             switch poll() {
             case .done(let value): return value
-            case .notYet(let value): if MonotonicTime.now >= end { return value }
+            case .notYet(let value): if MonotonicTime.now >= deadline { return value }
             }
             usleep(pause)
             pause = min(pause * 2, 10_000)

@@ -58,12 +58,13 @@ struct ProcessResources: Sendable {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// The processor time that the process uses in 200 ms, after a short time to become idle.
+    /// The processor time that the process uses in 200 ms, after 50 ms to become idle. Returns the largest of up to
+    /// five measurements.
     static func processorTimeAtRest() -> Duration {
         Polling.sleep(.milliseconds(50))
         var largestTime = Duration.zero
-        // If this thread waits for a processor, other threads wait as well. A longer measurement then shows the time
-        // that they need.
+        // If this thread had to wait for a processor, other threads had to wait as well. Another measurement then shows
+        // the time that they need.
         for _ in 0..<5 {
             let (before, waitTimeBefore) = (processorTime(), ProcessorWait.ofThisThread)
             Polling.sleep(.milliseconds(200))
@@ -95,7 +96,8 @@ struct ProcessResources: Sendable {
     /// files.
     static func residentBytes() -> Int { bytes(of: ["RssAnon", "RssShmem"]) }
 
-    /// The number of heap bytes in use (`mallinfo2(3)`), after a short time for the release of what has just ended.
+    /// The number of heap bytes in use (`mallinfo2(3)`). Returns the smallest of three counts, because other threads
+    /// may still release memory.
     static func settledHeapBytes() -> Int {
         var smallestCount = Int.max
         for _ in 0..<3 {

@@ -4,7 +4,7 @@ import Glibc
 
 /// The time that runnable threads waited for a processor.
 enum ProcessorWait {
-    /// The time of the calling thread since its start; zero if the kernel does not count it.
+    /// How long the calling thread has waited since its start; zero if the kernel does not count that.
     ///
     /// Source: the second number of `/proc/thread-self/schedstat` (Linux, Documentation/scheduler/sched-stats).
     static var ofThisThread: Duration {

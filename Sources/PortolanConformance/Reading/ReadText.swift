@@ -3,8 +3,9 @@
 import CPortolan
 import PortolanPlugins
 
-/// A text as a plugin gave it. `bytes` is `nil` if it is absent.
+/// A text as a plugin gave it.
 struct ReadText: Hashable, Sendable {
+    /// `nil` if the text is absent, and empty if it cannot be read.
     let bytes: [UInt8]?
     /// Whether its length was out of range, or its memory cannot be read.
     let isUnreadable: Bool

@@ -64,8 +64,8 @@ public struct Summary: Sendable {
         }.sorted { ($1.count, $0.line) < ($0.count, $1.line) }.map(\.line)
     }
 
-    /// The most frequent reasons for skipped checks, such as a missing manifest: one line for each of the first `limit`
-    /// reasons.
+    /// One line for each reason, such as a missing manifest, for which several checks were skipped. The most frequent
+    /// reason comes first; at most `limit` lines.
     public func skipReasonLines(_ limit: Int) -> [String] {
         let reasons = Dictionary(grouping: results.filter { $0.verdict == .skipped }) { $0.note ?? "" }.filter { $0.value.count > 1 }
             .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }

@@ -40,7 +40,7 @@ struct Timeline: Sendable {
     }
 
     private let groups: [Group]
-    /// The times of the first and the last call, in milliseconds since the start of the check.
+    /// The smallest and the largest time of a call, in milliseconds since the start of the check.
     private let range: ClosedRange<Double>
     /// The number of calls.
     private let count: Int
@@ -84,7 +84,7 @@ struct Timeline: Sendable {
             """
     }
 
-    /// For a reader that does not see the picture, the list below it has the same content.
+    /// The picture. The table has the same content for readers that cannot see the picture.
     var svg: String {
         let span = max(range.upperBound - range.lowerBound, 0.001)
         let laneCount = groups.reduce(0) { $0 + $1.threads.count }

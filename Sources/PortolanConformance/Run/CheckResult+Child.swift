@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A result on its way from the check's process. It contains findings and no verdict, which the runner derives itself.
+/// The bytes in which the check's process passes its result to the runner. They contain no verdict: the runner derives
+/// the verdict from the findings.
 ///
-/// Texts are stored with their lengths, each count is stored twice, and missing or surplus bytes are errors. So the
-/// plugin cannot produce another result by changing texts in the process.
+/// Texts are stored with their lengths, the number of findings is stored twice, and missing or surplus bytes are
+/// errors. So the plugin cannot produce another result by changing texts in the process.
 extension CheckResult {
     private static let (failureMark, warningMark, noNote): (UInt8, UInt8, UInt8) = (0xA6, 0x59, 0x3C)
     private static let (noteMark, start, end): (UInt8, UInt8, UInt8) = (0xC3, 0x95, 0x6A)

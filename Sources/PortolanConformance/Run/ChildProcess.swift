@@ -13,7 +13,7 @@ import Synchronization
 
 /// The process of one check, made by `fork(2)` from a supervisor. The plugin's side effects stay in this process.
 enum ChildProcess {
-    /// The exit statuses of a process that completed its check, that has no result, and whose check thread was ended.
+    /// The exit statuses of the process: the check is complete, there is no result, or the check's thread was ended.
     static let (endedStatus, noResultStatus, threadEndedStatus): (Int32, Int32, Int32) = (0, 123, 124)
 
     /// Redirects standard input, output and error to /dev/null.
@@ -32,19 +32,20 @@ enum ChildProcess {
         setpgid(0, 0)
         _ = portolan_signal_at_end_of_parent(SIGKILL)
         guard getppid() == supervisor else { _exit(noResultStatus) }
-        // Other processes may not inspect the runner and its supervisors, but the plugin can inspect this process.
+        // Other processes may not inspect the runner and its supervisors (ptrace(2)). The plugin may inspect its own
+        // process.
         _ = portolan_set_open_to_others(1)
         result.close()
         LibraryCopy.parent.withLock { $0 = runner.folder?.path }
         let process = getpid()
         let lacksResources = isShortOfResources
-        // On a thread that starts in this process, because Swift's Mutex stores a thread's number at its first use, and
-        // the main thread's number is the parent's.
+        // Runs the check on a thread that starts in this process: Swift's Mutex stores a thread's number at its first
+        // use, and the number that the main thread stored is the parent's.
         do throws(LoadError) {
             try PlatformThread.start(stackSize: 8 << 20) {
                 unblockSignals()
-                // SIGPIPE is ignored by now. A handler makes it visible if a plugin ignores the signal. A built-in
-                // library can ignore it.
+                // SIGPIPE is ignored by now. With a handler instead, a check can notice that a plugin ignores the
+                // signal. A handler of this process may ignore SIGPIPE.
                 if runner.target.library != nil { signal(SIGPIPE) { _ in } }
                 let callLog = callLog.restarted()
                 CrashReport.installHandlers(callLog)
@@ -58,7 +59,7 @@ enum ChildProcess {
         } catch {
             storeAndExit(skippedResult(error.message, of: check), result, key, process)
         }
-        // Leave signals to the process for the other thread.
+        // Signals to the process go to the check's thread.
         RunnerSignals.blockAll()
         while true {
             usleep(100_000)

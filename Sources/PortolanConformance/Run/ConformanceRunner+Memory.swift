@@ -54,7 +54,7 @@ struct MemoryObserver {
     }
 
     private var observedErrors: [String: [(key: Key, ObservedError)]] = [:]
-    private var (completedCount, skipped) = (0, 0)
+    private var (completedCount, skippedCount) = (0, 0)
     /// Checks that memcheck could not observe completely.
     private var incompleteChecks: [Finding] = []
     /// How a check ended early, if memcheck found no reason for it.
@@ -72,18 +72,18 @@ struct MemoryObserver {
         let id = result.rule.id
         duration += result.duration
         guard let log = result.memory else {
-            skipped += 1
+            skippedCount += 1
             if result.verdict != .skipped { addIncompleteCheck(id, "Valgrind wrote no log of this check") }
             return
         }
-        // The check's process ended, and the log has no end, so Valgrind itself has failed.
+        // The check's process crashed, and its log has no end, so Valgrind itself has failed.
         if result.verdict == .crashed, !log.isWhole {
-            skipped += 1
+            skippedCount += 1
             addIncompleteCheck(
                 id, "Valgrind gave up, perhaps because it can't read the debug information; build the library with -gdwarf-4, or strip it")
             return
         }
-        if result.verdict == .skipped { skipped += 1 } else { completedCount += 1 }
+        if result.verdict == .skipped { skippedCount += 1 } else { completedCount += 1 }
         let isEnded = result.verdict == .crashed || result.verdict == .hung
         if isEnded || !log.isWhole { addIncompleteCheck(id, "its leaks are unknown: \(result.note ?? "it ended early")") }
         let count = count
@@ -123,8 +123,8 @@ struct MemoryObserver {
         }
     }
 
-    /// The key of errors at one place in the plugin's code. It ignores sizes, which can vary, and the runner's place,
-    /// because the runner reads a borrowed block more than once.
+    /// The key of errors at one place in the plugin's code. The key ignores sizes, which can vary, and the runner's
+    /// code that read a borrowed block, because the runner reads such a block in several places.
     private func key(of error: MemcheckError, _ guilt: MemcheckScope.Guilt) -> Key {
         let origins = Set(error.origins.filter { !$0.stack.isEmpty }.map(\.stack))
         switch guilt {
@@ -147,7 +147,7 @@ struct MemoryObserver {
     /// One result for each MEM rule.
     var results: [CheckResult] {
         let why = completedCount == 0 ? incompleteChecks.first.map { "; \($0.detail)" } ?? "" : ""
-        let note = "\(ValueFormatting.count(completedCount, "check")) ran under memcheck; skipped: \(skipped)\(why)"
+        let note = "\(ValueFormatting.count(completedCount, "check")) ran under memcheck; skipped: \(skippedCount)\(why)"
         return RuleCatalogue.memory.map(\.rule).map { rule in
             let ruleErrors = observedErrors[rule.id] ?? []
             var findings = ruleErrors.prefix(Self.maximumFindingCount).map { $0.1.finding }
@@ -155,7 +155,7 @@ struct MemoryObserver {
                 findings.append(Finding(.failure, "\(ruleErrors.count - Self.maximumFindingCount) more"))
             }
             if rule.id == "MEM-04" || completedCount == 0 { findings += incompleteChecks.prefix(Self.maximumFindingCount) }
-            // A plugin that ends the process early does not pass a rule by that.
+            // A plugin must not pass a rule because it ended the process before memcheck found an error.
             let verdictWithoutErrors: Verdict =
                 crash != nil ? .crashed : completedCount == 0 ? .skipped : findings.isEmpty ? .passed : .warned
             let phrase = ruleErrors.isEmpty ? crash.map { "\($0); \(note)" } ?? note : note

@@ -5,7 +5,7 @@ extension ConformanceRunner {
     package enum Opening: Hashable, Sendable {
         /// The call returned these problems, or none.
         case returned([String])
-        /// The process ended or hung before a return; describes how.
+        /// The process ended or hung before the call returned; the text says how.
         case ended(String)
     }
 

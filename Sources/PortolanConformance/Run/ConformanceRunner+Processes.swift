@@ -15,8 +15,8 @@ extension ConformanceRunner {
     ///
     /// The processes are copies of this process (`fork(2)`), which must have no thread other than the caller's. So a
     /// command can use it, but a test cannot. A supervisor process watches each check, notices its end, and ends its
-    /// leftover processes. When this process ends in any way, all of them end, and the temporary folder is removed;
-    /// SIGINT, SIGTERM and SIGHUP end this process with 128 and their number as its status.
+    /// leftover processes. When this process ends in any way, all these processes end, and the temporary folder is
+    /// removed. SIGINT, SIGTERM and SIGHUP end this process with the status 128 plus the number of the signal.
     ///
     /// - Throws: If this process has other threads, if no temporary folder can be made, and errors of `handleResult`.
     public func run(_ checks: [ConformanceCheck], jobs: Int, _ handleResult: (CheckResult) throws -> Void) throws {
@@ -34,7 +34,7 @@ extension ConformanceRunner {
         defer { _ = portolan_set_open_to_others(openness) }
         let isEnabled = memcheck == nil && target.library != nil
         var standingState = StandingState(of: isEnabled ? target.library : nil)
-        var leftovers = Leftovers(of: checks, isEnabled: isEnabled)
+        var leftovers = Leftovers(isEnabled: isEnabled)
         var contradictions = Contradictions(isEnabled: isEnabled)
         try runner.runChecks(checks, jobs, &standingState) { outcome in
             if let result = leftovers.add(outcome), let result = contradictions.add(result) { try handleResult(result) }
@@ -58,7 +58,7 @@ extension ConformanceRunner {
         var names = StackNames()
         var supervisors = SupervisorPool(self, checks, max(1, min(jobs, checks.count)))
         defer { supervisors.end() }
-        while let outcomes = supervisors.next() {
+        while let outcomes = supervisors.nextOutcomes() {
             for var outcome in outcomes {
                 // Names are not looked up under Valgrind, because its log already contains them, and the look-up would
                 // be slow.

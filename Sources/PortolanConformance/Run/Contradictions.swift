@@ -35,7 +35,7 @@ struct Contradictions {
         }
     }
 
-    /// Whether the check of a rule passed, and this cannot be a coincidence.
+    /// Whether the check of the rule passed, but would have failed if the plugin violated the rule.
     private func isContradicted(_ id: String) -> Bool {
         guard let verdicts = verdicts[id], !verdicts.isEmpty, verdicts.allSatisfy({ $0 == .passed || $0 == .warned }) else { return false }
         return switch Self.scope(of: id) {
@@ -56,7 +56,7 @@ struct Contradictions {
     }
 
     /// The rules in each pair of brackets, for example in `'tide:' was still running after a stop (CANCEL-04,
-    /// ORDER-07)`: one of them is violated.
+    /// ORDER-07)`. The note says that the plugin violates one of the rules of each pair.
     private static func blamed(by result: CheckResult) -> [[String]] {
         var groups: [[String]] = []
         for part in (result.note ?? "").split(separator: "(").dropFirst() {

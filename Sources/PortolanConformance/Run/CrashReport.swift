@@ -24,8 +24,8 @@ struct CrashReport {
 
     /// Installs handlers that write a crash of this process to the call log. The signal then ends the process as usual.
     static func installHandlers(_ callLog: CallLog) {
-        // The first call loads and allocates what it needs. A handler must not do that, because it can interrupt
-        // malloc(3).
+        // The first call of this function loads code and allocates memory. A handler must not do that, because it can
+        // interrupt malloc(3).
         unsafe write(0, nil, nil, to: callLog.lastWords)
         callLog.clear()
         unsafe words = unsafe callLog.lastWords
@@ -61,20 +61,20 @@ struct CrashReport {
     }
 
     let signal: Int32
-    /// The address in words, for the signals that have one.
-    let what: String?
+    /// Names the address of an invalid access; `nil` for signals other than SIGSEGV and SIGBUS.
+    let addressPhrase: String?
     /// Whether the process had a lower limit of memory than before the plugin's code ran.
     let lacksMemory: Bool
     /// The stack without the handler's own frames.
     let stack: CrashStack?
 
-    /// `nil` if the process left nothing.
+    /// - Parameter bytes: ``CallLog/crashBytes``. The result is `nil` if they contain no report.
     init?(_ bytes: [UInt8]) {
         guard let start = bytes.firstIndex(of: Self.mark), bytes.count >= start + 11 else { return nil }
         signal = Int32(bytes[start + 1])
         lacksMemory = bytes[start + 2] != 0
         let address = bytes[(start + 3)..<(start + 11)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        what = signal == SIGSEGV || signal == SIGBUS ? "at the address 0x\(String(address, radix: 16))" : nil
+        addressPhrase = signal == SIGSEGV || signal == SIGBUS ? "at the address 0x\(String(address, radix: 16))" : nil
         stack = Self.stack(of: bytes[(start + 11)...])
     }
 

@@ -26,7 +26,7 @@ enum FolderRemoval {
                 let folder = unsafe openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                 guard folder >= 0 else { continue }
                 for innerName in entries(of: folder) where unsafe unlinkat(folder, innerName, 0) != 0 {
-                    // A folder must be writable so that its parent can change.
+                    // A folder can only be moved to another parent if it is writable (rename(2)).
                     unsafe makeAccessible(innerName, in: folder)
                     number += 1
                     if unsafe renameat(folder, innerName, root, "moved-\(getpid())-\(number)") == 0 { hasProgress = true }

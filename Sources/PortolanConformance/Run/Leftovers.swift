@@ -11,10 +11,10 @@ struct Leftovers {
     /// The checks that left processes behind.
     private var checksWithLeftovers: [(id: String, names: [String])] = []
 
-    init(of checks: [ConformanceCheck], isEnabled: Bool) { self.isEnabled = isEnabled }
+    init(isEnabled: Bool) { self.isEnabled = isEnabled }
 
-    /// Records the processes that a check left. Returns its result, unless it is the rule's own, which waits for the
-    /// other checks.
+    /// Records the processes that a check left. Returns the result of the check; `nil` for the check of UNLOAD-04,
+    /// whose result waits for the other checks.
     mutating func add(_ outcome: Supervisor.Outcome) -> CheckResult? {
         let result = outcome.result
         // After a crash, or if the check could not end an instance, remaining processes are no violation.
@@ -27,7 +27,7 @@ struct Leftovers {
         return nil
     }
 
-    /// The results of the rule's own check; or one failure if the check was not selected and the rule is violated.
+    /// The results of the check of UNLOAD-04; or one failure if this check was not selected and the rule is violated.
     var results: [CheckResult] {
         guard let first = checksWithLeftovers.min(by: { Self.rulePosition($0.id) < Self.rulePosition($1.id) }),
             let rule = RuleCatalogue.rule(Self.id)

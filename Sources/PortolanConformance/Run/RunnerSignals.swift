@@ -10,13 +10,12 @@ import PortolanCore
 #endif
 
 /// Handles SIGINT, SIGTERM and SIGHUP in the runner's process. The supervisors end their processes, the folder is
-/// removed, and the process exits with 128 and the signal's number as its status.
+/// removed, and the process exits with the status 128 plus the signal's number.
 enum RunnerSignals {
     private static let numbers = [SIGINT, SIGTERM, SIGHUP]
     private static let capacity = 128
 
-    /// The process of each supervisor, and the descriptor of its orders; 0 if unused. Then the folder's descriptor and
-    /// process.
+    /// The process of each supervisor (0 in an unused entry), and the descriptor of the pipe for its orders.
     // … because a signal handler can access nothing else, and only the runner's one thread changes them
     nonisolated(unsafe) private static var supervisors = UnsafeMutablePointer<(process: pid_t, orderPipe: Int32)>.allocate(
         capacity: capacity)

@@ -11,10 +11,10 @@ import PortolanPlugins
 
 /// Memory in which a check's process leaves its result for the runner.
 ///
-/// No descriptor refers to it, and the pages are inaccessible to the plugin's process during the check (`mprotect(2)`).
-/// The result is signed with a key that is new for each check, comes with the order, and is not in this memory. So a
-/// plugin that writes to all memory that it finds, ends the process, or continues in another process leaves no valid
-/// result.
+/// No descriptor refers to this memory, and its pages are inaccessible to the plugin's process during the check
+/// (`mprotect(2)`). The result is signed with a key that is new for each check, comes with the order, and is not in
+/// this memory. So a plugin that writes to all memory that it finds, ends the process, or continues in another process
+/// leaves no valid result.
 @safe
 final class SealedResult: @unchecked Sendable {  // … because one process at a time writes to it, on one thread
     private static let signatureSize = 64
@@ -25,7 +25,7 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
     private static var size: Int { bytesStart + maximumSize }
 
     private let memory: UnsafeMutableRawPointer
-    /// The key in the runner's own process, which created it.
+    /// The key of the current check. It is up to date only in the runner's process, which creates it.
     private(set) var key = ResultKey()
 
     /// - Throws: If no memory can be mapped.

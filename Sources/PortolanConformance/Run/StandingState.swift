@@ -34,7 +34,7 @@ struct StandingState {
         if let shortage = result.shortage, result.verdict == .skipped || result.verdict == .crashed, shortage == .later || hasRunPlugin {
             outcome.result.fail("the runner lacks a resource that it had before the plugin's code ran: \(outcome.result.note ?? "")")
         }
-        // If no process was made, no code of the plugin ran.
+        // With a shortage from the start, no code of the plugin ran.
         if outcome.result.shortage != .fromTheStart { hasRunPlugin = true }
         let currentIdentity = LibraryIdentity(library)
         if currentIdentity != identity {

@@ -10,27 +10,27 @@ import PortolanCore
     import Musl
 #endif
 
-/// The supervisor's own process.
+/// The code that runs in the supervisor's process.
 struct SupervisorProcess {
     let runner: ConformanceRunner
     let checks: [ConformanceCheck]
     let callLog: CallLog
     let result: SealedResult
     let runnerProcess: pid_t
-    /// The pipes for orders, each with the number of the next check, and for reports.
+    /// The pipe from which orders are read, and the pipe to which reports are written.
     let orderPipe, reportPipe: Int32
 
-    /// How long a process that the plugin has told to end can take to end.
+    /// How long leftover processes have to end by themselves after a check that exited with its result.
     private static let gracePeriod = Duration.milliseconds(250)
-    /// The interval of polls for events without a signal.
+    /// The longest time between two polls, because some events send no signal.
     private static let pollInterval = Duration.milliseconds(250)
     /// The time limit for ending leftover processes.
     private static let endLimit = Duration.seconds(5)
 
-    /// Runs the ordered checks one at a time, until the runner closes the orders or has ended.
+    /// Runs the ordered checks one at a time, until the runner closes the pipe of the orders, or ends.
     func serve() -> Never {
-        // A new session, without the runner's terminal: its output is not the plugin's, and only the runner handles
-        // Ctrl-C.
+        // A new session has no terminal. So the plugin cannot write to the runner's terminal, and Ctrl-C reaches only
+        // the runner.
         setsid()
         RunnerSignals.blockAll()
         RunnerSignals.restore()
@@ -50,7 +50,7 @@ struct SupervisorProcess {
         _exit(0)
     }
 
-    /// The next order; `nil` if there are no more.
+    /// Waits for the next order. Returns `nil` if there are no more.
     private func nextOrder() -> CheckOrder? {
         var bytes = [UInt8](repeating: 0, count: CheckOrder.size)
         while true {
@@ -96,8 +96,8 @@ struct SupervisorProcess {
         return report
     }
 
-    /// Waits until a child may have ended. If the runner has ended, or tells this supervisor to end, ends all processes
-    /// of the supervisor.
+    /// Waits for `time`, or until a child may have ended. If the runner has ended, or tells this supervisor to end,
+    /// kills the descendants and exits.
     private func wait(_ time: Duration) {
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
@@ -110,8 +110,8 @@ struct SupervisorProcess {
         exitNow()
     }
 
-    /// Reaps children that have ended: those that the plugin left behind, and the check's own process, whose status is
-    /// returned.
+    /// Reaps children that have ended: processes that the plugin left behind, and the check's process `child`. Returns
+    /// the status of `child`; `nil` if it has not ended.
     private func reap(until child: pid_t) -> Int32? {
         while true {
             var status: Int32 = 0
@@ -131,12 +131,12 @@ struct SupervisorProcess {
 
     /// Ends the processes that the check's process left behind.
     ///
-    /// - Parameter grace: How long they can take to end by themselves.
-    /// - Returns: The names of the processes that did not.
+    /// - Parameter grace: How long these processes have to end by themselves.
+    /// - Returns: The names of the processes that did not end in that time.
     private func endLeftovers(after grace: Duration) -> [String] {
-        let end = MonotonicTime.now + grace
+        let deadline = MonotonicTime.now + grace
         while hasChildren {
-            let remainingTime = end - MonotonicTime.now
+            let remainingTime = deadline - MonotonicTime.now
             if remainingTime <= .zero {
                 let names = Self.children().map { Self.name(of: $0) }
                 endAll()
@@ -147,7 +147,7 @@ struct SupervisorProcess {
         return []
     }
 
-    /// Whether there is a child that has not ended.
+    /// Whether there is a child that has not ended. Reaps the children that have ended.
     private var hasChildren: Bool {
         while true {
             var status: Int32 = 0
@@ -157,10 +157,11 @@ struct SupervisorProcess {
         }
     }
 
-    /// Ends every descendant. The children of a child that ends become children of this process.
+    /// Kills every descendant, for at most ``endLimit``. The children of a child that ends become children of this
+    /// process.
     private func endAll() {
-        let end = MonotonicTime.now + Self.endLimit
-        while hasChildren, MonotonicTime.now < end {
+        let deadline = MonotonicTime.now + Self.endLimit
+        while hasChildren, MonotonicTime.now < deadline {
             for child in Self.children() { kill(child, SIGKILL) }
             var signals = sigset_t()
             unsafe sigemptyset(&signals)
@@ -170,7 +171,7 @@ struct SupervisorProcess {
         }
     }
 
-    /// The children of this process, at most 1024. The others appear when these have ended.
+    /// The children of this process, at most 1024. Further children are returned when these have ended.
     static func children() -> [pid_t] {
         var list = [pid_t](repeating: 0, count: 1024)
         let count = unsafe portolan_children(&list, Int32(list.count))

@@ -8,8 +8,9 @@ import PortolanCore
     import Musl
 #endif
 
-/// A process between the runner and the processes of checks, made by `fork(2)`. It runs one check at a time, notices
-/// the end of the check's process, and ends leftover processes. When the runner ends, it ends everything, and itself.
+/// The runner's side of a supervisor: a process that `fork(2)` makes between the runner and the processes of checks. A
+/// supervisor runs one check at a time, notices the end of the check's process, and ends leftover processes. When the
+/// runner ends, the supervisor kills its descendants and itself.
 final class Supervisor {
     let process: pid_t
     /// The pipe to which the orders to run checks are written.
@@ -32,11 +33,11 @@ final class Supervisor {
     struct Outcome {
         var result: CheckResult
         var leftProcessNames: [String] = []
-        /// The supervisor, if it still runs.
+        /// The process ID of the supervisor; `nil` if it has ended, or could not be created.
         var supervisor: pid_t?
     }
 
-    /// The extra time of the supervisor after a check's own time.
+    /// The time in which a supervisor must report after the time limit of its check.
     private static let extraTime = Duration.seconds(15)
 
     /// - Parameter others: The runner's other supervisors, whose resources the new process closes.
@@ -98,7 +99,8 @@ final class Supervisor {
         while unsafe write(orderPipe, order, order.count) < 0, errno == EINTR {}
     }
 
-    /// Returns the outcome of the check, and whether the supervisor has ended, too; `nil` while the check runs.
+    /// Returns the outcome of the running check; `nil` while the check runs. Ends a supervisor that is stuck or gives
+    /// no valid report; `isGone` is true then.
     ///
     /// - Parameter isReady: Whether the report pipe is readable.
     func outcome(isReady: Bool) -> (Outcome, isGone: Bool)? {
@@ -150,9 +152,9 @@ final class Supervisor {
             return CheckResult(
                 rule, .hung, note: "it was ended after \(ValueFormatting.time(time))\(CallLogEntry.place(after: callLog.lines))")
         }
-        var phrases = [name(of: report.status, crash?.signal)]
-        if let what = crash?.what { phrases.append(what) }
-        // The runner's threads have separate stacks for the handler, the plugin's threads have none.
+        var phrases = [endPhrase(for: report.status, crash?.signal)]
+        if let addressPhrase = crash?.addressPhrase { phrases.append(addressPhrase) }
+        // The runner's threads have separate stacks for the signal handler; the plugin's threads have none.
         if crash == nil, report.status & 0x7F == SIGSEGV {
             phrases.append(
                 "and the runner's signal handler could not run: the stack of a thread that the plugin started can have overflowed")
@@ -164,8 +166,11 @@ final class Supervisor {
         return result
     }
 
-    private func name(of status: Int32, _ reported: Int32?) -> String {
-        let signal = reported ?? (status & 0x7F)
+    /// - Parameters:
+    ///   - status: The status of `waitpid(2)`.
+    ///   - reportedSignal: The signal in the process's crash report; `nil` if there is no report.
+    private func endPhrase(for status: Int32, _ reportedSignal: Int32?) -> String {
+        let signal = reportedSignal ?? (status & 0x7F)
         if signal != 0 { return "ended by \(CrashReport.name(of: signal))" }
         let code = (status >> 8) & 0xFF
         return code == ChildProcess.threadEndedStatus
@@ -174,23 +179,23 @@ final class Supervisor {
 
     // MARK: The end
 
-    /// Ends the supervisor and all its processes.
+    /// Ends the supervisor and its descendants, and waits for the end of the supervisor.
     func end() {
         Self.stop(process, orderPipe)
         close(reportPipe)
         var status: Int32 = 0
-        let limit = MonotonicTime.now + .seconds(10)
+        let deadline = MonotonicTime.now + .seconds(10)
         while true {
             let reapedProcess = unsafe waitpid(process, &status, WNOHANG)
             if reapedProcess == process || (reapedProcess < 0 && errno != EINTR) { break }
             // The plugin has stopped the supervisor, or traces it (ptrace(2)).
-            if MonotonicTime.now > limit { kill(process, SIGKILL) }
+            if MonotonicTime.now > deadline { kill(process, SIGKILL) }
             usleep(500)
         }
         RunnerSignals.remove(process: process)
     }
 
-    /// Makes a supervisor end. Safe in a signal handler.
+    /// Tells a supervisor to end, and does not wait. Safe in a signal handler.
     static func stop(_ process: pid_t, _ orderPipe: Int32) {
         // A supervisor that waits for an order sees the end of the pipe; one with a running check receives the signal.
         close(orderPipe)

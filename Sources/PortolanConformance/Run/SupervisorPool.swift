@@ -12,48 +12,52 @@ import PortolanCore
 struct SupervisorPool {
     private let runner: ConformanceRunner
     private let checks: [ConformanceCheck]
-    private let limit: Int
-    private var waitingChecks: Range<Int>
+    private let maximumCount: Int
+    /// The indices of the checks that have not been ordered.
+    private var waitingIndices: Range<Int>
     private var supervisors: [Supervisor] = []
     /// The loads that hung in the checks that are over.
     private var hungLoads = HungLoads()
     /// The steps that hung in the checks that are over.
     private var hungSteps = HungSteps()
 
-    init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], _ limit: Int) {
-        (self.runner, self.checks, self.limit, waitingChecks) = (runner, checks, limit, checks.indices)
+    init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], _ maximumCount: Int) {
+        (self.runner, self.checks, self.maximumCount, waitingIndices) = (runner, checks, maximumCount, checks.indices)
     }
 
-    /// Waits until checks are over, and returns their outcomes; `nil` if there are no more.
-    mutating func next() -> [Supervisor.Outcome]? {
+    /// Waits at most a second. Returns the outcomes of the checks that are over, possibly none; `nil` after the last
+    /// check.
+    mutating func nextOutcomes() -> [Supervisor.Outcome]? {
         var outcomes: [Supervisor.Outcome] = []
-        while let number = waitingChecks.first {
+        while let index = waitingIndices.first {
             do throws(CheckSkipped) {
                 guard let supervisor = try idleSupervisor() else { break }
-                supervisor.order(checks[number], number, avoiding: hungLoads, and: hungSteps)
+                supervisor.order(checks[index], index, avoiding: hungLoads, and: hungSteps)
             } catch {
                 // One of the existing supervisors can run the check later.
                 if !supervisors.isEmpty { break }
-                var result = CheckResult(checks[number].rule, .skipped, note: error.reason)
+                var result = CheckResult(checks[index].rule, .skipped, note: error.reason)
                 result.shortage = .fromTheStart
                 outcomes.append(Supervisor.Outcome(result: result))
             }
-            waitingChecks.removeFirst()
+            waitingIndices.removeFirst()
         }
         let busy = supervisors.filter { $0.runningCheck != nil }
         guard !busy.isEmpty || !outcomes.isEmpty else { return nil }
         return outcomes + wait(busy)
     }
 
-    /// Returns an idle supervisor, and creates one if the limit permits; `nil` if all are busy.
+    /// Returns an idle supervisor. If all are busy, creates one, or returns `nil` if there are already
+    /// ``maximumCount``.
     private mutating func idleSupervisor() throws(CheckSkipped) -> Supervisor? {
         if let supervisor = supervisors.first(where: { $0.runningCheck == nil }) { return supervisor }
-        guard supervisors.count < limit else { return nil }
+        guard supervisors.count < maximumCount else { return nil }
         let supervisor = try Supervisor(runner, checks, beside: supervisors)
         supervisors.append(supervisor)
         return supervisor
     }
 
+    /// Waits until a check may be over, but at most a second, and returns the outcomes of the checks that are over.
     private mutating func wait(_ busy: [Supervisor]) -> [Supervisor.Outcome] {
         guard let deadline = busy.compactMap({ $0.runningCheck?.deadline }).min() else { return [] }
         var descriptors = busy.map { pollfd(fd: $0.reportPipe, events: Int16(POLLIN), revents: 0) }
@@ -61,7 +65,7 @@ struct SupervisorPool {
         guard unsafe poll(&descriptors, nfds_t(descriptors.count), Int32(clamping: remainingTime.nanoseconds / 1_000_000 + 1)) >= 0 else {
             return []
         }
-        // The plugin may have stopped a supervisor.
+        // The plugin may have stopped a supervisor by a signal.
         for supervisor in busy { kill(supervisor.process, SIGCONT) }
         var outcomes: [Supervisor.Outcome] = []
         for (index, supervisor) in busy.enumerated() {
@@ -76,11 +80,12 @@ struct SupervisorPool {
         return outcomes
     }
 
-    /// Ends the processes that remain from the checks of an ended supervisor: children that this process did not make.
+    /// Kills the processes that a supervisor left when it ended. They are children of this process now. Tries for five
+    /// seconds.
     private func endOrphans() {
         let ownProcesses = Set(supervisors.map(\.process) + [runner.folder?.remover].compactMap { $0 })
-        let limit = MonotonicTime.now + .seconds(5)
-        while MonotonicTime.now < limit {
+        let deadline = MonotonicTime.now + .seconds(5)
+        while MonotonicTime.now < deadline {
             let orphans = SupervisorProcess.children().filter { !ownProcesses.contains($0) }
             if orphans.isEmpty { return }
             for orphan in orphans {
@@ -91,7 +96,7 @@ struct SupervisorPool {
         }
     }
 
-    /// Ends a supervisor that the plugin has made unusable.
+    /// Ends the idle supervisor with this process ID, because the plugin has made it unusable.
     mutating func end(_ process: pid_t) {
         guard let supervisor = supervisors.first(where: { $0.process == process && $0.runningCheck == nil }) else { return }
         supervisors.removeAll { $0 === supervisor }

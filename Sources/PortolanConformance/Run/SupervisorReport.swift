@@ -11,6 +11,7 @@
 struct CheckOrder {
     static let size = 4 + HungLoads.size + HungSteps.size + ResultKey.size
 
+    /// The index of the check in the runner's list of checks.
     let number: Int
     let hungLoads: HungLoads
     let hungSteps: HungSteps
@@ -35,13 +36,13 @@ struct CheckOrder {
 
 /// A supervisor's report on the process of one check.
 struct SupervisorReport {
-    /// The check's process; 0 if it could not be made.
+    /// The ID of the check's process; 0 if the process could not be made.
     var process: pid_t = 0
-    /// The status of `waitpid(2)`; errno if there was no process.
+    /// The status of `waitpid(2)`; errno of `fork(2)` if there was no process.
     var status: Int32 = 0
-    /// Whether the supervisor killed the process after its time limit.
+    /// Whether the supervisor killed the process at the end of its time limit.
     var wasKilledAtLimit = false
-    /// The names of the processes that it left behind.
+    /// The names of the processes that the check left behind. At most 32 are written.
     var leftProcessNames: [String] = []
 
     /// The size in bytes; small enough for an atomic write to a pipe (`pipe(7)`).
@@ -60,7 +61,7 @@ struct SupervisorReport {
         while unsafe Glibc.write(output, bytes, bytes.count) < 0, errno == EINTR {}
     }
 
-    /// `nil` if no supervisor wrote the bytes.
+    /// - Parameter bytes: What was read from the pipe. The result is `nil` if it is no report.
     init?(_ bytes: ArraySlice<UInt8>) {
         guard bytes.count == Self.size else { return nil }
         let numbers = (0..<Self.numberCount).map { index in

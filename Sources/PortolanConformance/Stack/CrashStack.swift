@@ -17,8 +17,8 @@ struct CrashStack: Hashable, Sendable {
         let key: String
     }
 
-    /// - Parameter library: The plugin's library. Its functions take precedence over functions of the plugin's own
-    ///   other libraries.
+    /// - Parameter library: The path of the plugin's library. Its functions take precedence over functions of other
+    ///   libraries that the plugin brings.
     func named(by names: inout StackNames, library: String?) -> NamedStack {
         var last = places.lastIndex(where: \.isOfPlugin)
         if last == nil { last = places.indices.last }
@@ -49,8 +49,8 @@ struct CrashStack: Hashable, Sendable {
 extension CodePlace {
     fileprivate var isOfRunner: Bool { object.isEmpty }
 
-    /// Whether the place is in the plugin: the C library, similar system libraries and Swift's runtime work for their
-    /// callers.
+    /// Whether the place is in the plugin. The C library, similar system libraries and Swift's runtime do not count,
+    /// because they work for their callers.
     fileprivate var isOfPlugin: Bool {
         let name = LibraryPath.name(of: object)
         return !isOfRunner && object != "?" && !LibraryPath.isOfSystem(name) && !LibraryPath.isOfSwift(name)

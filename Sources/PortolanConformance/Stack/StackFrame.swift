@@ -28,7 +28,7 @@ enum LibraryPath {
     /// glibc, and GCC's additions. Some of them are opened only when they are needed.
     static func isOfSystem(_ name: String) -> Bool { systemNames.contains(where: name.hasPrefix) }
 
-    /// Whether it belongs to Swift's runtime, Foundation included.
+    /// Whether a library of that name belongs to Swift's runtime, Foundation included.
     static func isOfSwift(_ name: String) -> Bool {
         ["libswift", "libFoundation", "lib_Foundation", "libdispatch.", "libBlocksRuntime."].contains(where: name.hasPrefix)
     }

@@ -26,9 +26,9 @@ struct CodePlace: Hashable, Sendable {
 struct StackNames {
     private var cachedFrames: [CodePlace: [StackFrame]] = [:]
     private let program: String
-    /// The time that remains for all lookups together, because checks wait for them. A library whose lookup took too
-    /// long is not looked up again.
+    /// The time that remains for all lookups together, because checks wait for them.
     private var timeLeft = Duration.seconds(10)
+    /// The libraries whose lookup took too long. They are not looked up again.
     private var slowObjects: Set<String> = []
 
     /// Limits of the output in bytes, and of the time of one lookup, because the plugin author's file is untrusted.
@@ -71,7 +71,8 @@ struct StackNames {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "?"
     }()
 
-    /// Parses a line with the offset, then two lines for each function: its name, and its file and line.
+    /// Parses the output of addr2line(1): for each offset a line with the offset, then two lines for each function, its
+    /// name, and its file and line.
     static func frames(at offsets: [UInt64], in text: String, _ object: String) -> [UInt64: [StackFrame]] {
         var frames: [UInt64: [StackFrame]] = [:]
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false)[...]

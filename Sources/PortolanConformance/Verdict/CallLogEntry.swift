@@ -2,6 +2,7 @@
 
 /// A line of the call log: `1.234 ms  thread 42  load 1  → run`, or without `load 1`.
 struct CallLogEntry: Sendable {
+    /// The time since the start of the check.
     let milliseconds: Double
     let thread: Substring
     /// The number of the load in its check, from 1; `nil` if the call belongs to no load.
@@ -16,11 +17,11 @@ struct CallLogEntry: Sendable {
         else { return nil }
         (milliseconds, thread) = (time, parts[3])
         let rest = parts[4].drop { $0 == " " }
-        let load = rest.split(separator: " ", maxSplits: 2)
-        if load.count == 3, load[0] == "load", let number = Int(load[1]), number > 0 {
-            (self.load, phrase) = (number, String(load[2].drop { $0 == " " }))
+        let loadParts = rest.split(separator: " ", maxSplits: 2)
+        if loadParts.count == 3, loadParts[0] == "load", let number = Int(loadParts[1]), number > 0 {
+            (load, phrase) = (number, String(loadParts[2].drop { $0 == " " }))
         } else {
-            (self.load, phrase) = (nil, String(rest))
+            (load, phrase) = (nil, String(rest))
         }
     }
 

@@ -21,9 +21,9 @@ public struct CheckResult: Hashable, Sendable {
     var hasLeftOpen = false
     /// When the runner itself lacked a system resource; `nil` unless the check was skipped or crashed for that reason.
     var shortage: ResourceShortage?
-    /// The stack of a crash as addresses, and the same with names; `nil` if the process did not crash, or could not
-    /// report.
+    /// The stack of a crash as addresses; `nil` if the process did not crash, or could not report its stack.
     var crashStack: CrashStack?
+    /// ``crashStack`` with the names of functions; `nil` before ``nameCrash(by:library:)``.
     var crash: CrashStack.NamedStack?
     /// The memcheck log of the process that ran the check; `nil` if it did not run under Valgrind.
     var memory: MemcheckLog?
@@ -65,8 +65,8 @@ extension CheckResult {
     }
 }
 
-/// The cause of a check's early end. A plugin that crashes in the first function that is called ends most checks the
-/// same way.
+/// The cause of a check's early end. Many checks can have the same cause: a plugin that crashes in its first function
+/// ends most checks there.
 struct CrashSignature: Hashable, Sendable {
     let phrase: String
     /// Equal for all checks that ended for the same cause.
@@ -77,7 +77,7 @@ struct CrashSignature: Hashable, Sendable {
 }
 
 extension CheckResult {
-    /// `nil` if the check ran to its end.
+    /// `nil` if the check ran to its end, or hung before any recorded call.
     var cause: CrashSignature? {
         let place = CallLogEntry.place(after: lastEvents)
         switch verdict {

@@ -7,7 +7,7 @@ struct CheckSkipped: Error, Hashable {
     let reason: String
     private let kind: Kind
 
-    /// Whether the rule does not apply to this load. That is no error, and the results of other loads still count.
+    /// Whether the rule does not apply to one load. The results of other loads still count then.
     var isNotApplicable: Bool { kind == .notApplicable }
     /// Whether the system refused memory, a process, a thread or a file to the runner itself.
     var isResourceShortage: Bool { kind == .resourceShortage }

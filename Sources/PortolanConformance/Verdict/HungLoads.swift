@@ -9,7 +9,7 @@ import PortolanPlugins
 struct HungLoads: Hashable, Sendable {
     private var bits: UInt64 = 0
 
-    /// The size of ``bytes``.
+    /// The number of ``bytes``.
     static let size = 8
 
     init() {}
@@ -22,7 +22,8 @@ struct HungLoads: Hashable, Sendable {
 
     var bytes: [UInt8] { (0..<Self.size).map { UInt8(truncatingIfNeeded: bits >> (56 - 8 * $0)) } }
 
-    /// A load that needs a credential or a body is left out, because the client may have given none.
+    /// Leaves out a load that hangs on purpose, and a load that needs a credential or a body, because the client may
+    /// have given none.
     mutating func insert(_ url: String, of loads: [ConformanceLoad]) {
         for (index, load) in loads.prefix(64).enumerated() where load.url == url {
             if load.tags.isDisjoint(with: [.hangs, .challenges, .uploads]) { bits |= 1 << UInt64(index) }

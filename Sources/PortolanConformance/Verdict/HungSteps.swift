@@ -44,7 +44,7 @@ struct HungSteps: Hashable, Sendable {
     private static let idSize = 16
     private static let entrySize = 2 + idSize
 
-    /// The size of ``bytes``: for each step the number of checks, high byte first, and the ID, followed by zeros.
+    /// The number of ``bytes``: for each step the number of checks, high byte first, and the ID, followed by zeros.
     static let size = entrySize * PluginStep.allCases.count
 
     init() {}
@@ -91,10 +91,11 @@ final class StepGate: Sendable {
 
     init(_ hungSteps: HungSteps) { self.hungSteps = hungSteps }
 
-    /// The first refusal. The check has no verdict then, and what it finds after it is not the plugin's fault.
+    /// The first refusal; `nil` if there was none. After a refusal, the check cannot pass, and its further findings are
+    /// ignored.
     var refusal: CheckSkipped? { firstRefusal.withLock(\.self) }
 
-    /// - Throws: If one of `steps` is not to be called.
+    /// - Throws: If one of `steps` hung in earlier checks.
     func require(_ steps: PluginStep...) throws(CheckSkipped) {
         for step in steps {
             guard let objection = hungSteps.objection(to: step) else { continue }
