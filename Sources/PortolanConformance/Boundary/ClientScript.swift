@@ -12,7 +12,7 @@ struct ClientScript: Sendable {
     /// The pieces of the upload body.
     var body: [[UInt8]] = []
     var bodySource = BodySource.ready
-    /// How long `read_body` still takes after it has copied the bytes to the plugin's buffer.
+    /// How long `read_body` waits after it has copied the bytes to the plugin's buffer.
     var readTime = Duration.zero
     /// The index, from 0, of the first event that returns STOPPED; all later events return it too.
     var stopEventIndex: Int?

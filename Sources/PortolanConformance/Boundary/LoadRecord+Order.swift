@@ -7,9 +7,10 @@ import PortolanPlugins
 extension LoadRecord {
     /// The events up to the first end, except those that `make` or `destroy` sent.
     var delivered: ArraySlice<RecordedCall> {
-        let own = calls.filter { $0.call.isEvent && $0.within != .make && $0.within != .destroy }
-        guard let end = own.firstIndex(where: { $0.call == .finish || $0.isFailure || $0.isFollowedRedirect }) else { return own[...] }
-        return own[...end]
+        let ownEvents = calls.filter { $0.call.isEvent && $0.within != .make && $0.within != .destroy }
+        let endIndex = ownEvents.firstIndex { $0.call == .finish || $0.isFailure || $0.isFollowedRedirect }
+        guard let endIndex else { return ownEvents[...] }
+        return ownEvents[...endIndex]
     }
 }
 

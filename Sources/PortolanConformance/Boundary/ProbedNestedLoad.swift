@@ -195,7 +195,7 @@ extension ClientScript.NestedOutcome {
     fileprivate func length(of data: Data) -> Int64 {
         switch self {
         case .announcing(let length): length
-        // As from a peer that does not announce a length, so that the missing bytes show only at the end.
+        // The response announces no length, so that the missing bytes show only at the end.
         case .cut: -1
         case .loaded, .bytes, .mutated, .failing, .silent: Int64(data.count)
         }

@@ -36,7 +36,7 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         unsafe memory = mapped
     }
 
-    /// Makes a log in the same memory, whose times begin now. For a process that exits after its check, and never
+    /// Makes a log in the same memory, whose times begin now. Only for a process that exits after its check, and never
     /// unmaps the memory.
     private init(restarting callLog: CallLog) {
         unsafe memory = unsafe callLog.memory

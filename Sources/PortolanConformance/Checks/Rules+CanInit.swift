@@ -88,7 +88,7 @@ extension RuleCatalogue {
             var (urls, aloneResults) = ([String](), [Bool]())
             for load in try context.loads(.any) {
                 guard let handler = try context.handler(for: context.request(load.url), of: instance) else { continue }
-                // Also a URL of the same scheme that the handler may refuse.
+                // Also asks about a URL of the same scheme that the handler may refuse.
                 for text in [load.url, "\(load.url.prefix { $0 != ":" })://judge.invalid/unknown"] where !urls.contains(text) {
                     let requestImage = try handler.reusableImage(of: context.request(text))
                     calls.append { handler.canInit(requestImage) }
@@ -96,7 +96,7 @@ extension RuleCatalogue {
                 }
             }
             guard !calls.isEmpty else { throw CheckSkipped("no handler accepts a URL of the manifest (CAN-01)") }
-            // First the same requests in parallel, then different ones.
+            // First asks about the same request on all threads, then about different ones.
             for offset in [0, 1] {
                 let concurrentResults = try Parallel.results(threads: 8) { [calls] thread in
                     calls.indices.map { index in

@@ -16,7 +16,7 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             try context.eachChallengedLoad { load, request, record, instance throws(CheckSkipped) in
                 var challenges = record.challenges
-                // Also the challenges after other answers.
+                // Also collects the challenges after other answers.
                 for answer in [ClientScript.ChallengeAnswer.rejectProtectionSpace, CheckContext.wrongAnswer] {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < 4 ? answer : .cancel }
@@ -66,14 +66,14 @@ extension RuleCatalogue {
                 if Set(spaces).count < spaces.count {
                     context.fail("'\(load.url)' received the manifest's credential, but sent another challenge")
                 }
-                // Also the right credential after a wrong one.
+                // Also gives the right credential after a wrong one.
                 var script = CheckContext.script(for: load)
                 let correctAnswer = script.answer
                 script.answer = { $0 == 0 ? CheckContext.wrongAnswer : correctAnswer($0) }
                 let laterRecord = try context.recordWhenIdle(request, of: instance, script)
                 if record.didFinish, laterRecord?.didFinish != true {
-                    let end = laterRecord.map { "gave \(LoadResult($0).phrase)" } ?? "did not end"
-                    context.fail("'\(load.url)' received a wrong credential and then the manifest's, and \(end)")
+                    let endPhrase = laterRecord.map { "gave \(LoadResult($0).phrase)" } ?? "did not end"
+                    context.fail("'\(load.url)' received a wrong credential and then the manifest's, and \(endPhrase)")
                 }
             }
         },
@@ -172,7 +172,7 @@ extension RuleCatalogue {
                 }
                 let (wrong, credential) = (CheckContext.wrongAnswer, CheckContext.wrongCredential)
                 try expectNoPassword(for: credential) { $0 < 10 ? wrong : .cancel }
-                // Also in the protection space after the first one.
+                // Also gives the wrong credential in the protection space after the first one.
                 try expectNoPassword(for: credential) { $0 == 0 ? .rejectProtectionSpace : $0 < 10 ? wrong : .cancel }
                 // A correct password that the URL contains, or that is too short to be specific, proves nothing.
                 guard let correctAnswer = load.credential, correctAnswer.password.utf8.count >= 5,

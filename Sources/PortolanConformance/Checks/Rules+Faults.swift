@@ -61,7 +61,7 @@ extension RuleCatalogue {
                         (load, "gave \(result.phrase) when \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
                 }
             }
-            // After the limit is restored, because `varies` performs loads.
+            // The limit is restored by now, because `varies` performs loads.
             for (load, phrase) in differences where !context.varies(load) { context.fail("'\(load.url)' \(phrase)") }
             if context.areAllLoadsIdle { instance.end() }
         },
@@ -197,7 +197,7 @@ extension RuleCatalogue {
             }
             instanceWithExtensions.end()
             let all = TestHost.allExtensions
-            // Hosts without one of the extensions, a host without any, and a host that has no more watches.
+            // Tries hosts without one of the extensions, a host without any, and a host that has no more watches.
             for offeredExtensions in all.map({ all.subtracting([$0]) }) + [[], all] {
                 let start = try ProbedInstance.start(
                     plugin, context.configuration(), offering: offeredExtensions, on: context.instanceContext)

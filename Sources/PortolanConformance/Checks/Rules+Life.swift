@@ -59,7 +59,7 @@ extension RuleCatalogue {
                 }
             }
             try context.eachRecord(.any) { load, record in checkTimes(load, record) }
-            // Also loads that are paused at each delivery, with late decisions.
+            // Also performs loads that are paused at each delivery, with late decisions.
             try context.eachLoad(.any) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 (script.pauses, script.decision) = (.each, .later)
@@ -121,7 +121,7 @@ extension RuleCatalogue {
                 if returned.withLock({ $0 }) == false { context.fail("'\(load.url)': a stop during did_finish did not return") }
                 probedLoad.destroy()
                 slot.withLock { $0 = nil }
-                // Also a stop between did_finish and the return of run.
+                // Also stops a load between did_finish and the return of run.
                 let second = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try second.start()
                 _ = second.client.state.wait(atMost: context.loadTimeLimit) { $0.hasEnded ? true : nil }
@@ -337,7 +337,7 @@ extension RuleCatalogue {
                 let time = probedLoad.destroy()
                 if time > .seconds(1) { context.fail("'\(load.url)': destroy returned after \(ValueFormatting.time(time))") }
             }
-            // Also loads that are stopped while they run, or while a challenge waits.
+            // Also destroys loads that were stopped while they ran, or while a challenge waited.
             for load in try context.loads(.any) {
                 let isChallenged = load.tags.contains(.challenges)
                 var script = CheckContext.script(for: load)

@@ -36,11 +36,11 @@ extension RuleCatalogue {
             because: "The caller may have freed the object that receives events.",
             remedy: "Return after did_finish and did_fail.",
             check: eachLoad(beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
-                guard let end = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
-                let after = record.calls[(end + 1)...].filter {
+                guard let endIndex = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
+                let after = record.calls[(endIndex + 1)...].filter {
                     $0.call.isEvent && $0.call != .finish && !$0.isFailure && $0.within != .destroy
                 }
-                return after.first.map { ["\($0.call.function) came after \(record.calls[end].call.function)"] } ?? []
+                return after.first.map { ["\($0.call.function) came after \(record.calls[endIndex].call.function)"] } ?? []
             }),
         .must(
             "ORDER-04", level: 2, isEnforced: true, needs: .redirects,
@@ -51,8 +51,8 @@ extension RuleCatalogue {
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 let followedRecord = try context.perform(request, of: instance, script)
-                let end = try followedRecord.redirectIndex(load)
-                if let lateEvent = followedRecord.calls[(end + 1)...].first(where: { $0.call.isEvent && $0.within != .destroy }) {
+                let redirectIndex = try followedRecord.redirectIndex(load)
+                if let lateEvent = followedRecord.calls[(redirectIndex + 1)...].first(where: { $0.call.isEvent && $0.within != .destroy }) {
                     context.fail("'\(load.url)': \(lateEvent.call.function) came after a redirect that was taken")
                 }
                 script.followsRedirects = false

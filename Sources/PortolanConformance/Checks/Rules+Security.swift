@@ -26,7 +26,7 @@ extension RuleCatalogue {
                 var hasChecked = false
                 let (url, query) = load.url.parts
                 for mark in marks {
-                    // In a URL with a query, also at the end of its last value.
+                    // If the URL has a query, also adds the mark to the last value of the query.
                     let last = query.isEmpty ? [] : ["\(url)\(query.prefix { $0 != "#" })\(mark)"]
                     for text in ["\(url)\(mark)\(query)", "\(url)/\(mark)", "\(url)?judge=\(mark)"] + last {
                         let (_, script) = try context.requestAndScript(load)

@@ -12,8 +12,8 @@ extension RuleCatalogue {
             because: "If a byte is missing, the file is damaged.",
             remedy: "Read until read_body returns 0."
         ) { context throws(CheckSkipped) in
-            // Also pieces that fill a buffer, or are one byte larger. Together they fit into the pipes of a server that
-            // runs a program for each request.
+            // These pieces fill a buffer of a usual size, or are one byte larger. Together they fit into the pipes of a
+            // server that runs a program for each request.
             let bufferSizedPieces: [[UInt8]] = [4096, 8192, 16384, 16385].map { count in (0..<count).map { UInt8($0 % 251) } }
             var echoes: Set<String> = []
             for pieces in [CheckContext.pieces, bufferSizedPieces] {

@@ -108,7 +108,7 @@ extension CheckContext {
         slot.withLock { $0 = probedLoad }
         defer { slot.withLock { $0 = nil } }
         try probedLoad.start()
-        // A load without such an event by now is stopped where it is.
+        // Stops a load that has not delivered this event by now.
         if !probedLoad.waitUntilIdle(time ?? stopTimeLimit), !probedLoad.client.state.withLock(\.isStopped) { probedLoad.stop() }
         return recordWhenIdle(probedLoad, within: stopTimeLimit)
     }

@@ -12,8 +12,8 @@
 public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
     public let rule: ConformanceRule
     /// Whether the check reads or changes what the whole process shares: descriptors, threads, memory and processor
-    /// time, environment, limits, standard output. It needs its own process, as `portolan check` provides it; in a test
-    /// that runs beside others it also sees their resources.
+    /// time, environment, limits, standard output. Such a check needs its own process; `portolan check` provides one.
+    /// In a test that runs beside others, the check also sees their resources.
     public let needsProcess: Bool
     let body: Body
 

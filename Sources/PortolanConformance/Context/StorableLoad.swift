@@ -22,7 +22,7 @@ struct StorableLoad {
     var currentOffer: Offer { Offer(phrase: "its stored response", stored: stored) }
 
     /// Responses that the source has replaced since they were stored. A validator and the body differ from those of the
-    /// current response. Without a validator, nothing but the URL and the media type is the same.
+    /// current response. If the current response has no validator, the body differs, and there are no fields.
     var outdatedOffers: [Offer] {
         let (tag, date) = (stored.response.fields[.eTag], stored.response.fields[.lastModified])
         if let tag {
@@ -46,7 +46,7 @@ struct StorableLoad {
         return Offer(phrase: phrase, stored: stored)
     }
 
-    /// Entity tags (RFC 9110 section 8.8.3) that differ from `tag` in a weak comparison, too: of the same length,
+    /// Entity tags (RFC 9110 section 8.8.3) that differ from `tag` even in a weak comparison: of the same length,
     /// longer, and shorter.
     static func otherTags(than tag: String) -> [String] {
         let opaqueEnd = tag.hasSuffix("\"") ? tag.index(before: tag.endIndex) : tag.endIndex

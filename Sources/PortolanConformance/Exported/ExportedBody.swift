@@ -25,6 +25,7 @@ enum ExportedBody {
             /// Whether the body has to be rewound before the next read.
             var rewinds: Bool
             var piece: ArraySlice<UInt8> = []
+            /// The result of reads after the last piece: the end or a failure; `nil` before the last piece.
             var end: BodyRead?
         }
 

@@ -6,13 +6,13 @@ import FoundationEssentials
 struct ELFFile {
     /// The names of the functions and objects that the library exports.
     private(set) var exports: [String] = []
-    /// The libraries that it needs (DT_NEEDED).
+    /// The libraries that the library needs (DT_NEEDED).
     private(set) var neededLibraries: [String] = []
     /// The folders that are searched for these libraries (DT_RPATH, DT_RUNPATH).
     private(set) var runPaths: [String] = []
-    /// Whether it, or a library that it needs, contains Swift code.
+    /// Whether the library contains Swift code, or needs one of Swift's libraries.
     private(set) var hasSwift = false
-    /// Whether it contains Rust code. Rust's library aborts the process with this message if there is no memory.
+    /// Whether the library contains Rust code: the message with which Rust's runtime aborts if there is no memory.
     var hasRust: Bool { bytes.contains(Array("memory allocation of ".utf8)) }
     private(set) var hasExecutableStack = true
     private(set) var hasWritableCode = false

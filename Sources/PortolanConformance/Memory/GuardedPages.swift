@@ -45,9 +45,9 @@ struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addres
         }
         // The number of mappings of a process is limited.
         guard unsafe mprotect(memory + page, size, PROT_READ | PROT_WRITE) == 0 else {
-            let number = errno
+            let errorNumber = errno
             unsafe munmap(memory, mappedSize)
-            throw CheckSkipped.resourceShortage("no memory could be mapped (errno \(number))")
+            throw CheckSkipped.resourceShortage("no memory could be mapped (errno \(errorNumber))")
         }
         unsafe (mapping, base) = unsafe (memory, memory + page)
         (self.size, self.mappedSize) = (size, mappedSize)

@@ -4,7 +4,7 @@
 /// page, before an inaccessible page, so that a plugin that reads beyond the struct's size crashes. The start of the
 /// page contains the pointer to the object that the functions serve.
 @safe
-final class GuardedTable<Head>: @unchecked Sendable {  // … because what is behind the pointer is written before it is shared
+final class GuardedTable<Head>: @unchecked Sendable {  // … because the struct is written before the table is shared
     private let pages: GuardedPages
     let pointer: UnsafeMutablePointer<Head>
 

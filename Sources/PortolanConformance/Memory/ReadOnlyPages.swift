@@ -15,7 +15,7 @@ struct ReadOnlyPages<Root>: ~Copyable, @unchecked Sendable {  // … because the
         var arena = CArena()
         _ = unsafe arena.reserve(Root.self, count: 1)
         _ = build(&arena)
-        // At the end of the pages, so that an access one byte past the value hits the guard page.
+        // The values are at the end of the pages, so that an access beyond their aligned size hits the guard page.
         let size = (arena.usedSize + CArena.alignment - 1) / CArena.alignment * CArena.alignment
         pages = try GuardedPages(size)
         let start = unsafe pages.base + (pages.size - size)

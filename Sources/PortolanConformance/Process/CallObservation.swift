@@ -37,11 +37,11 @@ final class CallObservation: @unchecked Sendable {  // … because one thread wr
         }
         isReady.wait { $0 ? () : nil }
         let descriptor = portolan_begin_observation()
-        let number = errno
+        let errorNumber = errno
         listener.withLockBroadcasting { $0 = descriptor }
         guard descriptor >= 0 else {
             throw CheckSkipped(
-                "the kernel or the container does not let the runner observe system calls (seccomp_unotify(2), errno \(number))")
+                "the kernel or the container does not let the runner observe system calls (seccomp_unotify(2), errno \(errorNumber))")
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The module whose header includes signal.h first owns `sigaction` and `sigset_t` for the compiler; it can be this one.
+// For the compiler, `sigaction` and `sigset_t` belong to the module whose header includes signal.h first. It may be the
+// first of these modules.
 import CPluginObservation
 import FoundationEssentials
 

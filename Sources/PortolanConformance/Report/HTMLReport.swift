@@ -41,7 +41,7 @@ public struct HTMLReport: Sendable {
         let notable = summary.results.filter { $0.verdict != .passed && $0.verdict != .skipped }
         guard !notable.isEmpty else { return "" }
         var causes: Set<CrashSignature> = []
-        // Only the first check of several that ended in the same way is open.
+        // Of several checks that ended in the same way, only the first is open.
         let articles = notable.map { result in
             article(of: result, isOpen: result.cause.map { causes.insert($0).inserted } ?? true)
         }

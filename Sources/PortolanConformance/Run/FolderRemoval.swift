@@ -54,7 +54,7 @@ enum FolderRemoval {
         unsafe rewinddir(stream)
         var names: [[CChar]] = []
         while let entry = unsafe readdir(stream) {
-            // An entry ends behind its name, so the memory behind it may not be read.
+            // An entry ends after its name, so the memory after the name must not be read (readdir(3)).
             let text = unsafe withUnsafePointer(to: &entry.pointee.d_name) { start in
                 unsafe start.withMemoryRebound(to: CChar.self, capacity: 256) { name in
                     unsafe Array(UnsafeBufferPointer(start: name, count: strlen(name) + 1))

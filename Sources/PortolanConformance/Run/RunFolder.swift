@@ -10,7 +10,7 @@ import PortolanPlugins
 #endif
 
 /// The temporary folder of one run. It contains everything that the runner and its checks write. It is removed when the
-/// run ends in any way, because a separate process waits for the end and removes the rest.
+/// run ends in any way, because a separate process waits for the end and removes what remains.
 ///
 /// Only a process with one thread can create it (`fork(2)`).
 package final class RunFolder: @unchecked Sendable {  // … because it is used by the one thread of the command
@@ -30,9 +30,9 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
         var (ends, output): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard unsafe pipe(&ends) == 0 else { throw Self.failure("a pipe", errno) }
         guard unsafe pipe(&output) == 0 else {
-            let number = errno
+            let errorNumber = errno
             for end in ends { close(end) }
-            throw Self.failure("a pipe", number)
+            throw Self.failure("a pipe", errorNumber)
         }
         for end in ends + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let child = RunnerSignals.withSignalsBlocked { () -> pid_t in
@@ -43,15 +43,15 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
             }
             return child
         }
-        var number = errno
+        var errorNumber = errno
         for end in [ends[0], output[1]] { close(end) }
         let response = child > 0 ? Self.bytes(from: output[0]) : []
         close(output[0])
         guard child > 0, response.first == UInt8(ascii: "/") else {
-            if child > 0 { number = Int32(String(decoding: response, as: UTF8.self)) ?? EIO }
+            if child > 0 { errorNumber = Int32(String(decoding: response, as: UTF8.self)) ?? EIO }
             close(ends[1])
             if child > 0 { Self.wait(for: child) }
-            throw Self.failure(child > 0 ? "the temporary folder" : "a process", number)
+            throw Self.failure(child > 0 ? "the temporary folder" : "a process", errorNumber)
         }
         (path, remover, lifeDescriptor) = (String(decoding: response, as: UTF8.self), child, ends[1])
     }
@@ -72,8 +72,8 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
         while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
     }
 
-    private static func failure(_ what: String, _ number: Int32) -> CreationError {
-        CreationError(description: "can't create \(what) (errno \(number)); set TMPDIR to a folder that you can write to")
+    private static func failure(_ what: String, _ errorNumber: Int32) -> CreationError {
+        CreationError(description: "can't create \(what) (errno \(errorNumber)); set TMPDIR to a folder that you can write to")
     }
 
     // MARK: Handing over to another program

@@ -66,7 +66,7 @@ struct SupervisorProcess {
         let supervisor = getpid()
         let child = fork()
         if child == 0 {
-            for number in [orderPipe, reportPipe] { close(number) }
+            for descriptor in [orderPipe, reportPipe] { close(descriptor) }
             if let folder = runner.folder { close(folder.lifeDescriptor) }
             var runner = runner
             (runner.hungLoads, runner.hungSteps) = (order.hungLoads, order.hungSteps)
@@ -103,8 +103,8 @@ struct SupervisorProcess {
         unsafe sigemptyset(&signals)
         for number in [SIGCHLD, SIGTERM] { unsafe sigaddset(&signals, number) }
         var sender: pid_t = 0
-        let number = unsafe portolan_await_signal(&signals, max(time, .zero).nanoseconds, &sender)
-        let mustEnd = getppid() != runnerProcess || (number == SIGTERM && sender == runnerProcess)
+        let receivedSignal = unsafe portolan_await_signal(&signals, max(time, .zero).nanoseconds, &sender)
+        let mustEnd = getppid() != runnerProcess || (receivedSignal == SIGTERM && sender == runnerProcess)
         guard mustEnd else { return }
         endAll()
         exitNow()

@@ -46,9 +46,9 @@ final class Supervisor {
         var (orderEnds, reportEnds): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard unsafe pipe(&orderEnds) == 0 else { throw CheckSkipped.resourceShortage("no pipe could be created (errno \(errno))") }
         guard unsafe pipe(&reportEnds) == 0 else {
-            let number = errno
+            let errorNumber = errno
             for end in orderEnds { close(end) }
-            throw CheckSkipped.resourceShortage("no pipe could be created (errno \(number))")
+            throw CheckSkipped.resourceShortage("no pipe could be created (errno \(errorNumber))")
         }
         for end in orderEnds + reportEnds { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let runnerProcess = getpid()
@@ -66,11 +66,11 @@ final class Supervisor {
             if child > 0 { RunnerSignals.add(process: child, orderPipe: orderEnds[1]) }
             return child
         }
-        let number = errno
+        let errorNumber = errno
         for end in [orderEnds[0], reportEnds[1]] { close(end) }
         guard child > 0 else {
             for end in [orderEnds[1], reportEnds[0]] { close(end) }
-            throw CheckSkipped.resourceShortage("no process could be created (errno \(number))")
+            throw CheckSkipped.resourceShortage("no process could be created (errno \(errorNumber))")
         }
         (process, orderPipe, reportPipe) = (child, orderEnds[1], reportEnds[0])
         (self.callLog, self.sealedResult, self.runner) = (callLog, sealedResult, runner)
@@ -86,15 +86,15 @@ final class Supervisor {
     /// Orders the supervisor to run a check.
     ///
     /// - Parameters:
-    ///   - number: The index of the check in the list of checks.
+    ///   - index: The index of the check in the list of checks.
     ///   - hungLoads: The loads that hung in earlier checks.
     ///   - hungSteps: The steps that hung in earlier checks.
-    func order(_ check: ConformanceCheck, _ number: Int, avoiding hungLoads: HungLoads, and hungSteps: HungSteps) {
+    func order(_ check: ConformanceCheck, _ index: Int, avoiding hungLoads: HungLoads, and hungSteps: HungSteps) {
         callLog.clear()
         sealedResult.renew()
         let start = MonotonicTime.now
         runningCheck = RunningCheck(check: check, start: start, deadline: start + runner.timeLimit + Self.extraTime)
-        let order = CheckOrder(number, hungLoads, hungSteps, sealedResult.key).bytes
+        let order = CheckOrder(index, hungLoads, hungSteps, sealedResult.key).bytes
         // If the write fails, the supervisor has ended, which shows when its report is read.
         while unsafe write(orderPipe, order, order.count) < 0, errno == EINTR {}
     }
