@@ -5,8 +5,8 @@ import CPluginObservation
 import PortolanCore
 import PortolanPlugins
 
-/// A load of a plugin. The runner's calls into the load are serial, as the contract requires, and run on the load's own
-/// thread.
+/// A load of a plugin. The runner's calls into the load are serial, as the contract requires; only `stop` of a blocking
+/// load runs beside `run`. After ``start()``, the other calls up to `destroy` run on a thread of the load.
 @safe
 final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because locks guard what changes; the plugin guards its load
     let client: ProbeClient

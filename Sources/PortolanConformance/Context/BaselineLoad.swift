@@ -14,7 +14,7 @@ struct BaselineLoad {
 }
 
 extension CheckContext {
-    /// The first loads of `scenario`, each performed once.
+    /// Performs each of the first `count` loads of `scenario` once, and returns the results.
     func baseline(
         _ scenario: ConformanceRule.Scenario, of instance: ProbedInstance, atMost count: Int = .max
     ) throws(CheckSkipped) -> [BaselineLoad] {

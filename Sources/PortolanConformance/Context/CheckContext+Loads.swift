@@ -180,7 +180,7 @@ extension CheckContext {
 }
 
 extension ConformanceLoad {
-    /// Whether the manifest names no missing need of the load, and its body is small enough for any check.
+    /// Whether the load has no unmet need, and its body is small enough for any check.
     var isLoadable: Bool { needs.isEmpty && !isHuge }
     /// Whether the length of the body exceeds 32 bits.
     var isHuge: Bool { length ?? 0 > UInt32.max }

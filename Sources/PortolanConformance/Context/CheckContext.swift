@@ -20,7 +20,7 @@ final class CheckContext {
 
     /// The time limit of a load, if no rule sets another one.
     let loadTimeLimit: Duration
-    /// The time limit of a load that was stopped.
+    /// The time in which a stopped load must become idle.
     var stopTimeLimit: Duration { min(loadTimeLimit, .seconds(1)) }
     /// The time at which most of the check's time is over.
     let deadline: Duration

@@ -57,7 +57,8 @@ public struct ConformanceTarget: Sendable {
     ///
     /// - Parameters:
     ///   - loads: URLs with their expected results.
-    ///   - makeHandler: Makes the handler; called once in each check, in the process that runs the check.
+    ///   - makeHandler: Makes the handler; called once in each check that needs the handler, in the process of the
+    ///     check.
     public init(loads: [ConformanceLoad], handler makeHandler: @escaping @Sendable () throws(LoadError) -> any ProtocolHandler) {
         (source, manifest, problem, self.loads) = (.handler(makeHandler), nil, nil, loads)
     }

@@ -9,24 +9,24 @@ struct LoadResult: Hashable {
     let didFinish: Bool
     let didFail: Bool
     /// The code of the error; `nil` also if the error cannot be read.
-    let failure: Int32?
+    let errorCode: Int32?
     /// The name of the error's code, and its message, for findings.
     private let errorPhrase: String?
 
     init(_ record: LoadRecord) {
         (body, didFinish, didFail) = (record.body, record.didFinish, record.failure != nil)
-        failure = record.failure?.value?.code
+        errorCode = record.failure?.value?.code
         errorPhrase = record.failure?.value?.phrase
     }
 
     static func == (a: Self, b: Self) -> Bool {
-        (a.body, a.didFinish, a.didFail, a.failure) == (b.body, b.didFinish, b.didFail, b.failure)
+        (a.body, a.didFinish, a.didFail, a.errorCode) == (b.body, b.didFinish, b.didFail, b.errorCode)
     }
 
     func hash(into hasher: inout Hasher) {
         hasher.combine(body)
         hasher.combine(didFinish)
-        hasher.combine(failure)
+        hasher.combine(errorCode)
     }
 
     /// A short form for a finding, for example `an error (badResponse: 'the header has no length')`.

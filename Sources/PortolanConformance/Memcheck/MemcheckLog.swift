@@ -5,7 +5,8 @@ import FoundationEssentials
 /// The memcheck log of one process.
 struct MemcheckLog: Hashable, Sendable {
     let errors: [MemcheckError]
-    /// Whether the log is complete. If not, the process was killed before its leaks were counted.
+    /// Whether the log was read to its end. If not, the process was killed before its leaks were counted, or the log
+    /// has too many errors.
     let isWhole: Bool
 
     private static let (maximumFileSize, maximumErrorCount) = (16 << 20, 2000)
@@ -24,7 +25,7 @@ struct MemcheckLog: Hashable, Sendable {
         self.init(errors, isWhole: reader.isWhole)
     }
 
-    /// Reads a log file; `nil` if there is none, because the process did not run under Valgrind.
+    /// Reads a log file; `nil` if there is none, or if it is larger than ``maximumFileSize`` bytes.
     init?(at path: String) {
         // `try?` because a log that cannot be read counts as missing.
         guard let file = try? FileManager.default.attributesOfItem(atPath: path), let size = file[.size] as? Int,

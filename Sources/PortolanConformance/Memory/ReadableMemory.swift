@@ -8,8 +8,7 @@ import CPluginObservation
     import Musl
 #endif
 
-/// Uses the kernel to find out whether memory can be read: it reports EFAULT where a direct read would crash this
-/// process.
+/// Asks the kernel whether memory can be read. The kernel reports EFAULT where a direct read would crash this process.
 enum ReadableMemory {
     /// Whether each page between `start` and `start + count` can be read.
     static func contains(_ start: UnsafeRawPointer?, _ count: Int) -> Bool {

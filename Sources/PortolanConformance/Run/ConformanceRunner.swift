@@ -25,7 +25,8 @@ public struct ConformanceRunner: Sendable {
     /// The temporary folder of the run; if it is `nil`, ``run(_:jobs:_:)`` makes a new one.
     package var folder: RunFolder?
 
-    /// Makes the loader for nested loads. Called at most once per check, in the process that runs the check.
+    /// Makes the loader for nested loads. Called in the process that runs the check, before its first nested load. If
+    /// two threads begin the first nested loads at the same time, both call it, and one of the loaders is discarded.
     public var makeNestedLoader: @Sendable () -> Loader = { Loader(configuration: .init(), registry: ProtocolRegistry()) }
 
     public init(_ target: ConformanceTarget) {
