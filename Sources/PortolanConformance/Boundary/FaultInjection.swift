@@ -14,7 +14,7 @@ import Synchronization
 @safe
 enum FaultInjection {
     enum Resource: Sendable {
-        /// Allocation: `malloc(3)` and the functions that call it.
+        /// Allocation: `malloc(3)` and similar functions.
         case memory
         /// The creation of threads.
         case threads
@@ -187,7 +187,8 @@ enum FaultInjection {
 @safe
 private final class LibraryThread {
     static let count = Atomic(0)
-    /// The key whose destructor counts a thread that ends, also by pthread_exit(3).
+    /// The key whose destructor subtracts an ended thread from ``count``, also after pthread_exit(3). `nil` if the
+    /// system has no free key.
     private static let endKey: pthread_key_t? = {
         var key = pthread_key_t()
         return unsafe pthread_key_create(&key) { _ in LibraryThread.count.subtract(1, ordering: .sequentiallyConsistent) } == 0 ? key : nil

@@ -73,7 +73,7 @@ enum ResourceUse: Hashable {
         case opens
     }
 
-    /// The path is absolute.
+    /// The path is absolute; only the path of a socket can be relative, and begins with `./` then.
     case file(path: String, FileAction)
     /// The address is text, as in `127.0.0.1, port 80`. For ``NetworkAction/opens`` it is the kind of the socket.
     case network(address: String, NetworkAction)

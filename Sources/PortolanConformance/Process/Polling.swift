@@ -15,7 +15,7 @@ enum Polling {
         case notYet(Value)
     }
 
-    /// The first `done` outcome, or the last outcome when `limit` has passed.
+    /// Polls until the outcome is `done`, or until `limit` has passed. Returns the value of the last outcome.
     static func result<Value>(within limit: Duration, _ poll: () -> Outcome<Value>) -> Value {
         let deadline = MonotonicTime.now + limit
         var pause: UInt32 = 200
