@@ -32,7 +32,7 @@ extension ByteBlock {
     /// The number of bytes that `storeBase64Decoded` writes: the decoded bytes, and two zeros after them.
     static let base64DecodedRoom = 14
 
-    /// Whether `storeBase64Decoded` works on this machine. It requires the first byte to be the lowest byte of a word.
+    /// Whether `storeBase64Decoded` works on this machine. It requires a little-endian processor.
     static var decodesBase64: Bool { 1.littleEndian == 1 }
 
     /// Decodes sixteen characters of the base64 alphabet into the twelve bytes from `offset` on. If only the first

@@ -3,8 +3,8 @@
 /// Sixteen bytes that are tested and changed together.
 ///
 /// Every operation compiles to vector instructions on baseline x86-64 and arm64. Both operands of a comparison are
-/// vectors, because comparing a vector with a scalar compiles to a loop. No operation shuffles. Masks are tested as two
-/// words.
+/// vectors, because comparing a vector with a scalar compiles to a loop. No operation shuffles lanes. Masks are tested
+/// as two words of 64 bits.
 struct ByteBlock {
     typealias Lanes = SIMD16<UInt8>
 

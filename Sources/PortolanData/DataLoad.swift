@@ -26,7 +26,7 @@ final class DataLoad: ProtocolLoad {
         self.client = client
     }
 
-    /// A stop can come between two pieces, when the next one is about to be delivered.
+    /// Always `true`, because a stop can come when the next piece is about to be delivered.
     var stopsAsynchronously: Bool { true }
 
     func startLoading() { calls.submit(.start, perform: perform) }
@@ -54,7 +54,7 @@ final class DataLoad: ProtocolLoad {
         if flow == .keepGoing { deliver(decoder) } else { finishDelivery(of: decoder, flow) }
     }
 
-    /// The fields for all URLs without a type. Building them again would take a tenth of the time of a short load.
+    /// The fields for the default type. Making them for each load would take a tenth of the time of a short load.
     private static let plainFields = fields(for: .plainASCIIText)
 
     private static func fields(for type: MIMEType) -> HTTPFields { [.contentType: type.description] }
@@ -111,7 +111,7 @@ final class DataLoad: ProtocolLoad {
 }
 
 extension URLRecord {
-    /// The number of bytes before the `#` of the fragment.
+    /// The number of bytes before the `#` of the fragment; `nil` if the URL has no fragment.
     fileprivate var fragmentOffset: Int? {
         fragment.map { string.utf8.count - $0.utf8.count - 1 }
     }
