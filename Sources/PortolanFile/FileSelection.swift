@@ -37,9 +37,9 @@ struct FileSelection {
         }
     }
 
-    /// `Range` applies to GET only, and only if an `If-Range` field holds. `If-Range` must be exactly the date in
-    /// `Last-Modified`. Files have no entity tags, so a tag never holds. Several ranges would need a body of several
-    /// parts, so they are ignored.
+    /// Returns the range of a GET request; `nil` if the request has none, or if its `If-Range` field is not exactly the
+    /// date in `Last-Modified`. Files have no entity tags, so no tag matches. Several ranges would need a multipart
+    /// body, so they are ignored.
     private static func requestedRange(in request: Request, lastModified: HTTPDate?) -> ByteRange? {
         guard request.method == .get, let ranges = ByteRange.requested(by: request.fields), ranges.count == 1 else { return nil }
         if let validator = request.fields[.ifRange], validator != lastModified?.description { return nil }

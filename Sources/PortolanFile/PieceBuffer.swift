@@ -6,7 +6,8 @@ internal import PortolanCore
 @safe
 struct PieceBuffer: ~Copyable {  // … because it owns its memory and exposes only bytes that were read
     /// The maximum size of a piece in bytes. Measured on a warm page cache, one second of processor time reads 19 GB in
-    /// pieces of this size, and 12 GB in pieces of 256 KiB. If the client uses the bytes, it reads 13 GB and 10 GB.
+    /// pieces of this size, and 12 GB in pieces of 256 KiB. If the client uses the bytes, the numbers are 13 GB and
+    /// 10 GB.
     static let maximumSize = 1 << 20
     /// In bytes.
     private static let pageSize = 4096
@@ -14,13 +15,13 @@ struct PieceBuffer: ~Copyable {  // … because it owns its memory and exposes o
     private let memory: UnsafeMutableRawBufferPointer
     private var count = 0
 
-    /// Allocates whole pages for a piece, or for all of `length` if that is less.
+    /// Allocates whole pages for a piece of the maximum size, or for `length` bytes if that is less.
     init(forLength length: Int64?) {
         let pieceSize = length.map { Int(clamping: min($0, Int64(Self.maximumSize))) } ?? Self.maximumSize
         let pages = max(1, (pieceSize + Self.pageSize - 1) / Self.pageSize)
-        // Not page-aligned. glibc takes memory that is aligned to more than 16 bytes from the system each time. A load
-        // that is paused after each piece then spends more time on the faults of 256 pages than on the read
-        // (mallopt(3), M_MMAP_THRESHOLD).
+        // The memory is not page-aligned, because glibc takes memory that is aligned to more than 16 bytes from the
+        // system each time. A load that is paused after each piece would then spend more time on 256 page faults than
+        // on the read (mallopt(3), M_MMAP_THRESHOLD).
         unsafe memory = .allocate(byteCount: pages * Self.pageSize, alignment: 16)
     }
 

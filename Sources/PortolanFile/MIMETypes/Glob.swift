@@ -36,7 +36,8 @@ struct Glob {
         return ending.isEmpty || ending.contains(where: isSpecial) ? nil : ending
     }
 
-    /// - Returns: `nil` for a set without an end, and for a pattern of stars only, which would match every name.
+    /// - Returns: `nil` for a set without an end, for a range whose first byte is greater than its last, and for a
+    ///   pattern of stars only, which would match every name.
     init?(_ pattern: ArraySlice<UInt8>) {
         var elements: [Element] = []
         var rest = pattern
