@@ -102,7 +102,7 @@ extension Loader {
         await flush()
     }
 
-    /// Waits until the responses that a cache on disk stores are on disk. Cookies, credentials and HSTS hosts in a
-    /// `StateFolder` have a method of their own.
+    /// Waits until the responses that a cache on disk stores are on disk. For cookies, credentials and HSTS hosts on
+    /// disk, call `StateFolder.flush()`.
     public func flush() async { await configuration.cache?.flush() }
 }

@@ -32,7 +32,7 @@ package struct TimeAxis: Sendable {
         return "\(number(milliseconds * factor)) \(unit)"
     }
 
-    /// At most three decimals, without zeros at the end.
+    /// The value with at most three decimals, without zeros at the end; `0` if it is not finite or is 1e15 or more.
     package static func number(_ value: Double) -> String {
         guard value.isFinite, abs(value) < 1e15 else { return "0" }
         let thousandths = Int((value * 1000).rounded())

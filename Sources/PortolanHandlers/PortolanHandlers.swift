@@ -38,9 +38,9 @@ extension Loader.Configuration {
         set { clock = newValue }
     }
 
-    /// Receives each violation of the contract, also violations after a load's end, which cannot fail the load. Any
-    /// thread. The logger logs only the first violation of each load, and the number of its other violations when the
-    /// load is released.
+    /// Receives each violation of the contract, also violations after a load's end, which cannot fail the load. Called
+    /// on any thread. The logger logs only the first violation of each load, and the number of its other violations
+    /// when the load is released.
     public var onViolation: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)? {
         get { violationObserver }
         set { violationObserver = newValue }
