@@ -22,13 +22,13 @@ enum CheckTarget {
         let catalogue = PluginCatalogue()
         guard let base = libraryBase(argument) else { return try target(argument, library: nil, in: catalogue) }
         let exists = FileSystem.kind(at: argument) != nil
-        var (naming, problem) = (String?.none, PluginProblem?.none)
+        var (namingManifest, problem) = (String?.none, PluginProblem?.none)
         do throws(PluginProblem) {
-            if exists { naming = try PluginCatalogue.manifestPath(ofLibraryAt: argument) }
+            if exists { namingManifest = try PluginCatalogue.manifestPath(ofLibraryAt: argument) }
         } catch {
             problem = error
         }
-        if let naming { return try target(naming, library: argument, in: catalogue) }
+        if let namingManifest { return try target(namingManifest, library: argument, in: catalogue) }
         let manifest = base + PluginManifest.fileNameEnd
         if FileSystem.kind(at: String(manifest)) != nil { return try target(String(manifest), library: argument, in: catalogue) }
         guard exists else { throw Failure(.pluginNotLoadable, "\(argument): there is no such file") }
@@ -37,8 +37,8 @@ enum CheckTarget {
         return ConformanceTarget(library: argument)
     }
 
-    /// Whether the conformance runner reports the problem: that of an invalid manifest. This command reports a missing
-    /// one.
+    /// Whether the conformance runner reports the problem. It reports an invalid manifest. This command reports a
+    /// missing manifest.
     private static func isReportedByRunner(_ problem: PluginProblem) -> Bool {
         guard let rule = problem.rule, ["MANIF-01", "MANIF-07"].contains(rule.id), case .regular? = FileSystem.kind(at: problem.path) else {
             return false
@@ -85,14 +85,14 @@ enum CheckTarget {
         }
     }
 
-    /// Makes the loader for nested loads: it has the built-in handlers and the plugin itself, so that `gzip:gzip:…`
-    /// works.
+    /// Returns a function that makes a loader for nested loads. The loader has the built-in handlers and the plugin
+    /// itself, so that `gzip:gzip:…` works.
     static func nestedLoader(for target: ConformanceTarget) -> @Sendable () -> Loader {
         { [manifest = target.manifest] in
             let registry = ProtocolRegistry.withBuiltInHandlers()
             if var plugin = manifest {
-                // The plugin is opened when a nested URL needs it, and as a copy, so that it shares no static memory
-                // with the checked one.
+                // The plugin is opened when a nested URL needs it. It is a copy of the library, which shares no static
+                // memory with the library that is checked.
                 plugin.copiesLibrary = true
                 _ = RegisteredPlugin(plugin, in: registry)
             }

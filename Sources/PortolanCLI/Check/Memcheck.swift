@@ -15,9 +15,9 @@ import PortolanFileSystem
 enum Memcheck {
     /// Replaces the program of this process by Valgrind, which runs the same command (execv(3)).
     ///
-    /// Valgrind 3.19 aborts on the debug information of a Swift 6 program ("Possibly corrupted debuginfo file. I can't
-    /// recover."). So Valgrind runs a copy of this program in memory, because it finds no debug information for the
-    /// copy's path. Valgrind still reads the plugin's debug information.
+    /// Valgrind 3.19 aborts when it reads the debug information of a Swift 6 program ("Possibly corrupted debuginfo
+    /// file. I can't recover."). So Valgrind runs a copy of this program in memory, for which it finds no debug
+    /// information. Valgrind still reads the plugin's debug information.
     ///
     /// - Parameters:
     ///   - plugin: the plugin as the command line names it.
@@ -29,7 +29,7 @@ enum Memcheck {
         guard target.library != nil else {
             throw Failure(
                 .usage,
-                "--sanitizer is for plugins with their own code, and the handler of '\(plugin)' is part of this command; leave it out"
+                "--sanitizer is for plugins with their own code, and '\(plugin)' has none; leave out --sanitizer"
             )
         }
         guard let valgrind = executable(named: "valgrind") else {
@@ -42,15 +42,12 @@ enum Memcheck {
         guard !folder.path.contains("%") else {
             throw Failure(.writeFailed, "the folder for logs '\(folder.path)' has a '%' in its path; set TMPDIR to another folder")
         }
-        do throws(SystemError) {
-            let copy = try copyOfThisProgram()
-            // An identifier is also searched beside the executable; the copy would find nothing there.
-            let target = target.manifest?.manifestPath ?? plugin
-            let command = ["/proc/self/fd/\(copy.number)", "check", "--memcheck-folder", folder.handOver(), "--memcheck-subject", target]
-            throw execute(valgrind, [valgrind] + MemcheckRun.options(logs: folder.path) + command + arguments.dropFirst(2))
-        } catch {
-            throw Failure(.noResources, "'\(valgrind)' can't be run: \(error)")
-        }
+        let copy = try copyOfThisProgram()
+        // The copy gets a path, because it cannot look for an identifier in the folder of the executable.
+        let path = target.manifest?.manifestPath ?? plugin
+        let command = ["/proc/self/fd/\(copy.number)", "check", "--memcheck-folder", folder.handOver(), "--memcheck-subject", path]
+        let error = execute(valgrind, [valgrind] + MemcheckRun.options(logs: folder.path) + command + arguments.dropFirst(2))
+        throw Failure(.noResources, "'\(valgrind)' can't be run: \(error)")
     }
 
     /// Returns the first executable file with this name in the PATH.
@@ -60,16 +57,20 @@ enum Memcheck {
     }
 
     /// Copies this program into a file in memory. The file's descriptor stays open across execv(3).
-    private static func copyOfThisProgram() throws(SystemError) -> Descriptor {
-        let source = try FileSystem.openForReading("/proc/self/exe")
-        let number = MemcheckRun.programFile()
-        guard number >= 0 else { throw .last }
-        let copy = Descriptor(number: number)
-        var buffer = [UInt8](repeating: 0, count: 1 << 20)
-        while true {
-            let count = try source.read(into: &buffer)
-            guard count > 0 else { return copy }
-            try copy.write(all: Array(buffer[..<count]))
+    private static func copyOfThisProgram() throws(Failure) -> Descriptor {
+        do throws(SystemError) {
+            let source = try FileSystem.openForReading("/proc/self/exe")
+            let number = MemcheckRun.programFile()
+            guard number >= 0 else { throw SystemError.last }
+            let copy = Descriptor(number: number)
+            var buffer = [UInt8](repeating: 0, count: 1 << 20)
+            while true {
+                let count = try source.read(into: &buffer)
+                guard count > 0 else { return copy }
+                try copy.write(all: Array(buffer[..<count]))
+            }
+        } catch {
+            throw Failure(.noResources, "this program can't be copied into memory, where Valgrind would run it: \(error)")
         }
     }
 

@@ -16,14 +16,14 @@ enum RuleExplanation {
     static func lines(of rule: ConformanceRule) -> [String] {
         let kind =
             (rule.force == .must ? "required" : "recommended") + ", level \(rule.level)"
-            + (rule.isEnforced ? "; the host also enforces it: a load that violates it fails with this ID" : "")
+            + (rule.isEnforced ? "; the host also enforces it" : "")
         var rows = [("why", rule.reason), ("fix", rule.remedy), ("kind", kind)]
         if let need = rule.scenario?.need { rows.append(("needs", need)) }
         rows += rule.headerPlaces.enumerated().map { ($0 == 0 ? "headers" : "", $1) }
         if rule.category == "MEM" {
             rows.append(("check", "portolan check PLUGIN --sanitizer"))
         } else if ConformanceCheck.named(rule.id) == nil {
-            rows.append(("check", "none; the host checks it when it finds the plugin"))
+            rows.append(("check", "none" + (rule.isEnforced ? "; the host enforces it" : "")))
         } else {
             rows.append(("check", "portolan check PLUGIN --filter \(rule.id)"))
         }
@@ -37,13 +37,13 @@ extension ConformanceRule.Scenario {
     fileprivate var need: String {
         switch self {
         case .any: "a URL in the manifest's conformance section"
-        case .succeeds: "a URL in the manifest's conformance section that succeeds"
-        case .fails: "a URL in the manifest's conformance section with an error"
-        case .empty: "a URL in the manifest's conformance section with the length 0"
-        case .storable: "a URL in the manifest's conformance section whose response can be stored"
+        case .succeeds: "a URL that succeeds, in the manifest's conformance section"
+        case .fails: "a URL with an error, in the manifest's conformance section"
+        case .empty: "a URL with the length 0, in the manifest's conformance section"
+        case .storable: "a URL whose response can be stored, in the manifest's conformance section"
         case .setting: "a setting that the manifest declares"
         case .large, .redirects, .challenges, .cancelsChallenge, .uploads, .nested, .hangs:
-            "a URL in the manifest's conformance section with the tag \(rawValue)"
+            "a URL with the tag \(rawValue), in the manifest's conformance section"
         }
     }
 }

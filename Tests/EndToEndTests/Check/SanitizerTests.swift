@@ -89,8 +89,8 @@ struct SanitizerTests {
         try program.copyManifest("LibMagic")
         for (arguments, variables, status, errorText) in [
             (["memory"], ["PATH": "/nonexistent"], 105, "there is no 'valgrind' in the PATH; install it"),
-            (["data:"], [:], 2, "the handler of 'data:' is part of this command"),
-            (["\(program.path)/LibMagic"], [:], 2, "/LibMagic' is part of this command"),
+            (["data:"], [:], 2, "'data:' has none; leave out --sanitizer"),
+            (["\(program.path)/LibMagic"], [:], 2, "/LibMagic' has none; leave out --sanitizer"),
             (["memory", "--in-process"], [:], 2, "leave out --in-process"),
             (["memory", "--filter", "MEM"], [:], 2, "is checked by --sanitizer, during the checks that --filter names"),
         ] as [([String], [String: String], Int32, String)] {
