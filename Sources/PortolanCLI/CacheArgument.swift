@@ -8,8 +8,8 @@ import PortolanFileSystem
 
     /// `--cache` and `--cache=FOLDER` in a command line, before the argument parser reads it.
     ///
-    /// An option of the parser always has a value. So `--cache` and `--cache=` get an empty one, because otherwise
-    /// `--cache` would take the URL.
+    /// An option of the parser always has a value. `--cache` and `--cache=` get an empty one, because otherwise the URL
+    /// would become the value of `--cache`.
     struct CacheArgument {
         /// The arguments for the parser.
         let arguments: [String]
@@ -24,7 +24,7 @@ import PortolanFileSystem
                 (self.arguments, misplacedFolder) = (arguments, nil)
                 return
             }
-            // The options are described only if `--cache` can be the value of one, because that takes a while.
+            // Describing the options takes a while. It is needed only if `--cache` can be the value of another option.
             let mayBeValue = zip(arguments, arguments.dropFirst()).contains { $0.hasPrefix("-") && $1.hasPrefix("--cache") }
             let options = mayBeValue ? ValueOptions(of: command) : nil
             var (completed, misplaced, isValue): ([String], String?, Bool) = ([], nil, false)
@@ -92,7 +92,8 @@ import PortolanFileSystem
         func takesNextArgument(_ argument: String) -> Bool {
             if argument.hasPrefix("--") { return longNames.contains(String(argument.dropFirst(2))) }
             guard argument.hasPrefix("-") else { return false }
-            // Letters are flags until an option with a value, whose value is the rest of the argument, if there is one.
+            // Letters are flags until the first option with a value. Its value is the rest of the argument or, if there
+            // is no rest, the next argument.
             let rest = argument.dropFirst().drop { !letters.contains($0) }
             return rest.count == 1
         }

@@ -6,7 +6,7 @@ import PortolanPlugins
 /// The commands that a command line names, as in `plugins watch`.
 struct CommandPath {
     let names: [String]
-    /// The argument at the position of a command that is not the name of a command; `nil` if there is none.
+    /// The argument in the place of a command name if no command has this name; otherwise `nil`.
     private let unknownName: String?
     private let knownNames: [String]
 
@@ -24,7 +24,7 @@ struct CommandPath {
         self.names = names
     }
 
-    /// Names a command that does not exist, and the one that the user probably meant; `nil` if every command exists.
+    /// The error message for an unknown command, which proposes a similar one; `nil` if no command is unknown.
     var problem: String? {
         guard let unknownName else { return nil }
         var proposal: [String]?

@@ -57,7 +57,7 @@ enum Entry {
         var operations: [GetCommand] = []
         for operation in try GetArguments(Array(arguments.dropFirst())).operations {
             // The argument parser makes the options of a subcommand twice as often as those of a root command. `try?`
-            // because the second parse throws the same error, or the help, and these name the whole program.
+            // because the second parse throws the same error, or the help, with the full name `portolan get`.
             if let get = (try? GetCommand.parseAsRoot(operation)) as? GetCommand {
                 operations.append(get)
                 continue
@@ -69,7 +69,7 @@ enum Entry {
         try GetCommand.run(operations)
     }
 
-    /// Prints the help of the command that the arguments name. Options among them are ignored.
+    /// Prints the help of the command that the arguments name. The arguments from the first option on are ignored.
     private static func showHelp(_ arguments: [String]) -> ExitStatus {
         let names = arguments.prefix { !$0.hasPrefix("-") }
         // For `help nosuch`, the argument parser would print the help of the whole program.

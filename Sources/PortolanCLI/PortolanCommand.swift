@@ -12,9 +12,9 @@ struct PortolanCommand: ParsableCommand {
             """,
         subcommands: [
             GetCommand.self, ExplainCommand.self, StdioCommand.self, PluginsCommand.self, CheckCommand.self, NewCommand.self,
-        ] + ofState + [VersionCommand.self, ExitCodesCommand.self, CurlCommand.self])
+        ] + stateCommands + [VersionCommand.self, ExitCodesCommand.self, CurlCommand.self])
 
-    private static var ofState: [any ParsableCommand.Type] {
+    private static var stateCommands: [any ParsableCommand.Type] {
         #if Persistence
             [CookiesCommand.self, CacheCommand.self]
         #else

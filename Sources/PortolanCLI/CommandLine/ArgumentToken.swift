@@ -34,7 +34,7 @@ enum ArgumentToken: Equatable {
     private static func longOption(_ argument: String, _ rest: inout ArraySlice<String>) -> ArgumentToken {
         if let equals = argument.firstIndex(of: "=") {
             let name = String(argument[..<equals])
-            // The argument parser reports a flag with a value.
+            // A flag with a value stays one token, so that the argument parser reports it.
             guard GetCommand.optionsWithValue.contains(name) else { return .option(argument, nil) }
             return .option(name, String(argument[argument.index(after: equals)...]))
         }
@@ -58,7 +58,7 @@ enum ArgumentToken: Equatable {
         return tokens
     }
 
-    /// Options whose letter is none for the argument parser.
+    /// The long names of short options that the argument parser does not support.
     private static let longNames = ["-0": "--http1.0", "-4": "--ipv4", "-6": "--ipv6", "-#": "--progress-bar", "-:": "--next"]
 
     /// The arguments for the parser.

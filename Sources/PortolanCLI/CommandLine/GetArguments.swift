@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The arguments of `get`, prepared for the argument parser, which does not know the parts of curl's syntax that are
-/// about the order of arguments.
+/// The arguments of `get`, prepared for the argument parser. The parser does not support the parts of curl's syntax in
+/// which the order of arguments matters.
 ///
 /// `--next` separates operations. The options of a config file (`-K`) replace the option that names it, and the lines
 /// of a file replace `-H @FILE`. `--no-NAME` withdraws a flag. If different options form one list, such as
@@ -30,7 +30,7 @@ struct GetArguments {
 
     // MARK: Files of arguments
 
-    /// How deep config files can name other ones.
+    /// The maximum length of a chain of config files that name each other.
     private static let configDepthLimit = 8
     private static let fileSizeLimit = 16 << 20
 
@@ -83,10 +83,10 @@ struct GetArguments {
 
     // MARK: Order
 
-    /// Options that form one list, with the kind of their values in the hidden option for the list.
+    /// Options whose values form one list, and the hidden option for that list.
     private struct OrderedOptions {
         let hiddenOption: String
-        /// The kind of each option's value.
+        /// The kind of each option's value, as the hidden option names it.
         let kinds: [String: String]
     }
 
