@@ -4,8 +4,8 @@ import ArgumentParser
 import PortolanJSON
 
 extension GetCommand {
-    /// The names of the options of `get` that have a value, with their hyphens. Listed here, because the argument
-    /// parser takes a while to describe a command. A test compares the list with that description.
+    /// The names of the options of `get` that have a value, with their hyphens. They are listed here, because the
+    /// argument parser takes a while to describe a command. A test compares the list with that description.
     static let optionsWithValue: Set<String> = [
         "--cacert", "--cache", "--cache-mode", "--capath", "--cert", "--config", "--connect-timeout", "--connect-to", "--continue-at",
         "--cookie",
@@ -21,7 +21,7 @@ extension GetCommand {
         "-o", "-r", "-u", "-w", "-x", "-z",
     ]
 
-    /// The names of each flag of `get`, with their hyphens. As described by the argument parser.
+    /// The names of each flag of `get`, with their hyphens. The argument parser describes them.
     static var flagNames: [Set<String>] { names(ofKind: "flag") }
 
     /// - Parameter kind: `option` or `flag`.

@@ -77,12 +77,12 @@ extension GetCommand {
         setup.configuration.credentials = openFolder?.credentials
         let hstsFile = try state.hstsFile.map { place throws(Failure) in try HSTSFileOption(place) }
         setup.configuration.strictTransportSecurity = hstsFile?.storage ?? openFolder?.strictHosts
-        let kept = [
+        let keptKinds = [
             cookies != nil || openFolder != nil ? "cookies" : nil, hstsFile != nil || openFolder != nil ? "HSTS hosts" : nil,
             openCache != nil ? "responses for the cache" : nil,
         ].compactMap { $0 }
-        if !kept.isEmpty {
-            session.setSaving(GetSession.Kept(kept)) { () throws(Failure) in
+        if !keptKinds.isEmpty {
+            session.setSaving(GetSession.KeptData(keptKinds)) { () throws(Failure) in
                 defer { openCache?.close() }
                 try cookies?.write()
                 try hstsFile?.write()
@@ -99,7 +99,6 @@ extension GetCommand {
         setup.configuration.netrc = netrcCredentials?.file
         let loader = setup.loader
         let loadReports = try makeReports(trace)
-        // All URLs and attempts share the body, because standard input can be read only once.
         // All URLs and attempts share the body, because standard input can be read only once.
         let body = Result { () throws(Failure) in try data.body(within: request.timeLimit?.duration) }
         let transfers = try self.transfers(from: outcome.transferCount, knownSchemes: loader.schemes)
@@ -126,7 +125,8 @@ extension GetCommand {
         guard session.interruptionStatus == nil else { return }
         outcome.save { () throws(Failure) in try session.save() }
         outcome.save { () throws(Failure) in try setup.replay?.write() }
-        // Before the plugins are released. A busy machine needs time for that, too, without a plugin that blocks.
+        // The timer starts before the plugins are released. It runs for five seconds or more, because a busy machine
+        // needs time for the release even if no plugin blocks.
         outcome.closingTimer = ExitTimer(
             after: (request.timeLimit?.duration).map { max($0, .seconds(5)) }, "a plugin blocks while it is closed; all loads have ended",
             status: outcome.firstFailure?.status ?? .timedOut)
@@ -147,7 +147,7 @@ extension GetCommand {
         return failures
     }
 
-    /// The command, for several threads.
+    /// The command, so that several threads can use it.
     private struct Context: @unchecked Sendable {  // … because the command does not change after it was parsed
         let command: GetCommand
     }
@@ -164,7 +164,7 @@ extension GetCommand {
 
     /// The URLs with their outputs.
     ///
-    /// - Parameter start: the number of the first one.
+    /// - Parameter start: the number of the first URL.
     private func transfers(from start: Int, knownSchemes schemes: [String]) throws -> [GetTransfer] {
         var transfers: [GetTransfer] = []
         for (index, (argument, target)) in zip(urls, output.targets(forURLCount: urls.count)).enumerated() {
@@ -206,7 +206,7 @@ extension GetCommand {
 
 /// What the operations of `get` have done so far.
 private struct GetOutcome {
-    /// The number of URLs.
+    /// The number of URLs, including those that URL patterns stand for.
     var transferCount = 0
     private(set) var firstFailure: Failure?
     /// The first failure to write cookies, HSTS hosts, responses or a recording.

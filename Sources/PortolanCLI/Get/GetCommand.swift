@@ -69,7 +69,7 @@ struct GetCommand: ParsableCommand {
         }
     }
 
-    /// Throws if an option is given that applies only to bodies.
+    /// Throws if an option is given that cannot be combined with `--sse`.
     private func checkOptionsOfEvents() throws {
         let options: [(String, Bool)] = [
             ("-o", !output.places.isEmpty), ("-O", output.usesRemoteName), ("-C", output.resumePoint != nil), ("-i", output.includesHead),
@@ -79,8 +79,8 @@ struct GetCommand: ParsableCommand {
         for (name, isGiven) in options where isGiven { throw ValidationError("--sse and \(name) cannot be combined") }
     }
 
-    /// Throws if a file of cookies, HSTS hosts or passwords would be overwritten. Only `-c` may name the same file as
-    /// `-b`.
+    /// Throws if two options would write the same file, or if one would overwrite the file of `-b`, `--netrc-file`,
+    /// `--state` or `--cache`. Only `-c` may name the same file as `-b`.
     private func checkStateFiles() throws {
         let places =
             output.places.map { ("-o", Optional($0)) } + [
@@ -129,7 +129,7 @@ struct SequenceOptions: ParsableArguments {
     @Flag(name: .customLong("next"), help: "The following options and URLs are a separate operation (-:).")
     var separatesOperations = false
 
-    /// The same for `-K`, `--url` and `-q`.
+    /// `-K`, `--url` and `-q` are also replaced before the argument parser reads the command line.
     @Option(
         name: [.customShort("K", allowingJoined: true), .customLong("config")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(

@@ -16,9 +16,9 @@ final class GetLoad: LoadDelegate {
         var outcome: Result<Void, Failure>?
         /// Used only with a netrc file.
         var netrcOrigins = NetrcOrigins()
-        /// The netrc credentials that were sent after redirects.
+        /// The responders for the netrc credentials of redirect targets.
         var netrcResponders: [ChallengeResponder] = []
-        /// The spaces that got a credential of the netrc file after a challenge.
+        /// The protection spaces that got a credential of the netrc file after a challenge.
         var netrcSpaces: Set<ProtectionSpace> = []
         /// The heads that precede the body, and are not written yet.
         var pendingHeads: [ReceivedHead] = []
@@ -209,7 +209,8 @@ final class GetLoad: LoadDelegate {
         decide(.follow(request))
     }
 
-    /// Adds the password of another host. The same origin gets the field that the request already has.
+    /// Adds the netrc password for the target of a redirect. A target with the same origin gets the `Authorization`
+    /// field that the request already has.
     private func apply(_ netrc: NetrcCredentials, to request: inout Request, of task: LoadTask) {
         let (target, mustNamePort) = (request.url, netrc.hasCredential(for: request, mustNamePort: true))
         let problem = stateLock.withLock { state in
@@ -327,7 +328,8 @@ final class GetLoad: LoadDelegate {
         }
     }
 
-    /// Stops the load. If this is called several times, ``run(_:on:grace:)`` throws the first failure.
+    /// Stores the failure, and returns the result that stops the load. If this function is called several times,
+    /// ``run(_:on:grace:)`` throws the first failure.
     private func stop(for failure: Failure) -> Flow {
         stateLock.withLock { $0.failure = $0.failure ?? failure }
         return .stopped

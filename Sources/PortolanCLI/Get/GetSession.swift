@@ -13,8 +13,8 @@ final class GetSession: Sendable {
         var saving = Saving.nothing
     }
 
-    /// What responses leave behind, for a message.
-    struct Kept: Sendable {
+    /// The kinds of data that the command keeps from responses, as text for a message.
+    struct KeptData: Sendable {
         let text: String
 
         /// - Parameter kinds: plural nouns.
@@ -23,20 +23,20 @@ final class GetSession: Sendable {
         }
     }
 
-    /// Whether the cookies, HSTS hosts and responses that have arrived are written.
+    /// Whether the cookies, HSTS hosts and responses that have arrived were written.
     private enum Saving {
         /// No option names a place for them.
         case nothing
-        case pending(Kept, write: @Sendable () throws(Failure) -> Void)
-        case running(Kept)
-        /// They were written, or could not be.
+        case pending(KeptData, write: @Sendable () throws(Failure) -> Void)
+        case running(KeptData)
+        /// They were written, or writing failed.
         case ended
 
         /// Whether nothing is left to write.
         var isDone: Bool { unwritten == nil }
 
-        /// What is left to write; `nil` for nothing.
-        var unwritten: Kept? {
+        /// The data that is left to write; `nil` if there is none.
+        var unwritten: KeptData? {
             switch self {
             case .nothing, .ended: nil
             case .pending(let kept, _), .running(let kept): kept
@@ -54,11 +54,11 @@ final class GetSession: Sendable {
     var interruptionStatus: ExitStatus? { stateLock.withLock { $0.interruptionStatus } }
 
     /// Sets how the cookies, HSTS hosts and responses that arrive are written.
-    func setSaving(_ kept: Kept, _ write: @escaping @Sendable () throws(Failure) -> Void) {
+    func setSaving(_ kept: KeptData, _ write: @escaping @Sendable () throws(Failure) -> Void) {
         stateLock.withLock { $0.saving = .pending(kept, write: write) }
     }
 
-    /// Writes what has arrived, if that has not begun yet.
+    /// Writes the cookies, HSTS hosts and responses that have arrived, unless an earlier call has begun this.
     func save() throws(Failure) {
         let write: (@Sendable () throws(Failure) -> Void)? = stateLock.withLock { state in
             guard case .pending(let kept, let write) = state.saving else { return nil }
@@ -178,7 +178,7 @@ final class GetSession: Sendable {
     }
 
     private func run(_ load: GetLoad, _ request: Request, on loader: Loader) throws(Failure) {
-        try setCurrentLoad(load)
+        try add(load)
         defer { stateLock.withLockBroadcasting { $0.loads.removeAll { $0 === load } } }
         try load.run(request, on: loader, grace: Self.gracePeriod)
     }
@@ -219,8 +219,10 @@ final class GetSession: Sendable {
         return failure
     }
 
-    /// - Throws: ``Failure`` if a signal has arrived before the load starts.
-    private func setCurrentLoad(_ load: GetLoad) throws(Failure) {
+    /// Adds a load, so that a signal cancels it.
+    ///
+    /// - Throws: ``Failure`` if a signal has already arrived.
+    private func add(_ load: GetLoad) throws(Failure) {
         let interruptionStatus = stateLock.withLock { state in
             state.loads.append(load)
             return state.interruptionStatus
@@ -228,7 +230,7 @@ final class GetSession: Sendable {
         if let interruptionStatus { throw Self.failure(for: interruptionStatus) }
     }
 
-    /// Ends the running load, and then the program, even if a thread blocks.
+    /// Ends the running loads, and then the program, even if a thread blocks.
     func interrupt(_ status: ExitStatus) {
         let loads = stateLock.withLockBroadcasting { state in
             state.interruptionStatus = status
@@ -238,10 +240,9 @@ final class GetSession: Sendable {
         let hasEnded = stateLock.wait(atMost: Self.gracePeriod) { $0.loads.isEmpty ? true : nil } ?? false
         for load in loads { load.abandon() }
         // Normally the main thread ends the program. This thread ends it only if the main thread is blocked: in a
-        // write, or before the load has begun.
-        // A main thread that is blocked in a write does not write the cookies.
+        // write, or before the load has begun. A main thread that is blocked in a write cannot write the cookies.
         if !hasEnded { SignalHandler.runOnSeparateThread { self.saveAfterSignal() } }
-        // If the load has ended, the main thread ends the program within this time.
+        // If the loads have ended, the main thread ends the program within this time.
         _ = stateLock.wait(atMost: Self.gracePeriod) { hasEnded || !$0.saving.isDone ? nil : true }
         if let kept = stateLock.withLock({ $0.saving.unwritten }) {
             Diagnostics.report("the \(kept.text) that have arrived could not be written within \(Self.gracePeriod.secondsText) s")
@@ -250,7 +251,7 @@ final class GetSession: Sendable {
         status.exitNow()
     }
 
-    /// Does the same. A failure is reported, and does not change the exit status of the signal.
+    /// Calls ``save()``. A failure is reported, and does not change the exit status of the signal.
     func saveAfterSignal() {
         do throws(Failure) { try save() } catch { if let message = error.message { Diagnostics.report(message) } }
     }

@@ -29,7 +29,8 @@ struct NetrcOptions: ParsableArguments {
     /// Whether an option requests the netrc file.
     var isUsed: Bool { usesNetrc || prefersURL || path != nil }
 
-    /// Reads the netrc file. Returns `nil` if no option requests it, or if the file does not exist.
+    /// Reads the netrc file. Returns `nil` if no option requests it, if `-u` or `--oauth2-bearer` has precedence, or if
+    /// `~/.netrc` does not exist.
     func credentials(for request: RequestOptions) throws(Failure) -> NetrcCredentials? {
         guard isUsed, request.user == nil, request.bearerToken == nil else { return nil }
         do throws(LoadError) {
@@ -56,8 +57,8 @@ struct NetrcCredentials: Sendable {
         userAndPassword(for: request.url, mustNamePort) != nil
     }
 
-    /// If the request has no credential, adds the one for its host: Basic sends it immediately, Digest after a
-    /// challenge.
+    /// If the request has no `Authorization` field, removes the credentials in its URL, and applies the credential for
+    /// its host. Basic sends it with the first request over HTTP. The other methods send it after a challenge.
     ///
     /// - Parameter mustNamePort: whether only the entries that name the port count.
     /// - Returns: the responder that sends the credential after a challenge; `nil` if no credential applies.
@@ -69,7 +70,7 @@ struct NetrcCredentials: Sendable {
         request.url = url.withoutCredentials
         request.credentialSource = "netrc"
         if method == .basic, url.scheme == "http" || url.scheme == "https" {
-            // Digest can send what Basic cannot.
+            // This is only a warning, because Digest can send characters that Basic cannot.
             do throws(LoadError) { try request.setBasicAuthorization(user: user, password: password) } catch {
                 Diagnostics.warn("netrc: no credentials sent with the first request: \(error.message)")
             }

@@ -68,7 +68,7 @@ struct OutputOptions: ParsableArguments {
     @Flag(name: .customLong("fail-with-body"), help: "Like --fail, but write the body.")
     var failsWithBody = false
 
-    /// Accepted for compatibility with curl. It has no effect, because a failed load leaves no file.
+    /// Accepted for compatibility with curl. It has no effect, because a failed load leaves no file without `-C`.
     @Flag(name: .customLong("remove-on-error"), help: .hidden)
     var removesOnError = false
 
@@ -108,8 +108,8 @@ struct OutputOptions: ParsableArguments {
 
     var usesRemoteName: Bool { targets.contains { if case .remoteName = $0 { true } else { false } } }
 
-    /// The targets of this number of URLs. Without enough options, the bodies go to standard output, but one `-O` is
-    /// for all URLs.
+    /// The targets of this number of URLs. If there are fewer options than URLs, the bodies of the other URLs go to
+    /// standard output. A single `-O` is for all URLs.
     func targets(forURLCount count: Int) -> [OutputTarget] {
         let targets = self.targets
         if remoteNameCount == 1, targets.count == 1 { return Array(repeating: .remoteName, count: count) }
@@ -144,7 +144,7 @@ struct OutputOptions: ParsableArguments {
         return ResumedStream(resume, next: try makeOutput(for: request.url, to: target, discardsBody))
     }
 
-    /// The path of the file for a URL that has its name from the URL.
+    /// The path of the file that `-O` names after the URL.
     func remotePath(for url: URLRecord) -> String {
         let name = FileOutput.name(of: url)
         return folder.map { "\($0)/\(name)" } ?? name

@@ -155,7 +155,7 @@ struct RequestOptions: ParsableArguments {
     /// - Parameter hasOtherCredentials: whether a netrc file or stored credentials can have a user name.
     func optionWithoutUser(for urls: [String], hasOtherCredentials: Bool) -> String? {
         guard usesDigest || waitsForChallenge, user == nil, bearerToken == nil, !hasOtherCredentials else { return nil }
-        // The user can be in a URL within the URL.
+        // A URL that is nested in the URL can contain the user.
         guard !urls.contains(where: { $0.contains("@") }) else { return nil }
         return usesDigest ? "--digest" : "--anyauth"
     }
@@ -306,7 +306,7 @@ struct RequestOptions: ParsableArguments {
             }
         } else if authentication == .basic, let (user, password) = user.map(ChallengeResponder.parts) ?? request.url.userAndPassword {
             request.credentialSource = self.user == nil ? "the URL" : "-u"
-            // Digest can send what Basic cannot.
+            // This is only a warning, because Digest can send characters that Basic cannot.
             do throws(LoadError) { try request.setBasicAuthorization(user: user, password: password) } catch {
                 Diagnostics.warn("\(self.user == nil ? "the URL" : "-u"): no credentials sent with the first request: \(error.message)")
             }
@@ -318,13 +318,14 @@ struct RequestOptions: ParsableArguments {
         for name in omissions { request.fields[name] = nil }
     }
 
-    /// - Returns: The credentials of `-u`; `nil` without `-u`, and if `-H` removes `Authorization`.
+    /// - Returns: The credentials of `-u`; `nil` without `-u`, with `--oauth2-bearer`, and if `-H` removes
+    ///   `Authorization`.
     func credentials(for url: URLRecord) -> ChallengeResponder? {
         guard !omissions.contains(.authorization), bearerToken == nil else { return nil }
         return user.map { ChallengeResponder(argument: $0, for: .origin(url), by: authentication, from: "-u") }
     }
 
-    /// - Returns: The object that refuses to send a credential to the request's server; `nil` unless `-H` adds
+    /// - Returns: The responder that sends no credential to the request's server; `nil` unless `-H` adds
     ///   `Authorization`.
     func exclusion(for request: Request) -> ChallengeResponder? {
         guard sendsOwnAuthorization, request.isHTTP else { return nil }
@@ -333,8 +334,10 @@ struct RequestOptions: ParsableArguments {
 }
 
 extension RequestOptions {
-    /// Removes the user information from an HTTP URL, and returns the credentials that answer challenges by the same
-    /// rules as those of `-u`. Those of `-u` take precedence.
+    /// Removes the user information from an HTTP URL.
+    ///
+    /// - Returns: The credentials of the URL, which answer challenges by the same rules as those of `-u`; `nil` if
+    ///   there are none, if `-u` or `--oauth2-bearer` has precedence, or if `-H` removes `Authorization`.
     func removeURLCredentials(from request: inout Request) -> ChallengeResponder? {
         guard request.isHTTP, let (user, password) = request.url.userAndPassword else { return nil }
         request.url = request.url.withoutCredentials

@@ -5,7 +5,7 @@ import Portolan
 import PortolanCore
 import PortolanFileSystem
 
-/// What `get` does with the responses of one load, by its options.
+/// What `get` does with the responses of one load, according to its options.
 struct ResponseRules: Sendable {
     /// Whether a status of 400 or more fails the load after its body was written (`--fail-with-body`).
     var failsWithBody = false
@@ -21,7 +21,8 @@ struct ResponseRules: Sendable {
     /// The file of `--etag-save`.
     var savedTagFile: String?
 
-    /// Saves the tag of a successful response.
+    /// Saves the entity tag of a successful response, or of a response with the status 304. If the response has no tag,
+    /// creates an empty file unless the file exists.
     func saveTag(of response: Response) throws(Failure) {
         guard let savedTagFile, let status = response.status, status.kind == .successful || status == .notModified else { return }
         guard let tag = response.fields[.eTag], !tag.isEmpty else {
@@ -31,8 +32,8 @@ struct ResponseRules: Sendable {
         try PartialFile.writeForCommand(Array("\(tag)\n".utf8), to: savedTagFile)
     }
 
-    /// Whether the body is not written, because the resource has not changed, or because it has. A file of `-o` keeps
-    /// its contents.
+    /// Whether the body is not written, because the condition of `--etag-compare` or `-z` does not hold. A file of `-o`
+    /// keeps its contents.
     func discardsBody(of response: Response) -> Bool {
         if hasTagCondition, response.status == .notModified { return true }
         return timeCondition?.isUnmet(by: response) == true

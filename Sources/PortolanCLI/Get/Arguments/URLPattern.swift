@@ -82,6 +82,7 @@ struct URLPattern {
         let step = halves.count == 2 ? Int(halves[1]) : halves.count == 1 ? 1 : nil
         guard ends.count == 2, let first = ends.first, let last = ends.last, let step, step > 0 else { return nil }
         if let low = Int(first), let high = Int(last), low <= high {
+            // More values than the limit, so that the caller throws the error.
             guard (high - low) / step < limit else { return Array(repeating: "", count: limit + 1) }
             let width = first.hasPrefix("0") && first.count > 1 ? first.count : 0
             return stride(from: low, through: high, by: step).map { number in

@@ -48,7 +48,7 @@ struct ConditionOptions: ParsableArguments {
     /// Adds the fields of the conditions, unless `-H` gives them.
     func apply(to request: inout Request) throws(Failure) {
         if let range, !request.fields.contains(.range) {
-            // As in curl, a number is the first byte.
+            // As in curl, a number without a hyphen is the position of the first byte.
             request.fields[.range] = "bytes=\(range)\(range.contains("-") ? "" : "-")"
         }
         if let timeCondition, !request.fields.contains(timeCondition.fieldName) {
@@ -91,7 +91,8 @@ struct TimeCondition: Equatable, Sendable {
 
     var fieldName: HTTPField.Name { isForUnmodified ? .ifUnmodifiedSince : .ifModifiedSince }
 
-    /// Whether the response shows that the condition does not hold, although the server has ignored it.
+    /// Whether the response shows that the condition does not hold: by its status or, if the server has ignored the
+    /// condition, by `Last-Modified`.
     func isUnmet(by response: Response) -> Bool {
         if response.status == .notModified || response.status == .preconditionFailed { return true }
         guard response.status?.kind == .successful, let text = response.fields[.lastModified],

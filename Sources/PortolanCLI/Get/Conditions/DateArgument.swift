@@ -23,6 +23,7 @@ enum DateArgument {
         var month: Int?
         var day: Int?
         var time: (hour: Int, minute: Int, second: Int)?
+        /// Seconds east of UTC.
         var offset = 0
 
         /// - Returns: `false` if the word is no part of a date.
@@ -98,13 +99,13 @@ enum DateArgument {
         "PST": -8, "PDT": -7,
     ]
 
-    /// The position of a name that begins with the word, or that the word begins with: `Sep`, `Sept`, `September`.
+    /// The position of the name with which the word begins: `Sep`, `Sept`, `September`; `nil` if there is none.
     private static func index(of word: Substring, in names: [String]) -> Int? {
         guard word.count >= 3, word.allSatisfy(\.isLetter) else { return nil }
         return names.firstIndex { word.lowercased().hasPrefix($0) }
     }
 
-    /// `+0100` in seconds.
+    /// An offset such as `+0100` in seconds; `nil` for another text.
     private static func offset(_ word: Substring) -> Int? {
         guard word.count == 5, let number = Int(word.dropFirst()), number >= 0 else { return nil }
         let seconds = number / 100 * 3600 + number % 100 * 60

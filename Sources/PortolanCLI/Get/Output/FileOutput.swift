@@ -24,15 +24,15 @@ final class FileOutput: BodyOutput {
         var keepsRemoteTime = false
     }
 
-    private struct Open {
+    private struct OpenFile {
         let file: PartialFile
-        /// The time of the last change, from the response.
+        /// The time of `Last-Modified` in seconds since 1970; `nil` if the file does not get it.
         let modified: Int64?
     }
 
     private let target: Target
     private let policy: Policy
-    private let file = Mutex<Open?>(nil)
+    private let file = Mutex<OpenFile?>(nil)
     private let finalPath = Mutex<String?>(nil)
 
     init(_ target: Target, _ policy: Policy? = nil) {
@@ -53,7 +53,7 @@ final class FileOutput: BodyOutput {
         }
         let opened = try open(policy.folder.isEmpty ? name : "\(policy.folder)/\(name)")
         let modified = policy.keepsRemoteTime ? response.fields[.lastModified].flatMap { HTTPDate(parsing: $0, now: 0) } : nil
-        file.withLock { $0 = Open(file: opened, modified: modified?.secondsSince1970) }
+        file.withLock { $0 = OpenFile(file: opened, modified: modified?.secondsSince1970) }
         finalPath.withLock { $0 = opened.finalPath }
     }
 
@@ -84,7 +84,7 @@ final class FileOutput: BodyOutput {
     func complete() throws(Failure) {
         guard let open = takeFile() else { return }
         let completion = try Failure.whileWriting { () throws(LoadError) in try open.file.complete(modified: open.modified) }
-        // The name can have got a number.
+        // `complete` can have added a number to the name.
         finalPath.withLock { $0 = completion.path }
         for warning in completion.warnings { Diagnostics.warn(warning) }
     }
@@ -93,7 +93,7 @@ final class FileOutput: BodyOutput {
         takeFile()?.file.discard()
     }
 
-    private func takeFile() -> Open? {
+    private func takeFile() -> OpenFile? {
         file.withLock { file in
             defer { file = nil }
             return file

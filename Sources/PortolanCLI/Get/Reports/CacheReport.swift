@@ -13,7 +13,7 @@ enum CacheResult: String, Sendable {
     case stale
     /// The server has confirmed a stored response, or has completed it.
     case validated
-    /// The server has sent the response, or nobody has.
+    /// No stored response answers the request.
     case miss
 }
 
@@ -24,9 +24,9 @@ struct CacheReport: Equatable, Sendable {
     let reason: String
     /// The reason, for people.
     let message: String
-    /// The age in seconds; `nil` if no stored response is used without a request.
+    /// The age of the stored response in seconds; `nil` unless it answers the request without the server.
     var age: Int64?
-    /// The seconds until the stored response is stale; negative for a stale response.
+    /// The seconds until the stored response is stale; negative for a stale response. `nil` in the same cases.
     var timeToLive: Int64?
     /// Whether the response is being stored; `nil` if nothing was received that could be stored.
     var isStored: Bool?

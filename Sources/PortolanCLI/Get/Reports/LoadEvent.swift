@@ -10,7 +10,7 @@ enum LoadEvent: Sendable {
     case redirected(to: Request, Response)
     /// - Parameters:
     ///   - isTrusted: for a server-trust challenge, whether default handling trusts the server.
-    ///   - source: where the credentials of the answer come from; `nil` if the user need not be told.
+    ///   - source: where the credentials of the answer come from; `nil` if this is not reported.
     case challenged(ProtectionSpace, failures: Int, isTrusted: Bool, ChallengeResponder.Decision, source: String? = nil)
     /// - Parameter handler: the identifier of the handler that loads the nested request; `nil` if there is none.
     case nestedLoadBegan(NestedLoadReport, handler: String?)
@@ -48,7 +48,7 @@ extension NestedLoadReport {
     }
 }
 
-/// Totals of a load.
+/// The number of received body bytes and the number of redirects of a load.
 struct LoadTotals: Equatable, Sendable {
     var bytes: Int64 = 0
     var redirects = 0

@@ -12,7 +12,7 @@ final class ProgressBar: LoadObserver {
 
     private let terminal: Descriptor
     private let lastDrawTime = Mutex<Duration?>(nil)
-    /// When this attempt started, relative to the attemptStart of the first attempt.
+    /// When this attempt started, relative to the start of the first attempt.
     private let attemptStart = Mutex(Duration.zero)
 
     init(terminal: Descriptor) {

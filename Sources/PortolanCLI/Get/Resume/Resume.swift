@@ -10,7 +10,7 @@ struct Resume: Equatable, Sendable {
     let offset: Int64
     /// The `If-Range` validator of the resource that the existing bytes belong to; `nil` if unknown.
     let validator: String?
-    /// Whether the existing bytes are content-coded (`--coded`).
+    /// Whether the existing bytes are content-coded (`--raw`).
     var isCoded = false
 
     /// Requests the missing bytes without a content coding, because an offset in the decoded bytes means nothing in the

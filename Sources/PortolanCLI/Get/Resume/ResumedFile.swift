@@ -28,8 +28,8 @@ final class ResumedFile: BodyOutput {
         /// A path from the user.
         static func path(_ path: String) -> Place { Place(path: path, followsLinks: true) }
 
-        /// A name from a URL, for a regular file in the current folder that can be missing. Symbolic links are
-        /// rejected, because they can lead out of the folder.
+        /// A path whose last part is from a URL, for a regular file that can be missing. Symbolic links are rejected,
+        /// because they can lead out of the folder.
         static func named(_ name: String) throws(Failure) -> Place {
             let kind = FileSystem.isLink(name) ? "a symbolic link" : FileSystem.kind(at: name)?.descriptionUnlessRegular
             guard let kind else { return Place(path: name, followsLinks: false) }

@@ -35,8 +35,8 @@ struct RetryOptions: ParsableArguments {
 
     var schedule: RetrySchedule { RetrySchedule(policy) }
 
-    /// The policy of the retries. The command makes the attempts itself, because it also tries a body again of which a
-    /// part was written to a file. As with curl, requests with every method are tried again.
+    /// The policy of the retries. The command makes the attempts itself, because it retries also after a part of the
+    /// body was written to a file. As with curl, requests with every method are tried again.
     var policy: RetryPolicy {
         var policy = Self.defaultPolicy
         policy.limit = limit

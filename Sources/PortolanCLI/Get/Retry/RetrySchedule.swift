@@ -3,7 +3,8 @@
 import Portolan
 import PortolanCore
 
-/// Decides when a load of the command is tried again, by the library's rules. Its reasons name the options.
+/// Decides when a load of the command is tried again, by the library's rules. The reasons for a refusal name the
+/// command's options.
 struct RetrySchedule: Equatable, Sendable {
     private var state: RetryState
 

@@ -17,7 +17,7 @@ final class CookieFile: Sendable {
     private let keepsSessionCookies: Bool
     /// The `Set-Cookie` fields that the files of `-b` contain.
     private let headerFields: HTTPFields
-    /// The hosts that the fields apply to already.
+    /// The hosts for which the cookies of these fields were stored already.
     private let headerHosts = Mutex<Set<String>>([])
     /// The cookies that responses added, replaced or removed.
     private let changedCookies = Mutex<[Cookie]>([])
@@ -39,7 +39,7 @@ final class CookieFile: Sendable {
                 let bytes = try input.wholeStream(limit: NetscapeCookieFile.sizeLimit, within: timeLimit)
                 let values = NetscapeCookieFile.setCookieValues(in: bytes)
                 for value in values { headerFields.append(HTTPField(name: .setCookie, value: value)) }
-                // The other lines of a header are no cookies.
+                // If the file is the header of a response, its other lines are no malformed cookies.
                 Self.add(bytes, from: input, to: inputCookies, keepsSessionCookies, warns: values.isEmpty)
             } catch {
                 guard error.status == .unreadable else { throw error }
@@ -47,7 +47,7 @@ final class CookieFile: Sendable {
             }
         }
         if let jar {
-            // A folder cannot be written.
+            // Throws for a folder, which cannot be written.
             _ = try jar.kind.get()
             try Self.addCookies(of: jar, to: originalJar, keepsSessionCookies, warns: true)
             for cookie in originalJar.cookies { inputCookies.restore(cookie) }

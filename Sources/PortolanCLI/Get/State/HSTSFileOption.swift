@@ -41,7 +41,7 @@ struct HSTSFileOption {
         return hosts
     }
 
-    /// Writes the hosts if a response has changed one. Hosts that other processes have added in the meantime stay.
+    /// Writes the hosts if responses have changed them. Hosts that other processes have added in the meantime stay.
     func write() throws(Failure) {
         let hosts = storage.allHosts
         guard let place, Set(hosts) != Set(originalHosts) else { return }
@@ -56,7 +56,7 @@ struct HSTSFileOption {
         try place.write(HSTSFile.bytes(of: merged.allHosts), isPrivate: true)
     }
 
-    /// Does the same if the hosts are in a regular file.
+    /// Calls ``write()`` if the hosts are in a regular file.
     func writeChanges() throws(Failure) {
         if place?.isStream == false { try write() }
     }

@@ -67,7 +67,7 @@ struct StateOptions: ParsableArguments {
         request.fields[.cookie] = cookieTexts.joined(separator: "; ")
     }
 
-    /// The stored cookies of all loads; `nil` if no option names a file.
+    /// The stored cookies of all loads; `nil` without `-c`, and without a `-b` that names a file or is empty.
     ///
     /// - Parameter timeLimit: how long input other than a regular file can take to arrive; `nil` for no limit.
     func cookieFile(within timeLimit: Duration?) throws(Failure) -> CookieFile? {

@@ -6,7 +6,7 @@ struct Throughput: Equatable, Sendable {
 
     /// Bytes per second in equal parts of the time; empty if fewer than two pieces arrived, or all at the same time.
     let rates: [Double]
-    /// When the first and the last piece arrived.
+    /// The times of the first and the last piece.
     let start, end: Duration
     let bytes: Int64
 

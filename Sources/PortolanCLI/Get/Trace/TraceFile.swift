@@ -24,7 +24,7 @@ final class TraceFile: Sendable {
 
     /// Makes the recorder for the next load.
     func recorder() -> TraceRecorder {
-        // The page shows the sizes of bodies, and no bytes.
+        // The HTML page shows the sizes of bodies, and no bytes.
         let recorder = TraceRecorder(began: Date().timeIntervalSince1970, keepsBodies: format != .html)
         recorders.withLock { $0.append(recorder) }
         return recorder

@@ -79,8 +79,8 @@ extension TracedLoad {
                 requests[index].transaction.timings = timings
                 continue
             }
-            // If the previous iteration handled a refusal, too, `requests[index]` is the request of that refusal, and
-            // starts at the end of this one.
+            // If the previous iteration handled a refusal, too, `requests[index]` is the request of that refusal. It
+            // starts at the end of the refusal that this iteration handles.
             index = min(index, requests.count - 1)
             var refused = requests[index].transaction
             let (begin, end) = (start + timings.start, start + (timings.end ?? timings.start))
@@ -123,7 +123,7 @@ extension TracedRequest {
         for index in challenges.indices { challenges[index].time = max(.zero, challenges[index].time - delay) }
     }
 
-    /// Removes the last challenge that the load answered because of a response with this status.
+    /// Removes and returns the last challenge that the load answered because of a response with this status.
     ///
     /// - Parameter time: the time of the response, since the start of its request.
     fileprivate mutating func removeChallenges(answeredAfter status: Int, at time: Duration) -> [Challenge] {

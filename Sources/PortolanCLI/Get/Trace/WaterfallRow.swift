@@ -12,7 +12,7 @@ struct WaterfallRow: Sendable {
 
     struct Bar: Equatable, Sendable {
         let phase: Phase
-        /// Relative to the start of the page's first load.
+        /// `start` is relative to the start of the page's first load.
         let start, length: Duration
     }
 
@@ -38,7 +38,7 @@ struct WaterfallRow: Sendable {
     var requestFields: [FieldList.Pair] = []
     /// How many fields of the request were removed because they can contain secrets.
     private(set) var hiddenRequestFieldCount = 0
-    /// The heads of the responses in order: interim responses too.
+    /// The heads of all responses in order, including interim responses, and the trailers.
     var heads: [MessageHead] = []
     var events: [Event] = []
     var throughput = Throughput([])

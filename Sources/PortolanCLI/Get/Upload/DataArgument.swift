@@ -32,7 +32,7 @@ struct DataArgument: Equatable {
     enum Source: Equatable {
         case text(String)
         /// - Parameters:
-        ///   - prefix: the text before the file's.
+        ///   - prefix: the text before the bytes of the file.
         ///   - change: what happens to the bytes of the file.
         case file(path: String, prefix: String, change: Change)
     }

@@ -123,7 +123,7 @@ struct FormArgument: Equatable {
 }
 
 extension FormArgument.Part {
-    /// The type of the part: the given one, or for a file the one of its name.
+    /// The type of the part: the given one or, for a file, the type for its name; otherwise `nil`.
     var mimeType: String? {
         if let type { return type }
         guard case .file = source, let filename else { return nil }

@@ -6,34 +6,34 @@ import PortolanContent
 import PortolanCore
 import PortolanFileSystem
 
-/// The request bodies of `-d` and `-T`.
+/// The request bodies of `-d`, `-F` and `-T`.
 enum UploadBody {
-    /// The largest input in bytes that is read into memory if it is not a regular file, such as standard input.
+    /// The largest input in bytes that is read into memory: a stream such as standard input, or a file that is changed.
     private static let memoryLimit = 1 << 30
 
-    /// Joins the data of several `-d` and similar options, with `&` between them.
+    /// Joins the data of several `-d` and similar options, with `&` between them except before `--json`.
     ///
     /// - Parameter limit: how long input other than a regular file can take to arrive; `nil` for no limit.
     static func form(of arguments: [DataArgument], within limit: Duration? = nil) throws(Failure) -> Body {
-        let end = limit.map { MonotonicTime.now + $0 }
+        let deadline = limit.map { MonotonicTime.now + $0 }
         var parts: [Body] = []
         for argument in arguments {
             if !parts.isEmpty, argument.isSeparated { parts.append(.text("&")) }
-            parts += try Self.parts(argument, until: end)
+            parts += try Self.parts(argument, until: deadline)
         }
         return .joining(parts)
     }
 
     /// The same data as text, for the query of a URL.
     static func query(of arguments: [DataArgument], within limit: Duration? = nil) throws(Failure) -> String {
-        let end = limit.map { MonotonicTime.now + $0 }
+        let deadline = limit.map { MonotonicTime.now + $0 }
         var query = ""
         for argument in arguments {
             if !query.isEmpty, argument.isSeparated { query += "&" }
             switch argument.source {
             case .text(let text): query += text
             case .file(let path, let prefix, let change):
-                let bytes = Self.changed(try contents(of: path, until: end), change)
+                let bytes = Self.changed(try contents(of: path, until: deadline), change)
                 guard let text = String(validating: bytes, as: UTF8.self) else {
                     throw Failure(.uploadFailed, "'\(path)' is not UTF-8, and cannot be part of a URL; use --data-urlencode '@\(path)'")
                 }
@@ -45,14 +45,14 @@ enum UploadBody {
 
     /// Returns the parts of the body for one option.
     ///
-    /// - Parameter end: when reading fails, on the clock of `MonotonicTime`; `nil` for no limit.
-    private static func parts(_ argument: DataArgument, until end: Duration?) throws(Failure) -> [Body] {
+    /// - Parameter deadline: when reading fails, on the clock of `MonotonicTime`; `nil` for no limit.
+    private static func parts(_ argument: DataArgument, until deadline: Duration?) throws(Failure) -> [Body] {
         switch argument.source {
         case .text(let text): return [.text(text)]
         case .file(let path, _, .none) where path != "-" && FileSystem.kind(at: path) != .special && FileSystem.kind(at: path) != nil:
             return [try regularFile(path)]
         case .file(let path, let prefix, let change):
-            return [.text(prefix), .bytes(changed(try contents(of: path, until: end), change))]
+            return [.text(prefix), .bytes(changed(try contents(of: path, until: deadline), change))]
         }
     }
 
@@ -65,14 +65,14 @@ enum UploadBody {
     }
 
     /// Reads a whole file, or standard input (`-`).
-    private static func contents(of path: String, until end: Duration?) throws(Failure) -> [UInt8] {
+    private static func contents(of path: String, until deadline: Duration?) throws(Failure) -> [UInt8] {
         if path != "-", FileSystem.kind(at: path) == .directory {
             throw Failure(.uploadFailed, "'\(path)' is a directory, and only a file can be sent; name a file in it")
         }
         let bytes: [UInt8]?
         do throws(SystemError) {
             let file = path == "-" ? Descriptor.standardInput : try FileSystem.openForReading(path)
-            bytes = try file.contents(atMost: memoryLimit, until: end)
+            bytes = try file.contents(atMost: memoryLimit, until: deadline)
         } catch {
             throw Failure(.uploadFailed, "cannot read '\(path)': \(error)")
         }
@@ -84,7 +84,7 @@ enum UploadBody {
     ///
     /// - Parameter limit: how long input other than a regular file can take to arrive; `nil` for no limit.
     static func multipartForm(of parts: [FormArgument.Part], within limit: Duration? = nil) throws(Failure) -> MultipartForm {
-        let end = limit.map { MonotonicTime.now + $0 }
+        let deadline = limit.map { MonotonicTime.now + $0 }
         var form = MultipartForm()
         for part in parts {
             let body: Body
@@ -92,8 +92,8 @@ enum UploadBody {
             case .text(let text): body = .text(text)
             case .file(let path), .contents(of: let path):
                 switch FileSystem.kind(at: path) {
-                case .regular, .directory: body = path == "-" ? .bytes(try contents(of: path, until: end)) : try regularFile(path)
-                case .special, nil: body = .bytes(try contents(of: path, until: end))
+                case .regular, .directory: body = path == "-" ? .bytes(try contents(of: path, until: deadline)) : try regularFile(path)
+                case .special, nil: body = .bytes(try contents(of: path, until: deadline))
                 }
             }
             var fields = HTTPFields()

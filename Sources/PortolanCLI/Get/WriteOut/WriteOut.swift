@@ -22,7 +22,7 @@ final class WriteOut: LoadObserver {
         state = Mutex(State(values: WriteOutValues(url: url, urlNumber: number)))
     }
 
-    /// Tells where the body of the next attempt goes.
+    /// Sets where the body of the next attempt goes.
     func setOutput(_ output: any BodyOutput) { state.withLock { $0.output = output } }
 
     func observe(_ event: LoadEvent, at time: Duration) throws(Failure) {

@@ -216,12 +216,13 @@ struct WriteOutValues: Sendable {
     private var timings: [RequestTimings] { metrics?.timings ?? [] }
     private var transfers: [TransferReport] { timings.compactMap(\.transfer) }
 
+    /// Bytes per second; 0 if the duration of the load is unknown.
     private func speed(of count: Int64) -> Int64 {
         let seconds = (metrics?.timeToEnd ?? .zero) / .seconds(1)
         return seconds > 0 ? Int64(Double(count) / seconds) : 0
     }
 
-    /// When each phase of the last request ended.
+    /// When each phase of the last request ended, since the start of the load. `tls` is zero without a TLS handshake.
     private var phases: (lookup: Duration, connect: Duration, tls: Duration, ready: Duration, firstByte: Duration) {
         guard let last = timings.last else { return (.zero, .zero, .zero, .zero, .zero) }
         let lookup = last.start + (last.waiting ?? .zero) + (last.domainLookup ?? .zero)
