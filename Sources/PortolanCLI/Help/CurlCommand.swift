@@ -12,7 +12,7 @@ struct CurlCommand: ParsableCommand {
         try StandardOutput.write(Self.text + "\n")
     }
 
-    /// The differences: what a hand that knows curl types, and what is different here and why.
+    /// The differences from curl, each with its subject, such as an option.
     static let differences: [(subject: String, difference: String)] = [
         ("redirects", "They are followed, at most 20, because a URL names what is behind them. --no-location writes the redirect itself."),
         (

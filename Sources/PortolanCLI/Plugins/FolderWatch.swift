@@ -46,7 +46,7 @@ struct FolderWatch: ~Copyable {
         }
     }
 
-    /// Watches each folder that is not watched yet.
+    /// Watches the folders up to the first missing one. A folder that is already watched stays watched.
     ///
     /// - Returns: Whether all folders exist.
     private func watchAll() -> Bool {

@@ -43,9 +43,9 @@ enum OpeningProcess {
 /// each attempt, because it has several threads and must not call `fork(2)` any more.
 final class OpeningHelper {
     /// The write end of the request pipe, and the read end of the response pipe.
-    private let (requests, output): (Int32, Int32)
-    /// The size of each reply in bytes.
-    private static let replySize = 4096
+    private let (requests, responses): (Int32, Int32)
+    /// The size of each response in bytes.
+    private static let responseSize = 4096
 
     /// Starts the process. Call this initialiser before this process has other threads.
     ///
@@ -62,21 +62,21 @@ final class OpeningHelper {
         }
         for end in [request[0], response[1]] { close(end) }
         guard child > 0 else { throw Failure(.noResources, "no process can be created") }
-        (requests, output) = (request[1], response[0])
+        (requests, responses) = (request[1], response[0])
     }
 
     deinit {
         close(requests)
-        close(output)
+        close(responses)
     }
 
     /// Serves requests until the command ends.
-    private static func serve(_ requests: Int32, _ output: Int32, _ problem: () -> String?) -> Never {
+    private static func serve(_ requests: Int32, _ responses: Int32, _ problem: () -> String?) -> Never {
         var byte: UInt8 = 0
         while unsafe read(requests, &byte, 1) == 1 {
-            var bytes = Array((problem() ?? "").utf8.prefix(replySize - 1)) + [0]
-            bytes += [UInt8](repeating: 0, count: replySize - bytes.count)
-            guard unsafe write(output, bytes, bytes.count) == bytes.count else { break }
+            var bytes = Array((problem() ?? "").utf8.prefix(responseSize - 1)) + [0]
+            bytes += [UInt8](repeating: 0, count: responseSize - bytes.count)
+            guard unsafe write(responses, bytes, bytes.count) == bytes.count else { break }
         }
         _exit(0)
     }
@@ -88,9 +88,9 @@ final class OpeningHelper {
         var byte: UInt8 = 1
         guard unsafe write(requests, &byte, 1) == 1 else { return processEnded }
         var response: [UInt8] = []
-        while response.count < Self.replySize {
-            var bytes = [UInt8](repeating: 0, count: Self.replySize - response.count)
-            let count = unsafe read(output, &bytes, bytes.count)
+        while response.count < Self.responseSize {
+            var bytes = [UInt8](repeating: 0, count: Self.responseSize - response.count)
+            let count = unsafe read(responses, &bytes, bytes.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return processEnded }
             response += bytes[..<count]

@@ -24,8 +24,8 @@ final class PluginWorkspace {
         run = request.map { WatchRun($0) }
     }
 
-    /// How long no file must change, in milliseconds, before the plugin is opened again. So a file that is written in
-    /// several steps counts as one change.
+    /// The time in milliseconds without a change of the files, after which the plugin is opened again. A file that is
+    /// written in several steps therefore counts as one change.
     private static let quietTime: CInt = 150
     /// How long to wait for a missing file, in milliseconds. A build often deletes a file before it writes it again.
     private static let absenceLimit: CInt = 2000

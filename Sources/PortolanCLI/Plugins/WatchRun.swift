@@ -32,13 +32,14 @@ struct WatchRun {
         } catch {
             outcome = .failure(error)
         }
-        let time = (MonotonicTime.now - start).nanoseconds / 1_000_000
-        return WatchRunResult(url: String(request.url.withoutCredentials[.beforeFragment]), milliseconds: time, outcome: outcome)
+        let milliseconds = (MonotonicTime.now - start).nanoseconds / 1_000_000
+        return WatchRunResult(
+            url: String(request.url.withoutCredentials[.beforeFragment]), milliseconds: milliseconds, outcome: outcome)
     }
 }
 
 extension WatchRun.WatchRunResult {
-    /// The number of bytes of a body that ``text`` shows.
+    /// The maximum number of bytes of a body that ``text`` shows.
     private static let bodyLimit = 4096
 
     /// A line about the response, and the first 4 KiB of the body if it is text. Each line is escaped for a terminal.

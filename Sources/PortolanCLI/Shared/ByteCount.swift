@@ -2,8 +2,8 @@
 
 import ArgumentParser
 
-/// A number of bytes on the command line. As with curl, it can end in `k`, `M`, `G` or `T`, for powers of 1024, and 0
-/// means no limit.
+/// A number of bytes on the command line. As with curl, it can end in `B`, or for powers of 1024 in `k`, `M`, `G`, `T`
+/// or `P`, and 0 means no limit.
 struct ByteCount {
     /// `nil` for 0, which has the same effect as no option.
     let count: Int64?

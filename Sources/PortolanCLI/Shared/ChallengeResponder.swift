@@ -6,8 +6,8 @@ import Synchronization
 /// Responds to password challenges with the credentials for a URL or for proxies.
 ///
 /// Only the server with the scheme, host and port of the URL gets the credentials. For `zip:http://h/x`, that is the
-/// server of `http://h/x`. If the URL has no host, the first challenge before a redirect gets the credentials. A
-/// protection space that has rejected the credentials does not get them again.
+/// server of `http://h/x`. If the URL or the challenge has no host, a challenge gets the credentials only before a
+/// redirect. A protection space that has rejected the credentials does not get them again.
 final class ChallengeResponder: Sendable {
     enum Decision: Equatable {
         /// The challenge gets the credentials.
@@ -59,7 +59,7 @@ final class ChallengeResponder: Sendable {
     private let credential: Credential
     private let audience: Audience
     private let method: Method
-    /// Where the credentials come from: for example an option. `nil` if the user need not be told.
+    /// Where the credentials come from, for example an option. `nil` if reports do not name the source.
     let source: String?
     private let state = Mutex(State())
 
@@ -175,7 +175,7 @@ extension ProtectionSpace {
 
 extension [ChallengeResponder] {
     func didRedirect(to url: URLRecord, _ response: Response) {
-        for credential in self { credential.didRedirect(to: url, upgradesToHTTPS: response.isHSTSUpgrade) }
+        for responder in self { responder.didRedirect(to: url, upgradesToHTTPS: response.isHSTSUpgrade) }
     }
 
     /// The source of the first element whose credentials are for the space.
@@ -183,9 +183,9 @@ extension [ChallengeResponder] {
 
     /// Returns the decision of the first element whose credentials are for the challenge.
     func evaluate(_ challenge: AuthenticationChallenge) -> (decision: ChallengeResponder.Decision, answer: ChallengeAnswer) {
-        for credential in self {
-            let decision = credential.evaluate(challenge)
-            if decision != .notHandled { return (decision, credential.answer(for: decision)) }
+        for responder in self {
+            let decision = responder.evaluate(challenge)
+            if decision != .notHandled { return (decision, responder.answer(for: decision)) }
         }
         return (challenge.proposedCredential == nil ? .notHandled : .proposed, .performDefault)
     }

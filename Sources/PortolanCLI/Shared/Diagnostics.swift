@@ -6,7 +6,7 @@ import Synchronization
 
 /// Writes messages to standard error.
 enum Diagnostics {
-    /// The lowest severity of the messages that are shown.
+    /// The messages that are shown: none, errors, or errors and warnings.
     enum Verbosity: UInt8, AtomicRepresentable { case nothing, errors, warnings }
 
     private static let level = Atomic(Verbosity.warnings)

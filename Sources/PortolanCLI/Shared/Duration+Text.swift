@@ -15,8 +15,8 @@ extension Duration {
         return tenths % 10 == 0 ? "\(seconds)" : Self.text(tenths)
     }
 
-    /// Whole seconds in one or two units, as in `59 s`, `9 min 59 s` and `23 h 5 min`. A time of less than two minutes
-    /// is in seconds. Less than the second unit is left out.
+    /// A time in one or two units, as in `59 s`, `9 min 59 s` and `23 h 5 min`. A time of less than two minutes is in
+    /// seconds. The time is rounded down to the smaller unit, and a negative time is 0.
     static func text(ofSeconds seconds: Int64) -> String {
         let seconds = max(0, seconds)
         return switch seconds {

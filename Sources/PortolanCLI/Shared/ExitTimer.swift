@@ -11,7 +11,7 @@ final class ExitTimer: Sendable {
     ///   - message: says what takes too long.
     init(after limit: Duration?, _ message: String, status: ExitStatus = .timedOut) {
         guard let limit else { return }
-        // `try?` because without a thread, the call that blocks is only not ended.
+        // `try?` because without a thread, only the time limit has no effect.
         try? PlatformThread.start { [self] in
             guard isCancelled.wait(atMost: limit, for: { $0 ? true : nil }) == nil else { return }
             Diagnostics.report("timed out after \(limit): \(message)")

@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanFileSystem
 
 extension Failure {
-    /// Runs an operation on a partial file. Its failure is that of writing the output.
+    /// Runs an operation on a partial file. Converts its error to ``ExitStatus/writeFailed``.
     static func whileWriting<Result>(_ operation: () throws(LoadError) -> Result) throws(Failure) -> Result {
         do throws(LoadError) {
             return try operation()
@@ -15,7 +15,7 @@ extension Failure {
 }
 
 extension PartialFile {
-    /// Writes a complete file, and replaces an existing one. Shows what differs from it.
+    /// Writes a complete file, and replaces an existing one. Warns about properties that the new file has lost.
     static func writeForCommand(_ bytes: [UInt8], to path: String, isPrivate: Bool = false) throws(Failure) {
         let warnings = try Failure.whileWriting { () throws(LoadError) in try write(bytes, to: path, isPrivate: isPrivate) }
         for warning in warnings { Diagnostics.warn(warning) }

@@ -30,7 +30,7 @@ struct Failure: Error, Equatable, Sendable {
         return Failure(status, "\(message); an installed plugin cannot be used: \(first)\(others)", code: code)
     }
 
-    /// The reader of the output has closed it. There is no message, because that is not an error for the user.
+    /// The failure if the reader of the output has closed it. It has no message, because this is no error for the user.
     static let readerClosedOutput = Failure(.writeFailed, nil)
 }
 

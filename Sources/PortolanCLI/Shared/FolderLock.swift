@@ -27,12 +27,12 @@ struct FolderLock: ~Copyable {
     init?(ofFolderWith path: String, wait: Duration = longestWait) {
         // `try?` because the following write reports a path that cannot be resolved.
         let path = (try? FileSystem.destination(of: path)) ?? path
-        let name = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let folderPath = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         // `try?` because the following write reports what is wrong with the folder.
-        guard let folder = try? FileSystem.openForReading(name) else { return nil }
-        let end = MonotonicTime.now + wait
+        guard let folder = try? FileSystem.openForReading(folderPath) else { return nil }
+        let deadline = MonotonicTime.now + wait
         while flock(folder.number, LOCK_EX | LOCK_NB) != 0 {
-            guard errno == EWOULDBLOCK || errno == EINTR, MonotonicTime.now < end else {
+            guard errno == EWOULDBLOCK || errno == EINTR, MonotonicTime.now < deadline else {
                 try? folder.close()  // because nothing was written
                 return nil
             }

@@ -131,7 +131,7 @@ struct HTTPOptions: ParsableArguments {
         return version
     }
 
-    /// The latest version that an option names.
+    /// The latest version of the options `--tlsv1.0` to `--tlsv1.3`; `nil` if none of them is given.
     private var minimumTLSVersion: TLSSettings.Version? {
         acceptsTLS1_3 ? .tls13 : acceptsTLS1_2 ? .tls12 : acceptsTLS1_1 ? .tls11 : acceptsTLS1_0 ? .tls10 : nil
     }
@@ -193,7 +193,7 @@ struct HTTPOptions: ParsableArguments {
         var overrides = ConnectionOverrides()
         if usesIPv4 != usesIPv6 { overrides.addressFamily = usesIPv4 ? .ipv4 : .ipv6 }
         for text in resolutions {
-            // curl removes an entry from its cache, and lets one with + expire. There is no such cache here.
+            // In curl, - removes an entry from the DNS cache, and + makes an entry expire. There is no such cache here.
             if text.hasPrefix("-") { continue }
             let parts = Self.parts(of: text.hasPrefix("+") ? String(text.dropFirst()) : text, atMost: 3)
             guard parts.count == 3, let port = UInt16(parts[1]) else {

@@ -4,7 +4,8 @@ import PortolanCore
 import PortolanFileSystem
 import PortolanTrace
 
-/// The file of `--replay`. Its recorded responses serve requests. At the end of the command, new loads are added to it.
+/// The file of `--replay`. Its recorded responses serve requests. At the end of the command, `fill` adds new loads to
+/// it, and `record` replaces it.
 final class ReplayFile: Sendable {
     let handler: ReplayHandler
     private let path: String
@@ -42,7 +43,7 @@ final class ReplayFile: Sendable {
     private static func input(_ path: String) -> InputFile { InputFile(option: "--replay", path: path) }
 
     private static func read(_ path: String) throws(Failure) -> Recording {
-        // One byte more than the limit, so that `Recording` reports a file that is too large.
+        // Reads one byte more than the limit, so that `Recording` reports a file that is too large.
         let bytes = try input(path).contents(atMost: Recording.largestFile + 1)
         do throws(RecordingError) {
             return try Recording(parsing: bytes)

@@ -32,11 +32,11 @@ enum SignalHandler {
         }
     }
 
-    /// Calls `handleSignal` on a separate thread, because the calling thread must end the program, and `handleSignal`
-    /// can block. A load's `cancel()` runs code of plugins, for example.
-    static func runOnSeparateThread(_ handleSignal: @escaping @Sendable () -> Void) {
+    /// Runs `action` on a separate thread, because the calling thread must end the program, and `action` can block. A
+    /// load's `cancel()` runs code of plugins, for example.
+    static func runOnSeparateThread(_ action: @escaping @Sendable () -> Void) {
         // `try?` because the program ends soon in either case.
-        try? PlatformThread.start(handleSignal)
+        try? PlatformThread.start(action)
     }
 
     /// Makes a write to a closed pipe fail instead of ending the program.

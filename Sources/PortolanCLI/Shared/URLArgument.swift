@@ -9,7 +9,8 @@ enum URLArgument {
     ///     localhost:8123          http://localhost:8123
     ///     data:,x                 data:,x
     ///
-    /// - Parameter schemes: the known schemes. Only their names before a port are schemes, as in `tel:123`.
+    /// - Parameter schemes: the known schemes. A name before a colon and a number is a scheme if it is one of these, as
+    ///   in `tel:123`; otherwise it is a host.
     static func addingScheme(to argument: String, knownSchemes schemes: [String]) -> String {
         guard !argument.isEmpty, !["/", "./", "../", "?", "#"].contains(where: argument.hasPrefix), argument != ".", argument != ".." else {
             return argument

@@ -27,7 +27,7 @@
             completion: .directory)
         var argument = ""
 
-        /// Opens a folder that is a cache, and closes it after `body`. Creates nothing in place of one that was
+        /// Opens a folder that is a cache, and closes it after `body`. Fails without creating a folder if the path was
         /// mistyped.
         ///
         /// - Parameters:
@@ -45,7 +45,7 @@
         private func openToRead(_ path: String?) throws(StoreError) -> DiskCacheStore {
             guard try DiskCacheStore.canWrite(path) else { return try DiskCacheStore.waitForOpenToRead(path) }
             do throws(StoreError) {
-                // It removes what killed processes have left.
+                // This call also removes the files that killed processes have left.
                 return try DiskCacheStore.waitForOpen(path, repairsIndex: false, needsRoom: true, logger: DiagnosticLines.logger)
             } catch  where error.code == .full {
                 return try DiskCacheStore.waitForOpenToRead(path)

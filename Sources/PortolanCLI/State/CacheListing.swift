@@ -67,7 +67,7 @@
 
         // MARK: The list
 
-        /// Aligns the columns.
+        /// Returns one line for each response, with aligned columns.
         static func table(of entries: [CacheListing]) -> String {
             let rows = entries.map(\.columns)
             let widths = rows.reduce([]) { widths, row in row.enumerated().map { max($1.count, $0 < widths.count ? widths[$0] : 0) } }
@@ -174,7 +174,7 @@
             }
         }
 
-        /// A selecting field can be a secret.
+        /// The value of a selecting field; `…` for a field that can contain a secret.
         private static func value(_ octets: [UInt8], of name: String) -> String {
             ["authorization", "cookie", "proxy-authorization"].contains(name) ? "…" : String(decoding: octets, as: UTF8.self)
         }

@@ -31,7 +31,7 @@
         /// Opens the folder, and creates it if it is missing.
         func open() throws(Failure) -> KeptState { try KeptState(path) }
 
-        /// Opens a folder that has cookies. Creates nothing in place of one that was mistyped.
+        /// Opens a folder that has cookies. Fails without creating a folder if the path was mistyped.
         func openExisting() throws(Failure) -> KeptState { try KeptState(path, createsMissing: false) }
 
         /// Reads the cookies, and closes the folder.

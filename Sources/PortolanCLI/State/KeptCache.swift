@@ -51,7 +51,7 @@ struct KeptCache: Sendable {
     #if Persistence
         let store: DiskCacheStore
 
-        /// A full disk is a warning.
+        /// Opens the cache. A full disk causes a warning and no failure.
         ///
         /// - Parameter path: `nil` for the user's standard folder.
         init(_ path: String?) throws(Failure) {

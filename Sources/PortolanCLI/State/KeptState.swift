@@ -70,7 +70,7 @@ struct KeptState: Sendable {
 
         /// - Parameters:
         ///   - path: `nil` for the user's standard folder.
-        ///   - createsMissing: whether a folder without cookies is no failure.
+        ///   - createsMissing: whether a missing store of cookies is created; otherwise it is a failure.
         init(_ path: String?, createsMissing: Bool = true) throws(Failure) {
             if !createsMissing { try Self.checkExistence(of: path) }
             do throws(StoreError) {

@@ -78,7 +78,7 @@ enum StdioResponse {
         return ["headers": fields(of: part.response).json, "body": text, "bodyBase64": base64]
     }
 
-    /// The fields with the length, except for `data:`. As in Fetch, such a response has only `content-type`.
+    /// The fields with the length. As in Fetch, a response of `data:` has only `content-type`.
     private static func fields(of response: Response) -> FieldList {
         var fields = FieldList(of: response)
         if response.url.scheme != "data" { fields.addLength(of: response) }

@@ -57,7 +57,7 @@ final class StdioServer: Sendable {
 
     var isInterrupted: Bool { stateLock.withLock { $0.interruption != nil } }
 
-    /// Cancels the loads, waits until they have written their response lines, and ends the program.
+    /// Cancels the loads, waits up to ``gracePeriod`` for their response lines, and ends the program.
     func interrupt(_ status: ExitStatus) {
         let tasks = stateLock.withLock { state in
             state.interruption = status
