@@ -5,7 +5,7 @@
 /// A character is one byte or, if the text is part of a URL, one percent escape.
 struct Base64Text: Sendable {
     /// The role of a character in base64.
-    enum Symbol {
+    enum Role {
         /// An alphabet character, with its value from 0 to 63 (RFC 4648, table 1).
         case symbol(UInt8)
         case whitespace
@@ -20,11 +20,11 @@ struct Base64Text: Sendable {
     /// Whether percent escapes are decoded first. If not, a percent sign is foreign.
     let isPercentEncoded: Bool
 
-    /// Reads the character at `position`, and advances `position` past it.
+    /// Returns the role of the character at `position`, and advances `position` past it.
     ///
     /// - Parameter bytes: The bytes up to the end of the range, no more.
     @inline(__always)
-    func next(in bytes: Span<UInt8>, at position: inout Int) -> Symbol {
+    func next(in bytes: Span<UInt8>, at position: inout Int) -> Role {
         var byte = bytes[position]
         if byte == PercentEscape.sign, isPercentEncoded, let decoded = PercentEscape.byte(in: bytes, at: position) {
             byte = decoded
@@ -32,11 +32,11 @@ struct Base64Text: Sendable {
         } else {
             position += 1
         }
-        return Self.character(byte)
+        return Self.role(of: byte)
     }
 
     @inline(__always)
-    private static func character(_ byte: UInt8) -> Symbol {
+    private static func role(of byte: UInt8) -> Role {
         let letter = (byte | 0x20) &- UInt8(ascii: "a")
         if letter < 26 { return .symbol(byte < UInt8(ascii: "a") ? letter : letter + 26) }
         let digit = byte &- UInt8(ascii: "0")
