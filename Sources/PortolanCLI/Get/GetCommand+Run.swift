@@ -169,11 +169,11 @@ extension GetCommand {
         var transfers: [GetTransfer] = []
         for (index, (argument, target)) in zip(urls, output.targets(forURLCount: urls.count)).enumerated() {
             let url = URLArgument.addingScheme(to: argument, knownSchemes: schemes)
-            let matches = sequence.readsNoPatterns ? [URLPattern.Match(url: url)] : try URLPattern(parsing: url).matches
-            for match in matches {
+            let expansions = sequence.readsNoPatterns ? [URLPattern.Expansion(url: url)] : try URLPattern(parsing: url).expansions
+            for expansion in expansions {
                 transfers.append(
                     GetTransfer(
-                        url: match.url, target: target.filling(partsOf: match), uploadedFile: request.uploadedFile(at: index),
+                        url: expansion.url, target: target.filling(partsOf: expansion), uploadedFile: request.uploadedFile(at: index),
                         number: start + transfers.count))
             }
         }
@@ -196,7 +196,7 @@ extension GetCommand {
     }
 
     /// Throws if `-O` and `--trace` name the same file.
-    func checkTrace(isNoOutputOf url: URLRecord, _ target: OutputTarget) throws(Failure) {
+    func checkTrace(differsFromOutputOf url: URLRecord, _ target: OutputTarget) throws(Failure) {
         guard case .remoteName = target, let trace = reports.trace?.path, FileSystem.isSame(output.remotePath(for: url), trace) else {
             return
         }
@@ -235,8 +235,8 @@ extension Failure {
 
 extension OutputTarget {
     /// Fills the parts of the URL into the name of the file.
-    fileprivate func filling(partsOf match: URLPattern.Match) -> OutputTarget {
-        guard let place, !match.parts.isEmpty, place.path.contains("#") else { return self }
-        return .place(OutputPlace(argument: match.filling(place.path)))
+    fileprivate func filling(partsOf expansion: URLPattern.Expansion) -> OutputTarget {
+        guard let place, !expansion.parts.isEmpty, place.path.contains("#") else { return self }
+        return .place(OutputPlace(argument: expansion.filling(place.path)))
     }
 }

@@ -159,7 +159,7 @@ final class GetSession: Sendable {
         command.state.addCookies(to: &request)
         if request.cachePolicy == .useProtocol { request.cachePolicy = command.cache.policy }
         try command.conditions.apply(to: &request)
-        try command.checkTrace(isNoOutputOf: request.url, transfer.target)
+        try command.checkTrace(differsFromOutputOf: request.url, transfer.target)
         let output = try command.output.makeOutput(for: &request, to: transfer.target, discardsBody: command.reports.printsEvents)
         writeOut?.setOutput(output)
         command.request.removeOmittedFields(of: &request)

@@ -54,26 +54,27 @@ struct RedirectOptions: ParsableArguments {
 /// The schemes of `--proto` and `--proto-redir`, in curl's syntax: `=http,https` allows only these, `-http` forbids
 /// one, and `all` means every scheme.
 struct SchemeFilter: Sendable {
-    private var allows: Set<String>? = nil
-    private var forbids: Set<String> = []
+    /// `nil` means every scheme.
+    private var allowed: Set<String>? = nil
+    private var forbidden: Set<String> = []
 
     init(parsing text: String) {
         for word in text.lowercased().split(separator: ",") {
             let name = String(word.drop { "=+-".contains($0) })
             switch word.first {
-            case "=": (allows, forbids) = (name == "all" ? nil : [name], [])
+            case "=": (allowed, forbidden) = (name == "all" ? nil : [name], [])
             case "-":
-                if name == "all" { allows = [] } else { forbids.insert(name) }
-                allows?.remove(name)
+                if name == "all" { allowed = [] } else { forbidden.insert(name) }
+                allowed?.remove(name)
             default:
-                if name == "all" { allows = nil } else { allows?.insert(name) }
-                forbids.remove(name)
+                if name == "all" { allowed = nil } else { allowed?.insert(name) }
+                forbidden.remove(name)
             }
         }
     }
 
     func contains(_ scheme: some StringProtocol) -> Bool {
         let scheme = String(scheme)
-        return !forbids.contains(scheme) && allows?.contains(scheme) ?? true
+        return !forbidden.contains(scheme) && allowed?.contains(scheme) ?? true
     }
 }

@@ -13,7 +13,7 @@ final class ReplayFile: Sendable {
     private let form: Recording.Form
     private let keepsSecrets: Bool
     /// The number of transactions that were read from the file.
-    private let count: Int
+    private let originalCount: Int
 
     /// - Throws: ``Failure`` if the file is not a recording, if it is missing and `mode` needs it, or if it is not
     ///   writable and `mode` changes it.
@@ -27,7 +27,7 @@ final class ReplayFile: Sendable {
         }
         if mode != .strict { try Self.probe(path) }
         (self.path, self.mode, self.form, self.keepsSecrets) = (path, mode, form, keepsSecrets)
-        count = mode == .record ? 0 : recording.count
+        originalCount = mode == .record ? 0 : recording.count
         handler = ReplayHandler(recording, mode: mode, speed: speed)
     }
 
@@ -56,7 +56,7 @@ final class ReplayFile: Sendable {
     /// unchanged if no request got a response, for example without a network.
     func write() throws(Failure) {
         let recording = handler.recording
-        guard recording.count > count else { return }
+        guard recording.count > originalCount else { return }
         if mode == .record, !recording.hasResponses, FileSystem.kind(at: path) != nil {
             return Diagnostics.warn("--replay: no request got a response; '\(path)' is unchanged")
         }
@@ -74,7 +74,7 @@ final class ReplayFile: Sendable {
     private func merged(_ recording: Recording) throws(Failure) -> Recording {
         guard FileSystem.kind(at: path) != nil else { return recording }
         var current = try Self.read(path)
-        current.add(recording.transactions.dropFirst(count), besidesFirst: count)
+        current.add(recording.transactions.dropFirst(originalCount), besidesFirst: originalCount)
         return current
     }
 

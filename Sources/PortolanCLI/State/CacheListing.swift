@@ -127,7 +127,7 @@
             }
         }
 
-        var description: [String] {
+        var detailLines: [String] {
             let fields = FieldList(stored.fields).pairs.map { VerboseLines.hidingCookieValue(of: "\($0.name): \($0.value)") }
             return ["* \(url)"] + ([stored.status.line] + fields).map { "< \($0)" } + (notes + limits + variants).map { "* \($0)" }
         }

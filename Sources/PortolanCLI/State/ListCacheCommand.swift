@@ -45,7 +45,7 @@
             let now = SystemTime.secondsSince1970
             let entries = items.map { CacheListing($0, now: now) }
             if format.isJSON { return try StandardOutput.write(["responses": .array(entries.map(\.detailedJSON))]) }
-            let texts = entries.map { entry in entry.description.map { PlainText.line($0) + "\n" }.joined() }
+            let texts = entries.map { entry in entry.detailLines.map { PlainText.line($0) + "\n" }.joined() }
             try StandardOutput.write(texts.joined(separator: "\n"))
         }
     }

@@ -33,7 +33,7 @@ final class StdioLoad: LoadDelegate {
                     return .stopped
                 }
                 outcome.earlierParts.append(StdioOutcome.Part(response: earlier, body: outcome.body))
-                outcome.earlierBytes += outcome.body.count
+                outcome.earlierByteCount += outcome.body.count
             }
             outcome.response = response
             outcome.body = []
@@ -45,7 +45,7 @@ final class StdioLoad: LoadDelegate {
         if task.hasNoBody { return .keepGoing }
         return unsafe bytes.withUnsafeBytes { bytes in
             outcome.withLock { outcome in
-                guard outcome.earlierBytes + outcome.body.count + bytes.count <= bodyLimit else {
+                guard outcome.earlierByteCount + outcome.body.count + bytes.count <= bodyLimit else {
                     outcome.error = LoadError(
                         .limitExceeded,
                         message: "the body is larger than \(bodyLimit) bytes, the limit of one response line; use 'portolan get'")

@@ -109,7 +109,8 @@ struct StdioOutcome: Sendable {
 
     /// The complete parts of a multipart body, except for the last one.
     var earlierParts: [Part] = []
-    var earlierBytes = 0
+    /// The number of body bytes in these parts.
+    var earlierByteCount = 0
     /// The response; for several parts, that of the last one.
     var response: Response?
     var body: [UInt8] = []

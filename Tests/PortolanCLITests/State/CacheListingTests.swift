@@ -48,7 +48,7 @@
             let listing = try Self.listing(fields, age: age)
             let table = CacheListing.table(of: [listing])
             #expect(table == "200  5 B  stored \(Duration.text(ofSeconds: age)) ago  \(column)  used 1 s ago  http://h/\n")
-            #expect(listing.description.contains("* \(lifetime)"), "\(listing.description)")
+            #expect(listing.detailLines.contains("* \(lifetime)"), "\(listing.detailLines)")
             #expect(listing.detailedJSON["use"] == .string(use))
         }
 
@@ -69,7 +69,7 @@
             #expect(
                 CacheListing.table(of: [listing])
                     == "200  200 B of 1000 B  stored 0 s ago  fresh for 60 s  used 1 s ago  http://h/\n")
-            let lines = listing.description
+            let lines = listing.detailLines
             for expected in [
                 "* body: incomplete, bytes 0-99, 200-299 of 1000", "* only for requests with accept: text/html",
                 "* only for requests with cookie: …", "* only for requests without origin",

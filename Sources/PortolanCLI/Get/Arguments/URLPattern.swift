@@ -5,8 +5,8 @@
 /// Brackets without a range, such as those of an IPv6 address or of `a[]=1`, and braces without a comma stand for
 /// themselves.
 struct URLPattern {
-    /// One URL, and the texts that were filled in, in order.
-    struct Match: Equatable {
+    /// One of the URLs, and the texts that were filled in, in order.
+    struct Expansion: Equatable {
         var url = ""
         var parts: [String] = []
     }
@@ -60,12 +60,13 @@ struct URLPattern {
         }
     }
 
-    var matches: [Match] {
-        pieces.reduce([Match()]) { matches, piece in
+    /// The URLs for which the pattern stands, in order.
+    var expansions: [Expansion] {
+        pieces.reduce([Expansion()]) { expansions, piece in
             switch piece {
-            case .text(let text): matches.map { Match(url: $0.url + text, parts: $0.parts) }
+            case .text(let text): expansions.map { Expansion(url: $0.url + text, parts: $0.parts) }
             case .choice(let values):
-                matches.flatMap { match in values.map { Match(url: match.url + $0, parts: match.parts + [$0]) } }
+                expansions.flatMap { start in values.map { Expansion(url: start.url + $0, parts: start.parts + [$0]) } }
             }
         }
     }
@@ -97,7 +98,7 @@ struct URLPattern {
     }
 }
 
-extension URLPattern.Match {
+extension URLPattern.Expansion {
     /// Replaces `#1`, `#2` and so on in the name of a file by the parts of the URL.
     func filling(_ name: String) -> String {
         var (result, rest) = ("", name[...])

@@ -9,7 +9,7 @@ import PortolanTrace
 
 /// One request of a traced load.
 struct TracedRequest {
-    /// A challenge, which recordings do not contain.
+    /// A challenge, which a ``Transaction`` does not contain.
     struct Challenge {
         /// The time since the start of the request.
         var time: Duration

@@ -136,7 +136,7 @@ struct WaterfallPage: Sendable {
             <tr><th scope="row"\(indent)>\(nested)\(HTMLEscaping.escaped(row.method)) <span class="url">\(escapedValue(row.url))</span>\(failure)</th>\
             <td>\(row.isFailure ? "✕ " : "")\(row.status.map(HTMLEscaping.escaped) ?? "–")</td>\
             <td class="wide">\(row.networkProtocol.map(HTMLEscaping.escaped) ?? "–")</td><td class="wide">\(row.mimeType.map(escapedValue) ?? "–")</td>\
-            <td class="number">\(row.bodyBytes.map(size) ?? "–")</td><td class="number">\(row.time.milliseconds) ms</td>\
+            <td class="number">\(row.bodyBytes.map(size) ?? "–")</td><td class="number">\(row.duration.milliseconds) ms</td>\
             <td class="chart"><div class="track" role="img" aria-label="Starts at \(row.start.milliseconds) ms: \(phrase)">\(bars.joined())</div></td></tr>
             <tr class="more"><td colspan="7"><details><summary>Details of request \(number)</summary>
             \(details)

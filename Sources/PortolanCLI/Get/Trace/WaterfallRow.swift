@@ -72,7 +72,7 @@ struct WaterfallRow: Sendable {
     }
 
     var end: Duration { bars.last.map { $0.start + $0.length } ?? start }
-    var time: Duration { end - start }
+    var duration: Duration { end - start }
     var isFailure: Bool { failure != nil }
 }
 

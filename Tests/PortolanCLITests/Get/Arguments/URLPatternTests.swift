@@ -14,7 +14,7 @@ import Testing
         ("http://h/{a,b", ["http://h/{a,b"]), ("http://h/{,x}", ["http://h/", "http://h/x"]), ("http://h/[1-2:0]", ["http://h/[1-2:0]"]),
     ])
     func patternStandsForURLs(pattern: String, urls: [String]) throws {
-        #expect(try URLPattern(parsing: pattern).matches.map(\.url) == urls)
+        #expect(try URLPattern(parsing: pattern).expansions.map(\.url) == urls)
     }
 
     @Test(arguments: ["http://h/[1-9223372036854775807]", "http://h/[1-1000][1-1000]"])
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func nameOfAFileHasThePartsOfTheURL() throws {
-        let matches = try URLPattern(parsing: "http://h/{a,b}[1-2]").matches
-        #expect(matches.map { $0.filling("#1-#2#3#") } == ["a-1#3#", "a-2#3#", "b-1#3#", "b-2#3#"])
+        let expansions = try URLPattern(parsing: "http://h/{a,b}[1-2]").expansions
+        #expect(expansions.map { $0.filling("#1-#2#3#") } == ["a-1#3#", "a-2#3#", "b-1#3#", "b-2#3#"])
     }
 }

@@ -64,7 +64,7 @@ import Testing
         #expect((row.status, row.mimeType, row.networkProtocol, row.bodyBytes) == ("200", "text/html", "h2", 2))
         #expect(
             row.connection == "new connection to 127.0.0.1:443, TLSv1.3 resumed, 10 bytes sent, 20 bytes received" && !row.isFailure)
-        #expect(row.time == .milliseconds(50))
+        #expect(row.duration == .milliseconds(50))
     }
 
     @Test mutating func responseEndsTheWaitOfALoadWithoutANetwork() throws {
@@ -250,7 +250,7 @@ import Testing
         load.record(.finished(LoadTotals(bytes: Int64(count) * 10, redirects: 0)), at: .seconds(2))
         #expect(load.events.count <= Transaction.maximumEventCount + 2 && load.lostEvents == 0)
         let row = try #require(page([load]).rows.first)
-        #expect(row.status == "200" && !row.isFailure && row.note == nil && row.time == .seconds(2))
+        #expect(row.status == "200" && !row.isFailure && row.note == nil && row.duration == .seconds(2))
         #expect(row.bodyBytes == Int64(count) * 10)
         let transaction = try #require(load.transactions.first)
         #expect(transaction.receivedBody.bytes.count == count && transaction.incompleteness?.hasSuffix("bytes of \(count * 10)") == true)
