@@ -5,7 +5,7 @@ import Portolan
 import PortolanHandlers
 import PortolanJSON
 
-/// The handlers whose `canInit` a loader calls for a request, and the decision of each.
+/// The handlers that a loader considers for a request, in order, and the decision of each.
 struct Explanation {
     private let request: Request
     private let candidates: [HandlerCandidate]

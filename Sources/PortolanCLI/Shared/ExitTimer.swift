@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// Ends the program after a time limit. For calls that nothing can cancel, because a plugin can block in them.
+/// Ends the program after a time limit, unless it is cancelled. It limits calls that nothing else can end.
 final class ExitTimer: Sendable {
     private let isCancelled = ConditionLock(false)
 

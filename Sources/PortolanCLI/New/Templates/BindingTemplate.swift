@@ -76,7 +76,7 @@ struct BindingTemplate {
         validate:
         \t"$(PORTOLAN)" plugins validate .
 
-        \(Template.testRule(name, origin, prerequisite: ""))
+        \(Template.testRule(prerequisite: ""))
 
         .PHONY: validate test
 

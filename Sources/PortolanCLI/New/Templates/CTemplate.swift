@@ -41,7 +41,7 @@ struct CTemplate {
         \(name.scheme).so: \(name.scheme).c Makefile
         \t$(CC) -std=gnu11 $(CFLAGS) $(WARNINGS) -shared -fPIC -fvisibility=hidden $(LDFLAGS) $(PORTOLAN_CFLAGS) \(name.scheme).c -o $@ $(LDLIBS)
 
-        \(Template.testRule(name, origin, prerequisite: "\(name.scheme).so"))
+        \(Template.testRule(prerequisite: "\(name.scheme).so"))
 
         clean:
         \trm -f \(name.scheme).so

@@ -118,7 +118,7 @@ enum Template {
     /// The Makefile rule that tests the plugin.
     ///
     /// - Parameter prerequisite: the file that make(1) builds before the test; empty for none.
-    static func testRule(_ name: PluginName, _ origin: CommandOrigin, prerequisite: String) -> String {
+    static func testRule(prerequisite: String) -> String {
         """
         test:\(prerequisite.isEmpty ? "" : " \(prerequisite)")
         \tPORTOLAN="$(PORTOLAN)" ./test.sh

@@ -113,7 +113,7 @@ struct SwiftTemplate {
         \tcp "$$($(BUILD) --show-bin-path)/lib\(module).so" .$@.new
         \tmv .$@.new $@
 
-        \(Template.testRule(name, origin, prerequisite: "\(name.scheme).so"))
+        \(Template.testRule(prerequisite: "\(name.scheme).so"))
 
         clean:
         \trm -rf .build \(name.scheme).so
