@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A pattern of file names. `*` matches any bytes, `?` one byte, `[a-z]` one byte of a set, and `[!a-z]` one byte
-/// outside it.
+/// A pattern of file names. `*` matches any number of bytes, `?` one byte, `[a-z]` one byte of a set, and `[!a-z]` one
+/// byte outside it.
 ///
 /// The time to match is at most proportional to the product of the lengths of pattern and name.
 ///

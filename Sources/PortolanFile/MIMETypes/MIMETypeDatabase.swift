@@ -15,7 +15,7 @@ public import PortolanCore
 /// needed, and kept. A missing or unreadable table has no entries. Malformed lines are ignored. No table is read
 /// beyond 4 MiB.
 ///
-/// Thread-safe. The first call reads files, so it may block.
+/// Thread-safe. A call may block while it or another call reads a table.
 ///
 /// [shared-mime-info specification](https://specifications.freedesktop.org/shared-mime-info-spec/latest/),
 /// `mime.types(5)`
