@@ -7,8 +7,8 @@ import PortolanPlugins
 
 /// Resolves the argument of `portolan check`.
 enum CheckTarget {
-    /// Accepts the identifier of an installed plugin, a folder, a manifest, a library, or the scheme of a built-in
-    /// handler.
+    /// Returns the target that the argument names: by the identifier of an installed plugin, a folder, a manifest, a
+    /// library, or the scheme of a built-in handler.
     ///
     /// The manifest of a library is the one in the same folder that names it, as for ``PluginArgument``. If there is
     /// none, it is the file with the same base name, if that file exists.

@@ -50,7 +50,7 @@ final class GetLoad: LoadDelegate {
 
     /// - Parameters:
     ///   - firstAttemptStart: when the first attempt started; `nil` if this is the first attempt.
-    ///   - decideRetry: decides whether another attempt follows; called at most once, when the failure is known.
+    ///   - decideRetry: decides whether another attempt follows after a retryable failure.
     init(
         output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, failsOnHTTPError: Bool,
         rules: ResponseRules = ResponseRules(), credentials: [ChallengeResponder] = [],

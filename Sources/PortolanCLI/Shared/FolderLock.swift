@@ -22,8 +22,8 @@ struct FolderLock: ~Copyable {
 
     private let folder: Descriptor
 
-    /// Waits for the lock. Returns `nil` if another process holds it too long, or the file system does not support
-    /// locks.
+    /// Waits for the lock. Returns `nil` if another process holds it too long, if the folder cannot be opened, or if
+    /// the file system does not support locks.
     init?(ofFolderWith path: String, wait: Duration = longestWait) {
         // `try?` because the following write reports a path that cannot be resolved.
         let path = (try? FileSystem.destination(of: path)) ?? path

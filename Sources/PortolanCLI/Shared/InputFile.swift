@@ -28,8 +28,7 @@ struct InputFile {
         return bytes
     }
 
-    /// Reads a file, standard input (`-`), a FIFO or a device to its end. It can have at most
-    /// `limit` bytes.
+    /// Reads a file, standard input (`-`), a FIFO or a device to its end. It can have at most `limit` bytes.
     ///
     /// - Parameter timeLimit: how long input other than a regular file can take to arrive; `nil` for no limit.
     func wholeStream(limit: Int, within timeLimit: Duration?) throws(Failure) -> [UInt8] {

@@ -3,7 +3,7 @@
 import ArgumentParser
 import PortolanFileSystem
 
-/// The destination of an output option. Every option that writes a file uses this type.
+/// The destination of an output option, such as `-o`, `-c`, `-D` and `--trace`.
 ///
 /// The destination is resolved while the command line is parsed, before the program opens files itself. So a number in
 /// `/dev/fd` cannot mean a descriptor that the program has opened.

@@ -34,7 +34,8 @@ struct Resume: Equatable, Sendable {
 
     /// Decides what to do with the body of a response.
     ///
-    /// - Throws: ``ExitStatus/badRange`` if the body is not usable.
+    /// - Throws: ``Failure`` with ``ExitStatus/badRange`` if the body does not continue the existing bytes, or with
+    ///   ``ExitStatus/httpError`` for another status.
     func evaluate(_ response: Response) throws(Failure) -> Decision {
         let name = response.url.shortDescription
         // In protocols without a status, only the field marks a partial response.

@@ -23,7 +23,7 @@ struct WriteOutValues: Sendable {
     var headSize = 0
     /// The number of body bytes that were sent.
     var uploadSize: Int64 = 0
-    /// The number of body bytes, after decoding.
+    /// The number of received body bytes, after decoding.
     var bodySize: Int64 = 0
     var retryCount = 0
     var failure: Failure?
