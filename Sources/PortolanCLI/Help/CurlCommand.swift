@@ -25,7 +25,11 @@ struct CurlCommand: ParsableCommand {
         ),
         ("-O", "One -O is for all URLs. An existing file is not overwritten, unless with --clobber, because its name comes from a URL."),
         ("-J", "Only together with -O. The name never begins with a dot. Excludes -i and -I."),
-        ("-C", "The file is continued only if the server shows that it is the same (If-Range); a changed resource fails with status 33."),
+        (
+            "-C",
+            "The file is continued only if the resource is still the same (If-Range). Otherwise the whole resource replaces the file, or the load "
+                + "fails with status 33 (22 if the response is an error)."
+        ),
         ("-c", "The cookies of the file are also sent, as with -b."),
         (
             "cookies",
