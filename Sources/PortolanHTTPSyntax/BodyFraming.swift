@@ -22,7 +22,7 @@ package enum BodyFraming: Sendable, Equatable {
     /// coding after chunked, are errors, because the client could not decode the body (§6.1).
     ///
     /// - Parameter method: the method of the request.
-    /// - Throws: the reason why the framing is invalid. The connection can't be used again then.
+    /// - Throws: the reason why the framing is invalid. After such an error, the connection can't be used again.
     package init(method: HTTPRequest.Method, head: ResponseHead) throws(ResponseSyntaxError) {
         let framing = head.framing
         switch head.status {
@@ -43,9 +43,10 @@ package enum BodyFraming: Sendable, Equatable {
 extension ResponseHead {
     /// Whether the client can send another request on the connection after the body has ended.
     ///
-    /// `false` if the server, or a proxy, could place the end of this response differently than the client: if there
-    /// are both Transfer-Encoding and Content-Length, for Transfer-Encoding in HTTP/1.0 (RFC 9112 §6.1), for invalid
-    /// lengths even if they are ignored, and if the fields announce a body that the response must not have.
+    /// `false` for a tunnel, and if the server closes the connection. Also `false` if the server, or a proxy, could
+    /// place the end of this response differently than the client. This is possible if there are both Transfer-Encoding
+    /// and Content-Length, if an HTTP/1.0 response has Transfer-Encoding (RFC 9112 §6.1), if a framing field is invalid
+    /// even if it is ignored, and if the fields announce a body that the response must not have.
     ///
     /// RFC 9112 §9.3
     package func allowsReuse(after body: BodyFraming) -> Bool {

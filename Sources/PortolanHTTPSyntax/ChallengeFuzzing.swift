@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the fuzzer of challenges calls. Not a part of the API.
+/// The entry point of the fuzzer for challenges. It is not a part of the API.
 @_spi(Fuzzing) public enum ChallengeFuzzing {
     public struct Challenge: Equatable, Sendable {
         public let scheme: String

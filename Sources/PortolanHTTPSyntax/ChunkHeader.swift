@@ -10,7 +10,7 @@
 ///
 /// RFC 9112 §7.1
 package enum ChunkHeader {
-    /// The bytes of the longest size line: 16 digits and the line end.
+    /// The length of the longest size line in bytes: 16 digits and the line end.
     package static let maximumLength = 18
     /// The line end after the data of each chunk.
     package static let end: [UInt8] = [.carriageReturn, .lineFeed]

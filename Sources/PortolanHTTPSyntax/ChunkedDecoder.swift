@@ -4,7 +4,7 @@ package import HTTPTypes
 
 /// Decodes the chunked transfer coding. The input comes in pieces of any size. The data is not copied.
 ///
-/// Sizes, extensions and chunk ends are parsed strictly and need CR LF. Only blanks after a size are also allowed.
+/// Sizes, extensions and chunk ends are parsed strictly and need CR LF. The only exception: blanks can follow a size.
 /// Trailers are parsed like the fields of a head, but returned separately (RFC 9110 §6.5).
 ///
 /// RFC 9112 §7.1
@@ -31,7 +31,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     private var state = State.firstDigit
-    /// First the size of the chunk, then its remaining bytes.
+    /// The number of data bytes that the current chunk still has. While the size is parsed, the number read so far.
     private var remainingBytes: Int64 = 0
     private var parameters = ParameterScanner()
     private var extensionBytesOfChunk = 0
@@ -49,7 +49,7 @@ package struct ChunkedDecoder: Sendable {
 
     /// Consumes bytes of `input` from `offset` on, up to the end of the next data in `input`, or of the body.
     ///
-    /// Call it until it returns `.needsMore` or `.end`. After an error, do not use the decoder.
+    /// Call this method until it returns `.needsMore` or `.end`. After an error, do not use the decoder.
     package mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(ResponseSyntaxError) -> Piece {
         try input.withOctets { (octets) throws(ResponseSyntaxError) in try next(octets, from: &offset) }
     }
@@ -109,7 +109,7 @@ package struct ChunkedDecoder: Sendable {
             return
         }
         guard remainingBytes <= Int64.max >> 4 else { throw ResponseSyntaxError(.chunkSizeTooLarge) }
-        if remainingBytes == 0 { try countExtension() }  // a leading zero
+        if remainingBytes == 0 { try countExtensionByte() }  // a leading zero
         remainingBytes = remainingBytes << 4 | Int64(digit)
     }
 
@@ -120,11 +120,11 @@ package struct ChunkedDecoder: Sendable {
             state = .lineFeedAfterSize
             return
         }
-        try countExtension()
+        try countExtensionByte()
         guard parameters.consume(octet) else { throw Self.error(isAfterDigits ? .chunkSize : .chunkExtension, octet) }
     }
 
-    private mutating func countExtension() throws(ResponseSyntaxError) {
+    private mutating func countExtensionByte() throws(ResponseSyntaxError) {
         extensionBytesOfChunk += 1
         extensionBytesOfBody += 1
         guard extensionBytesOfChunk <= limits.maximumChunkExtensionBytes, extensionBytesOfBody <= limits.maximumChunkExtensionBytesPerBody

@@ -140,7 +140,7 @@ struct FieldSectionParser {
     }
 
     /// Replaces a field. `HTTPFields` ignores a new field that equals the existing one, for example if only the case of
-    /// the name differs. So this first sets another value.
+    /// the name differs. So this method first sets another value.
     private mutating func replaceField(at index: Int, with field: HTTPField) {
         if fields[index] == field { fields[index] = HTTPField(name: field.name, value: field.value.isEmpty ? "-" : "") }
         fields[index] = field

@@ -8,9 +8,9 @@ package import PortolanCoding
 /// An error is stored and not thrown, because the field may not matter. For example, a malformed Content-Length is no
 /// error in a response without a body. ``BodyFraming`` decides.
 package struct FramingFields: Sendable, Equatable {
-    /// The length on which all Content-Length lines agree.
+    /// The value of Content-Length in bytes; `nil` if there is none. Valid only without a ``contentLengthFault``.
     package var contentLength: Int64?
-    /// The number of digits of that length, as it was written.
+    /// The number of digits of ``contentLength``, as received.
     private var lengthDigitCount = 0
     /// The error in Content-Length, if there is one.
     package var contentLengthFault: ResponseSyntaxError?
@@ -27,8 +27,9 @@ package struct FramingFields: Sendable, Equatable {
     package var closesConnection = false
     /// Whether the head has `Connection: keep-alive`.
     var keepsConnectionOpen = false
-    /// Whether another recipient could read a line differently: a line that continues on the next line, a blank before
-    /// the colon, or an empty Transfer-Encoding. The response is accepted, but its connection is not used again.
+    /// Whether another recipient could read the head differently. The reason is a framing field that continues on the
+    /// next line, a blank before a colon, or an empty Transfer-Encoding. The response is accepted, but its connection
+    /// is not used again.
     var isSuspect = false
 
     /// The maximum number of transfer codings. No real server applies as many.

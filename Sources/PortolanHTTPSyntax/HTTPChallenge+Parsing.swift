@@ -24,7 +24,7 @@ extension HTTPChallenge {
 
     /// Parses the parameters of the `Authentication-Info` field of a response (RFC 9110 §11.6.3).
     ///
-    /// - Returns: `nil` if the response does not have the field.
+    /// - Returns: the parameters, in a challenge with the scheme `info`; `nil` if the response does not have the field.
     package static func information(in fields: HTTPFields) -> HTTPChallenge? {
         guard let name = HTTPField.Name("Authentication-Info"), let field = fields[fields: name].first else { return nil }
         // The field has the syntax of a challenge without a scheme.
@@ -118,7 +118,7 @@ private struct ChallengeScanner {
         if value[position] == .quote {
             guard parseQuotedString(value, into: &text) else { return false }
         } else {
-            // Some servers also send other values without quotes, such as Base64.
+            // Some servers also send values without quotes that are not tokens, such as Base64.
             let start = position
             skip(in: value) { $0 != .comma && $0 != .semicolon && $0 != .quote && !$0.isBlank && $0.isFieldOctet }
             guard position > start else { return false }

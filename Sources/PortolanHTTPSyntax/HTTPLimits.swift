@@ -3,7 +3,8 @@
 /// Size limits for the parts of a response other than its body: heads, lines, chunk extensions and trailers.
 ///
 /// If a response exceeds a limit, the load fails with `LoadError.Code.limitExceeded`. Bytes are counted as received.
-/// The end of each line counts two bytes, even if it has only one.
+/// The length of a line does not include its end. The size of a head or of trailers includes two bytes for each line
+/// end, even for a line that ends with LF alone.
 public struct HTTPLimits: Sendable, Hashable {
     /// The maximum length of the status line in bytes.
     public var maximumStatusLineBytes = 8 << 10

@@ -28,8 +28,8 @@ struct LineReader {
     ///
     /// - Parameters:
     ///   - limit: the maximum number of bytes of the line.
-    ///   - rule: the rule that a longer line breaks. The error is thrown as soon as more bytes have arrived, even if
-    ///     the line has not ended.
+    ///   - rule: the rule that a longer line breaks. The error is thrown as soon as more than `limit` bytes have
+    ///     arrived, even if the line has not ended.
     @inline(__always)
     mutating func next(
         in input: Span<UInt8>, from offset: inout Int, atMost limit: Int, orThrow rule: ResponseSyntaxError.Rule

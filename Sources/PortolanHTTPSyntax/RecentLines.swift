@@ -5,7 +5,7 @@ import Glibc
 /// The field lines of the previous head. A server often sends the same lines again. Then the parser reuses the parsed
 /// fields.
 ///
-/// At most 64 lines with a total of 4 KiB are stored, because this object lives as long as the connection.
+/// At most 64 lines with a total of 4 KiB are stored, because they stay in memory as long as the connection.
 struct RecentLines {
     private static let maximumLineCount = 64
     private static let maximumByteCount = 4 << 10

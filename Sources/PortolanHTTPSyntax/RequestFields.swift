@@ -5,15 +5,16 @@ package import PortolanCore
 
 /// The fields of an HTTP/1.1 request: those of the caller, and those that the handler adds.
 ///
-/// Host is the first field. The caller's fields follow, unchanged and in their order. The handler sets the fields that
-/// concern the connection or the length of the body. If the caller also gives such a field, the caller's
-/// value must agree with the handler's. Otherwise the request fails. The caller's field is not dropped silently,
-/// because the caller would believe that it was sent. In detail:
+/// Host is the first field. The ``Defaults`` follow, then the caller's fields in their order. Several `Cookie` fields
+/// become one, and other fields are unchanged. The handler sets the fields that concern the connection or the length of
+/// the body. If the caller also gives such a field, the caller's value must agree with the handler's. Otherwise the
+/// request fails. The caller's field is not dropped silently, because the caller would believe that it was sent. In
+/// detail:
 ///
 /// - `Host` can be given once, to address another site of the server (as curl allows; Fetch does not).
 /// - `Content-Length` must be the length of the body.
-/// - `Connection` must be `close` or `keep-alive`.
-/// - `TE` must be `trailers`. The handler adds `Connection: TE` then (RFC 9110 §10.1.4).
+/// - `Connection` can have only the options `close`, `keep-alive` and `TE`.
+/// - `TE` must be `trailers`. The handler then adds `Connection: TE` (RFC 9110 §10.1.4).
 /// - `Expect` must be `100-continue`, and the request must have a body (RFC 9110 §10.1.1).
 /// - `Transfer-Encoding`, `Keep-Alive`, `Proxy-Connection`, `Upgrade`, `HTTP2-Settings` and `Trailer` are refused.
 package struct RequestFields {
@@ -24,11 +25,11 @@ package struct RequestFields {
     /// Whether the connection ends after the response.
     package let closesConnection: Bool
 
-    /// Values for fields that the caller does not give.
+    /// Values for fields that the caller does not give; `nil` for no such field.
     package struct Defaults {
         var userAgent: String?
         var acceptEncoding: String?
-        /// Any type, as curl sends it.
+        /// Accepts any type by default, as curl does.
         var accept: String? = "*/*"
 
         package init(userAgent: String? = nil, acceptEncoding: String? = nil, accept: String? = "*/*") {

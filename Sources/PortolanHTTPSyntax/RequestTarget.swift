@@ -53,8 +53,8 @@ package enum RequestTarget: Equatable {
         max(1, path.utf8.count) + (query.map { $0.utf8.count + 1 } ?? 0)
     }
 
-    /// Whether every byte is visible ASCII other than `#`, and the parts are unambiguous. A path begins with `/` and
-    /// has no `?`. An authority has no `/` and no `?`.
+    /// Whether every byte is visible ASCII, and the parts are unambiguous. A path is empty or begins with `/`, and has
+    /// no `?`. An authority is not empty, and has no `/` and no `?`. Only a verbatim target can have a `#`.
     var isValid: Bool {
         switch self {
         case .origin(let path, let query): Self.isValid(path, query)

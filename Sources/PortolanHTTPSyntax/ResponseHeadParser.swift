@@ -3,8 +3,8 @@
 /// Parses the heads of responses. The input comes in pieces of any size.
 ///
 /// The parser copies only lines that span several pieces. It throws an error only when the invalid line is complete, so
-/// the error does not depend on how the input is split. Only an input that does not start with `HTTP/` fails
-/// immediately.
+/// the error does not depend on how the input is split. There are two exceptions: a line that exceeds its limit, and an
+/// input that does not start with `HTTP/`, fail immediately.
 ///
 /// RFC 9112 §2, §4, §5
 package struct ResponseHeadParser: Sendable {
@@ -24,8 +24,8 @@ package struct ResponseHeadParser: Sendable {
     /// The error if the connection ends now.
     package var errorAtEnd: ResponseSyntaxError { ResponseSyntaxError(isAtStart ? .noResponse : .cutInHead) }
 
-    /// Consumes bytes of `input` from `offset` on. Returns the head when it is complete. `offset` is after its last
-    /// byte then.
+    /// Consumes bytes of `input` from `offset` on. Returns the head when it is complete. Then `offset` is after the
+    /// last byte of the head. Returns `nil` if all input was consumed and the head is incomplete.
     ///
     /// After a head the parser is ready for the next one. After an error, do not use the parser.
     ///
