@@ -2,8 +2,8 @@
 
 import FoundationEssentials
 
-/// Hosts in the file format of curl: one line each, with the name and the expiry in UTC, or `unlimited`. A dot before
-/// the name means that the hosts below it are included.
+/// Hosts in the file format of curl. Each line has the name of a host, and the expiration time in UTC or `unlimited`. A
+/// dot before the name means that the subdomains are included.
 ///
 ///     .example.com "20271125 20:00:00"
 ///
@@ -18,15 +18,15 @@ package enum HSTSFile {
         return calendar
     }()
 
-    /// Reads hosts, and returns the numbers of the malformed lines.
-    package static func parse(_ bytes: [UInt8]) -> (hosts: [HSTSStorage.Host], problems: [Int]) {
-        var (hosts, problems): ([HSTSStorage.Host], [Int]) = ([], [])
+    /// Returns the hosts, and the numbers of the malformed lines. The first line has number 1.
+    package static func parse(_ bytes: [UInt8]) -> (hosts: [HSTSStorage.Host], malformedLineNumbers: [Int]) {
+        var (hosts, malformedLineNumbers): ([HSTSStorage.Host], [Int]) = ([], [])
         for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
             let text = String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
             if text.hasPrefix("#") || text.allSatisfy({ $0 == " " || $0 == "\t" }) { continue }
-            if let host = host(text) { hosts.append(host) } else { problems.append(index + 1) }
+            if let host = host(text) { hosts.append(host) } else { malformedLineNumbers.append(index + 1) }
         }
-        return (hosts, problems)
+        return (hosts, malformedLineNumbers)
     }
 
     private static func host(_ line: String) -> HSTSStorage.Host? {
@@ -50,8 +50,8 @@ package enum HSTSFile {
         return text[..<end].dropFirst()
     }
 
-    /// Whether a name can be the host of a URL and is no address (RFC 6797 §8.1.1). The lengths are those of RFC 1035
-    /// §2.3.4.
+    /// Whether a name can be the host of a URL and is no IP address (RFC 6797 §8.1.1). The maximum lengths are those of
+    /// RFC 1035 §2.3.4.
     private static func isName(_ name: String) -> Bool {
         let labels = (name.hasSuffix(".") ? name.dropLast() : name[...]).split(separator: ".", omittingEmptySubsequences: false)
         guard name.utf8.count <= 254, HSTSStorage.canonicalName(name) != nil else { return false }
@@ -69,11 +69,11 @@ package enum HSTSFile {
         }
     }
 
-    /// `20271125 20:00:00`
+    /// Parses a time in UTC, such as `20271125 20:00:00`.
     private static func date(_ text: String) -> Date? {
-        let places = [UInt8](text.utf8)
-        guard places.count == 17, places[8] == 0x20, places[11] == 0x3A, places[14] == 0x3A else { return nil }
-        let digits = places.enumerated().filter { ![8, 11, 14].contains($0.offset) }.map { $0.element &- 0x30 }
+        let characters = [UInt8](text.utf8)
+        guard characters.count == 17, characters[8] == 0x20, characters[11] == 0x3A, characters[14] == 0x3A else { return nil }
+        let digits = characters.enumerated().filter { ![8, 11, 14].contains($0.offset) }.map { $0.element &- 0x30 }
         guard digits.allSatisfy({ $0 < 10 }) else { return nil }
         func number(_ range: Range<Int>) -> Int { digits[range].reduce(0) { $0 * 10 + Int($1) } }
         var parts = DateComponents()

@@ -26,6 +26,8 @@ package struct HSTSPolicy: UpgradePolicy {
     package func upgraded(_ url: URLRecord) -> URLRecord? { storage.upgraded(url, now: Date()) }
 
     /// Adds or removes the host of a response. Only the first field is used (RFC 6797 §8.1).
+    ///
+    /// - Returns: a message for the log; `nil` if the response does not have the field.
     package func learn(from response: Response) -> String? {
         guard let name = HTTPField.Name("Strict-Transport-Security"), let field = response.fields.first(where: { $0.name == name })
         else { return nil }

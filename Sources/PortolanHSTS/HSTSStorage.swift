@@ -90,7 +90,7 @@ public final class HSTSStorage: Sendable {
         self.state = Mutex(state)
     }
 
-    /// The hosts that have not expired, by name.
+    /// The hosts that have not expired, sorted by name.
     public var allHosts: [Host] {
         let now = Date()
         return state.withLock { state in state.hosts.values.filter { !$0.isExpired(at: now) }.sorted { $0.name < $1.name } }
@@ -161,7 +161,7 @@ public final class HSTSStorage: Sendable {
             remove(name)
             return "HSTS host removed: \(name)"
         }
-        // A thousand years count as never.
+        // An expiry after more than a thousand years counts as never.
         let expiry = field.maxAge > 1000 * 366 * 86400 ? nil : now.addingTimeInterval(Double(field.maxAge))
         let domain = Self.registrableDomain(of: name)
         state.withLock { state in
@@ -183,8 +183,8 @@ public final class HSTSStorage: Sendable {
         guard !state.withLock({ $0.hosts.isEmpty }), url.scheme == "http", let host = url.host, let name = Self.canonicalName(host),
             requiresHTTPS(name, now)
         else { return nil }
-        // The parser removes the port 443, and a URL of `http:` has no port 80.
-        return try? URLRecord(parsing: "https:\(url.string.dropFirst(5))")  // a URL with another special scheme is valid
+        // The parser removes port 443 from the `https:` URL, and the record of the `http:` URL contains no port 80.
+        return try? URLRecord(parsing: "https:\(url.string.dropFirst(5))")  // valid, because both schemes are special
     }
 
     /// Whether the host must be loaded over HTTPS only, because it, or a host above it that includes its subdomains, is
@@ -202,8 +202,8 @@ public final class HSTSStorage: Sendable {
         }
     }
 
-    /// The name in lower case, without a dot at its end; `nil` for an address and an empty name, and for a name that no
-    /// host of a URL has, because it is not ASCII.
+    /// The name in lower case, without a dot at its end; `nil` for an IP address, for an empty name, and for a name
+    /// that is not ASCII, because no host of a URL has such a name.
     package static func canonicalName(_ name: some StringProtocol) -> String? {
         guard name.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         var name = name.lowercased()

@@ -108,7 +108,7 @@ import Testing
             "a:80 \"unlimited\"", "example.com unlimited", "example.com \"unlimited", "example.com \"unlimited\" x",
             "example.com \"2033051 803:33:20\"", "example.com \"20330518 24:00:00\"",
         ]
-        #expect(HSTSFile.parse(Array(malformedLines.joined(separator: "\n").utf8)).problems == Array(1...malformedLines.count))
+        #expect(HSTSFile.parse(Array(malformedLines.joined(separator: "\n").utf8)).malformedLineNumbers == Array(1...malformedLines.count))
     }
 
     @Test func numberOfHostsIsLimited() {
