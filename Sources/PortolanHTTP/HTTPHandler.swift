@@ -5,11 +5,12 @@ import Synchronization
 
 /// Loads `http:` and `https:` URLs, with HTTP/1.1 (RFC 9110, RFC 9112) and HTTP/2 (RFC 9113).
 ///
-/// All loads of a handler share its connections. Threads and sockets are made when the first load starts.
+/// All loads of a handler share its connections. The event-loop threads start with the first load, and all handlers
+/// share them.
 public final class HTTPHandler: ProtocolHandler {
     public let identifier = "org.portolan.http"
     public let schemes = SchemeSet.only(["http", "https"])
-    /// `multipart/x-mixed-replace` delivers one response for each part.
+    /// Includes `multipart`, because a `multipart/x-mixed-replace` body delivers one response for each part.
     public let traits: HandlerTraits = [.multipart, .stopsAsynchronously, .cookies, .cacheable, .httpFields]
     private let configuration: HTTPConfiguration
     private let pools = Mutex<HTTPConnectionPools?>(nil)

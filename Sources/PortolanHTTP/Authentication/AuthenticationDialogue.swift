@@ -3,8 +3,8 @@
 import PortolanCore
 import PortolanTransport
 
-/// The authentication of one load to one peer. Decides which challenge the caller receives, and
-/// how the load continues after the caller's answer.
+/// The authentication of one load to one peer. Decides which challenge the caller receives, and how the load continues
+/// after the caller's answer.
 struct AuthenticationDialogue {
     /// The server or proxy that requests authentication.
     struct Peer {
@@ -46,8 +46,8 @@ struct AuthenticationDialogue {
         var isReused = false
     }
 
-    /// How many credentials one load sends to a peer. The limit ends a load whose caller always answers, or whose peer
-    /// requests another realm each time.
+    /// The maximum number of times that one load answers challenges of a peer with a credential. The limit ends a load
+    /// whose caller always answers, or whose peer requests another realm each time.
     static let credentialLimit = 8
 
     private let peer: Peer
@@ -56,7 +56,8 @@ struct AuthenticationDialogue {
     private var sent: SentCredential?
     /// The space of the last challenge, and how many credentials in a row the peer has refused there.
     private var failures: (space: AuthenticationOffer.Space?, count: Int) = (nil, 0)
-    /// The peer's offers without those that the caller rejected.
+    /// The peer's offers that can be answered: those that the caller did not reject, and that are not weaker than the
+    /// offer answered last.
     private var offers: [AuthenticationOffer] = []
     private var rejectedSpaces: Set<AuthenticationOffer.Space> = []
 
@@ -64,7 +65,7 @@ struct AuthenticationDialogue {
     ///   - credential: the credential that the first request sends by Basic.
     ///   - authorization: the authorization that the first request sends instead, because an earlier load authenticated
     ///     in the same space.
-    ///   - nonceCounts: the counts of the handler.
+    ///   - nonceCounts: the nonce counts that all loads of the handler share.
     init(
         with peer: Peer, sending credential: PasswordCredential? = nil, reusing authorization: Authorization? = nil,
         countingNoncesIn nonceCounts: DigestNonceCounts = DigestNonceCounts()
@@ -80,8 +81,8 @@ struct AuthenticationDialogue {
     /// Handles a challenge of the peer, the first or a repeated one.
     ///
     /// - Returns: ``Decision/sendChallenge(_:)``, or ``Decision/use(_:)`` with the same credential if the peer refused
-    ///   only the age of the nonce, or wants another scheme; `nil` if the peer offers nothing that can be answered, or
-    ///   if the limit of credentials is reached.
+    ///   only the nonce or the scheme, or ``Decision/fail(_:)`` if the new scheme can't carry that credential; `nil` if
+    ///   the peer offers nothing that can be answered, or if the limit of credentials is reached.
     mutating func receiveChallenge(offering peerOffers: [AuthenticationOffer]) -> Decision? {
         let peerOffers = peerOffers.map { $0.counted(by: nonceCounts, for: peer.description) }
         // A peer that offered a strong scheme gets no password by a weaker one.
@@ -182,7 +183,7 @@ struct AuthenticationDialogue {
             return .fail(error)
         }
         credentialCount += 1
-        // If the load answered an equal offer before, keep that object, because it counts the uses of its nonce.
+        // If the load answered an equal offer before, use that offer's challenge object again.
         let offer = sent?.offer.flatMap { $0 == offer ? $0 : nil } ?? offer
         offer.endSession()
         sent = SentCredential(credential: credential, offer: offer, isPreemptive: isPreemptive)

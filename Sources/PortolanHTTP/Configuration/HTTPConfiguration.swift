@@ -31,8 +31,8 @@ public struct HTTPConfiguration: Sendable {
     /// The maximum number of bytes in one read from a socket. Large reads make downloads faster. Only memory pages that
     /// were filled use memory.
     package var receiveBufferSize = 512 << 10
-    /// The number of threads for connections. All connections of one origin use the same thread. `nil` means one thread
-    /// for each processor.
+    /// The maximum number of threads for connections. All connections of one origin use the same thread. `nil`, and any
+    /// number above the number of processors, means one thread for each processor.
     public var threadCount: Int?
 
     public init() {}
@@ -43,10 +43,10 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// The maximum number of connections to one origin through one proxy. Further loads wait in a queue, sorted by
     /// priority.
     public var perHost = 64
-    /// The maximum number of all connections.
+    /// The maximum number of all connections of the handler.
     public var total = 512
-    /// How long a load waits for a connection while the maximum number is in use; `nil` means no limit. Then the load
-    /// fails with `LoadError.Code.timedOut`. The wait does not count as idle time (`Timeouts.idle`).
+    /// How long a load waits for a connection while the maximum number is in use. After this time, the load fails with
+    /// `LoadError.Code.timedOut`. `nil` means no limit. The wait does not count as idle time (`Timeouts.idle`).
     public var queueTimeout: Duration? = .seconds(300)
     /// How long an unused connection stays open.
     public var idleTimeout = Duration.seconds(60)

@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanTransport
 
-/// Opens connections for a pool. Use it on its event loop only.
+/// Opens connections for a pool. Use it on the pool's event loop only.
 final class HTTPConnector: Connector {
     private let configuration: HTTPConfiguration
     private let connector: ByteConnector

@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// Errors if the connection ends during a response.
+/// Errors for a connection that ends before or during a response.
 extension LoadError {
     /// The connection ended before the response did.
     static func connectionLost(_ key: ConnectionKey, _ cause: SocketError?) -> LoadError {

@@ -12,7 +12,8 @@ import PortolanTransport
 ///
 /// RFC 9112
 final class HTTP1Connection {
-    /// How many bytes of a cancelled response are read and dropped, so that the connection can be used again.
+    /// The maximum number of bytes of a cancelled response that are read and dropped, so that the connection can be
+    /// used again.
     private static let discardLimit = 64 << 10
     private static let discardTimeout = Duration.seconds(2)
     /// How many pieces of a body are sent before other work runs on the event loop.
@@ -33,8 +34,8 @@ final class HTTP1Connection {
     /// Whether the request has `Connection: close`. For the response, see `parser.allowsReuse`.
     private var closesAfterResponse = false
     private var isPaused = false
-    private var sentBytes: Int64 = 0
-    private var receivedBytes: Int64 = 0
+    private var sentByteCount: Int64 = 0
+    private var receivedByteCount: Int64 = 0
     private var discardedByteCount = 0
 
     // The connection.
@@ -68,7 +69,7 @@ final class HTTP1Connection {
         parser = ResponseParser(limits: configuration.messageLimits)
     }
 
-    /// Starts to use `transport`, and belongs to the pool from now on.
+    /// Sets the pool and the transport of a new connection.
     func attach(to pool: ConnectionPool, over transport: any ByteConnection) {
         self.pool = pool
         self.transport = transport
@@ -94,8 +95,8 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
     var report: TransferReport {
         var report = baseReport
         report.isReused = isReused
-        report.bytesSent = sentBytes
-        report.bytesReceived = receivedBytes
+        report.bytesSent = sentByteCount
+        report.bytesReceived = receivedByteCount
         return report
     }
 
@@ -103,7 +104,7 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
         self.transaction = transaction
         idleSince = nil
         transactionCount += 1
-        (sentBytes, receivedBytes, discardedByteCount) = (0, 0, 0)
+        (sentByteCount, receivedByteCount, discardedByteCount) = (0, 0, 0)
         isPaused = false
         let preparedRequest = transaction.preparedRequest
         closesAfterResponse = preparedRequest.closesConnection
@@ -177,7 +178,7 @@ extension HTTP1Connection {
             return fail(error, eligibility: .possiblyProcessed)  // another attempt would fail, too
         }
         let bytes = head.bytes()
-        sentBytes += Int64(bytes.count)
+        sentByteCount += Int64(bytes.count)
         if preparedRequest.framing.hasBody {
             guard preparedRequest.expectsContinue else {
                 sending = .body(isChunked: preparedRequest.framing == .chunked)
@@ -217,7 +218,7 @@ extension HTTP1Connection {
             pieces += 1
             if !isChunked, upload.canSendFromFile, !upload.isAllRead {
                 let count = upload.sendNext(over: transport)
-                sentBytes += Int64(count)
+                sentByteCount += Int64(count)
                 if count > 0 { current.didSend(bodyBytes: count) }
                 continue
             }
@@ -227,7 +228,7 @@ extension HTTP1Connection {
             case .wait: return transport.write([])
             case .failed(let error): return fail(error, eligibility: .possiblyProcessed)
             case .end:
-                if isChunked { sentBytes += Int64(ChunkHeader.last.count) }
+                if isChunked { sentByteCount += Int64(ChunkHeader.last.count) }
                 sending = .done
                 transport.write(isChunked ? ChunkHeader.last : [])
                 current.requestIsSent()
@@ -239,10 +240,10 @@ extension HTTP1Connection {
         _ count: Int, of upload: RequestBodySource, isChunked: Bool, for currentTransaction: any HTTPTransaction,
         to transport: any ByteConnection
     ) {
-        sentBytes += Int64(count)
+        sentByteCount += Int64(count)
         if isChunked {
             let line = [UInt8](capacity: ChunkHeader.maximumLength) { ChunkHeader.write(count: count, to: &$0) }
-            sentBytes += Int64(line.count + ChunkHeader.end.count)
+            sentByteCount += Int64(line.count + ChunkHeader.end.count)
             transport.write(line, hasMore: true)
             upload.withPiece(ofSize: count) { transport.write($0, hasMore: true) }
             transport.write(ChunkHeader.end)
@@ -263,7 +264,7 @@ extension HTTP1Connection {
         if isClosed, !isPaused { endResponse() }
     }
 
-    /// Parses received bytes, and delivers the events. Buffers the bytes after a pause.
+    /// Parses received bytes, and delivers the events. Buffers the bytes that are left when the transaction pauses.
     private func parse(_ bytes: borrowing RawSpan) {
         isParsing = true
         var offset = 0
@@ -359,7 +360,8 @@ extension HTTP1Connection {
         finishedTransaction?.didEnd(trailers: trailers, report: report)
     }
 
-    /// - Parameter eligibility: whether the request can be sent again; `nil` if this depends on the received bytes.
+    /// - Parameter eligibility: whether the request can be sent again; `nil` if this depends on whether bytes were
+    ///   received.
     private func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
         let failedTransaction = transaction
         let report = report
@@ -375,7 +377,7 @@ extension HTTP1Connection {
 
 extension HTTP1Connection: ByteConnectionReceiver {
     func didReceive(_ bytes: borrowing RawSpan) {
-        receivedBytes += Int64(bytes.byteCount)
+        receivedByteCount += Int64(bytes.byteCount)
         if isParsing || isPaused { bufferedBytes.append(bytes) } else { parse(bytes) }
     }
 
@@ -407,7 +409,8 @@ extension HTTP1Connection: ByteConnectionReceiver {
             fail(.bodyMayBeTruncated(key, failure))
         } catch {
             switch error.rule {
-            case .noResponse where !isReused && receivedBytes == 0 && !key.isSecuredByTLS: fail(.noResponseWithoutTLS(key, failure, error))
+            case .noResponse where !isReused && receivedByteCount == 0 && !key.isSecuredByTLS:
+                fail(.noResponseWithoutTLS(key, failure, error))
             case .noResponse where failure != nil, .cutInHead where failure != nil: fail(.connectionLost(key, failure))
             case .cutInBody where failure?.isSystem == true: fail(.connectionLost(key, failure))
             default: fail(error.loadError)

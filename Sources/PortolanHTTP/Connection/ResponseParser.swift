@@ -99,7 +99,7 @@ struct ResponseParser: ~Copyable {
         return .end(trailers: trailers)
     }
 
-    /// Returns the event for a head. After a final response, the parser then expects its body.
+    /// Returns the event for a head. After the head of a final response, the parser expects its body.
     private mutating func event(for head: ResponseHead) throws(ResponseSyntaxError) -> Event {
         if head.isInterim {
             interimCount += 1

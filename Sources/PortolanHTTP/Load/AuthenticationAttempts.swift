@@ -12,7 +12,7 @@ struct AuthenticationAttempts {
     struct Challenge {
         let side: Side
         fileprivate let challenge: AuthenticationDialogue.Challenge
-        /// The error of the connection, if the connection waits for the answer.
+        /// The code of the error with which the connection failed; `nil` if the challenge came in a response.
         fileprivate var connectionFailure: LoadError.Code?
 
         var space: ProtectionSpace { challenge.space }
@@ -41,7 +41,7 @@ struct AuthenticationAttempts {
     /// - Parameters:
     ///   - credential: the credential that the first request sends to the origin by Basic.
     ///   - authorization: the authorization of an earlier load that the first request sends to the origin instead.
-    ///   - nonceCounts: the counts of the handler.
+    ///   - nonceCounts: the nonce counts that all loads of the handler share.
     init(
         to key: ConnectionKey, sending credential: PasswordCredential? = nil, reusing authorization: Authorization? = nil,
         countingNoncesIn nonceCounts: DigestNonceCounts

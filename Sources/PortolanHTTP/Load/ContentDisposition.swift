@@ -4,13 +4,13 @@ import PortolanHTTPSyntax
 
 /// The filename that a server proposes for a response.
 ///
-/// Parsed as in browsers, more leniently than the grammar. A value without quotes ends at the next semicolon, and a
-/// malformed parameter is skipped. Without a disposition type there is no filename.
+/// The field is parsed as in browsers, more leniently than the grammar. A value without quotes ends at the next
+/// semicolon, and a malformed parameter is skipped. Without a disposition type there is no filename.
 ///
 /// RFC 6266; RFC 8187 for `filename*`
 struct ContentDisposition {
-    /// The last path segment, without leading dots, which would hide the file. It can still contain characters that a
-    /// file system does not allow: see ``Response/suggestedFilename``.
+    /// The last path segment. `_` replaces leading dots, which would hide the file, and leading spaces. The name can
+    /// still contain characters that a file system does not allow: see ``Response/suggestedFilename``.
     let filename: String?
 
     /// The maximum length of the field in bytes. Longer fields are ignored. A filename has at most 255 bytes.
@@ -73,7 +73,8 @@ struct ContentDisposition {
         return octets
     }
 
-    /// The part after the last slash or backslash. `_` replaces leading dots, which would hide the file.
+    /// The part after the last slash or backslash. `_` replaces leading dots, which would hide the file, and leading
+    /// spaces. `nil` if nothing else is left.
     private static func lastSegment(of name: String) -> String? {
         let segment = name.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
         let visible = segment.drop { $0 == "." || $0 == " " }

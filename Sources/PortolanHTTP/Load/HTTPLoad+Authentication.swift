@@ -10,14 +10,14 @@ extension HTTPLoad {
     func sendChallenge(_ challenge: AuthenticationAttempts.Challenge) {
         if case .origin = challenge.side, challenge.refusedCredential != nil { forgetKnownSpace() }
         let failureResponse: Response? = if case .deciding(_, let received) = state { received.response } else { nil }
-        let spaces = challenge.side == .origin ? AuthenticatedSpaces.Slot() : nil
+        let slot = challenge.side == .origin ? AuthenticatedSpaces.Slot() : nil
         client.didReceive(
             AuthenticationChallenge(
                 protectionSpace: challenge.space, proposedCredential: nil, previousFailureCount: challenge.failureCount,
                 previousError: challenge.previousError, failureResponse: failureResponse, refusedCredential: challenge.refusedCredential,
-                authenticatedSpaces: spaces
+                authenticatedSpaces: slot
             ) { [self] answer in
-                let spaces = spaces?.content
+                let spaces = slot?.content
                 loopWithPool.loop.execute { [self] in handle(answer, to: challenge, storingSpaceIn: spaces) }
             })
     }
@@ -175,14 +175,14 @@ extension HTTPLoad {
 }
 
 extension Authorization {
-    /// The authorization for the challenge with the server's next nonce, if there is one.
+    /// The authorization for the challenge with the server's next nonce; the same authorization if there is none.
     fileprivate func answering(_ next: DigestChallenge?) -> Authorization {
         next.map { Authorization(credential, for: .digest($0)) } ?? self
     }
 }
 
 extension AuthenticationOffer {
-    /// The paths of the protection space, if a response for `url` made the offer. Paths on other servers are left out.
+    /// The paths of the protection space of an offer in a response for `url`. Paths on other servers are left out.
     ///
     /// RFC 7617 §2.2; RFC 7616 §3.3, `domain`
     func paths(of url: URLRecord) -> [String] {

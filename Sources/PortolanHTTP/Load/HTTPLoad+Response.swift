@@ -7,8 +7,8 @@ import PortolanTransport
 
 extension HTTPLoad: HTTPTransaction {
     func didSend(bodyBytes: Int) {
-        sentBytes += Int64(bodyBytes)
-        client.didSend(bodyBytes: Int64(bodyBytes), total: sentBytes, expected: upload?.length)
+        sentBodyByteCount += Int64(bodyBytes)
+        client.didSend(bodyBytes: Int64(bodyBytes), total: sentBodyByteCount, expected: upload?.length)
     }
 
     func requestIsSent() { client.didReach(.requestSent) }

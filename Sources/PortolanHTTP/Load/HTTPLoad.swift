@@ -20,8 +20,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         case transferring(any HTTPStream)
         /// The head of a response has arrived. An answer of the client decides how the load continues.
         case deciding(any HTTPStream, ReceivedResponse)
-        /// Waiting for the answer to a challenge of the proxy, which opened no tunnel. Without a credential the load
-        /// fails with this error.
+        /// Waiting for the answer to a challenge of a proxy that has not opened the tunnel. Without a credential, the
+        /// load fails with this error.
         case awaitingProxyCredential(LoadError)
         /// Waiting for a new body from the client, to send the request again.
         case awaitingBody
@@ -41,7 +41,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     let client: any ProtocolClient
     let pools: HTTPConnectionPools
     let loopWithPool: HTTPConnectionPools.LoopWithPool
-    /// Changes when the load gets a credential for the proxy.
+    /// Changes when the load gets a credential for the proxy, or when the server requires HTTP/1.1.
     var key: ConnectionKey
     /// The request that is sent. Changes when the load gets a credential or another body.
     var request: Request
@@ -49,11 +49,11 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     private(set) var preparedRequest: PreparedRequest
     private(set) var upload: RequestBodySource?
-    var sentBytes: Int64 = 0
+    var sentBodyByteCount: Int64 = 0
     lazy var authentication = AuthenticationAttempts(
         to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)), reusing: authorization,
         countingNoncesIn: pools.nonceCounts)
-    /// The source of the next request's `Authorization` field; `nil` if the request has that field already.
+    /// The source of the next request's `Authorization` field; `nil` if `request` has that field, or needs none.
     var authorization: Authorization?
     /// Checks that the server knows the password (RFC 7616 §3.5).
     private(set) var proof: Authorization.Proof?
@@ -68,8 +68,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     var allowsExpectation = true
     /// The wait for a connection, as reported to the client.
     var connectionWait = ConnectionWait.none
-    /// Whether a server has reported, with GOAWAY, that it did not process the request. Then the load goes to the front
-    /// of the queue.
+    /// Whether a server has reported, with GOAWAY, that it did not process the request. Then the load precedes other
+    /// loads of the same priority in the queue.
     var wasNotProcessed = false
     /// Whether the connection uses TLS, and its certificate was verified.
     var isVerified = false
@@ -83,7 +83,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     var acceptedTrust: ServerTrust?
     /// Whether the current thread on the event loop is the caller's, which waits for the load afterwards.
     var callerWaits = false
-    /// Decodes the body between the connection and the client; `nil` if the body needs no decoding.
+    /// Decodes or splits the body between the connection and the client; `nil` if the body needs neither.
     var stage: (any ResumableStage)?
 
     init(_ request: Request, client: any ProtocolClient, key: ConnectionKey, pools: HTTPConnectionPools) throws(LoadError) {
@@ -220,7 +220,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private func renewBody(after error: LoadError?) {
         upload?.close()
         upload = nil
-        sentBytes = 0
+        sentBodyByteCount = 0
         if request.body?.isRewindable == true { return send() }
         state = .awaitingBody
         client.needsNewBody { [self] body in

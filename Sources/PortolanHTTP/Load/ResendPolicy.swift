@@ -9,8 +9,8 @@
 /// - If a request with an idempotent method got no response on a reused connection, it is sent again once (RFC 9110
 ///   §9.2.2, RFC 9112 §9.3.1).
 /// - A load sends its request again at most ``limit`` times. If the connection served other requests, a GOAWAY does not
-///   count: some servers end each connection after a number of requests. The load goes to the front of the queue, so
-///   the server serves it soon.
+///   count: some servers end each connection after a number of requests. The load then precedes other loads of the same
+///   priority in the queue, so the server serves it soon.
 struct ResendPolicy {
     /// As often as curl does (`CONN_MAX_RETRIES`). Chromium stops at two.
     static let limit = 5

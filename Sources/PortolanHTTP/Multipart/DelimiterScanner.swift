@@ -30,7 +30,8 @@ struct DelimiterScanner {
     /// The length of the line break in the pattern.
     private static let breakCount = 2
 
-    /// Carriage return, line feed and the start of the line. In the input, the carriage return can be missing.
+    /// Carriage return, line feed and the start of the delimiter's line. In the input, the carriage return can be
+    /// missing.
     let pattern: [UInt8]
     /// How many bytes of the pattern match the input before the next byte.
     private var matchedCount = breakCount

@@ -11,7 +11,8 @@ package import PortolanCore
 ///   The request must not be HEAD. Any other response passes unchanged.
 /// - Data before the first delimiter and after the closing delimiter is dropped. An incomplete head of a part is
 ///   dropped, too. Nested multipart bodies are not split.
-/// - The closing delimiter can be missing, because the stream of a camera just ends. A body without parts is an error.
+/// - The closing delimiter can be missing, because cameras end their streams without it. A body without parts is an
+///   error.
 /// - The parser is lenient, as browsers are: lines can end without carriage return. If the boundary begins with two
 ///   hyphens, the delimiter's own two hyphens can be missing. If a part has a Content-Length, the delimiter
 ///   after its data needs no line break.
@@ -22,7 +23,7 @@ package struct MultipartReplacement: BodyTransform {
         case preamble
         case delimiterLine(DelimiterLine)
         case head(PartHead)
-        /// `remainingLength` is the rest of the part's Content-Length.
+        /// `remainingLength` is the rest of the part's Content-Length in bytes; `nil` if the part has none.
         case body(remainingLength: Int64?)
         case epilogue
     }

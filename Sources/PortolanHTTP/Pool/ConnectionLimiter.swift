@@ -34,8 +34,8 @@ final class ConnectionLimiter: Sendable {
         }
     }
 
-    /// Whether a caller waits for a slot. Then idle connections are closed. The value is read without a lock, so it can
-    /// be outdated.
+    /// Whether a caller waits for a slot. If so, pools close idle connections. The value is read without a lock, so it
+    /// can be outdated.
     var hasWaiters: Bool { waitingCount.load(ordering: .relaxed) > 0 }
 
     /// Returns the slot of a closed connection.
@@ -44,8 +44,8 @@ final class ConnectionLimiter: Sendable {
         wakeNext()
     }
 
-    /// Notifies the next waiting caller if a slot is free. That caller then calls this method again, because the slot
-    /// is still free if that caller does not need it.
+    /// Notifies the next waiting caller if a slot is free. The caller must then call this method again, because the
+    /// slot stays free if the caller does not need it.
     func wakeNext() {
         let next: (@Sendable () -> Void)? = state.withLock { state in
             guard state.freeSlots > 0, !state.waitingCallbacks.isEmpty else { return nil }

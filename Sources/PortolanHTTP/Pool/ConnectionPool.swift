@@ -35,7 +35,7 @@ final class ConnectionPool {
         let number: Int
     }
 
-    /// The connections and the queue of one origin.
+    /// The connections and the queue of one key: of an origin through one proxy, with one required version of HTTP.
     private final class Origin {
         /// Connections that accept a load. The last one was used most recently.
         var available: [any PooledConnection] = []
@@ -199,8 +199,8 @@ final class ConnectionPool {
         } else {
             let waiter = origin.queue.popFirst()
             if connection.isMultiplexed || waiter == nil { origin.available.append(connection) }
-            // The load uses the connection even if it accepts no streams. Otherwise, if a server ended each connection
-            // immediately, the pool would open connections endlessly. A load limits its attempts.
+            // The load gets the connection even if the connection accepts no streams. Otherwise, if a server ended each
+            // connection immediately, the pool would open connections endlessly. A load limits its attempts.
             waiter?.didAcquire(connection)
         }
         serveQueue(key, origin)
@@ -310,7 +310,7 @@ final class ConnectionPool {
         return true
     }
 
-    /// Closes the idle connections of one origin.
+    /// Closes the idle connections of one key.
     func closeIdleConnections(for key: ConnectionKey) {
         for connection in origins[key]?.available ?? [] where connection.idleSince != nil { connection.close() }
     }

@@ -4,10 +4,10 @@ import PortolanCore
 import PortolanTransport
 
 /// Loads that wait for a connection. They are sorted by priority. Loads of one priority are in the order of their
-/// arrival, after the loads that send their request again.
+/// arrival, after the loads with ``Rank/precedesSamePriority``.
 ///
 /// Each attempt to open a connection belongs to one load. Loads without an attempt wait until a connection becomes
-/// available, and their clients are notified of that.
+/// available, and their clients are notified of the wait.
 struct RequestQueue {
     /// The order of the loads.
     struct Rank: Comparable {
@@ -194,11 +194,10 @@ struct RequestQueue {
 
 /// A load that waits for a connection. Called on the pool's event loop.
 ///
-/// While a connection is being opened for the load, it can receive challenges: for server trust, and for a client
+/// While a connection is being opened for the load, the load can receive challenges: for server trust, and for a client
 /// certificate.
 protocol ConnectionRequester: ChallengeHandler {
-    /// The load has acquired the connection. It must call ``PooledConnection/beginTransaction(_:)`` before this
-    /// returns.
+    /// The load has acquired the connection. It must call ``PooledConnection/beginTransaction(_:)`` inside this call.
     func didAcquire(_ connection: any PooledConnection)
     /// Whether the request can be sent again if the server has already closed the connection.
     var isRepeatable: Bool { get }

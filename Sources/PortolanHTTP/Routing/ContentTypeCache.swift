@@ -16,9 +16,9 @@ struct ContentTypeCache {
     mutating func mediaType(of last: HTTPField, fieldCount count: Int, in fields: HTTPFields) -> MIMEType? {
         let text = last.value
         if text == self.text, count == 1 { return type }
-        let type = MIMEType(extractedFrom: fields)
+        let parsedType = MIMEType(extractedFrom: fields)
         // Other values are not stored, because their text can differ from the received bytes.
-        if count == 1, text.utf8.allSatisfy({ $0 < 0x80 }) { (self.text, self.type) = (text, type) }
-        return type
+        if count == 1, text.utf8.allSatisfy({ $0 < 0x80 }) { (self.text, type) = (text, parsedType) }
+        return parsedType
     }
 }

@@ -5,8 +5,8 @@ import PortolanCore
 import Synchronization
 import PortolanHTTPSyntax
 
-/// The values that are the same for all plain requests to one origin. A plain request is a GET without a body, fields
-/// and properties of the caller.
+/// The values that are the same for all plain requests to one origin. A plain request is a GET without a body, and
+/// without fields and properties of the caller.
 final class RequestTemplate: Sendable {
     /// The part of the origin's URLs before the path.
     fileprivate let prefix: [UInt8]

@@ -37,7 +37,7 @@ protocol HTTPStream: AnyObject {
     func sendRequest()
     /// Resumes after the result `.pause`.
     func resumeReading()
-    /// Cancels the transaction. It receives no more calls.
+    /// Cancels the transaction, which then receives no more calls.
     func cancel()
     /// As ``resumeReading()`` and ``cancel()``, but only if the stream still carries `transaction`. An HTTP/1.1
     /// connection can already carry the next transaction while the previous one receives its end.

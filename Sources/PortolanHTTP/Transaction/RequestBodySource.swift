@@ -27,7 +27,7 @@ final class RequestBodySource {
     /// The number of bytes that were read from the whole body.
     private var totalReadCount: Int64 = 0
     private var buffer = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    /// Whether all bytes were read. The reader may not have returned `.end` yet.
+    /// Whether all bytes were read; `false` if the length is unknown. The reader may not have returned `.end` yet.
     var isAllRead: Bool { totalReadCount == length }
     /// Whether reading has begun, so that the body must be rewound before it is sent again.
     private(set) var hasStartedReading = false

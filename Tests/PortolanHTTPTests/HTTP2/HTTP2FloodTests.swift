@@ -110,7 +110,7 @@ import Testing
     @Test func emptyDataFramesBetweenContentAreAllowed() throws {
         let (server, transaction) = try serverDuringAResponse()
         for _ in 0..<2000 { server.send(Frames.data("x") + Frames.data("")) }
-        let empty = [[UInt8]](repeating: Frames.data(""), count: HTTP2FloodLimit.emptyFrames)
+        let empty = [[UInt8]](repeating: Frames.data(""), count: HTTP2FloodLimit.emptyFrameLimit)
         server.send(Frames.data("x") + empty.flatMap { $0 } + Frames.data("", endsStream: true))
         #expect(transaction.events.last == .end)
         #expect(transaction.bytes.count == 2001)

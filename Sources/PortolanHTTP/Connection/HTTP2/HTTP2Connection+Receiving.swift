@@ -7,7 +7,7 @@ import PortolanTransport
 extension HTTP2Connection {
     /// The receive state of a connection.
     struct Receiving {
-        /// The size of a window before a setting or an update changes it (RFC 9113 §6.9.2).
+        /// The size of a window in bytes before a setting or an update changes it (RFC 9113 §6.9.2).
         static let protocolWindow = 65_535
 
         let options: HTTP2Session.Options
@@ -26,32 +26,33 @@ extension HTTP2Connection {
         var sectionSize = 0
         /// Whether the field section has more than one frame.
         var isSectionSplit = false
-        /// Violations that nghttp2 has reported. Its next frames show whether a stream or the connection ends.
+        /// Violations that nghttp2 has reported. The next frames that nghttp2 sends show whether a stream or the
+        /// connection ends.
         var violations: [HTTP2Violation] = []
         /// By how many bytes the announced window of each stream is larger than the window that nghttp2 counts. 0 after
         /// the server has acknowledged the client's settings.
         var unacknowledgedWindow = HTTP2ReceiveWindow.streamStart - protocolWindow
         var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.connection)
-        /// The largest send window of all streams, before the server's new settings apply.
+        /// The largest send window of all streams in bytes, before the server's new settings apply.
         var largestSendWindow = 0
-        /// The initial send window of new streams, before the server's new settings apply.
+        /// The initial send window of new streams in bytes, before the server's new settings apply.
         var initialSendWindow = protocolWindow
 
         init(_ limits: HTTPLimits) {
-            let list = Self.maximumFieldListSize(limits)
-            let continuations = list / (16 << 10) + 5
+            let listSize = Self.maximumFieldListSize(limits)
+            let maximumContinuations = listSize / (16 << 10) + 5
             options = HTTP2Session.Options(
                 settings: [
                     HTTP2Setting(parameter: .enablePush, value: 0),
                     HTTP2Setting(parameter: .initialWindowSize, value: UInt32(HTTP2ReceiveWindow.streamStart)),
-                    HTTP2Setting(parameter: .maxHeaderListSize, value: UInt32(list)),
+                    HTTP2Setting(parameter: .maxHeaderListSize, value: UInt32(listSize)),
                     HTTP2Setting(parameter: .noRFC7540Priorities, value: 1),
                 ],
                 // nghttp2 counts a frame header up to 9 times, once for each byte that arrives separately.
-                continuations: 9 * continuations)
+                maximumContinuations: 9 * maximumContinuations)
             // If a section is a little too large, only its stream fails. A decompression bomb ends the connection.
-            maximumDecodedSectionSize = max(4 * list, 1 << 20)
-            flood = HTTP2FloodLimit(continuations: continuations)
+            maximumDecodedSectionSize = max(4 * listSize, 1 << 20)
+            flood = HTTP2FloodLimit(maximumContinuations: maximumContinuations)
         }
 
         /// The value of SETTINGS_MAX_HEADER_LIST_SIZE, with 32 bytes for each field (RFC 9113 §6.5.2).
@@ -92,8 +93,8 @@ extension HTTP2Connection: ByteConnectionReceiver {
         endTransport()
     }
 
-    /// Passes the received bytes to the session, one frame at a time. The reply to a frame is sent before the session
-    /// processes the next frame.
+    /// Passes the received bytes to the session, one frame at a time. RST_STREAM and GOAWAY frames that the session
+    /// queues are sent before it processes the next frame.
     private func feed(_ bytes: borrowing RawSpan) -> HTTP2ProtocolRule? {
         var (fedCount, offset) = (0, 0)
         while let scanned = receiving.scanner.next(in: bytes, from: &offset) {
@@ -117,7 +118,7 @@ extension HTTP2Connection: ByteConnectionReceiver {
         return feedSession(bytes.extracting(fedCount..<bytes.byteCount))
     }
 
-    /// Fails the stream if a DATA frame arrives before the final head, which is a stream error (RFC 9113 §8.1.1).
+    /// Fails the stream if a DATA frame arrives before the final head. This is a stream error (RFC 9113 §8.1.1).
     ///
     /// nghttp2 would end the connection if the frame has content, and ignore an empty frame. nghttp2 itself handles
     /// frames that are too long, or that interrupt a field section.
@@ -215,7 +216,7 @@ extension HTTP2Connection {
 
     func didReceive(_ violation: HTTP2Violation) { receiving.violations.append(violation) }
 
-    /// Fails the stream if it is still in the table. Streams that ended normally are not.
+    /// Fails the stream if it is still in the table. A stream that ended normally was removed before.
     func didClose(_ number: Int32, _ code: HTTP2ErrorCode) {
         if let stream = streams.find(number), !stream.isReportPending { stream.receiveReset(code) }
     }

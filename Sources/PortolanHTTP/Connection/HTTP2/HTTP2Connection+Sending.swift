@@ -81,7 +81,7 @@ extension HTTP2Connection {
     private func write(to transport: any ByteConnection) -> Bool {
         guard let session else { return false }
         sending.isBusy = true
-        // The session calls back and uses `sending`. So the buffer is moved out of it (exclusive access).
+        // The session calls back and uses `sending`. So the buffer is moved out of `sending` (exclusive access).
         var output: [UInt8] = []
         swap(&output, &sending.output)
         let error = session.send(into: &output, atMost: Sending.writeSize, for: self)

@@ -8,7 +8,7 @@ import PortolanTransport
 /// only.
 ///
 /// An ``HTTP2Session`` is the state machine of the protocol. Content goes from the receive buffer to the transaction
-/// without a copy. All frames of one event-loop iteration are sent in one write at its end.
+/// without a copy. The frames that loads submit in one event-loop iteration are sent together at its end.
 ///
 /// RFC 9113
 final class HTTP2Connection {
@@ -69,8 +69,8 @@ final class HTTP2Connection {
         session = HTTP2Session(receiving.options)
     }
 
-    /// Starts to use `transport`, and belongs to the pool from now on. Without a pool, the connection closes when it
-    /// has no streams.
+    /// Sets the pool and the transport of a new connection. Without a pool, the connection closes when its last stream
+    /// has ended.
     func attach(to pool: ConnectionPool?, over transport: any ByteConnection) {
         self.pool = pool
         self.transport = transport
@@ -91,12 +91,13 @@ final class HTTP2Connection {
 
 extension HTTP2Connection: PooledConnection {
     var isMultiplexed: Bool { true }
-    /// Unread bytes are frames, and do not make a connection unusable. The poller reports its end.
+    /// Unread bytes are frames, and do not make the connection unusable. The poller reports the connection's end.
     var isAlive: Bool { isActive }
 
     var availableStreamCount: Int {
         guard case .open = state, session != nil else { return 0 }
-        // If the server allows no streams, loads wait here, with a time limit. In the pool they would wait without one.
+        // If the server allows no streams, loads wait here for at most `streamWaitLimit`. In the pool's queue, they
+        // would usually wait longer.
         return max(0, (streamLimit == 0 ? Self.assumedStreamLimit : streamLimit) - openStreamCount)
     }
 
@@ -122,7 +123,7 @@ extension HTTP2Connection: PooledConnection {
         pool?.connectionStoppedAccepting(self, for: key)
     }
 
-    /// Sends the session's last frames, and closes the transport if the connection is closing.
+    /// Sends the session's last frames and closes the transport, if the connection is closing.
     ///
     /// Does nothing during a call of the session. The caller of the session calls this method again after that.
     func endTransport() {

@@ -20,7 +20,7 @@ extension LoadError {
             .connectionLost, message: "\(key) ended the connection with GOAWAY (\(code.name)) and did not complete the response; try again")
     }
 
-    /// The server allowed no stream on the connection for this time.
+    /// The server allowed no stream on the connection during `time`.
     static func allowsNoStream(_ key: ConnectionKey, after time: Duration) -> LoadError {
         LoadError(
             .timedOut,

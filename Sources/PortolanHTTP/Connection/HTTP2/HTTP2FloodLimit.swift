@@ -9,10 +9,10 @@
 /// RFC 9113 §10.5
 struct HTTP2FloodLimit {
     /// How many frames without progress a peer can send immediately, and in each later ``period``.
-    static let frames = 1000
+    static let frameLimit = 1000
     static let period: UInt64 = 30_000_000_000  // nanoseconds
     /// How many empty DATA frames can follow one another.
-    static let emptyFrames = 32
+    static let emptyFrameLimit = 32
 
     private static let maximumCredit = 10_000
     private static let requestCredit = 4
@@ -20,22 +20,22 @@ struct HTTP2FloodLimit {
     private static let dataCredit = 2
     private static let bytesPerCredit = 64
     /// DATA frames for a stream that has ended cost credit if they have fewer bytes than this.
-    private static let smallPiece = 1024
+    private static let smallPieceSize = 1024
 
     /// How many CONTINUATION frames one field section can have.
     private let maximumContinuations: Int
-    private var credit = HTTP2FloodLimit.frames
+    private var credit = HTTP2FloodLimit.frameLimit
     private var lastRefill: UInt64?
     private var emptyFramesInSequence = 0
     private var continuationsInSequence = 0
 
-    init(continuations: Int) { maximumContinuations = continuations }
+    init(maximumContinuations: Int) { self.maximumContinuations = maximumContinuations }
 
     /// Counts a frame of the peer.
     ///
     /// - Parameters:
     ///   - isOpen: whether the frame's stream is open.
-    ///   - now: in nanoseconds.
+    ///   - now: the time of the event loop in nanoseconds.
     /// - Returns: the broken rule; `nil` if the peer is within the limits.
     mutating func record(_ scanned: HTTP2FrameScanner.ScannedFrame, isOpen: Bool, now: UInt64) -> HTTP2ProtocolRule? {
         continuationsInSequence = scanned.frame.type == .continuation ? continuationsInSequence + 1 : 0
@@ -50,10 +50,10 @@ struct HTTP2FloodLimit {
                 earn(Self.dataCredit + scanned.contentLength / Self.bytesPerCredit)
                 return nil
             }
-            return scanned.contentLength < Self.smallPiece ? spend(now) : nil
+            return scanned.contentLength < Self.smallPieceSize ? spend(now) : nil
         case .data where !scanned.frame.endsStream:
             emptyFramesInSequence += 1
-            return emptyFramesInSequence > Self.emptyFrames ? .tooManyFrames : spend(now)
+            return emptyFramesInSequence > Self.emptyFrameLimit ? .tooManyFrames : spend(now)
         case .data where isOpen: return nil
         default: return spend(now)
         }
@@ -76,10 +76,10 @@ struct HTTP2FloodLimit {
             lastRefill = now
             return
         }
-        let nanosecondsPerCredit = Self.period / UInt64(Self.frames)
+        let nanosecondsPerCredit = Self.period / UInt64(Self.frameLimit)
         let earnedCredit = (max(now, last) - last) / nanosecondsPerCredit
         guard earnedCredit > 0 else { return }
         lastRefill = last + earnedCredit * nanosecondsPerCredit
-        if credit < Self.frames { credit = min(credit + Int(min(earnedCredit, UInt64(Self.frames))), Self.frames) }
+        if credit < Self.frameLimit { credit = min(credit + Int(min(earnedCredit, UInt64(Self.frameLimit))), Self.frameLimit) }
     }
 }

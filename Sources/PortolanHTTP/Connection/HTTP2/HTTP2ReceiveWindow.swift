@@ -18,7 +18,7 @@ struct HTTP2ReceiveWindow {
     /// stream blocks another.
     static let connection = 16 << 20
 
-    /// The size of the window after an update.
+    /// The size of the window in bytes after an update.
     private(set) var size: Int
     /// How many more bytes the peer can send.
     private var remaining: Int
@@ -39,8 +39,8 @@ struct HTTP2ReceiveWindow {
         return increment
     }
 
-    /// As ``increment()``, for a stream with a fast reader. Doubles the window before, if `remainingGrowth` is large
-    /// enough, and subtracts the growth from it.
+    /// As ``increment()``, for a stream with a fast reader. First doubles the window if `remainingGrowth` is large
+    /// enough, and subtracts the growth from `remainingGrowth`.
     mutating func increment(growingWithin remainingGrowth: inout Int) -> Int? {
         guard remaining <= size / 2 else { return nil }
         if size < Self.streamLimit, remainingGrowth >= size {

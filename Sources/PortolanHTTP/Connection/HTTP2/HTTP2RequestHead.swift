@@ -76,7 +76,7 @@ struct HTTP2RequestHead {
     }
 
     /// Secrets are not added to the compression table, because an attacker could guess them there (RFC 7541 §7.1).
-    /// nghttp2 itself does not add fields that seldom repeat.
+    /// A cookie of 20 bytes or more is too long to guess. nghttp2 itself does not add fields that seldom repeat.
     private static func isSecret(_ field: HTTPField, _ valueLength: Int) -> Bool {
         if field.indexingStrategy == .disallow || field.indexingStrategy == .avoid { return true }
         switch field.name {
@@ -86,7 +86,8 @@ struct HTTP2RequestHead {
         }
     }
 
-    /// The value of the `Priority` field: the urgency from 0 to 7 (RFC 9218). `nil` for the default, 3.
+    /// The value of the `Priority` field: the urgency from 0 to 7 (RFC 9218). `nil` for the default urgency, 3, and if
+    /// the request has its own `Priority` field.
     private static func urgency(of request: PreparedRequest) -> String? {
         guard request.priority != .normal, !request.fields.contains(priorityName) else { return nil }
         return request.priority > .normal ? "u=1" : "u=5"

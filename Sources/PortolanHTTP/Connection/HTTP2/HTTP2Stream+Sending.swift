@@ -11,7 +11,7 @@ extension HTTP2Stream {
         if hasBody { sending = transaction.preparedRequest.expectsContinue ? .expecting : .body }
         guard let number = connection.open(self, head.block, hasBody: hasBody) else { return failNotOpened() }
         didOpen(number)
-        sentBytes += Int64(head.byteCount)
+        sentByteCount += Int64(head.byteCount)
         guard case .expecting = sending else { return }
         timer = connection.transport?.loop.schedule(after: connection.expectContinue.timeout) { [call = StreamCall(self)] in
             call.run { $0.sendExpectedBody() }
@@ -77,12 +77,12 @@ extension HTTP2Stream {
 
     /// Counts a DATA frame with `count` bytes that was passed to the transport.
     func didSendBody(_ count: Int, isLast: Bool) {
-        sentBytes += Int64(count)
+        sentByteCount += Int64(count)
         if isLast { sending = .done }
     }
 }
 
-/// Calls a stream from any thread. The call does not keep the stream alive.
+/// A weak reference to a stream, for closures that other threads hold. Call ``run(_:)`` on the event loop only.
 private final class StreamCall: @unchecked Sendable {  // … because the stream is used on its event loop only
     private weak var stream: HTTP2Stream?
 

@@ -33,8 +33,8 @@ final class HTTP2Stream {
     private var parser: HTTP2ResponseParser
     private(set) var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.streamStart)
     private var isPaused = false
-    /// A copy of content that arrived while the transaction was paused. The copy is needed, because
-    /// all streams share the receive buffer.
+    /// A copy of content that arrived while the transaction was paused. The copy is needed, because all streams share
+    /// the receive buffer.
     private var bufferedContent = ByteBuffer()
     /// How the transaction will end when the buffered content was delivered; `nil` if it has not ended.
     private var pendingEnd: PendingEnd?
@@ -47,7 +47,7 @@ final class HTTP2Stream {
     /// Whether nghttp2 has ended the stream, and the connection will report the reason after the current call of
     /// nghttp2.
     var isReportPending = false
-    var sentBytes: Int64 = 0
+    var sentByteCount: Int64 = 0
     var timer: ScheduledTimer?
 
     /// How much of the request was sent.
@@ -79,7 +79,7 @@ extension HTTP2Stream: HTTPStream {
     var report: TransferReport {
         var report = connection.baseReport
         report.isReused = isReused
-        report.bytesSent = sentBytes
+        report.bytesSent = sentByteCount
         report.bytesReceived = parser.byteCount
         return report
     }
@@ -118,7 +118,7 @@ extension HTTP2Stream: HTTPStream {
         reset(.cancel)
     }
 
-    /// Detaches the transaction. It receives no more calls.
+    /// Detaches the transaction, which then receives no more calls.
     private func detachTransaction() {
         transaction = nil
         isPaused = false

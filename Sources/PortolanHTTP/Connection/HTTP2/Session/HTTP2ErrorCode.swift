@@ -18,7 +18,7 @@ struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     static let enhanceYourCalm = Self(rawValue: 0xB)
     static let http11Required = Self(rawValue: 0xD)
 
-    /// The name in the RFC, or the number of a code that the RFC does not define.
+    /// The name in the RFC. For a code that the RFC does not define, `error` and the number.
     var name: String {
         let names = [
             "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED", "FRAME_SIZE_ERROR",

@@ -2,7 +2,8 @@
 
 internal import CPortolanNGHTTP2
 
-/// A C function for each callback of nghttp2. It finds the session through the user data, and calls its delegate.
+/// A C function for each callback of nghttp2. Each finds the session through the user data, and calls the session's
+/// delegate.
 extension HTTP2Session {
     static func setCallbacks(_ callbacks: OpaquePointer) {
         unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, didBeginFrame)

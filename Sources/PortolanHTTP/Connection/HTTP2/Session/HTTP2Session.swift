@@ -3,7 +3,7 @@
 internal import CPortolanNGHTTP2
 
 /// The client's side of an HTTP/2 connection: a state machine without I/O, clock or threads. The caller passes the
-/// peer's bytes to ``receive(_:for:)``, and sends the bytes that ``send(into:atMost:for:)`` returns.
+/// peer's bytes to ``receive(_:for:)``, and sends the bytes that ``send(into:atMost:for:)`` appends.
 ///
 /// Memory across the C boundary:
 /// - nghttp2 owns the session from `init` to `deinit`. Only this object has the pointer.
@@ -21,7 +21,7 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
     struct Options {
         var settings: [HTTP2Setting] = []
         /// How many CONTINUATION frames one field section can have.
-        var continuations = 8
+        var maximumContinuations = 8
     }
 
     private let session: OpaquePointer
@@ -57,7 +57,7 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
         unsafe nghttp2_option_set_no_closed_streams(option, 1)
         unsafe nghttp2_option_set_max_reserved_remote_streams(option, 0)
         unsafe nghttp2_option_set_max_send_header_block_length(option, maximumFieldBlockSize)
-        _ = unsafe portolan_nghttp2_option_set_max_continuations(option, options.continuations)
+        _ = unsafe portolan_nghttp2_option_set_max_continuations(option, options.maximumContinuations)
         unsafe setCallbacks(callbacks)
         var session: OpaquePointer?
         guard unsafe nghttp2_session_client_new2(&session, callbacks, nil, option) == 0 else { return nil }
@@ -172,7 +172,7 @@ final class HTTP2Session {  // … because it owns the session, and pointers bor
     /// How many bytes of content the peer accepts on `stream`.
     func sendWindow(of stream: Int32) -> Int { Int(unsafe nghttp2_session_get_stream_remote_window_size(session, stream)) }
 
-    /// The initial window that the peer allows on new streams.
+    /// The initial window in bytes that the peer allows on new streams.
     var initialSendWindow: Int {
         Int(unsafe nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE))
     }
