@@ -13,7 +13,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
     /// User name and password of SOCKS5 (RFC 1929).
     case socks
 
-    /// `nil` for a scheme that is not supported.
+    /// `nil` for a scheme that is not supported, and for an invalid challenge.
     init?(_ challenge: HTTPChallenge) {
         switch challenge.scheme {
         case "basic": self = .basic(realm: challenge["realm"])

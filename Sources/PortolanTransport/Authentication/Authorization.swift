@@ -13,8 +13,8 @@ package struct Authorization: Hashable, Sendable {
         (self.credential, self.offer) = (credential, offer)
     }
 
-    /// The values of a sent Digest response. With these, checks that the HTTP response comes from a server that knows
-    /// the password (RFC 7616 §3.5).
+    /// The values of a sent Digest response. With them, ``check(_:host:)`` verifies that the HTTP response comes from a
+    /// server that knows the password (RFC 7616 §3.5).
     package final class Proof: Sendable {
         fileprivate let key: String
         fileprivate let challenge: DigestChallenge
@@ -33,8 +33,8 @@ package struct Authorization: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - target: the target in the request line.
-    ///   - clientNonce: a random text for one use. A session algorithm uses that of the session's first request
-    ///     instead.
+    ///   - clientNonce: a random text for one use. A session algorithm uses the client nonce of the session's first
+    ///     request instead.
     ///   - contents: returns the bytes of the body.
     /// - Throws: ``LoadError/Code/authenticationRequired`` if the scheme can't carry the credential.
     package func value(
@@ -137,7 +137,7 @@ extension Authorization.Proof {
 
     /// Checks the value of an `Authentication-Info` field, if it contains `rspauth`.
     ///
-    /// With `auth-int` the value depends on the response's body. Then it is not checked.
+    /// With `auth-int` the value depends on the response's body, and is not checked.
     ///
     /// - Throws: ``LoadError/Code/badResponse`` if the value is wrong.
     package func check(_ info: HTTPChallenge, host: String) throws(LoadError) {

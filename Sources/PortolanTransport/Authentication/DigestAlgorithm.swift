@@ -44,7 +44,7 @@ package struct DigestAlgorithm: Hashable, Sendable {
 
     /// Returns the hash in hexadecimal digits, in lower case.
     ///
-    /// - Throws: ``LoadError/Code/notOffered`` if OpenSSL does not offer the function, as MD5 in FIPS mode.
+    /// - Throws: ``LoadError/Code/notOffered`` if OpenSSL does not offer the function, for example MD5 in FIPS mode.
     func hash(_ bytes: [UInt8]) throws(LoadError) -> String {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count = 0

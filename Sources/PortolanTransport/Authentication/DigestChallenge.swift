@@ -34,10 +34,10 @@ package final class DigestChallenge: Hashable, Sendable {
     /// Whether the peer refused the request only because its nonce is too old.
     let isStale: Bool
     private let nonceCounts: DigestNonceCounts
-    /// The server or proxy, in ``nonceCounts``.
+    /// The text that identifies the server or proxy in ``nonceCounts``.
     private let peer: String
 
-    /// What the requests of a session have in common. The session of an algorithm such as `SHA-256-sess` begins with
+    /// The values that all requests of a session share. The session of an algorithm such as `SHA-256-sess` begins with
     /// the first request after a challenge, and ends with the next challenge.
     struct Session: Sendable {
         /// The hash of user name, realm and password.
@@ -99,8 +99,8 @@ package final class DigestChallenge: Hashable, Sendable {
 
     /// Returns the session of a user. The first call begins it.
     ///
-    /// All its requests have the same client nonce. Some servers make the key of each request from the nonces that are
-    /// in it, and others keep the key of the first request.
+    /// All requests of the session have the same client nonce. Some servers make the key of each request from the
+    /// nonces in that request, and others keep the key of the first request.
     ///
     /// RFC 7616 §3.4.2
     ///
@@ -117,7 +117,7 @@ package final class DigestChallenge: Hashable, Sendable {
 
     func endSession() { session.withLock { $0 = nil } }
 
-    /// Whether both are equal, apart from `isStale`.
+    /// Whether the same Digest response answers both challenges. `isStale` and `domain` are not compared.
     package static func == (a: DigestChallenge, b: DigestChallenge) -> Bool {
         (a.realmOctets, a.nonce, a.opaque, a.protection) == (b.realmOctets, b.nonce, b.opaque, b.protection) && a.algorithm == b.algorithm
             && a.hashesUser == b.hashesUser

@@ -26,6 +26,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     package private(set) var isRefusedByOwner = false
 
     private var deadlineTimer: ScheduledTimer?
+    /// The end of the time limit, in nanoseconds of the loop's clock.
     private var deadline: UInt64 = 0
     /// The remaining part of the time limit, while the attempt waits for the answer to a challenge.
     private var remainingTime: Duration?
@@ -174,7 +175,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
             case .secured(let security):
                 proxySecurity = security
                 openTunnel(through: transport)
-            // The first error already names the proxy.
+            // This error already names the proxy.
             case .failed(let error): fail(error)
             case .refused(let error): fail(error.attributed(to: proxy))
             }
@@ -260,7 +261,7 @@ private final class ConnectingReceiver: ByteConnectionReceiver {
 }
 
 extension Duration {
-    /// 0 for a negative duration.
+    /// The duration in nanoseconds, rounded down; 0 for a negative duration.
     package var wholeNanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

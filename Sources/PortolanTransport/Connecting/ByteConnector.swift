@@ -66,7 +66,7 @@ package final class ByteConnector: Sendable {
     ///   - peer: the server that the certificate must name.
     ///   - protocols: the protocols to offer by ALPN (RFC 7301), the preferred one first; empty for no offer.
     ///   - challengeHandler: answers the challenges. Without one, the configuration's defaults apply.
-    ///   - completion: called once, on the event loop, unless the handshake is cancelled. Then call
+    ///   - completion: called once, on the event loop, unless the handshake is cancelled. It must call
     ///     ``SocketConnection/setReceiver(_:)``, or close the connection if the handshake failed.
     /// - Returns: the handshake, for cancelling it.
     package func startTLS(

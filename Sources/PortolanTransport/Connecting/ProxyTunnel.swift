@@ -40,7 +40,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because only code on its 
         query = nil
     }
 
-    /// - Parameter completion: called once, on the event loop, unless the tunnel is cancelled.
+    /// - Parameter completion: called once, on the event loop, unless the tunnel is cancelled or released.
     func open(over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void) {
         switch proxy.kind {
         case .http:

@@ -31,7 +31,7 @@ public import PortolanCore
     public enum Outcome {
         /// - Parameters:
         ///   - chain: the server's certificates, from this handshake or from the one that was resumed; DER, leaf first.
-        ///   - verdict: the reason why default handling does not trust the chain.
+        ///   - verdict: the reason why default handling does not trust the chain; `nil` if it trusts the chain.
         case secured(applicationProtocol: String?, version: String?, isResumed: Bool, chain: [[UInt8]], verdict: LoadError?)
         case failed(LoadError)
         case refused(LoadError)
@@ -56,8 +56,8 @@ public import PortolanCore
     public private(set) var plaintext: [UInt8] = []
     public private(set) var end: End?
 
-    /// - Parameter ask: receives the challenges of the handshake. Without it, default handling answers. If the
-    ///   answer comes after the call of `ask`, call ``proceed()`` then.
+    /// - Parameter ask: receives the challenges of the handshake. Without it, default handling answers. If the answer
+    ///   comes after the call of `ask`, call ``proceed()`` after the answer.
     public init(_ context: Context, host: String, ask: ((AuthenticationChallenge) -> Void)?) throws(LoadError) {
         challengeHandler = ask.map(ChallengeResponder.init)
         handshake = TLSHandshake(

@@ -50,16 +50,16 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private enum Watcher: Equatable {
         case none
         case poller(SocketPoller.Interest)
-        /// A thread will call ``drive(for:while:)``, and will wait for events then.
+        /// A thread will call ``drive(for:while:)``, and will wait for events in that call.
         case promised
         /// A thread inside ``drive(for:while:)``. It waits in poll(2), or runs on the event loop.
         case thread
     }
 
-    /// The maximum size of one read with TLS. It is small, so that decrypted bytes are still in the processor's cache
-    /// when they are delivered.
+    /// The maximum size of one read with TLS, in bytes. It is small, so that decrypted bytes are still in the
+    /// processor's cache when they are delivered.
     private static let secureReadSize = 128 << 10
-    /// The maximum size of a TLS record. Small writes with `hasMore` are combined up to this size.
+    /// The maximum size of a TLS record, in bytes. Small writes with `hasMore` are combined up to this size.
     private static let recordSize = 16 << 10
 
     /// - Parameters:
@@ -221,7 +221,8 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         guard unsentBytes.isEmpty, !isFull, failure == nil else { return .full }
         let sentCount = socket.send(file: file, from: offset, atMost: count)
         if sentCount > 0 { return .sent(sentCount) }
-        // The caller then reads the file and writes its bytes, which reports any other error, and the end of the file.
+        // After any other error, and at the end of the file, the caller reads the file itself. That read reports the
+        // error or the end.
         guard sentCount == -Int(EAGAIN) else { return .unable }
         isFull = true
         return .full
@@ -278,7 +279,8 @@ package final class SocketConnection: ByteConnection, PolledSocket {
 
     // MARK: Interest
 
-    /// Sets the events that the poller watches for, unless a thread waits for the socket.
+    /// Sets the events that the poller watches for. If a thread waits for the socket instead, wakes that thread when it
+    /// must also wait until the socket is writable.
     private func updatePollInterest() {
         if watcher == .thread, isFull, waitingThread?.isWriting == false { waitingThread?.waiter.wake() }
         guard !isClosed, watcher != .promised, watcher != .thread, handshake == nil else { return }

@@ -53,7 +53,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because only cod
     /// - Parameters:
     ///   - protocols: the protocols to offer by ALPN, the preferred one first.
     ///   - didChangeChallenge: called with `true` when a challenge is sent, and with `false` when it is answered.
-    ///   - completion: called once, on the event loop, unless the handshake is cancelled. Then call
+    ///   - completion: called once, on the event loop, unless the handshake is cancelled. The caller must then call
     ///     ``SocketConnection/setReceiver(_:)``, or close the connection if the handshake failed.
     init(
         _ peer: TLSPeer, contexts: TLSContextCache, offering protocols: [String], for challengeHandler: (any ChallengeHandler)?,
@@ -187,7 +187,7 @@ extension TLSHandshake: TLSSessionDelegate {
         return CertificateProblem.error(problems, of: peer, chain: chain)
     }
 
-    /// Calls `proceed` if the server is trusted.
+    /// Sends the server-trust challenge, and calls `proceed` if the server is then trusted.
     private func evaluateTrust(_ evaluation: ServerTrustEvaluation, then proceed: @escaping () -> Void) {
         sendChallenge { answer in
             ServerTrust.challenge(peer, evaluation, answer: answer)

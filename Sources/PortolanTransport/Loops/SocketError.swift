@@ -12,7 +12,7 @@ package enum SocketError: Error, Equatable {
     /// The peer sent too many TLS messages without data.
     case flooded
 
-    /// The system's text for the error, for a message.
+    /// The system's text for the error, for a message; `nil` for an error that has no errno.
     var reason: String? {
         if case .system(let number) = self { LoadError.text(of: number) } else { nil }
     }

@@ -20,7 +20,7 @@ package struct TLSError: Error, Hashable {
         while true {
             let next = ERR_get_error()
             guard next != 0 else { break }
-            // After the reason, a failed handshake adds an entry of another library, which only says that it failed.
+            // After the reason, a failed handshake adds an entry of another library, which only reports the failure.
             if last == 0 || portolan_ERR_library(next) == ERR_LIB_SSL { last = next }
         }
         return last == 0 ? nil : TLSError(last)
@@ -42,7 +42,7 @@ package struct TLSError: Error, Hashable {
 
     /// - Parameters:
     ///   - start: the beginning of the message: the operation that failed.
-    ///   - isOfProxy: whether the peer is a proxy. Proxies have another advice.
+    ///   - isOfProxy: whether the peer is a proxy. The advice for proxies is different.
     func error(_ start: String, isOfProxy: Bool) -> LoadError {
         let message = "\(start): \(phrase)"
         if isPlaintext {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A proxy, and the client's credential for it. Requests share a connection only if all these values are equal.
+/// A proxy, and the client's credential for it. Requests share a connection only if their proxies are equal.
 package struct Proxy: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         /// For `http:` URLs, the proxy receives the requests in absolute form. For `https:` URLs, it makes a tunnel
@@ -21,7 +21,7 @@ package struct Proxy: Hashable, Sendable {
     /// Lower case, ASCII, without brackets.
     let host: String
     package let port: Int
-    /// The credential that is sent without a challenge.
+    /// The credential that is sent to the proxy; `nil` if none is sent.
     package var credential: PasswordCredential?
     /// Where the credential comes from, for the log; `nil` if it answers a challenge.
     package var credentialSource: String? {

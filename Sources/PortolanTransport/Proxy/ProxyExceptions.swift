@@ -6,8 +6,7 @@ import PortolanHTTPSyntax
 ///
 /// Compatible with curl 7.88 (the tests list its results), with two differences. First, curl ignores some entries that
 /// this type accepts: `*` between blanks, `0.0.0.0/0`, blocks of IPv6 addresses, and IPv6 addresses in brackets or in a
-/// long form. Second, curl reads `10.0.0.0/8x` as a block. This type ignores
-/// such an entry.
+/// long form. Second, curl reads `10.0.0.0/8x` as a block. This type ignores such an entry.
 struct ProxyExceptions: Sendable {
     private enum Entry {
         case address(IPAddress, bits: Int)

@@ -18,13 +18,14 @@ public struct ProxyPolicy: Sendable, Hashable {
     }
 
     let source: Source
-    /// The credential for proxies without a user in their URL. It is sent with Basic, without a challenge.
+    /// The credential for proxies without a user in their URL. It is sent without a challenge: by Basic, or in the
+    /// SOCKS5 log-in.
     var credential: PasswordCredential?
     /// Where the credential comes from, for the log.
     var credentialSource: String?
 
     /// Whether an `http` or `https` proxy makes a tunnel also for `http:` URLs, instead of reading the requests. By
-    /// default `false`. Many proxies make tunnels only to the port 443.
+    /// default `false`. Many proxies make tunnels only to port 443.
     public var alwaysTunnels = false
 
     /// Connects to the origin without a proxy. Ignores the environment.

@@ -66,6 +66,7 @@ package struct ProxySelection: Sendable {
         return nil
     }
 
+    /// - Returns: `nil` if the request is loaded without a proxy.
     /// - Throws: the error if the proxy for this request is malformed.
     package func proxy(for request: Request) throws(LoadError) -> Proxy? {
         if !request.properties.isEmpty, let text = request.proxy {

@@ -32,7 +32,7 @@ struct IPAddress: Hashable, Sendable {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Whether both addresses have the same family and the same first bits.
+    /// Whether both addresses have the same family, and equal first bits. `bits` is the number of these bits.
     func hasPrefix(_ other: IPAddress, bits: Int) -> Bool {
         guard bytes.count == other.bytes.count, bits <= bytes.count * 8 else { return false }
         let wholeByteCount = bits / 8

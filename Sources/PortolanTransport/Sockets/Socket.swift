@@ -70,7 +70,7 @@ final class Socket: TLSRecordTransport {
         }
     }
 
-    /// The result of connect(2), when the socket is writable.
+    /// The errno of connect(2), when the socket is writable; 0 if the socket is connected.
     var connectError: CInt {
         var (error, size) = (CInt(0), socklen_t(MemoryLayout<CInt>.size))
         return unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno

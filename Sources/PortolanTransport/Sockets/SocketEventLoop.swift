@@ -34,7 +34,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
 
     // Used on the event loop only.
     private var timers = TimerQueue()
-    /// When the loop's thread wakes up if nothing happens before, in nanoseconds.
+    /// When the loop's thread wakes up if nothing happens before, in nanoseconds; `nil` for never.
     private var wakeTime: Int64?
     /// Whether a timer was scheduled that is due before the loop's thread would wake up.
     private var hasEarlierTimer = false

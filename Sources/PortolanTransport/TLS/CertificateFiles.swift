@@ -147,7 +147,7 @@ enum CertificateFiles {
             (try? self.certificates(from: .file(path: "\(path)/\(name)"), for: purpose)) ?? []
         }
         guard !certificates.isEmpty else {
-            throw unusable(purpose.code, "the folder '\(path)' has no \(purpose.phrase.replacingPrefix("the ")) in it")
+            throw unusable(purpose.code, "the folder '\(path)' has no \(purpose.phrase.droppingPrefix("the ")) in it")
         }
         return certificates
     }
@@ -171,5 +171,5 @@ enum CertificateFiles {
 }
 
 extension String {
-    fileprivate func replacingPrefix(_ prefix: String) -> String { hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self }
+    fileprivate func droppingPrefix(_ prefix: String) -> String { hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self }
 }

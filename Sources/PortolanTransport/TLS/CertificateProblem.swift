@@ -61,8 +61,8 @@ enum CertificateProblem: Hashable {
     private func text(leaf: ServerCertificate?) -> String {
         switch self {
         case .unreadable: "it can't be read"
-        case .expired(let certificate): "\(subjectPhrase(certificate, leaf)) expired on \(certificate.notAfter.day)"
-        case .notYetValid(let certificate): "\(subjectPhrase(certificate, leaf)) is not valid before \(certificate.notBefore.day)"
+        case .expired(let certificate): "\(subjectPhrase(certificate, leaf)) expired on \(certificate.notAfter.dateText)"
+        case .notYetValid(let certificate): "\(subjectPhrase(certificate, leaf)) is not valid before \(certificate.notBefore.dateText)"
         case .wrongName(let certificate): "it is for \(Self.hostList(of: certificate))"
         case .notForServers: "it is not meant for servers"
         case .selfSigned: "it is self-signed"

@@ -15,14 +15,14 @@ struct CertificateTime: Hashable, Sendable, Comparable {
     /// Seconds since 1970.
     let seconds: Int64
     /// The date, such as `2026-01-31`.
-    let day: String
+    let dateText: String
 
     /// - Returns: `nil` for an invalid time: `ASN1_TIME_to_tm(3)`.
     init?(_ time: UnsafePointer<ASN1_TIME>?) {
         var parts = unsafe tm()
         guard let time = unsafe time, unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return nil }
         seconds = unsafe Int64(timegm(&parts))
-        day =
+        dateText =
             unsafe "\(Self.padded(Int(parts.tm_year) + 1900, 4))-\(Self.padded(Int(parts.tm_mon) + 1, 2))-\(Self.padded(Int(parts.tm_mday), 2))"
     }
 

@@ -6,7 +6,7 @@ import CPortolanOpenSSL
 ///
 /// RFC 5280 §4.1.2.4
 enum DistinguishedName {
-    /// The parts of a name that are shown, the preferred one first.
+    /// The kinds of parts to show, the preferred one first. Only one part of a name is shown.
     private static let preferredParts = [NID_commonName, NID_organizationName, NID_organizationalUnitName]
 
     static func line(_ name: OpaquePointer) -> String {

@@ -6,8 +6,8 @@ package import PortolanCore
 /// event loop.
 ///
 /// Each load decides for itself whether it trusts the server. The load that opens the connection receives the challenge
-/// during the handshake. Every other load receives it before it uses the connection. If one load accepts a server that
-/// is not trusted by default, this does not affect other loads.
+/// during the handshake. Every other load receives its own challenge before it uses the connection. If one load accepts
+/// a server that is not trusted by default, this does not affect other loads.
 package final class ServerTrust {
     /// The evaluation in this handshake, or in the original handshake of a resumed session.
     package let evaluation: ServerTrustEvaluation

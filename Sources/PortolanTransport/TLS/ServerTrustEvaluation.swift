@@ -11,7 +11,7 @@ package struct ServerTrustEvaluation: Sendable {
     /// When the server showed the certificates, in seconds since 1970. A resumed session has the time of the original
     /// handshake.
     let time: Int64
-    /// When the leaf expires, in seconds since 1970.
+    /// When the leaf expires, in seconds since 1970; 0 if the leaf can't be read.
     private let expiryTime: Int64
     /// The maximum age of a session that is resumed, in seconds. After this time the certificate is verified again.
     private static let maximumAge: Int64 = 24 * 3600

@@ -13,8 +13,8 @@ import Synchronization
 
 /// The shared state of all TLS sessions with the same settings: OpenSSL's `SSL_CTX`. Any thread.
 ///
-/// Making a context reads the trusted roots, which takes much longer than a handshake. So all connections of a handler
-/// share it.
+/// Making a context reads the trusted roots, which takes much longer than a handshake. So the connections of a handler
+/// share contexts (``TLSContextCache``).
 @safe
 final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the state that sessions share, and nothing changes it after init
     let context: OpaquePointer
@@ -22,7 +22,7 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
     let identity: LoadedIdentity?
     let tickets = TLSTicketCache()
 
-    /// The sources of trusted roots.
+    /// The trusted roots.
     struct Roots {
         var certificates: [Certificate] = []
         /// Whether the system's own roots are included.
@@ -94,7 +94,7 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
         guard let stream = unsafe opendir(folder) else { return false }
         defer { unsafe closedir(stream) }
         while let entry = unsafe readdir(stream) {
-            // An entry ends behind its name, so the memory behind it may not be read.
+            // An entry ends after its name. The memory after it must not be read.
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { start in
                 unsafe start.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }

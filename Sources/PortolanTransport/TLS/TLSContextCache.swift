@@ -29,12 +29,12 @@ package final class TLSContextCache: Sendable {
         self.environment = environment
     }
 
-    /// Calls `completion` with the context for the protocols. Makes the context if it does not exist
-    /// yet, or if an earlier call could not make it.
+    /// Calls `completion` with the context for the protocols. Makes the context if it does not exist yet, or if an
+    /// earlier call could not make it.
     ///
     /// - Parameters:
     ///   - protocols: the protocols to offer by ALPN (RFC 7301), the preferred one first; empty for no offer.
-    ///   - completion: called once, on any thread, before this returns or later.
+    ///   - completion: called once, on any thread, inside this call or later.
     func context(offering protocols: [String], _ completion: @escaping Completion) {
         enum Next { case complete(TLSContext), make, wait }
         let next = entries.withLock { entries -> Next in

@@ -76,8 +76,9 @@ final class TLSSession {
     /// The number of bytes received from the transport since ``beginIteration()``.
     private var bytesInIteration = 0
     private var hasReachedIterationLimit = false
-    /// The number of all bytes received from the transport, and the number of data bytes in them.
+    /// The number of all bytes received from the transport.
     private var receivedByteCount = 0
+    /// The number of decrypted bytes of data that were read.
     private var dataByteCount = 0
     private var ticketCount = 0
     private var isFlooded = false
@@ -120,7 +121,7 @@ final class TLSSession {
 
     // MARK: The handshake
 
-    /// Continues the handshake, up to ``iterationLimit``.
+    /// Continues the handshake. Reads up to about ``iterationLimit`` bytes from the transport.
     func handshake() -> HandshakeProgress {
         beginIteration()
         ERR_clear_error()
@@ -241,7 +242,7 @@ final class TLSSession {
 
     /// Ends TLS in the client's direction (close_notify). Bytes from the peer can still be read.
     ///
-    /// - Returns: `false` if the transport is full. Then call it again when the transport is writable.
+    /// - Returns: `false` if the transport is full. Then call this method again when the transport is writable.
     @discardableResult func shutDown() -> Bool {
         guard !isBroken, !hasSentCloseNotify, unsafe SSL_is_init_finished(ssl) == 1 else { return true }
         ERR_clear_error()
@@ -252,6 +253,7 @@ final class TLSSession {
         return hasSentCloseNotify
     }
 
+    /// Marks the session as broken, and returns the reason.
     private func fail() -> SocketError {
         isBroken = true
         if isFlooded { return failRemovingTickets(.flooded) }

@@ -14,7 +14,7 @@ public struct TLSSettings: Sendable {
     }
 
     public enum Verification: Hashable, Sendable {
-        /// The chain must lead to a trusted authority, and must name the host.
+        /// The chain must lead to a trusted authority, and the server's certificate must name the host.
         case full
         /// Every certificate is accepted. An attacker between client and server is not detected. Delegates still
         /// receive server-trust challenges.
@@ -25,8 +25,8 @@ public struct TLSSettings: Sendable {
     public var maximumVersion = Version.tls13
     public var trustRoots = TrustRoots.system
     public var verification = Verification.full
-    /// The client's certificate, for servers that request one. If it is `nil`, the load's delegate receives a
-    /// challenge.
+    /// The client's certificate, for servers that request one. If it is `nil` and a server requests one, the load's
+    /// delegate receives a challenge.
     public var identity: ClientIdentity?
 
     public init() {}

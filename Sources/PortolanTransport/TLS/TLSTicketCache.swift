@@ -91,7 +91,7 @@ final class TLSTicketCache: Sendable {
         }
     }
 
-    /// Removes the tickets of a server that rejected them, or that is no longer trusted.
+    /// Removes the tickets of a server, after a handshake or a session with the server has failed.
     func removeAll(for peer: TLSPeer) {
         state.withLock { state in
             state.tickets[peer] = nil
