@@ -60,7 +60,7 @@ extension ComponentRule {
 }
 
 extension ComponentRule.Screen {
-    /// In bytes.
+    /// The length of a block in bytes.
     static let blockLength = 64
 
     /// Skips whole blocks of 64 bytes up to the first one with a flagged byte.

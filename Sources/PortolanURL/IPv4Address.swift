@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An IPv4 address as the host of a special URL. It may have fewer than four parts, in octal or hexadecimal.
+/// An IPv4 address as the host of a special URL. The text may have fewer than four parts, and parts in octal or
+/// hexadecimal.
 ///
 /// WHATWG URL §3.5
 struct IPv4Address: Sendable, Hashable {

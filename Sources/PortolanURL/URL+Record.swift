@@ -13,6 +13,6 @@ extension URL {
 extension URLRecord {
     /// Parses the absolute text of Foundation's URL.
     ///
-    /// - Throws: the errors of `init(parsing:relativeTo:)`; a relative URL has no scheme.
+    /// - Throws: the errors of `init(parsing:relativeTo:)`. A relative URL fails, because it has no scheme.
     public init(_ url: URL) throws(URLSyntaxError) { try self.init(parsing: url.absoluteString) }
 }

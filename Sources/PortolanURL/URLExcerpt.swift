@@ -4,7 +4,8 @@
 enum URLExcerpt {
     /// The maximum number of bytes in an excerpt.
     private static let byteLimit = 80
-    /// The maximum number of these bytes that are before the offset.
+    /// The number of bytes to show before the offset if the excerpt does not begin at the start of the text. Also the
+    /// maximum number of bytes to show before hidden user information.
     private static let byteCountBeforeOffset = 40
 
     /// Quotes about 80 bytes of `text` around `offset`, with control characters escaped and user information replaced

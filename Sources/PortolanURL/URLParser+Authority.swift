@@ -36,7 +36,7 @@ extension URLParser {
         try parsePathStart(source)
     }
 
-    /// Writes the two slashes before an authority without user information.
+    /// Writes the two slashes before an authority, and records that no user information follows yet.
     mutating func beginAuthority(_ source: Span<UInt8>) {
         output.append(UInt8(ascii: "/"), source: source)
         output.append(UInt8(ascii: "/"), source: source)

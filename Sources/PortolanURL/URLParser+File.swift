@@ -44,7 +44,7 @@ extension URLParser {
         try parsePathStart(source)
     }
 
-    /// Parses the path of a URL whose host is empty. Its first slash has already been skipped.
+    /// Parses the path of a URL whose host is empty. If the path starts with a slash, that slash was already skipped.
     private mutating func parseLocalPath(_ source: Span<UInt8>) throws(Failure) {
         beginAuthority(source)
         layout.hostEnd = layout.hostStart

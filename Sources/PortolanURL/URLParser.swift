@@ -72,7 +72,7 @@ extension URLParser {
         return URLRecord(serialised: parser.serialised(from: text, trimmed: trimmed), layout: parser.layout)
     }
 
-    /// Removes control characters and spaces at both ends.
+    /// The range of the text without control characters and spaces at both ends.
     private static func trimmedRange(of text: Span<UInt8>) -> Range<Int> {
         var range = 0..<text.count
         while let first = range.first, text[first] <= 0x20 { range.removeFirst() }

@@ -32,7 +32,7 @@ extension URLRecord {
 }
 
 extension URLRecord.Layout {
-    /// The layout after the text before the host was removed down to `offset`.
+    /// The layout after the text between `offset` and the host was removed.
     fileprivate func movingHost(to offset: Int) -> Self {
         let distance = hostStart - offset
         var result = self

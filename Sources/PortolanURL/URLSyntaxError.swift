@@ -9,7 +9,7 @@ public struct URLSyntaxError: Error, Equatable, CustomStringConvertible {
     package let rule: Rule
     /// The position, in bytes of UTF-8 from the start of the original text.
     public let offset: Int
-    /// The text, shortened to about 80 characters, without user information.
+    /// The text, shortened to about 80 bytes, without user information.
     package let excerpt: String
 
     init(rule: Rule, offset: Int, text: String) {

@@ -91,8 +91,8 @@ package enum UserInformation {
     }
 
     /// Whether the bytes at `authority`, which follow slashes and colons, are in the authority of a URL. Any number of
-    /// slashes precedes the authority of a special URL. Two slashes precede that of other URLs, where a backslash is
-    /// part of the authority. A colon always is.
+    /// slashes precedes the authority of a special URL. In another URL, two slashes precede the authority, and a
+    /// backslash is a part of the authority. A colon is a part of the authority in every URL.
     private static func isAuthority(at authority: Int, of start: URLStart, in text: [UInt8]) -> Bool {
         guard start.isSpecial else {
             return authority >= start.slashes + 2 && !text[(start.slashes + 2)..<authority].contains(UInt8(ascii: "/"))

@@ -2,8 +2,8 @@
 
 /// The rule for each label of a domain that contains right-to-left text.
 ///
-/// A label has one direction, which its first character decides. The characters at its start and its end must prevent
-/// that the label is displayed mixed with its neighbours.
+/// A label has one direction, which its first character decides. The characters at its start and its end must ensure
+/// that the label is not displayed mixed with its neighbours.
 ///
 /// RFC 5893 §2
 enum BidiRule {

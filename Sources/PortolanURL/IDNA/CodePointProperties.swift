@@ -30,7 +30,8 @@ enum BidiClass: UInt8 {
 ///
 /// The Unicode Standard §9.2
 enum JoiningType: UInt8 {
-    /// On neither side. Also code points that make others join, because no rule concerns them.
+    /// The letter connects on neither side. Code points that make others join also have this type, because no rule
+    /// concerns them.
     case none
     case left, right, dual
     /// Ignored between letters that connect.
