@@ -8,7 +8,7 @@ package struct JSONDialect: Sendable {
     let repairsText: Bool
     /// Whether an object can contain the same name twice. Otherwise a duplicate is an error.
     let allowsDuplicates: Bool
-    /// The maximum nesting depth of values.
+    /// The maximum depth of a value. The outermost value has the depth 0.
     let depthLimit: Int
 
     /// RFC 8259, for data that programs send. Tolerates invalid Unicode. The depth limit also suits threads with a

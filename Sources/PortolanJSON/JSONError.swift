@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The reason why a text is not JSON, and the offset of the error.
+/// Why the parser rejects a text, and where.
 package struct JSONError: Error, Equatable, CustomStringConvertible {
     package enum Problem: String, Sendable {
         case unexpectedEnd = "the text ends too early"
@@ -13,12 +13,13 @@ package struct JSONError: Error, Equatable, CustomStringConvertible {
         case tooDeep = "values are nested too deeply"
         case trailingText = "more text follows the value"
         case notUnicode = "these bytes are not UTF-8"
-        case openComment = "a comment begins here and never ends"
+        case unpairedSurrogate = "this escape is half of a surrogate pair; write both halves"
+        case unterminatedComment = "a comment begins here and never ends"
         case duplicateName = "this name occurs twice in its object; keep one"
     }
 
     package let problem: Problem
-    /// In bytes from the start of the text.
+    /// The offset of the error in bytes from the start of the text.
     package let offset: Int
 
     package init(problem: Problem, offset: Int) {

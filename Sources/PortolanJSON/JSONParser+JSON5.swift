@@ -36,7 +36,7 @@ extension JSONParser {
         case UInt8(ascii: "*"):
             position += 1
             while true {
-                guard position + 1 < bytes.count else { throw JSONError(problem: .openComment, offset: start) }
+                guard position + 1 < bytes.count else { throw JSONError(problem: .unterminatedComment, offset: start) }
                 if bytes[position] == UInt8(ascii: "*"), bytes[position + 1] == UInt8(ascii: "/") { break }
                 position += 1
             }
@@ -63,7 +63,7 @@ extension JSONParser {
         }
     }
 
-    /// The next code point, and its length in bytes.
+    /// The next code point, and its length in bytes. `nil` at the end of the text, and at bytes that are not UTF-8.
     func peekScalar() -> (Unicode.Scalar, Int)? {
         let rest = bytes[position..<min(position + 4, bytes.count)]
         var (decoder, iterator) = (UTF8(), rest.makeIterator())
@@ -110,8 +110,8 @@ extension JSONParser {
         }
     }
 
-    /// Reads a number and returns it in JSON's syntax. Keeps `Infinity` and `NaN`, which JSON does not have. The user
-    /// of the value accepts or rejects them.
+    /// Reads a number and returns it in JSON's syntax. Keeps `Infinity` and `NaN`, which JSON does not have. The code
+    /// that uses the value accepts or rejects them.
     mutating func readExtendedNumber() throws(JSONError) -> JSONValue {
         let sign = skip(UInt8(ascii: "-")) ? "-" : ""
         if sign.isEmpty { skip(UInt8(ascii: "+")) }

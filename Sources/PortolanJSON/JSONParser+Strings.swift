@@ -69,7 +69,8 @@ extension JSONParser {
         position += 1
     }
 
-    /// Decodes an escape of JSON5. A line break is dropped. Most other characters stand for themselves.
+    /// Decodes an escape that only JSON5 has. An escaped line break is dropped. Most other escaped characters stand for
+    /// themselves.
     private mutating func appendExtendedEscape(_ letter: UInt8, to text: inout [UInt8]) throws(JSONError) {
         if isAtLineTerminator {
             let isReturn = letter == 0x0D
@@ -96,23 +97,23 @@ extension JSONParser {
         position += 1
     }
 
-    /// Reads the hexadecimal digits of a `\u` escape. If it is the first half of a surrogate pair, also reads the
-    /// second escape.
+    /// Reads the hexadecimal digits of a `\u` escape. If the escape is the first half of a surrogate pair, also reads
+    /// the escape of the second half.
     private mutating func readEscapedScalar() throws(JSONError) -> Unicode.Scalar {
         let replacement: Unicode.Scalar = "\u{FFFD}"
         let start = position
         let unit = try readCodeUnit()
-        if !dialect.repairsText, UTF16.isTrailSurrogate(unit) { throw JSONError(problem: .notUnicode, offset: start) }
+        if !dialect.repairsText, UTF16.isTrailSurrogate(unit) { throw JSONError(problem: .unpairedSurrogate, offset: start) }
         guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) ?? replacement }
         let afterFirst = position
         guard position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"), bytes[position + 1] == UInt8(ascii: "u") else {
-            guard dialect.repairsText else { throw JSONError(problem: .notUnicode, offset: start) }
+            guard dialect.repairsText else { throw JSONError(problem: .unpairedSurrogate, offset: start) }
             return replacement
         }
         position += 2
         let second = try readCodeUnit()
         guard UTF16.isTrailSurrogate(second) else {
-            guard dialect.repairsText else { throw JSONError(problem: .notUnicode, offset: start) }
+            guard dialect.repairsText else { throw JSONError(problem: .unpairedSurrogate, offset: start) }
             position = afterFirst
             return replacement
         }

@@ -21,8 +21,8 @@ package struct JSONParser {
     }
 
     /// - Parameter omittedName: the name of a member of the outermost object. Its value becomes null. The parser checks
-    ///   only the syntax of that value, and does not detect duplicate names inside it.
-    /// - Throws: the error and its offset.
+    ///   only the syntax of that value, and does not detect duplicate names inside it. `nil` omits no value.
+    /// - Throws: why the parser rejects the text, and where.
     /// - Complexity: linear in the length of the text.
     package static func parse(
         _ bytes: [UInt8], _ dialect: JSONDialect = .json, omitting omittedName: String? = nil

@@ -48,7 +48,8 @@ extension JSONPath: CustomStringConvertible {
 }
 
 extension JSONPath {
-    /// Returns the offset of the value at this path in the text, in bytes. `nil` if there is no such value.
+    /// Returns the offset of the value (or name) at this path, in bytes from the start of the text. `nil` if the text
+    /// has no such value, or can't be parsed.
     ///
     /// Parses the text again, because values do not store their positions. Only error messages need positions.
     ///
@@ -72,7 +73,8 @@ extension JSONParser {
         return path.isName ? nameOffset : position
     }
 
-    /// Returns the offsets of the value of a member or element, and of the member's name.
+    /// Returns the offset of the value of a member or element, and the offset of the member's name. `nil` if the value
+    /// that starts here has no such member or element.
     private mutating func offset(of step: JSONPath.Step) throws(JSONError) -> (name: Int?, value: Int)? {
         var foundOffsets: (name: Int?, value: Int)?
         try skipWhitespace()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JSONValue {
-    /// The value as UTF-8 on one line, without the line feed.
+    /// The value as JSON text in UTF-8: one line, without a line feed at its end.
     ///
-    /// Escapes every character that some programs treat as a line end: control characters, U+0085, U+2028 and U+2029.
+    /// Escapes control characters, U+2028 and U+2029, because some programs treat several of them as line ends.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A JSON value that preserves the order of members and the original text of numbers.
+/// A JSON value that preserves the order of members and the digits of numbers.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
-    /// The original text of the number, so that `1e400` and 20-digit identifiers are kept.
+    /// The text of the number, so that `1e400` and 20-digit identifiers are kept. The parser converts numbers of JSON5
+    /// to JSON's syntax, except for `Infinity` and `NaN`.
     case number(String)
     case string(String)
     case array([JSONValue])
@@ -19,8 +20,8 @@ package enum JSONValue: Hashable, Sendable {
             self.value = value
         }
 
-        /// Compares bytes (RFC 8259 §8.3). `String` comparison treats é in one code point and é in two as equal, and
-        /// first sorts the combining marks, which takes long for many marks.
+        /// Compares the bytes of the names (RFC 8259 §8.3). `==` of `String` ignores whether é is one code point or
+        /// two, and takes long for names with many combining marks.
         package func isNamed(_ name: String) -> Bool { self.name.hasSameBytes(as: name) }
     }
 }
@@ -35,13 +36,13 @@ extension JSONValue {
 
     package static func integer(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
 
-    /// A string, or null.
+    /// A string, or null for `nil`.
     package static func text(_ value: String?) -> JSONValue { value.map(JSONValue.string) ?? .null }
 
-    /// An integer, or null.
+    /// An integer, or null for `nil`.
     package static func count(_ value: (some BinaryInteger)?) -> JSONValue { value.map { .integer($0) } ?? .null }
 
-    /// Milliseconds with three digits after the point.
+    /// The number of milliseconds, with three digits after the point.
     package static func milliseconds(_ time: Duration) -> JSONValue {
         let (seconds, attoseconds) = time.components
         let microseconds = Int128(seconds) * 1_000_000 + Int128(attoseconds / 1_000_000_000_000)

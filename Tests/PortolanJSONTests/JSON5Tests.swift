@@ -41,8 +41,8 @@ import Testing
         arguments: [
             ("[,]", .unexpectedByte, 1), ("[1,,2]", .unexpectedByte, 3), ("{,}", .unexpectedByte, 1), ("{1a: 1}", .unexpectedByte, 1),
             ("010", .trailingText, 1),
-            ("1 /* never", .openComment, 2), ("/", .unexpectedByte, 0), ("'a\nb'", .controlCharacter, 2), ("'\\01'", .badEscape, 3),
-            ("'\\1'", .badEscape, 2), ("'\\x4'", .badEscape, 4), ("'\\uD83D'", .notUnicode, 3), ("'\\uDE00'", .notUnicode, 3),
+            ("1 /* never", .unterminatedComment, 2), ("/", .unexpectedByte, 0), ("'a\nb'", .controlCharacter, 2), ("'\\01'", .badEscape, 3),
+            ("'\\1'", .badEscape, 2), ("'\\x4'", .badEscape, 4), ("'\\uD83D'", .unpairedSurrogate, 3), ("'\\uDE00'", .unpairedSurrogate, 3),
             ("0x", .badNumber, 2), ("0x10000000000000000", .badNumber, 2), (".", .unexpectedEnd, 1), ("+", .unexpectedEnd, 1),
             ("+-1", .unexpectedByte, 1), ("Inf", .unexpectedEnd, 3), ("{a: 1, 'a': 2}", .duplicateName, 7),
             ("undefined", .unexpectedByte, 0),
