@@ -4,7 +4,7 @@
     public import PortolanCache
 
     extension ResponseCache {
-        /// Makes a cache on a server. Its thread connects when the first load uses the cache.
+        /// Makes a cache on a server. It connects when the first load uses the cache.
         ///
         /// While the server is unavailable or slow, loads do not use the cache, and do not fail.
         public convenience init(redis configuration: RedisCacheConfiguration) {

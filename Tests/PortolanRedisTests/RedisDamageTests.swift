@@ -23,13 +23,13 @@ private typealias Fixtures = RedisFixtures
         let head = CacheEntryHead(key: try Tester.key(), stored: stored, attributes: attributes, trailers: nil)
         let body: [UInt8] = [1, 2, 3, 4]
         // crc32(3) of the body
-        return (RedisRecord(epochs: try #require(epochs), end: 5, bodyCount: 4, bodyChecksum: 0xB63C_FBCD, head: head), body)
+        return (RedisRecord(epochs: try #require(epochs), expirationTime: 5, bodyLength: 4, bodyChecksum: 0xB63C_FBCD, head: head), body)
     }
 
     @Test func recordIsReadAsItWasWritten() throws {
         let (record, body) = try Self.record()
         let read = try #require(RedisRecord(decoding: record.encoded))
-        #expect(read.encoded == record.encoded && read.end == 5 && read.epochs == record.epochs)
+        #expect(read.encoded == record.encoded && read.expirationTime == 5 && read.epochs == record.epochs)
         let octets = try #require(read.body(body))
         #expect(octets.ranges == ByteRangeSet(2..<6) && octets.byteCount == 4)
         #expect(read.body([1, 2, 3, 5]) == nil && read.body([1, 2, 3]) == nil && read.body([]) == nil)

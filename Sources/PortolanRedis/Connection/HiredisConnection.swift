@@ -9,11 +9,11 @@
         import Musl
     #endif
 
-    /// A connection to the server. hiredis connects it and parses the replies. One thread uses it at a time.
+    /// A connection to the server. hiredis makes it and parses the replies. One thread uses it at a time.
     ///
     /// Nothing blocks except for ``init(_:timeout:)``.
-    // `@unchecked` because the thread that connects it passes it on to the thread that uses it. `@safe` because only
-    // this class uses the context, and releases it at its end.
+    // `@unchecked` because the thread that makes the connection passes it on to the thread that uses it. `@safe`
+    // because only this class uses the context, and releases it at its end.
     @safe final class HiredisConnection: @unchecked Sendable {
         struct Failure: Error {
             let message: String
@@ -22,12 +22,12 @@
         private let context: UnsafeMutablePointer<redisContext>
         private var outgoing: [UInt8] = []
         private var sentCount = 0
-        /// The octets of the reply that has not ended yet.
+        /// The number of octets that were received since the last complete reply.
         private var replyCount = 0
         private let replyLimit: Int
 
-        /// The largest number of octets that are read before the replies in them are parsed. It limits how deep a reply
-        /// can nest before ``nestingLimit`` is checked, because hiredis releases a reply recursively.
+        /// The largest number of octets that are read before the replies in them are parsed. This limits how deep a
+        /// reply can nest before ``nestingLimit`` is checked. hiredis releases a reply recursively.
         private static let readLimit = 16 << 10
         /// How deep arrays can nest. The replies to the store's commands have two levels. The limit of hiredis is
         /// larger, and differs between its versions.
@@ -76,9 +76,9 @@
         /// Queues a command. ``send()`` sends it.
         func append(_ command: RedisCommand) { outgoing.append(contentsOf: command.octets) }
 
-        /// Sends what the socket accepts now.
+        /// Sends as much as the socket accepts now.
         ///
-        /// - Returns: whether it has accepted anything.
+        /// - Returns: whether anything was sent.
         func send() throws(Failure) -> Bool {
             let start = sentCount
             while hasOutput {
@@ -103,7 +103,7 @@
         ///
         /// - Parameter receive: called with each reply.
         /// - Returns: whether anything has arrived.
-        /// - Throws: ``Failure``; at the end of the connection, too.
+        /// - Throws: ``Failure``; also if the server has closed the connection.
         func receive(_ receive: (RedisReply) -> Void) throws(Failure) -> Bool {
             var hasRead = false
             while true {

@@ -4,22 +4,22 @@
     /// Whether requests are sent to the server, or fail at once because it did not answer. Does no input or output.
     struct RedisAvailability: Sendable {
         private enum State {
-            /// There is no connection, and no reason not to make one.
+            /// There is no connection. The next request makes one.
             case idle
-            /// The first requests wait for the connection.
+            /// A connection is being made. Requests wait for it.
             case connecting
             case connected
-            /// No attempt is made before this time.
+            /// No connection is made before this time of the monotonic clock.
             case failed(until: Duration)
-            /// A connection is made after a failure. No request waits for it.
+            /// A connection is being made after a failure. No request waits for it.
             case probing
         }
 
-        /// The time after a failure in which requests cost nothing.
+        /// How long requests are refused after a failure.
         static let pause = Duration.seconds(1)
 
         private var state = State.idle
-        /// Whether the server did not answer the last time.
+        /// Whether the last event was a failure, and not a connection.
         private var hasFailed = false
 
         enum Action: Hashable {
@@ -46,26 +46,26 @@
             }
         }
 
-        /// A request has waited too long for the connection, so that others do not wait for it.
+        /// A request has waited too long for the connection. Further requests are refused until it is there.
         mutating func handleTimeout() {
             if case .connecting = state { state = .probing }
         }
 
-        /// - Returns: whether the server did not answer before.
+        /// - Returns: whether there was a failure since the last connection.
         mutating func didConnect() -> Bool {
             defer { hasFailed = false }
             state = .connected
             return hasFailed
         }
 
-        /// - Returns: whether the server answered before.
+        /// - Returns: whether this is the first failure since the last connection.
         mutating func didFail(now: Duration) -> Bool {
             defer { hasFailed = true }
             state = .failed(until: now + Self.pause)
             return !hasFailed
         }
 
-        /// The server has closed a connection that nobody used.
+        /// The connection ended while no request used it.
         mutating func didClose() { state = .idle }
     }
 #endif

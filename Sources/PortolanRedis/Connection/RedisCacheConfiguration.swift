@@ -3,7 +3,7 @@
 #if Redis
     public import Logging
 
-    /// A cache on a server that many machines share: Redis from 6.2, or Valkey.
+    /// The settings of a cache on a server that many machines share: Redis from 6.2, or Valkey.
     public struct RedisCacheConfiguration: Sendable {
         /// Where the server listens.
         public struct Address: Sendable, Hashable, CustomStringConvertible {
@@ -31,18 +31,18 @@
         public var username: String?
         public var password: String?
         public var database = 0
-        /// What all names of keys begin with. Caches with different prefixes have nothing in common.
+        /// The prefix of all keys. Caches with different prefixes share no responses.
         public var keyPrefix = "portolan:"
         /// The largest response that is stored, in bytes: its body and its fields.
         public var responseLimit = 1 << 20
         /// How long a response stays on the server after it has become stale, so that it can be validated.
         public var staleTime = Duration.seconds(24 * 3600)
-        /// How long a response stays on the server at most.
+        /// The longest time for which a response stays on the server.
         public var longestTime = Duration.seconds(30 * 24 * 3600)
         /// How long a load waits for the server before it continues without it.
         public var timeout = Duration.milliseconds(100)
-        /// How long a load waits while another machine requests the same response. It then requests the response
-        /// itself.
+        /// How long a load waits while another machine requests the same response. After that, the load requests the
+        /// response itself.
         public var leaseTime = Duration.seconds(1)
         /// Receives a message when the server becomes unavailable, and when it is available again.
         public var logger: Logger?
@@ -51,7 +51,7 @@
     }
 
     extension RedisCacheConfiguration {
-        /// With values that can be added without overflow.
+        /// The same settings, with limited values that can be added without overflow.
         var limited: Self {
             var limited = self
             let (day, decade) = (Duration.seconds(24 * 3600), Duration.seconds(3650 * 24 * 3600))
@@ -63,7 +63,7 @@
             return limited
         }
 
-        /// The octets of a URL's entries that are read at most.
+        /// The largest number of octets that are read of the entries of a URL.
         var readLimit: Int { 4 * responseLimit + 4 << 20 }
     }
 #endif

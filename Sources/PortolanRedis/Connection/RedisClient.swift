@@ -5,17 +5,19 @@
     import PortolanCore
     import Synchronization
 
-    /// Sends commands to the server, in order and without waiting for the replies before them, on a thread that it
-    /// owns.
+    /// Sends commands to the server in order, on a thread that it owns. A command does not wait for the replies to
+    /// earlier commands.
     ///
     /// No call blocks. A request that fails, or that the server does not answer in time, has no reply. After a failure,
-    /// requests fail at once for a time (``RedisAvailability``), so that a dead server costs nothing. Any thread.
+    /// requests fail at once for a time (``RedisAvailability``), so that loads do not wait for a dead server. Any
+    /// thread.
     final class RedisClient: Sendable {
         typealias Completion = @Sendable (RedisReply?) -> Void
 
         struct Request: Sendable {
             let command: RedisCommand
-            /// When the completion is called without a reply; `nil` if the request lives as long as the connection.
+            /// When the completion is called without a reply, as a time of the monotonic clock; `nil` if the request
+            /// waits as long as the connection exists.
             let deadline: Duration?
             let completion: Completion
         }
@@ -24,8 +26,9 @@
             var availability = RedisAvailability()
             var queue: [Request] = []
             var timers: [(time: Duration, action: @Sendable () -> Void)] = []
-            /// The requests that have no reply yet, and the octets of their commands.
+            /// The number of requests that have not ended.
             var count = 0
+            /// The number of octets in their commands.
             var octetCount = 0
             /// A connection that another thread has made.
             var opened: Result<HiredisConnection, HiredisConnection.Failure>?
@@ -36,8 +39,8 @@
         }
 
         let configuration: RedisCacheConfiguration
-        /// Makes the commands that are sent first on each connection.
-        private let greeting: @Sendable (RedisClient) -> [Request]
+        /// Makes the requests that are sent before others on each connection.
+        private let makeFirstRequests: @Sendable (RedisClient) -> [Request]
         private let wakeup = RedisWakeup()
         private let state = Mutex(State())
 
@@ -49,8 +52,8 @@
         private var octetLimit: Int { 16 << 20 + 4 * configuration.responseLimit }
         private var replyLimit: Int { configuration.readLimit * 2 + 1 << 20 }
 
-        init(_ configuration: RedisCacheConfiguration, greeting: @escaping @Sendable (RedisClient) -> [Request]) {
-            (self.configuration, self.greeting) = (configuration, greeting)
+        init(_ configuration: RedisCacheConfiguration, makeFirstRequests: @escaping @Sendable (RedisClient) -> [Request]) {
+            (self.configuration, self.makeFirstRequests) = (configuration, makeFirstRequests)
         }
 
         // MARK: - Calls of other threads
@@ -58,7 +61,7 @@
         /// Sends a command.
         ///
         /// - Parameters:
-        ///   - isUrgent: whether a load waits for the reply, so that it must come within the timeout.
+        ///   - isUrgent: whether a load waits for the reply. The request then fails after the timeout.
         ///   - completion: called once, on any thread, possibly before this function returns: with the reply, which may
         ///     be an error, or `nil`.
         func send(_ command: RedisCommand, isUrgent: Bool = false, _ completion: @escaping Completion) {
@@ -85,7 +88,7 @@
 
         /// Calls `action` on the thread after a time.
         ///
-        /// - Returns: `false` if there is no thread. The action is then not called.
+        /// - Returns: `false` if there is no thread, or it is about to end. The action is then not called.
         @discardableResult
         func after(_ time: Duration, _ action: @escaping @Sendable () -> Void) -> Bool {
             let isAccepted = state.withLock { state in
@@ -97,7 +100,7 @@
             return isAccepted
         }
 
-        /// Ends the connection, and uses the server no more for a time.
+        /// Ends the connection. Requests then fail at once for a time.
         func disconnect(because message: String) {
             state.withLock { $0.failure = message }
             wakeup.wake()
@@ -149,15 +152,15 @@
             var actions: [@Sendable () -> Void] = []
             var opened: Result<HiredisConnection, HiredisConnection.Failure>?
             var failure: String?
-            /// When the thread has to look again.
+            /// When the thread must take work again, even if nothing happens; `nil` for no such time.
             var next: Duration?
             var isClosing = false
         }
 
         /// Takes what the thread has to do.
         ///
-        /// - Parameter isConnected: whether queued requests can be sent. Otherwise only those that have waited too long
-        ///   are taken.
+        /// - Parameter isConnected: whether queued requests can be sent. Otherwise they stay queued, except for the
+        ///   `late` ones, whose deadline has passed.
         func takeWork(isConnected: Bool, now: Duration) -> (work: Work, late: [Request]) {
             state.withLock { state in
                 var work = Work(opened: state.opened.take(), failure: state.failure.take(), isClosing: state.isClosing)
@@ -190,13 +193,14 @@
 
         func wait(_ connection: HiredisConnection?, until time: Duration?) {
             let limit = time.map { max(.zero, $0 - MonotonicTime.now) }
-            // A wait that ends too early is repeated with the rest.
+            // If the time is too long for the type, the wait ends early. The session then waits again.
             let milliseconds = limit.map { CInt(clamping: Int64(($0 / .milliseconds(1)).rounded(.up))) } ?? -1
             wakeup.wait(connection?.descriptor, forWriting: connection?.hasOutput ?? false, atMost: milliseconds)
         }
 
-        func makeGreeting() -> [Request] {
-            let requests = greeting(self)
+        /// Makes the first requests of a connection, and counts them.
+        func takeFirstRequests() -> [Request] {
+            let requests = makeFirstRequests(self)
             state.withLock { state in
                 state.count += requests.count
                 state.octetCount += requests.reduce(0) { $0 + $1.command.octets.count }
@@ -209,7 +213,7 @@
             if isNew { configuration.logger?.notice("the cache server at \(configuration.address) answers") }
         }
 
-        /// The connection ended while no request waited for a reply. If one waits for the connection, that is a
+        /// The connection ended while no request waited for a reply. If a request waits for the connection, that is a
         /// failure.
         func didClose(because message: String) {
             let isUnused = state.withLock { state in
@@ -219,7 +223,7 @@
             if !isUnused { fail(because: message) }
         }
 
-        /// All requests fail, and further ones for a time.
+        /// Fails the queued requests. Further requests fail at once for a time.
         func fail(because message: String) {
             let (requests, isNew) = state.withLock { state in
                 let requests = state.queue
@@ -230,7 +234,7 @@
             for request in requests { end(request, nil) }
         }
 
-        /// The thread has ended.
+        /// The thread ends. Fails the queued requests, and calls the actions of all timers.
         func didEnd() {
             fail(because: "the cache is closed")
             let actions = state.withLock { state in

@@ -22,7 +22,7 @@
             if case .error = self { true } else { false }
         }
 
-        /// A status, or octets that are a text: scripts return either.
+        /// A status, or octets that are UTF-8, because scripts return both. `nil` for other replies.
         var text: String? {
             switch self {
             case .status(let text): text
@@ -32,7 +32,7 @@
         }
     }
 
-    /// A command, in the form in which it is sent.
+    /// A command as it is sent: an array of bulk strings in the Redis protocol.
     struct RedisCommand: Sendable {
         let octets: [UInt8]
 

@@ -3,11 +3,11 @@
 #if Redis
     import PortolanCore
 
-    /// What the thread of a client does: it sends the queued commands, and gives each reply to its request.
+    /// The work of a client's thread: it sends the queued commands, and passes each reply to its request.
     final class RedisSession {
         private struct Pending {
             let request: RedisClient.Request
-            let sent: Duration
+            let sendTime: Duration
             /// Whether the request has ended without its reply, which is dropped when it comes.
             var isOver = false
         }
@@ -19,7 +19,8 @@
         private var pendingStart = 0
         /// When the last octets were sent or received.
         private var lastProgress = Duration.zero
-        /// The replies to the first commands that are still missing. Until they are there, nothing else is sent.
+        /// The number of greeting commands (AUTH, SELECT, PING) without a reply. Until all replies are there, nothing
+        /// else is sent.
         private var missingGreetings = 0
 
         init(_ client: RedisClient) { self.client = client }
@@ -56,7 +57,7 @@
             case .success(let opened):
                 connection = opened
                 lastProgress = MonotonicTime.now
-                var greeting: [(RedisCommand, what: String)] = []
+                var greeting: [(RedisCommand, problem: String)] = []
                 let configuration = client.configuration
                 if let password = configuration.password {
                     let user = configuration.username.map { [RedisCommand.Word($0)] } ?? []
@@ -67,26 +68,28 @@
                 }
                 greeting.append((RedisCommand(["PING"]), "the server refuses commands"))
                 missingGreetings = greeting.count
-                for (command, what) in greeting { append(command, what) }
+                for (command, problem) in greeting { append(command, problem) }
             }
         }
 
-        /// Appends one of the first commands. If it fails, the connection is of no use.
-        private func append(_ command: RedisCommand, _ what: String) {
-            greetingFailures.append(what)
+        /// Appends a greeting command.
+        ///
+        /// - Parameter problem: what an error in the reply means. The connection then fails.
+        private func append(_ command: RedisCommand, _ problem: String) {
+            greetingProblems.append(problem)
             connection?.append(command)
         }
 
-        /// What the errors of the first commands mean, for those whose reply is missing.
-        private var greetingFailures: [String] = []
+        /// What an error means, for each greeting command without a reply.
+        private var greetingProblems: [String] = []
 
         private func handleGreeting(_ reply: RedisReply) -> String? {
-            let what = greetingFailures.removeFirst()
+            let problem = greetingProblems.removeFirst()
             missingGreetings -= 1
-            if case .error(let text) = reply { return "\(what): \(text)" }
+            if case .error(let text) = reply { return "\(problem): \(text)" }
             if missingGreetings == 0 {
                 client.didConnect()
-                for request in client.makeGreeting() { send(request, now: MonotonicTime.now) }
+                for request in client.takeFirstRequests() { send(request, now: MonotonicTime.now) }
             }
             return nil
         }
@@ -94,7 +97,7 @@
         private func send(_ request: RedisClient.Request, now: Duration) {
             guard let connection else { return client.end(request, nil) }
             connection.append(request.command)
-            pending.append(Pending(request: request, sent: now))
+            pending.append(Pending(request: request, sendTime: now))
         }
 
         private func exchange() {
@@ -110,7 +113,7 @@
                     }
                 }
                 if hasRead { lastProgress = MonotonicTime.now }
-                // The commands that the greeting has appended.
+                // Sends the requests that `handleGreeting` has appended.
                 _ = try connection.send()
             } catch {
                 if failure == nil, oldest == nil, missingGreetings == 0 {
@@ -138,16 +141,16 @@
 
         // MARK: - Time
 
-        /// Ends requests that have waited too long, and the connection if the server sends nothing at all.
+        /// Ends requests that have waited too long, and the connection if nothing was sent or received for too long.
         ///
         /// - Returns: when to look again.
         private func checkTimes(now: Duration) -> Duration? {
             let timeout = client.configuration.timeout
             guard connection != nil, oldest != nil || missingGreetings > 0 else { return nil }
-            let stall = max(lastProgress, oldest?.sent ?? lastProgress) + timeout
+            let stall = max(lastProgress, oldest?.sendTime ?? lastProgress) + timeout
             let isLate = pending[pendingStart...].contains { !$0.isOver && $0.request.deadline.map { $0 <= now } ?? false }
-            // A request that waited before it was sent is late before the connection is. Its load must not send another
-            // one.
+            // A request that waited before it was sent is late shortly before the connection stalls. The connection
+            // then fails at once, because the load of the request must not wait for another request.
             guard now < (isLate ? stall - timeout / 10 : stall) else {
                 fail("nothing was sent or received for \(timeout)")
                 return nil
@@ -168,7 +171,7 @@
         private func fail(_ message: String) {
             let requests = pending[pendingStart...].filter { !$0.isOver }.map(\.request)
             connection = nil
-            (pending, pendingStart, missingGreetings, greetingFailures) = ([], 0, 0, [])
+            (pending, pendingStart, missingGreetings, greetingProblems) = ([], 0, 0, [])
             client.fail(because: message)
             for request in requests { client.end(request, nil) }
         }

@@ -13,7 +13,7 @@
     final class RedisWakeup: Sendable {
         private let descriptor: CInt
 
-        /// Without a descriptor, the thread looks for calls in intervals.
+        /// If no descriptor can be made, the thread looks for calls every 10 ms.
         init() { descriptor = eventfd(0, CInt(EFD_NONBLOCK) | CInt(EFD_CLOEXEC)) }
 
         deinit {
@@ -26,9 +26,9 @@
             _ = unsafe write(descriptor, &one, 8)
         }
 
-        /// Waits for a call, for a socket, or for the end of a time.
+        /// Waits for a call of ``wake()`` or for the socket.
         ///
-        /// - Parameter milliseconds: −1 for no limit.
+        /// - Parameter milliseconds: the longest wait; −1 for no limit.
         func wait(_ socket: CInt?, forWriting: Bool, atMost milliseconds: CInt) {
             var polled = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
             if let socket { polled.append(pollfd(fd: socket, events: Int16(forWriting ? POLLIN | POLLOUT : POLLIN), revents: 0)) }

@@ -3,19 +3,19 @@
 #if Redis
     import Synchronization
 
-    /// Runs the changes of a key one after another, although each needs several commands. So a lookup finds what the
-    /// same process has stored before.
+    /// Runs the operations for a key one after another, because each of them sends several commands. So a lookup finds
+    /// what the same process has stored before.
     final class KeyedOperations: Sendable {
         /// Calls its argument once, when it is done.
         typealias Operation = @Sendable (@escaping @Sendable () -> Void) -> Void
 
-        /// The waiting operations of the keys for which one is running.
+        /// The waiting operations for each key that has a running operation.
         private let waiting = Mutex<[String: [Operation]]>([:])
 
         /// The largest number of waiting operations of a key.
         private static let limit = 64
 
-        /// Runs an operation after those that were added before.
+        /// Runs an operation after those that were added for the key before.
         ///
         /// - Returns: `false` if too many operations wait. The operation is then not run.
         func run(_ key: String, _ operation: @escaping Operation) -> Bool {

@@ -4,7 +4,7 @@
     package import PortolanCache
     import PortolanCore
 
-    /// One load for all machines: the lease of a key is a value on the server that ends by itself.
+    /// Makes one machine load a response for all. The lease of a key is a value on the server that expires.
     extension RedisCacheStore {
         private static let pollTime = Duration.milliseconds(20)
 
@@ -22,12 +22,12 @@
             }
         }
 
-        /// Ends after what the process has stored before.
+        /// Returns a lease. Its end is sent after what this process has stored before.
         private func lease(of key: CacheKey, _ name: String, _ mark: String) -> CacheLease {
             let command = RedisScripts.command(RedisScripts.release, keys: [name], [RedisCommand.Word(mark)])
             let entries = keys.entries(of: key.url)
             return CacheLease { [operations, client] in
-                // Without room, the lease ends by itself.
+                // If too many operations wait, the lease expires.
                 _ = operations.run(entries) { done in client.send(command) { _ in done() } }
             }
         }

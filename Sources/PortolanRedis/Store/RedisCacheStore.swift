@@ -8,10 +8,10 @@
     import PortolanURL
     import Synchronization
 
-    /// Stored responses on a server, which many machines share. Any thread.
+    /// Stored responses on a server that many machines share. Any thread.
     ///
-    /// A lookup that the server does not answer in time finds nothing. Everything else is done in the background: if
-    /// the server is not reachable, nothing is stored, and removals are sent later.
+    /// A lookup that the server does not answer in time finds nothing. Changes are sent in the background: while the
+    /// server is not reachable, nothing is stored, and removals wait until it is.
     package final class RedisCacheStore: CacheStore {
         let configuration: RedisCacheConfiguration
         let client: RedisClient
@@ -19,18 +19,18 @@
         let entryKeys = RedisEntryKeys()
         let operations = KeyedOperations()
         let identifiers = Mutex(RedisIdentifiers())
-        /// The octets that writers hold.
+        /// The number of octets that the writers hold in memory.
         let heldCount = Mutex(0)
-        /// The writers that receive a body now.
+        /// The writers that can still receive a body. Some of them have ended.
         private let writers = Mutex<[WeakWriter]>([])
         private let removals: RedisRemovals
         let sweeps = Mutex<[RedisSweep]>([])
         /// Seconds since 1970.
         let now: @Sendable () -> Int64
 
-        /// How long the server remembers the removal of a URL: longer than it takes to store a response.
+        /// How long the server remembers the removal of a URL. A writer that takes nearly as long stores nothing.
         static let removalTime = Duration.seconds(3600)
-        /// How often a change is tried if other machines change the same URL at the same time.
+        /// The largest number of attempts at a change, if other machines change the same URL at the same time.
         static let attemptLimit = 16
 
         /// - Parameter now: the time in seconds since 1970.
@@ -54,7 +54,7 @@
             guard operations.isBusy(name) else {
                 return read(key.url, bodies: true, isUrgent: true) { [self] in completion(entries(key, $0)) }
             }
-            // What this process stores at this moment must be found.
+            // The lookup must find what this process is storing now.
             let completion = OnceOnly(completion)
             let isAccepted = operations.run(name) { [self] done in
                 read(key.url, bodies: true, isUrgent: true) { [self] found in
@@ -84,7 +84,7 @@
             }
         }
 
-        /// The entries that count.
+        /// The valid entries for a key: those that have not expired and were not removed.
         func liveItems(_ found: RedisEntries, of key: CacheKey) -> [RedisEntries.Item] {
             let (sweeps, now) = (sweeps.withLock { $0 }, now())
             return found.items.filter { item in
@@ -92,7 +92,9 @@
             }
         }
 
-        func isLive(_ record: RedisRecord, _ epochs: RedisEpochs, _ now: Int64) -> Bool { epochs.allows(record.epochs) && record.end > now }
+        func isLive(_ record: RedisRecord, _ epochs: RedisEpochs, _ now: Int64) -> Bool {
+            epochs.allows(record.epochs) && record.expirationTime > now
+        }
 
         // MARK: - Writing
 
@@ -113,15 +115,15 @@
             return writer
         }
 
-        /// How long the server keeps an epoch: longer than the entries with it.
+        /// How long the server keeps an epoch: longer than the entries that were stored with it.
         var epochTime: Duration { configuration.longestTime + Self.removalTime }
 
-        /// The time for which the server keeps a response, and its end.
-        func time(of stored: StoredResponse) -> (time: Duration, end: Int64) {
+        /// How long the server keeps a response, and the end of that time in seconds since 1970.
+        func lifetime(of stored: StoredResponse) -> (lifetime: Duration, expirationTime: Int64) {
             let now = now()
-            let rest = Duration.seconds(max(0, -Freshness(of: stored, now: now).staleness))
-            let time = min(rest + configuration.staleTime, configuration.longestTime)
-            return (time, now + max(1, time.components.seconds))
+            let freshTime = Duration.seconds(max(0, -Freshness(of: stored, now: now).staleness))
+            let lifetime = min(freshTime + configuration.staleTime, configuration.longestTime)
+            return (lifetime, now + max(1, lifetime.components.seconds))
         }
 
         package func update(_ id: CacheEntry.ID, to stored: StoredResponse) {
@@ -130,20 +132,22 @@
                 guard let item = found.items.first(where: { $0.id == id }), isLive(item.record, found.epochs, now()),
                     item.record.head.stored.content.ranges == stored.content.ranges
                 else { return nil }
-                let (time, end) = time(of: stored)
+                let (lifetime, expirationTime) = lifetime(of: stored)
                 let record = RedisRecord(
-                    epochs: item.record.epochs, end: end, bodyCount: item.record.bodyCount, bodyChecksum: item.record.bodyChecksum,
-                    head: item.record.head.updated(stored))
+                    epochs: item.record.epochs, expirationTime: expirationTime, bodyLength: item.record.bodyLength,
+                    bodyChecksum: item.record.bodyChecksum, head: item.record.head.updated(stored))
                 return RedisChange(
-                    epochs: found.epochs, removal: found.removal, version: found.version, time: time,
+                    epochs: found.epochs, removalMark: found.removalMark, version: found.version, lifetime: lifetime,
                     values: [(RedisEntries.recordName(id), record.encoded)])
             }
         }
 
-        /// Changes the entries of a URL, after the changes that were made before.
+        /// Changes the entries of a URL, after the earlier changes of this process.
         ///
         /// - Parameters:
-        ///   - makeChange: decides by the entries. It is called again if another machine has changed them meanwhile.
+        ///   - makeChange: returns the change for the entries that the server has; `nil` for no change. Called again if
+        ///     another machine has changed them in the meantime.
+        ///   - completion: called once, also if nothing was changed.
         func change(
             _ url: URLRecord, bodies: Bool = false, _ makeChange: @escaping @Sendable (RedisEntries) -> RedisChange?,
             then completion: @escaping @Sendable () -> Void = {}
@@ -174,7 +178,7 @@
         // MARK: - Removing
 
         package func remove(_ selection: CacheSelection) {
-            // Those of other machines notice the removal when they end.
+            // Writers of other machines notice the removal when they finish.
             for writer in writers.withLock({ $0.compactMap(\.writer) }) where selection.contains(nil, writer.key, responseTime: .max) {
                 writer.discard()
             }
@@ -192,7 +196,7 @@
                 let key = keys.entries(of: CacheKey(url).url)
                 removals.send(RedisScripts.command(RedisScripts.removeURL, keys: [key], arguments), to: client)
             case .origin(let url):
-                // A URL without an origin has none in common with another one.
+                // A URL without an origin shares its origin with no other URL.
                 if url.hasSameOrigin(as: url) { removeEpoch(keys.origin(of: url)) }
             case .host(let host): removeEpoch(keys.host(host))
             case .all: removeEpoch(keys.all)
@@ -206,7 +210,7 @@
             }
         }
 
-        /// The entries with the epoch do not count any more. They are deleted in the background.
+        /// Makes the entries with the epoch invalid, and deletes them in the background.
         private func removeEpoch(_ key: String) {
             removals.send(RedisCommand(["DEL", RedisCommand.Word(key)]), to: client)
             sweep(RedisSweep())
@@ -217,27 +221,27 @@
         weak let writer: RedisCacheWriter?
     }
 
-    /// What a change writes, and what must still be true then.
+    /// What a change deletes and writes, and the epochs, mark and version that the server must still have.
     struct RedisChange: Sendable {
         let epochs: RedisEpochs
-        let removal: [UInt8]
+        let removalMark: [UInt8]
         let version: [UInt8]
-        /// The time for which the server keeps the entries at least.
-        var time = Duration.zero
+        /// How long the server keeps the hash at least.
+        var lifetime = Duration.zero
         var deletedNames: [String] = []
         var values: [(name: String, octets: [UInt8])] = []
 
         /// The arguments of ``RedisScripts/write``.
         func arguments(newVersion: String, epochTime: Duration) -> [RedisCommand.Word] {
-            var words = epochs.words + [RedisCommand.Word(removal), RedisCommand.Word(version), RedisCommand.Word(newVersion)]
-            words += [time.milliseconds, epochTime.milliseconds, Int64(deletedNames.count)].map { RedisCommand.Word($0) }
+            var words = epochs.words + [RedisCommand.Word(removalMark), RedisCommand.Word(version), RedisCommand.Word(newVersion)]
+            words += [lifetime.milliseconds, epochTime.milliseconds, Int64(deletedNames.count)].map { RedisCommand.Word($0) }
             words += deletedNames.map { RedisCommand.Word($0) }
             for (name, octets) in values { words += [RedisCommand.Word(name), RedisCommand.Word(octets)] }
             return words
         }
     }
 
-    /// A completion that several events may call.
+    /// A completion that several events may call. Only the first call has an effect.
     private final class OnceOnly: Sendable {
         private let completion: Mutex<(@Sendable ([CacheEntry]) -> Void)?>
 

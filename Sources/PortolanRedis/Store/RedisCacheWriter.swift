@@ -7,14 +7,14 @@
     import PortolanCoding
     import Synchronization
 
-    /// Collects a body, and sends it at the end.
+    /// Collects a body in memory, and sends it to the server when it is complete.
     final class RedisCacheWriter: CacheWriter {
         private struct State {
             var octets: [UInt8] = []
             var isEnded = false
-            /// The epochs and the mark of the last removal, when the writer was opened. The server sends them before it
-            /// answers a later command.
-            var opened: (epochs: RedisEpochs, removal: [UInt8])?
+            /// The epochs and the mark of the last removal when the writer was opened; `nil` before the server has sent
+            /// them. It sends them before the replies to later commands.
+            var opened: (epochs: RedisEpochs, removalMark: [UInt8])?
         }
 
         private let store: RedisCacheStore
@@ -22,8 +22,8 @@
         private let openTime = MonotonicTime.now
         private let state = Mutex(State())
 
-        /// The largest number of octets that all writers of a store hold, in bodies of the largest size.
-        private static let heldLimit = 32
+        /// All writers of a store hold at most as many octets as this number of bodies of the largest size.
+        private static let heldBodyLimit = 32
 
         init(_ store: RedisCacheStore, _ opening: CacheOpening) { (self.store, self.opening) = (store, opening) }
 
@@ -34,13 +34,13 @@
 
         func didOpen(_ reply: RedisEntries?) {
             guard let reply else { return discard() }
-            state.withLock { $0.opened = (reply.epochs, reply.removal) }
+            state.withLock { $0.opened = (reply.epochs, reply.removalMark) }
         }
 
         func write(_ bytes: borrowing RawSpan) -> Bool {
             let (count, limit) = (bytes.byteCount, store.configuration.responseLimit)
             let isAccepted = store.heldCount.withLock { held in
-                guard held + count <= Self.heldLimit * limit else { return false }
+                guard held + count <= Self.heldBodyLimit * limit else { return false }
                 held += count
                 return true
             }
@@ -77,7 +77,7 @@
             if let octets = end() { release(octets.count) }
         }
 
-        /// - Returns: `nil` if the writer has ended before.
+        /// - Returns: the collected octets; `nil` if the writer has ended before.
         private func end() -> [UInt8]? {
             state.withLock { state in
                 guard !state.isEnded else { return nil }
@@ -91,11 +91,11 @@
 
         // MARK: - The entry
 
-        /// The new entry in place of those that it replaces; `nil` if nothing is stored.
+        /// Returns the change that stores the new entry and deletes those that it replaces; `nil` to store nothing.
         private func change(
             _ found: RedisEntries, _ id: CacheEntry.ID, _ octets: [UInt8], _ stored: StoredResponse, _ trailers: HTTPFields?
         ) -> RedisChange? {
-            guard let (epochs, removal) = state.withLock({ $0.opened }) else { return nil }
+            guard let (epochs, removalMark) = state.withLock({ $0.opened }) else { return nil }
             let live = store.liveItems(found, of: opening.key)
             let extended = live.first { $0.id == opening.extended }
             guard (extended == nil) == (opening.extended == nil), let body = body(octets, extended), body.ranges == stored.content.ranges
@@ -104,19 +104,19 @@
             let replaced =
                 Variants.replaced(others.map(\.record.head.stored), byResponseTo: opening.request).map { others[$0] }
                 + (extended.map { [$0] } ?? [])
-            // A response to a later request is newer, although it ended before this one.
+            // The response to a later request is newer, even if it was complete earlier.
             guard !replaced.contains(where: { $0.record.head.stored.requestTime > stored.requestTime }) else { return nil }
-            let (time, end) = store.time(of: stored)
+            let (lifetime, expirationTime) = store.lifetime(of: stored)
             let bodyOctets = body.pieces.count == 1 ? body.pieces[0].octets : body.pieces.flatMap(\.octets)
             let head = CacheEntryHead(key: opening.key, stored: stored, attributes: opening.attributes, trailers: trailers)
             let record = RedisRecord(
-                epochs: epochs, end: end, bodyCount: Int64(bodyOctets.count),
+                epochs: epochs, expirationTime: expirationTime, bodyLength: Int64(bodyOctets.count),
                 bodyChecksum: unsafe CRC32.checksum(of: bodyOctets.span.bytes),
                 head: head
             ).encoded
             guard record.count + bodyOctets.count <= store.configuration.responseLimit else { return nil }
             return RedisChange(
-                epochs: epochs, removal: removal, version: found.version, time: time,
+                epochs: epochs, removalMark: removalMark, version: found.version, lifetime: lifetime,
                 deletedNames: found.damagedNames
                     + (replaced + store.deadItems(found)).flatMap { item in
                         [RedisEntries.recordName(item.id), RedisEntries.bodyName(item.id)]

@@ -5,8 +5,8 @@
     import PortolanCore
     import Synchronization
 
-    /// The keys of the entries that were looked up, because the server finds an entry only by its URL. A key is known
-    /// as long as something refers to the body of its entry, and for some time after that.
+    /// Remembers the keys of entries that were looked up, because the server finds an entry only by its URL. A key is
+    /// known while something refers to the body of its entry, and until 256 more bodies were released.
     final class RedisEntryKeys: Sendable {
         private struct State {
             var keys: [CacheEntry.ID: (key: CacheKey, count: Int)] = [:]
@@ -20,7 +20,7 @@
 
         func key(of id: CacheEntry.ID) -> CacheKey? { state.withLock { $0.keys[id]?.key } }
 
-        /// A body that keeps the key of its entry known.
+        /// Returns a body. The key of its entry is known while the body exists.
         func body(_ body: MemoryCacheBody, of id: CacheEntry.ID, _ key: CacheKey) -> RedisCacheBody {
             state.withLock { $0.keys[id, default: (key, 0)].count += 1 }
             return RedisCacheBody(body) { [weak self] in self?.release(id) }
@@ -38,7 +38,7 @@
         }
     }
 
-    /// The octets of an entry, all of which were received with it.
+    /// A body in memory that reports its release.
     final class RedisCacheBody: CacheBody {
         private let octets: MemoryCacheBody
         private let onRelease: @Sendable () -> Void

@@ -9,18 +9,19 @@
     ///
     /// - `e:URL`: a hash with the entries of a URL, in all partitions. `mID` is an entry without its body
     ///   (``RedisRecord``), `bID` its body, `v` the version of the hash, and `r` the mark of its last removal.
-    /// - `all`, `writers`, `h:HOST`, `o:ORIGIN`: epochs. An entry counts only as long as the epochs are those with
-    ///   which it was stored, so that a removal only changes an epoch. If the server loses an epoch, nothing counts.
+    /// - `all`, `writers`, `h:HOST`, `o:ORIGIN`: epochs. A response is stored only if its four epochs have not changed
+    ///   since its writer was opened. The entry is valid while these epochs, except for `writers`, stay the same. So a
+    ///   removal only changes or deletes an epoch. If the server loses an epoch, the entries with it are invalid.
     /// - `l:PARTITION URL`: a lease.
     struct RedisKeys: Sendable {
-        /// With the version of what is stored.
+        /// The prefix of the configuration, and the version of the format.
         let prefix: String
 
         init(_ configuration: RedisCacheConfiguration) { prefix = configuration.keyPrefix + "1:" }
 
         var entriesPrefix: String { prefix + "e:" }
         var all: String { prefix + "all" }
-        /// The epoch of the responses that are being stored.
+        /// The key of the epoch of all writers. When it changes, responses that are being received are not stored.
         var writers: String { prefix + "writers" }
 
         func entries(of url: URLRecord) -> String { entriesPrefix + url.string }
@@ -28,20 +29,20 @@
         func origin(of url: URLRecord) -> String { "\(prefix)o:\(url.scheme)://\(url.host ?? ""):\(url.effectivePort ?? -1)" }
         func lease(_ key: CacheKey) -> String { "\(prefix)l:\(key.partition ?? "") \(key.url.string)" }
 
-        /// The keys of ``RedisScripts``.
+        /// The keys of a script, in the order of ``RedisScripts``.
         func script(_ url: URLRecord) -> [String] { [entries(of: url), all, host(url.host ?? ""), origin(of: url), writers] }
 
-        /// The URL whose entries a key has; `nil` for another key.
+        /// The URL in the key of a hash of entries; `nil` for another key.
         func url(ofKey key: [UInt8]) -> URLRecord? {
             guard let text = String(validating: key, as: UTF8.self), text.hasPrefix(entriesPrefix) else { return nil }
-            // `try?` because anybody can write keys.
+            // `try?` because other programs can write keys.
             guard let url = try? URLRecord(parsing: String(text.dropFirst(entriesPrefix.count))), entries(of: url) == text else {
                 return nil
             }
             return url
         }
 
-        /// A pattern of all hashes of entries. The prefix stands for itself.
+        /// A pattern that matches the keys of all hashes of entries. Escapes the special characters of the prefix.
         var entriesPattern: String {
             entriesPrefix.reduce(into: "") { pattern, character in
                 if "*?[]\\^".contains(character) { pattern.append("\\") }
@@ -50,8 +51,8 @@
         }
     }
 
-    /// Identifiers that no machine uses twice, in the order in which a machine makes them: the milliseconds since 1970,
-    /// and random bits.
+    /// Makes identifiers that increase on each machine, and that other machines do not use: the milliseconds since
+    /// 1970, and 20 random bits.
     struct RedisIdentifiers: Sendable {
         private var last: Int64 = 0
 
@@ -62,7 +63,7 @@
         }
     }
 
-    /// Texts that are used once: as epoch, version or mark.
+    /// Random texts for epochs, versions and marks: 16 hexadecimal digits.
     enum RedisMark {
         static func random() -> String { hexadecimal(UInt64.random(in: .min ... .max)) }
 
@@ -73,11 +74,11 @@
     }
 
     /// The epochs with which an entry is stored: those of all entries, of its host, of its origin and of all writers.
-    /// One that does not exist is empty.
+    /// An epoch that does not exist is empty.
     struct RedisEpochs: Hashable, Sendable {
         let texts: [[UInt8]]
 
-        /// - Returns: `nil` if the reply is none of a script.
+        /// - Returns: `nil` if the reply is missing, an error, or malformed.
         init?(_ reply: RedisReply?) {
             guard let elements = reply?.elements, elements.count == 4 else { return nil }
             texts = elements.map { $0.octets ?? [] }
@@ -88,9 +89,10 @@
             self.texts = texts
         }
 
-        /// Whether an entry with these epochs counts: nothing that contains it was removed since.
-        func allows(_ entry: RedisEpochs) -> Bool {
-            texts.dropLast() == entry.texts.dropLast() && !texts.dropLast().contains([])
+        /// Whether an entry that was stored with `storedEpochs` is valid. A removal of all entries, of its host or its
+        /// origin makes it invalid.
+        func allows(_ storedEpochs: RedisEpochs) -> Bool {
+            texts.dropLast() == storedEpochs.texts.dropLast() && !texts.dropLast().contains([])
         }
 
         var writers: [UInt8] { texts.last ?? [] }

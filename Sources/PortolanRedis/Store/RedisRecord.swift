@@ -4,60 +4,62 @@
     import PortolanCache
     import PortolanCoding
 
-    /// An entry without its body, as the server has it. Other machines can have written anything.
+    /// An entry without its body, as the server stores it. The octets are untrusted input, because any client of the
+    /// server can write them.
     struct RedisRecord: Sendable {
         let epochs: RedisEpochs
-        /// When the entry ends, in seconds since 1970: the server keeps the entries of a URL until the last one ends.
-        let end: Int64
-        let bodyCount: Int64
+        /// In seconds since 1970. The server keeps the entries of a URL until the last of them expires.
+        let expirationTime: Int64
+        /// In bytes.
+        let bodyLength: Int64
         let bodyChecksum: UInt32
         let head: CacheEntryHead
 
         private static let version: UInt8 = 1
-        /// The version and the checksum.
-        private static let headerCount = 5
+        /// The size of the version and the checksum in bytes.
+        private static let prefixLength = 5
 
-        init(epochs: RedisEpochs, end: Int64, bodyCount: Int64, bodyChecksum: UInt32, head: CacheEntryHead) {
-            (self.epochs, self.end, self.bodyCount) = (epochs, end, bodyCount)
+        init(epochs: RedisEpochs, expirationTime: Int64, bodyLength: Int64, bodyChecksum: UInt32, head: CacheEntryHead) {
+            (self.epochs, self.expirationTime, self.bodyLength) = (epochs, expirationTime, bodyLength)
             (self.bodyChecksum, self.head) = (bodyChecksum, head)
         }
 
-        /// A version, the checksum of the rest, and the rest.
+        /// The version of the format, the CRC-32 of all octets after the checksum, and these octets.
         var encoded: [UInt8] {
             var rest = CacheOctetWriter()
             for text in epochs.texts { rest.append(text) }
-            rest.append(end)
-            rest.append(bodyCount)
+            rest.append(expirationTime)
+            rest.append(bodyLength)
             rest.append(bodyChecksum)
             let octets = rest.octets + head.encoded
-            var header = CacheOctetWriter()
-            header.append(Self.version)
-            header.append(unsafe CRC32.checksum(of: octets.span.bytes))
-            return header.octets + octets
+            var prefix = CacheOctetWriter()
+            prefix.append(Self.version)
+            prefix.append(unsafe CRC32.checksum(of: octets.span.bytes))
+            return prefix.octets + octets
         }
 
-        /// - Returns: `nil` for anything that ``encoded`` has not written.
+        /// - Returns: `nil` for another version, a wrong checksum, or malformed contents.
         init?(decoding octets: [UInt8]) {
             var input = CacheOctetReader(octets)
             guard input.byte() == Self.version, let checksum = input.integer(UInt32.self),
-                unsafe CRC32.checksum(of: octets.span.extracting(Self.headerCount...).bytes) == checksum
+                unsafe CRC32.checksum(of: octets.span.extracting(Self.prefixLength...).bytes) == checksum
             else { return nil }
             var texts: [[UInt8]] = []
             for _ in 0..<4 {
                 guard let text = input.run() else { return nil }
                 texts.append(text)
             }
-            guard let epochs = RedisEpochs(texts), let end = input.integer(Int64.self), let bodyCount = input.integer(Int64.self),
-                let bodyChecksum = input.integer(UInt32.self),
+            guard let epochs = RedisEpochs(texts), let expirationTime = input.integer(Int64.self),
+                let bodyLength = input.integer(Int64.self), let bodyChecksum = input.integer(UInt32.self),
                 let head = CacheEntryHead(decoding: octets, from: octets.count - input.remainingCount),
-                head.stored.content.ranges.count == bodyCount
+                head.stored.content.ranges.count == bodyLength
             else { return nil }
-            self.init(epochs: epochs, end: end, bodyCount: bodyCount, bodyChecksum: bodyChecksum, head: head)
+            self.init(epochs: epochs, expirationTime: expirationTime, bodyLength: bodyLength, bodyChecksum: bodyChecksum, head: head)
         }
 
-        /// The body, if these are its octets.
+        /// Returns the body; `nil` if the length or the checksum of `octets` is wrong.
         func body(_ octets: [UInt8]) -> MemoryCacheBody? {
-            guard octets.count == bodyCount, unsafe CRC32.checksum(of: octets.span.bytes) == bodyChecksum else { return nil }
+            guard octets.count == bodyLength, unsafe CRC32.checksum(of: octets.span.bytes) == bodyChecksum else { return nil }
             let ranges = head.stored.content.ranges.ranges
             if ranges.count == 1, let range = ranges.first {
                 return MemoryCacheBody([MemoryCacheBody.Piece(start: range.lowerBound, octets: octets)])
@@ -71,7 +73,7 @@
         }
     }
 
-    /// The entries of a URL, as a script has read them.
+    /// The reply to ``RedisScripts/read`` or ``RedisScripts/open``: epochs, and the entries of a URL.
     struct RedisEntries: Sendable {
         struct Item: Sendable {
             let id: CacheEntry.ID
@@ -81,14 +83,15 @@
         }
 
         let epochs: RedisEpochs
-        /// The version of the hash, and the mark of its last removal; empty if there is none.
+        /// The version of the hash; empty if there is none.
         private(set) var version: [UInt8] = []
-        private(set) var removal: [UInt8] = []
+        /// The mark of the last removal; empty if there is none.
+        private(set) var removalMark: [UInt8] = []
         private(set) var items: [Item] = []
-        /// The names of values that are no entries.
+        /// The names of malformed records, and of values that this version does not write.
         private(set) var damagedNames: [String] = []
 
-        /// - Returns: `nil` if the reply is none of the script.
+        /// - Returns: `nil` if the reply is missing, an error, or malformed.
         init?(_ reply: RedisReply?) {
             guard let parts = reply?.elements, parts.count == 2, let epochs = RedisEpochs(parts[0]), let fields = parts[1].elements,
                 fields.count.isMultiple(of: 2)
@@ -100,7 +103,7 @@
                 guard let name = fields[index].text, let value = fields[index + 1].octets else { continue }
                 switch name.first {
                 case "v" where name == "v": version = value
-                case "r" where name == "r": removal = value
+                case "r" where name == "r": removalMark = value
                 case "m": if let id = Self.id(name) { records.append((id, value)) } else { damagedNames.append(name) }
                 case "b": if let id = Self.id(name) { bodies[id] = value } else { damagedNames.append(name) }
                 default: damagedNames.append(name)

@@ -4,17 +4,17 @@
     import PortolanCache
     import Synchronization
 
-    /// The removals that the server has not confirmed. They are sent again on the next connection, before anything is
-    /// looked up on it, so that nothing is found that was removed while the server was not reachable.
+    /// The removals that the server has not confirmed. They are sent again on the next connection, before each lookup.
+    /// So no lookup finds what was removed while the server was not reachable.
     final class RedisRemovals: Sendable {
         private struct State {
             var commands: [Int: RedisCommand] = [:]
-            /// Those that were sent, or are queued.
+            /// The numbers of the commands that are queued, or were sent and have no reply yet.
             var sent: Set<Int> = []
             var lastNumber = 0
         }
 
-        /// If more removals are not confirmed, everything is removed.
+        /// If more removals are not confirmed, one removal of everything replaces them.
         private static let limit = 256
 
         private let removeAll: RedisCommand
@@ -38,7 +38,7 @@
             }
         }
 
-        /// The removals that must be sent again.
+        /// Returns the requests for the removals that must be sent again.
         func unconfirmed(_ client: RedisClient?) -> [RedisClient.Request] {
             let commands = state.withLock { state in
                 let commands = state.commands.filter { !state.sent.contains($0.key) }.sorted { $0.key < $1.key }
@@ -55,7 +55,7 @@
                 state.sent.remove(number)
                 if let reply, !reply.isError { state.commands[number] = nil }
             }
-            // As long as the server refuses a removal, it is not used.
+            // A server is not used while it refuses a removal.
             if case .error(let text)? = reply { client?.disconnect(because: "it refuses a removal: \(text)") }
         }
     }

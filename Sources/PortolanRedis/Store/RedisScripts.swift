@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Redis
-    /// The commands that change or read several values at once. The server executes a script without interruption.
+    /// Scripts that read or change several values at once. The server executes a script without interruption.
     ///
-    /// The first key of a script is the hash of a URL (``RedisKeys``), and the others are the epochs.
+    /// The first key of a script is the hash of a URL (``RedisKeys``), and the others are the epochs. Only the key of
+    /// ``release`` is a lease.
     enum RedisScripts {
-        /// Returns the epochs, and the names and values of the hash.
+        /// Returns the epochs, and the names and values of the hash. Omits values that exceed the limit, and all values
+        /// of a hash with more than 256.
         ///
-        /// Arguments: the largest number of octets, and 1 to read the bodies, too.
+        /// Arguments: the limit for the octets of all values together, and 1 to read the bodies, too.
         static let read = """
             local room, fields = tonumber(ARGV[1]), {}
             local epochs = redis.call('MGET', KEYS[2], KEYS[3], KEYS[4], KEYS[5])
@@ -24,9 +26,9 @@
             return {epochs, fields}
             """
 
-        /// Makes the epochs that do not exist, and returns all of them, and then the mark of the last removal.
+        /// Creates the epochs that do not exist. Returns all epochs, and the mark of the last removal.
         ///
-        /// Arguments: the new epoch, and its time in milliseconds.
+        /// Arguments: the value of new epochs, and their lifetime in milliseconds.
         static let open = """
             local epochs = {}
             for index = 2, 5 do
@@ -36,11 +38,11 @@
             return {epochs, {'r', redis.call('HGET', KEYS[1], 'r')}}
             """
 
-        /// Changes the hash, if nothing was removed and nobody else has changed it meanwhile.
+        /// Changes the hash, unless there was a removal, or another client has changed the hash in the meantime.
         ///
-        /// Arguments: the four epochs; the mark of the last removal; the version of the hash; the new version; the time
-        /// of the hash and that of the epochs in milliseconds; the number of names to delete; the names; names and
-        /// values to set. Returns `ok`, `removed` or `conflict`.
+        /// Arguments: the four epochs; the mark of the last removal; the version of the hash; the new version; the
+        /// shortest lifetimes of the hash and of the epochs in milliseconds; the number of names to delete; these
+        /// names; the names and values to set. Returns `ok`, `removed` or `conflict`.
         static let write = """
             for index = 2, 5 do
               if (redis.call('GET', KEYS[index]) or '') ~= ARGV[index - 1] then return 'removed' end
@@ -58,7 +60,7 @@
             return 'ok'
             """
 
-        /// Removes all entries of a URL. Arguments: the mark of the removal, and its time in milliseconds.
+        /// Removes all entries of a URL. Arguments: the mark of the removal, and its lifetime in milliseconds.
         static let removeURL = """
             redis.call('DEL', KEYS[1])
             redis.call('HSET', KEYS[1], 'r', ARGV[1])
@@ -66,13 +68,13 @@
             return 'ok'
             """
 
-        /// Removes one entry. Arguments: its names, and the new version.
+        /// Removes one entry. Arguments: the names of its record and its body, and the new version of the hash.
         static let removeEntry = """
             if redis.call('HDEL', KEYS[1], ARGV[1], ARGV[2]) > 0 then redis.call('HSET', KEYS[1], 'v', ARGV[3]) end
             return 'ok'
             """
 
-        /// Ends a lease, if it is still the caller's. Argument: the mark of the lease.
+        /// Ends a lease, if the caller still holds it. Argument: the mark of the lease.
         static let release = """
             if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
             return 'ok'

@@ -5,19 +5,20 @@
     import PortolanURL
     import Synchronization
 
-    /// A removal of many entries. It reads the keys of the server a few at a time, so that the server is never blocked.
+    /// A deletion of entries of many URLs. It scans the keys a few at a time, so that the server is never blocked.
     struct RedisSweep: Sendable {
-        /// The time of ``CacheSelection/since(_:)``, and the epoch of the writers that were opened later.
         struct Limit: Sendable {
+            /// The time of ``CacheSelection/since(_:)``, in seconds since 1970.
             let time: Int64
+            /// The epoch of the writers that were opened after the removal.
             let epoch: [UInt8]
         }
 
-        /// `nil` for a sweep that only deletes what does not count any more.
+        /// `nil` for a sweep that deletes only entries that are invalid already.
         var since: Limit?
         var number = 0
 
-        /// Whether an entry is to be removed, although its epochs say nothing about it.
+        /// Whether the sweep removes an entry, although its epochs are valid.
         func removes(_ record: RedisRecord) -> Bool {
             guard let since else { return false }
             return record.head.stored.responseTime >= since.time && record.epochs.writers != since.epoch
@@ -26,12 +27,12 @@
 
     extension RedisCacheStore {
         private static let sweepStep: Int64 = 100
-        /// The time after which a sweep begins again if the server was not reachable.
+        /// The time after which a sweep begins again if the server did not answer.
         private static let sweepPause = Duration.seconds(1)
-        /// If more sweeps run, the server deletes what does not count any more when its time is over.
+        /// If more sweeps run, a sweep that deletes only invalid entries is not started. Those entries expire later.
         private static let sweepLimit = 2
 
-        /// The entries that do not count any more.
+        /// The entries that are not valid any more.
         func deadItems(_ found: RedisEntries) -> [RedisEntries.Item] {
             let (sweeps, now) = (sweeps.withLock { $0 }, now())
             return found.items.filter { item in !isLive(item.record, found.epochs, now) || sweeps.contains { $0.removes(item.record) } }
@@ -64,7 +65,7 @@
             }
         }
 
-        /// Begins again later, if the entries still count.
+        /// Begins the sweep again later, unless it deletes only entries that are invalid already.
         private func pause(_ sweep: RedisSweep) {
             guard sweep.since != nil else { return end(sweep) }
             client.after(Self.sweepPause) { [weak self] in self?.scan(sweep, "0") }
@@ -79,7 +80,7 @@
                 let dead = deadItems(found)
                 if dead.isEmpty { return nil }
                 let names = dead.flatMap { [RedisEntries.recordName($0.id), RedisEntries.bodyName($0.id)] }
-                return RedisChange(epochs: found.epochs, removal: found.removal, version: found.version, deletedNames: names)
+                return RedisChange(epochs: found.epochs, removalMark: found.removalMark, version: found.version, deletedNames: names)
             } then: { [weak self] in
                 self?.clean(urls.dropFirst(), sweep, completion)
             }
